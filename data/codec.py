@@ -1,0 +1,87 @@
+"""The one way between frozen values and JSON: strict on reading, stable bytes on writing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from data.errors import UserError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+
+@cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    from pydantic import TypeAdapter  # loaded on use: `--help` should not pay for it
+
+    return TypeAdapter(kind)
+
+
+def to_json(value: object, *, indent: int | None = None) -> str:
+    """JSON text of a value; field order is declaration order, so equal values give equal bytes."""
+    plain = _adapter(type(value)).dump_python(value, mode="json")
+    return json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False)
+
+
+def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
+    """Read a value of `kind`; `where` names the file in the error. Unknown keys and wrong types are refused."""
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(kind).validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise UserError(
+            f"{where} is not a readable {kind.__name__}: {first['msg']} (at {path}, {error.error_count()} problems in all); "
+            "delete the file and run the command again to make it anew"
+        ) from None
+
+
+def from_plain(kind: type[T], value: object, *, where: str) -> T:
+    """Like `from_json`, from parsed TOML or JSON; numbers written as text ("8") are accepted."""
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(kind).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{where}: {path} = {first.get('input')!r}: {first['msg']}") from None
+
+
+def to_plain(value: object) -> Any:
+    """The JSON-ready form of a value: dicts, lists, strings, numbers."""
+    return _adapter(type(value)).dump_python(value, mode="json")
+
+
+def read(kind: type[T], path: Path) -> T:
+    return from_json(kind, path.read_bytes(), where=str(path))
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write so that the file is either absent, old, or whole, also after kill -9 or a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o644)  # mkstemp makes 0600; a run folder is for sharing
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -1,0 +1,195 @@
+"""The run folder: what is done, what failed, and how to go on.
+
+    runs/demo/  run.json  environment.json  failures.jsonl  scores.jsonl  submission.json
+                events/<id>/{pages.jsonl,outline.json,sections/NN.json,article.json,stats.json,failure.json}
+                wikigenbench/<id>.json
+
+A stage is done when its file exists; files appear whole (`codec.write_atomic`). So resuming is running the same command
+again, and killing a run loses at most the stage in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from data import codec
+from data.errors import UserError
+from data.types import Article, Page, Strict
+
+T = TypeVar("T")
+
+
+class Stages(Protocol):
+    """Where a writer leaves its intermediate values. Every system asks for its stages through this, in order."""
+
+    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+        """The stored value of the stage, or `make()`, stored. `name` is a relative path such as `sections/02`."""
+        ...
+
+
+class Unstored:
+    """Stages that keep nothing: for tests and one-off calls."""
+
+    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+        return make()
+
+
+@dataclass(frozen=True, slots=True)
+class EventFailure(Strict):
+    """Why an event has no article. `kind` is the exception's name; the traceback is for bugs, empty for known causes."""
+
+    event_id: str
+    stage: str
+    kind: str
+    message: str
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventStats(Strict):
+    """What writing one event took. Timings are not part of the article, so that its bytes can be reproduced."""
+
+    event_id: str
+    seconds: float
+    n_pages: int
+    n_usable: int
+    n_prompt_tokens: int = 0
+    n_new_tokens: int = 0
+    generate_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class EventFolder:
+    path: Path
+
+    @property
+    def event_id(self) -> str:
+        return self.path.name
+
+    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+        path = self.path / f"{name}.json"
+        if path.exists():
+            return codec.read(kind, path)
+        value = make()
+        codec.write_atomic(path, codec.to_json(value, indent=1) + "\n")
+        return value
+
+    def pages(self, make: Callable[[], tuple[Page, ...]]) -> tuple[Page, ...]:
+        """The event's pages, kept and dropped, one JSON line each."""
+        path = self.path / "pages.jsonl"
+        if not path.exists():
+            pages = make()
+            codec.write_atomic(path, "".join(codec.to_json(page) + "\n" for page in pages))
+            return pages
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return tuple(codec.from_json(Page, line, where=f"{path}:{n}") for n, line in enumerate(lines, 1))
+
+    def stored_pages(self) -> tuple[Page, ...] | None:
+        return self.pages(tuple) if (self.path / "pages.jsonl").exists() else None
+
+    def article(self) -> Article | None:
+        path = self.path / "article.json"
+        return codec.read(Article, path) if path.exists() else None
+
+    def write_stats(self, stats: EventStats) -> None:
+        codec.write_atomic(self.path / "stats.json", codec.to_json(stats, indent=1) + "\n")
+
+    def stats(self) -> EventStats | None:
+        path = self.path / "stats.json"
+        return codec.read(EventStats, path) if path.exists() else None
+
+    def fail(self, failure: EventFailure) -> None:
+        codec.write_atomic(self.path / "failure.json", codec.to_json(failure, indent=1) + "\n")
+
+    def failure(self) -> EventFailure | None:
+        path = self.path / "failure.json"
+        return codec.read(EventFailure, path) if path.exists() else None
+
+    def clear_failure(self) -> None:
+        (self.path / "failure.json").unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Forget the event: its stages, its failure. Used by `--retry-failed`."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class RunFolder:
+    """One run. `identity` says what was asked (settings, model, versions); a folder holds articles of one identity only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def open(cls, path: Path, identity: Mapping[str, str]) -> RunFolder:
+        """Start a run, or resume the one that lies there. A run of another identity is refused, naming what differs."""
+        run = cls(path)
+        stored = run.identity()
+        if stored is None:
+            if path.exists() and any(path.iterdir()):
+                raise UserError(f"{path} is not empty and not a run folder; choose another --out")
+            try:
+                codec.write_atomic(path / "run.json", json.dumps(dict(sorted(identity.items())), indent=1) + "\n")
+            except OSError as error:
+                raise UserError(f"cannot write to {path}: {error.strerror}; choose another --out") from None
+        elif stored != dict(identity):
+            keys = sorted(k for k in stored.keys() | identity.keys() if stored.get(k) != identity.get(k))
+            differing = "; ".join(f"{k}: {stored.get(k)!r} there, {identity.get(k)!r} now" for k in keys)
+            raise UserError(f"{path} holds a run made otherwise ({differing}); choose another --out or repeat its settings")
+        return run
+
+    def identity(self) -> dict[str, str] | None:
+        path = self.path / "run.json"
+        if not path.exists():
+            return None
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise UserError(f"{path} is not JSON ({error}); choose another --out") from None
+        return {str(k): str(v) for k, v in value.items()}
+
+    def event(self, event_id: str) -> EventFolder:
+        return EventFolder(self.path / "events" / event_id)
+
+    def event_folders(self) -> Iterator[EventFolder]:
+        events = self.path / "events"
+        for path in sorted(events.iterdir()) if events.is_dir() else []:
+            if path.is_dir():
+                yield EventFolder(path)
+
+    def failures(self) -> list[EventFailure]:
+        return [failure for folder in self.event_folders() if (failure := folder.failure()) is not None]
+
+    def write_failures(self) -> None:
+        """failures.jsonl gathers the events' failure files; it is a summary, they are the truth."""
+        lines = "".join(codec.to_json(failure) + "\n" for failure in self.failures())
+        codec.write_atomic(self.path / "failures.jsonl", lines)
+
+    def write_lines(self, name: str, values: Iterable[object]) -> None:
+        codec.write_atomic(self.path / name, "".join(codec.to_json(value) + "\n" for value in values))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Held while a command works on the run: two writers would only repeat each other's work."""
+        from filelock import FileLock, Timeout
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise UserError(f"another command is working on {self.path}; wait for it or choose another --out") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def default_run_path(system: str, split: str, track: str) -> Path:
+    return Path(os.environ.get("WIKIGEN_RUNS", "runs")) / f"{system}-{split}-{track}"

@@ -1,0 +1,51 @@
+"""What scoring produces: values per event, estimates per system, and the leaderboard submission.
+
+Proportions lie in [0, 1]; percent exists only in printed tables. `None` is *unscored* (the metric could not be computed)
+and is never averaged as 0; a failed event is 0 wherever 0 is worst and is never dropped from n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from data.types import Strict
+
+EventStatus = Literal["ok", "failed", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class EventScores(Strict):
+    """Scores of one event. `article_sha256` is of article.json; empty when there is none."""
+
+    event_id: str
+    status: EventStatus
+    article_sha256: str
+    words: int
+    values: dict[str, float | None]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Strict):
+    """Mean over events with a 95% percentile bootstrap interval. `n` counts scored events, failures included."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    n_failed: int
+    n_unscored: int
+
+
+@dataclass(frozen=True, slots=True)
+class SystemScores(Strict):
+    """`events` in id order; `estimates` by metric name; `signature` says how every number was made."""
+
+    system: str
+    track: str
+    split: str
+    signature: str
+    estimates: dict[str, Estimate]
+    events: tuple[EventScores, ...]
+    notes: tuple[str, ...] = field(default=())

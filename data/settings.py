@@ -1,0 +1,144 @@
+"""Every knob, typed, in one place: default < `--config FILE.toml` < `--set section.key=value` < named flags.
+
+Functions take the slice they need, never the whole tree. Secrets are not settings: they come from the environment only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from data import codec
+from data.errors import UserError
+from data.types import Strict, Track
+
+RetrievalMethod = Literal["bm25", "tfidf", "dense", "hybrid"]
+UnsupportedPolicy = Literal["remove", "mark", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings(Strict):
+    """`name` is `hf:PATH_OR_ID` or `server:MODEL@BASE_URL`; empty for systems that need no model."""
+
+    name: str = ""
+    device: str = "auto"
+    dtype: str = "auto"
+    timeout_s: float = 120.0
+    temperature: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSettings(Strict):
+    """`leak_filter` drops pages that are, or copy, the human article; `languages` lists ISO codes of pages to keep."""
+
+    track: Track = "search"
+    leak_filter: bool = True
+    languages: tuple[str, ...] = ("en",)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSettings(Strict):
+    """`passage_words` is a passage's size; `top_k` how many passages one prompt shows; `rrf_k` damps low ranks."""
+
+    method: RetrievalMethod = "hybrid"
+    passage_words: int = 120
+    passage_overlap: int = 0
+    top_k: int = 8
+    rrf_k: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class WritingSettings(Strict):
+    """`max_words` bounds the whole article; `section_max_tokens` one call of the model."""
+
+    max_words: int = 1500
+    max_sections: int = 8
+    section_max_tokens: int = 400
+    unsupported: UnsupportedPolicy = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSettings(Strict):
+    """`resamples` of the event bootstrap, its `seed`, and which judge decides support."""
+
+    judge: str = "embedded"
+    resamples: int = 10_000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(Strict):
+    model: ModelSettings = field(default_factory=ModelSettings)
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
+    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
+    writing: WritingSettings = field(default_factory=WritingSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+
+
+def load_settings(config: Path | None = None, assignments: Sequence[str] = (), **flags: Mapping[str, Any]) -> Settings:
+    """Merge all layers. `flags` maps a section to `{key: value}`; a value of None means the flag was not given."""
+    tree: dict[str, dict[str, Any]] = {}
+    if config is not None:
+        try:
+            loaded = tomllib.loads(config.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UserError(f"cannot read --config {config}: {error.strerror}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise UserError(f"--config {config} is not TOML: {error}") from None
+        for section, values in loaded.items():
+            if not isinstance(values, dict):
+                raise UserError(f"--config {config}: {section} must be a table, as in [writing]")
+            for key, value in values.items():
+                _assign(tree, section, key, value, f"--config {config}")
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        section, dot, key = name.strip().partition(".")
+        if not equals or not dot:
+            raise UserError(f"--set {assignment!r} is not of the form section.key=value, such as retrieval.top_k=8")
+        plain: Any = value.strip()
+        if section == "evidence" and key == "languages":
+            plain = [code for code in plain.split(",") if code]
+        _assign(tree, section, key, plain, "--set")
+    for section, given in flags.items():
+        for key, value in given.items():
+            if value is not None:
+                _assign(tree, section, key, value, f"--{key.replace('_', '-')}")
+    settings = codec.from_plain(Settings, tree, where="settings")
+    _check(settings)
+    return settings
+
+
+def _assign(tree: dict[str, dict[str, Any]], section: str, key: str, value: object, where: str) -> None:
+    sections = {f.name: f.default_factory for f in fields(Settings)}
+    if section not in sections:
+        raise UserError(f"{where}: there is no settings section {section!r}{_nearest(section, sections)}")
+    keys = [f.name for f in fields(sections[section])]  # type: ignore[arg-type]
+    if key not in keys:
+        raise UserError(f"{where}: {section} has no setting {key!r}{_nearest(key, keys)}")
+    tree.setdefault(section, {})[key] = value
+
+
+def _nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+
+
+def _check(settings: Settings) -> None:
+    """Ranges that types cannot say."""
+    for name, value, low in (
+        ("retrieval.passage_words", settings.retrieval.passage_words, 20),
+        ("retrieval.passage_overlap", settings.retrieval.passage_overlap, 0),
+        ("retrieval.top_k", settings.retrieval.top_k, 1),
+        ("retrieval.rrf_k", settings.retrieval.rrf_k, 1),
+        ("writing.max_words", settings.writing.max_words, 50),
+        ("writing.max_sections", settings.writing.max_sections, 1),
+        ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
+        ("evaluation.resamples", settings.evaluation.resamples, 100),
+    ):
+        if value < low:
+            raise UserError(f"settings: {name} = {value} is too small; the least is {low}")

@@ -1,0 +1,191 @@
+"""The values that flow through the project, all frozen: RawPage -> Page -> Passage -> Outline -> Section -> Article.
+
+Nothing here knows the human article; that is `data.gold`, which `pipeline/` may not import. Citations are passage ids;
+the numbers `[1]`, `[2]` exist only in rendered text (`data.markup`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+Origin = Literal["search", "cited", "url"]
+"""Where a page came from: found by a search for the title, cited by the human article, or named by the user."""
+
+Track = Literal["search", "cited", "both"]
+"""Which evidence a system may see. `search` is the headline track."""
+
+DropReason = Literal[
+    "bad_type", "too_large", "bad_charset", "extract_none",
+    "too_short", "blocked", "consent", "login", "js_required", "soft_404", "index_page", "social",
+    "language", "leak_host", "leak_text", "duplicate",
+]  # fmt: skip
+"""Why a page is not used: the part of the closed list that concerns pages already at hand (not the network)."""
+DROP_REASONS: tuple[str, ...] = get_args(DropReason)
+
+PageFlag = Literal["bare", "suspicious", "leak_flag", "no_date", "hidden_text"]
+"""Facts about a page that is kept: `bare` text is lower-cased without punctuation, `suspicious` text addresses a model."""
+
+
+class Strict:
+    """Mix-in: when read from JSON, an unknown key is an error (see `data.codec`)."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Strict):
+    """All that a writer may know at the start."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawPage(Strict):
+    """A page as it was found: HTML or text, nothing removed."""
+
+    url: str
+    title: str
+    body: str
+    media: Literal["html", "text"]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Strict):
+    """A page after extraction and cleaning, kept or dropped.
+
+    `text` is what is shown to models and what citations point into: one block (paragraph or list line) a line.
+    A dropped page keeps its text, so that the reason can be checked; `duplicate_of` is the index of the page kept instead.
+    """
+
+    url: str
+    title: str
+    text: str
+    origin: Origin
+    published: str | None = None
+    language: str = "en"
+    flags: tuple[PageFlag, ...] = ()
+    drop_reason: DropReason | None = None
+    drop_detail: str = ""
+    duplicate_of: int | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.drop_reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage(Strict):
+    """A run of whole sentences of one page. Invariant: `text == pages[page].text[start:end]`, offsets in characters."""
+
+    page: int
+    start: int
+    end: int
+    text: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.page}:{self.start}-{self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit(Strict):
+    """A passage found for a query; `rank` counts from 1, `score` is comparable within one query only."""
+
+    passage: Passage
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heading(Strict):
+    """A section heading; level 2 is `==Heading==`, level 3 `===Heading===`."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Outline(Strict):
+    """The planned headings of an article, without its title and lead."""
+
+    title: str
+    headings: tuple[Heading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence(Strict):
+    """One sentence without markers. `cites` are passage ids; `unsupported` is set when checking found no evidence."""
+
+    text: str
+    cites: tuple[str, ...]
+    unsupported: bool = False
+
+
+Paragraph = tuple[Sentence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section(Strict):
+    heading: Heading
+    paragraphs: tuple[Paragraph, ...]
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        return tuple(sentence for paragraph in self.paragraphs for sentence in paragraph)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact(Strict):
+    """One row of the infobox."""
+
+    label: str
+    value: str
+    cites: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Strict):
+    """A cited passage with what a reader needs to check it: an article file stands on its own."""
+
+    passage: Passage
+    url: str
+    title: str
+    published: str | None
+
+    @property
+    def id(self) -> str:
+        return self.passage.id
+
+
+RepairKind = Literal["marker_dropped", "citation_attached", "sentence_removed", "sentence_marked", "section_removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(Strict):
+    """One thing changed after the model wrote: which section, what text, and why."""
+
+    kind: RepairKind
+    section: str
+    text: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Article(Strict):
+    """A finished article. `sources[k - 1]` is what `[k]` means; sources are in order of first use."""
+
+    event_id: str
+    title: str
+    lead: Section
+    sections: tuple[Section, ...]
+    infobox: tuple[Fact, ...]
+    sources: tuple[Source, ...]
+    repairs: tuple[Repair, ...] = ()
+
+    @property
+    def all_sections(self) -> tuple[Section, ...]:
+        return (self.lead, *self.sections)

@@ -1,0 +1,75 @@
+"""Where an event's pages come from, and what is made of them: pages -> passages.
+
+Every system gets the same pages. Pages are collected once per event and stored with the run, dropped ones included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from data.cleaning import LeakCheck, clean_pages
+
+from data.errors import NoEvidence
+from data.passages import cut_passages
+from data.settings import EvidenceSettings, RetrievalSettings
+from data.snapshot import Snapshot
+from data.types import Event, Page, Passage, Source
+from pipeline.extract import extract
+
+
+class EvidenceSource(Protocol):
+    """Gives all pages of an event, cleaned, kept and dropped, in an order that does not depend on timing."""
+
+    def collect(self, event: Event) -> tuple[Page, ...]: ...
+
+
+class SnapshotEvidence:
+    """Pages of a benchmark snapshot.
+
+    `leak_check` compares a page with the human article of an event. It is handed in from outside, because nothing in
+    this package may see that article; None switches the comparison off.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, settings: EvidenceSettings, leak_check: Callable[[Event], LeakCheck] | None = None
+    ) -> None:
+        self._snapshot = snapshot
+        self._settings = settings
+        self._leak_check = leak_check
+
+    def collect(self, event: Event) -> tuple[Page, ...]:
+        raw = self._snapshot.raw_pages(event.id, self._settings.track)
+        check = self._leak_check(event) if self._leak_check is not None and self._settings.leak_filter else None
+        return clean_pages(
+            [extract(page) for page in raw],
+            leak=check,
+            leak_hosts=self._settings.leak_filter,
+            languages=self._settings.languages,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a writer works from: the event, its pages, and the passages of the usable ones."""
+
+    event: Event
+    pages: tuple[Page, ...]
+    passages: tuple[Passage, ...]
+
+    @classmethod
+    def cut(cls, event: Event, pages: Sequence[Page], settings: RetrievalSettings) -> Evidence:
+        """Raises NoEvidence when no page is usable: without evidence there is no article."""
+        passages = cut_passages(pages, words=settings.passage_words, overlap=settings.passage_overlap)
+        if not passages:
+            reasons: dict[str, int] = {}
+            for page in pages:
+                reasons[page.drop_reason or "empty"] = reasons.get(page.drop_reason or "empty", 0) + 1
+            told = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items())) or "none were found"
+            raise NoEvidence(f"no usable page for {event.title!r} among {len(pages)} ({told})")
+        return cls(event=event, pages=tuple(pages), passages=passages)
+
+    def source(self, passage: Passage) -> Source:
+        page = self.pages[passage.page]
+        return Source(passage=passage, url=page.url, title=page.title, published=page.published)
