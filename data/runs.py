@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from data import codec
-from data.errors import UserError
+from data.errors import StageError, UserError
 from data.types import Article, Page, Strict
 
 T = TypeVar("T")
@@ -76,7 +76,10 @@ class EventFolder:
     def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
         path = self.path / f"{name}.json"
         if path.exists():
-            return codec.read(kind, path)
+            try:
+                return codec.read(kind, path)
+            except UserError as error:  # someone else's edit: this event's trouble, not the run's
+                raise StageError(name, str(error)) from None
         value = make()
         codec.write_atomic(path, codec.to_json(value, indent=1) + "\n")
         return value

@@ -1,0 +1,71 @@
+"""What differs between two scored systems, and whether it is more than chance.
+
+    python -m benchmark.compare runs/extractive-full-search runs/bm25-full-search
+
+Paired over the same events, failures included: mean difference with a 95% bootstrap interval and a sign-flip p; Holm's
+adjustment over the headline metrics only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchmark.submission import Submission
+    from eval.aggregate import PairedDifference
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="wikigenben compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("first", type=Path, help="submission.json, or a run folder that holds one")
+    parser.add_argument("second", type=Path)
+    parser.add_argument("--metrics", nargs="+", default=[], metavar="NAME", help="only these (default: all that both have)")
+    parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
+    arguments = parser.parse_args(argv)
+
+    from flows.console import guarded
+
+    def run() -> int:
+        from benchmark import submission
+        from flows import compare
+
+        files = [p / "submission.json" if p.is_dir() else p for p in (arguments.first, arguments.second)]
+        a, b = (submission.read(path) for path in files)
+        compare.report(a, b, differences(a, b, arguments.metrics), as_json=arguments.json)
+        return 0
+
+    return guarded(run)
+
+
+def differences(a: Submission, b: Submission, metrics: Sequence[str] = ()) -> dict[str, PairedDifference]:
+    """a - b for each metric that both have, over the events that both list. Raises UserError when they cannot be compared."""
+    from data.errors import UserError
+    from eval.aggregate import paired
+
+    if a.data.ids_sha256 != b.data.ids_sha256:
+        raise UserError(
+            f"{a.system.name} has {a.data.n_events} events and {b.system.name} {b.data.n_events}, and they are not the same; "
+            "evaluate both on the same --split and --limit"
+        )
+    if a.profile.signature != b.profile.signature:
+        raise UserError("the two were scored with different metrics; evaluate both again with one version")
+    common = [name for name in a.scores if name in b.scores]
+    if unknown := [name for name in metrics if name not in common]:
+        raise UserError(f"no metric {unknown[0]!r} in both; known: {', '.join(common)}")
+    rows_b = {event.id: event.scores for event in b.events}
+    found = {}
+    for name in metrics or common:
+        pairs = [(event.scores.get(name), rows_b[event.id].get(name)) for event in a.events]
+        if any(x is not None and y is not None for x, y in pairs):
+            found[name] = paired([x for x, _ in pairs], [y for _, y in pairs], a.profile.seed, name=name)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

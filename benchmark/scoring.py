@@ -1,0 +1,131 @@
+"""A run's articles -> one row of scores per event -> estimates with intervals. Every event asked for gets a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from data import codec
+from data.errors import StageError
+from data.gold import load_gold
+from data.runs import RunFolder
+from data.scores import Estimate, EventScores, SystemScores
+from data.snapshot import Snapshot
+from data.types import Article, Event, Page
+from eval.aggregate import estimate
+from eval.metric import Better, Case, Metric
+
+HEADLINE = ("cite_recall", "cite_precision", "attainable_entity_recall", "ib_hard", "heading_f", "grounded")
+"""What systems are ranked and compared by; everything else explains."""
+
+
+def metric_names(metrics: Sequence[Metric]) -> dict[str, Better]:
+    return {name: better for metric in metrics for name, better in metric.names.items()}
+
+
+def signature(metrics: Sequence[Metric]) -> str:
+    return " ; ".join(metric.signature for metric in metrics)
+
+
+def score_run(
+    run: RunFolder,
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    metrics: Sequence[Metric],
+    collect: Callable[[Event], tuple[Page, ...]],
+) -> Iterator[EventScores]:
+    """Rows in the order of `ids`, each computed at most once: scores.jsonl keeps them under the article's hash and the
+    metrics' signature. The human article is loaded here and nowhere before."""
+    stored = _stored_rows(run, signature(metrics))
+    rows: dict[str, EventScores] = dict(stored)
+    try:
+        for event_id in ids:
+            article, digest = _article(run, event_id)
+            row = stored.get(event_id)
+            if row is None or row.article_sha256 != digest or row.status == "failed":
+                row = _score(run, snapshot, event_id, article, digest, metrics, collect)
+            rows[event_id] = row
+            yield row
+    finally:  # also when interrupted: what was computed is kept
+        _store_rows(run, signature(metrics), rows)
+
+
+def system_scores(
+    system: str, track: str, split: str, rows: Sequence[EventScores], metrics: Sequence[Metric], *, resamples: int, seed: int
+) -> SystemScores:
+    """Means and 95% intervals over all rows, failures included."""
+    ordered = tuple(sorted(rows, key=lambda row: row.event_id))
+    estimates = {
+        name: estimate(
+            [row.values[name] for row in ordered],
+            name=name,
+            seed=seed,
+            resamples=resamples,
+            n_failed=sum(row.status != "ok" for row in ordered),
+        )
+        for name in metric_names(metrics)
+        if any(row.values[name] is not None for row in ordered)
+    }
+    return SystemScores(system, track, split, signature(metrics), estimates, ordered)
+
+
+def failed_values(names: Mapping[str, Better]) -> dict[str, float | None]:
+    """What an event without an article scores: 0 where higher is better, unscored elsewhere."""
+    return {name: 0.0 if better == "higher" else None for name, better in names.items()}
+
+
+def _article(run: RunFolder, event_id: str) -> tuple[Article | None, str]:
+    path = run.event(event_id).path / "article.json"
+    if not path.exists():
+        return None, ""
+    text = path.read_text(encoding="utf-8")
+    return codec.from_json(Article, text, where=str(path)), codec.sha256(text)
+
+
+def _score(
+    run: RunFolder,
+    snapshot: Snapshot,
+    event_id: str,
+    article: Article | None,
+    digest: str,
+    metrics: Sequence[Metric],
+    collect: Callable[[Event], tuple[Page, ...]],
+) -> EventScores:
+    folder = run.event(event_id)
+    if article is None:
+        failure = folder.failure()
+        reason = f"{failure.stage}: {failure.message}" if failure else "no article in the run"
+        return EventScores(event_id, "failed", "", 0, failed_values(metric_names(metrics)), reason)
+    words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
+    if not words:
+        return EventScores(event_id, "empty", digest, 0, failed_values(metric_names(metrics)), "the article has no sentence")
+    pages = folder.stored_pages()
+    if pages is None:
+        pages = collect(snapshot.event(event_id))
+    try:
+        case = Case(article=article, gold=load_gold(snapshot, event_id), pages=pages)
+    except StageError as error:  # the reference is unreadable: nobody can be scored on this event
+        nothing: dict[str, float | None] = dict.fromkeys(metric_names(metrics))
+        return EventScores(event_id, "ok", digest, words, nothing, f"unscored: {error.why}")
+    values = {name: value for metric in metrics for name, value in metric.score(case).items()}
+    return EventScores(event_id, "ok", digest, words, values)
+
+
+def _stored_rows(run: RunFolder, signed: str) -> dict[str, EventScores]:
+    path = run.path / "scores.jsonl"
+    if not path.exists():
+        return {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if not lines or json.loads(lines[0]).get("signature") != signed:
+        return {}
+    rows = (codec.from_json(EventScores, line, where=f"{path}:{n}") for n, line in enumerate(lines[1:], 2))
+    return {row.event_id: row for row in rows}
+
+
+def _store_rows(run: RunFolder, signed: str, rows: Mapping[str, EventScores]) -> None:
+    head = json.dumps({"signature": signed}, ensure_ascii=False)
+    body = [codec.to_json(rows[event_id]) for event_id in sorted(rows)]
+    codec.write_atomic(run.path / "scores.jsonl", "\n".join([head, *body]) + "\n")
+
+
+__all__ = ["HEADLINE", "Estimate", "failed_values", "metric_names", "score_run", "signature", "system_scores"]

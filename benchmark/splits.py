@@ -1,0 +1,61 @@
+"""Named event lists. `dev` is for choosing settings, `test` for reporting; both are cut by a hash of the event id, so they do
+not depend on which events a snapshot happens to hold. `full` is all of them; `sample` is what ships with the repository.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Literal
+
+from data.errors import UserError
+from data.snapshot import Snapshot
+from data.types import Track
+
+Split = Literal["sample", "dev", "test", "full"]
+DEV_DIGITS = "01234"
+"""An event is in `dev` when sha256(id) starts with one of these: five sixteenths of the events."""
+
+
+def in_dev(event_id: str) -> bool:
+    return hashlib.sha256(event_id.encode()).hexdigest()[0] in DEV_DIGITS
+
+
+def split_ids(snapshot: Snapshot, track: Track, split: Split) -> tuple[str, ...]:
+    """Ids of the split that this snapshot holds on this track, in numeric order."""
+    if split == "sample" and not snapshot.is_sample:
+        raise UserError(f"--split sample is the bundled data; drop --data {snapshot.root}, or use --split full")
+    ids = snapshot.ids(track)
+    if split == "dev":
+        return tuple(i for i in ids if in_dev(i))
+    if split == "test":
+        return tuple(i for i in ids if not in_dev(i))
+    return ids
+
+
+def choose(
+    snapshot: Snapshot, track: Track, split: Split, *, events: Iterable[str] = (), limit: int | None = None
+) -> tuple[str, ...]:
+    """The events of a job: named ones, or those of a split, at most `limit`. Raises UserError when none is left."""
+    if limit is not None and limit < 1:
+        raise UserError(f"--limit {limit} leaves no event; use 1 or more")
+    wanted = tuple(dict.fromkeys(events))
+    if wanted:
+        known = set(snapshot.ids(track))
+        for event_id in wanted:
+            snapshot.event(event_id)  # names the known ids when this one is unknown
+            if event_id not in known:
+                raise UserError(f"event {event_id} has no pages on the track {track!r} in {snapshot.root}; try --track cited")
+        ids = wanted
+    else:
+        ids = split_ids(snapshot, track, split)
+    if not ids:
+        raise UserError(
+            f"{snapshot.root} holds no event of split {split!r} on track {track!r}: {snapshot.inventory.describe()}"
+        )
+    return ids[:limit]
+
+
+def ids_sha256(ids: Iterable[str]) -> str:
+    """Identity of an event list, independent of order."""
+    return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()

@@ -1,0 +1,390 @@
+"""Raw page text -> the lines that carry the account: prose, lists of facts, rows of tables.
+
+Raw text has lost the HTML that tells menus from content, and in the median page 45 % of the words sit in lines of fewer
+than eight words. Throwing those away loses names, dates and results; keeping them buries the account under menus. So each
+line gets a score for what it holds, and a short line is judged together with its neighbours, in the manner of jusText
+(Pomikálek 2011, "Removing Boilerplate and Duplicate Content from Web Corpora", section 3), with capitals, digits and
+repetition in the place of tags and link density. Cells of tables, which arrive one a line, are joined to rows again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+CELL_SEPARATOR = " | "
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One line (or piece of a glued line). A `score` above 0 speaks for keeping it; `hard` lines go whatever is beside them."""
+
+    text: str
+    n_words: int
+    prose: bool
+    hard: bool
+    fact: bool  # holds a number that means something: neither a clock time nor a year in a list of years
+    score: float
+
+    @property
+    def cell(self) -> bool:
+        return not self.prose and self.n_words <= 6 and len(self.text) <= 60
+
+
+def keep_content(text: str, title: str) -> str:
+    """Raw page text -> its content, one block a line, in order. `title` helps to find where the menus above it end."""
+    names = _inner_capitals(text)
+    lines = [piece for line in text.split("\n") if line for piece in _pieces(line, names)]
+    counts = Counter(line.casefold() for line in lines)
+    blocks = [_block(line, counts[line.casefold()], _among_years(lines, i)) for i, line in enumerate(lines)]
+    if not blocks:
+        return ""
+    headline = _headline(blocks, title)
+    start = headline or next((i for i, block in enumerate(blocks) if block.prose and block.n_words >= 20), 0)
+    end = max((i for i, block in enumerate(blocks) if block.prose and block.n_words >= 12), default=len(blocks) - 1)
+    tables = _table_lines(blocks)
+    teasers = _teasers(blocks)
+    kept: list[tuple[int, _Block]] = []
+    n_prose = 0
+    elsewhere = False  # in a box that points to other pages
+    for i, block in enumerate(blocks):
+        if block.prose and block.n_words >= 25 and has_sentence(block.text):
+            elsewhere = False
+        elif n_prose >= 60 and block.n_words <= 6 and _POINTER.match(block.text):
+            elsewhere = True
+        if block.hard or teasers[i] or elsewhere:
+            continue
+        context = _context(blocks, i)
+        prior = -1.2 if i < start else -0.8 if i > end else 0.3
+        if block.prose:
+            # a paragraph of ordinary length stands by itself; a short sentence among menus is a teaser or a caption
+            keep = block.n_words >= 25 or block.score + context + prior >= 1.0
+        elif i < headline:
+            keep = False
+        else:
+            keep = tables[i] or block.score + 0.7 * context + prior > 0.35
+        if keep:
+            kept.append((i, block))
+            n_prose += block.n_words if block.prose else 0
+    return "\n".join(dict.fromkeys(_rows(kept, tables)))
+
+
+def keep_extracted(text: str) -> str:
+    """Text from an extractor, which has removed the menus: only lines that are boilerplate by their words go."""
+    kept = [line for line in text.split("\n") if line and not _boilerplate_line(line)]
+    return "\n".join(dict.fromkeys(kept))
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def _lines_of(file: str) -> list[str]:
+    lines = (Path(__file__).parent / file).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+_JOIN = re.compile(
+    r"(?<=[a-zà-öø-ÿ]{2})(?=[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ])"  # "MenuMovies"
+    r"|(?<=[a-zà-öø-ÿ]{3}[.!?…])(?=[A-ZÀ-ÖØ-Þ“\"][a-zà-öø-ÿ ])"  # "before.The next"
+    r"|(?<=[)\]”’])(?=[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ])"
+    r"|(?<=\d)(?=[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]{2}|By [A-Z])"  # "2024Advertisement"
+)
+_CAMEL = re.compile(r"[^\W\d_]*[a-zà-öø-ÿ]{2}[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ][^\W\d_]*")
+_CAMEL_PREFIX = re.compile(r"(?:^|[^A-Za-zÀ-ÿ])(?:Mc|Mac|De|Di|Du|Le|La|Van|Von|Fitz|Al|El|Da)$")
+_CAMEL_NAMES = frozenset(_lines_of("camel_names.txt"))
+_OPENS = re.compile(
+    r"(?:The|This|These|In|On|At|It|He|She|They|We|But|And|By|For|After|When|While|As|Read|More|Share|Photo|Image|Video|Advertisement)\b"
+)
+_TAKES_OVER = re.compile(r"(?:Advertisement|Read more|Read More|Share|Credit|Image|Images|Getty|Reuters|Summary)$")
+
+
+def _inner_capitals(text: str) -> Set[str]:
+    """Words with a capital inside that a page uses twice or more, or that are known: names, not two words glued together."""
+    found = Counter(_CAMEL.findall(text))
+    return _CAMEL_NAMES | {word for word, n in found.items() if n >= 2}
+
+
+def _pieces(line: str, names: Set[str]) -> list[str]:
+    """A line cut where words were glued together ("NewsSportsRadio"), because each piece was a line of its own.
+
+    In a menu every join is cut. In prose a join may be a name, so it is cut only where a sentence or a known word meets
+    the next: a paragraph cut in the middle of a sentence is worse than one glued word.
+    """
+    joins = [match.start() for match in _JOIN.finditer(line)]
+    if joins:
+        joins = [at for at in joins if not _inside_word(line, at, names)]
+    menu = len(joins) >= 3 and len(joins) * 12 > line.count(" ")
+    cuts = [at for at in joins if menu or line[at - 1] in ".!?…" or _OPENS.match(line, at) or _TAKES_OVER.search(line, 0, at)]
+    pieces = (line[a:b].strip(" |•·–—") for a, b in zip([0, *cuts], [*cuts, len(line)]))
+    return [_without_lead_in(piece) for piece in pieces if piece]
+
+
+def _inside_word(line: str, at: int, names: Set[str]) -> bool:
+    """Whether the capital at `at` belongs inside a name (McDonald, YouTube), an address or a handle."""
+    if _CAMEL_PREFIX.search(line[max(0, at - 5) : at]):
+        return True
+    start = at
+    while start > 0 and line[start - 1].isalpha():
+        start -= 1
+    token = _CAMEL.match(line, start)
+    if token is not None and token.group() in names:
+        return True
+    begin = line.rfind(" ", 0, at) + 1
+    return line.startswith(("http", "@", "#", "www.", "pic.twitter"), begin)
+
+
+def _without_lead_in(piece: str) -> str:
+    """A long piece that opens with a menu ("Sections Home Subscribe ... The vote was held") -> from its first sentence."""
+    words = piece.split(" ")
+    if len(words) < 30:
+        return piece
+    lower = [word[:1].islower() for word in words]
+    at = next((i for i in range(len(words) - 10) if sum(lower[i : i + 10]) >= 5), 0)
+    if at < 15 or sum(1 for word in words[:at] if word.casefold().strip(",.:") in _MENU_WORDS) < 4:
+        return piece
+    begin = next((i for i in range(at, len(words) - 1) if words[i][:1].isupper() and lower[i + 1]), 0)
+    return " ".join(words[begin:])
+
+
+_BOILERPLATE = re.compile(r"\b(?:" + "|".join(_lines_of("boilerplate.txt")) + ")", re.IGNORECASE)
+_MENU_WORDS = frozenset(" ".join(_lines_of("menu_words.txt")).split())
+_RELATIVE_TIME = re.compile(
+    r"^(?:updated |posted |published )?(?:an?|\d+) ?(?:s|sec|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|months?|years?)"
+    r"(?: ago| read)?$",
+    re.IGNORECASE,
+)
+_MONTHS = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*"
+_ARCHIVE_MONTH = re.compile(rf"^{_MONTHS} \d{{4}}(?: \(\d+\))?$", re.IGNORECASE)
+_CLOCK = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
+_YEAR = re.compile(r"^(?:1[89]|20)\d\d$")
+_KEY_VALUE = re.compile(r"^[A-Z][\w /&'()-]{1,30}:\s*\S")
+_TERMINAL = re.compile(r"[.!?…。！？][\"”’'»)\]]*(?:\[\d+\])*$")
+_INNER_STOP = re.compile(r"[a-zà-ÿ0-9)”\"][.!?] +[A-Z“\"]")
+_LISTED = re.compile(r"[,;(–]| - ")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_WORD = re.compile(r"\w+")
+
+
+def has_sentence(line: str) -> bool:
+    """Whether a line ends like a sentence or holds the boundary of two."""
+    return bool(_TERMINAL.search(line) or _INNER_STOP.search(line))
+
+
+def count_unspaced(text: str) -> int:
+    """Characters of scripts written without spaces between words (Chinese, Japanese, Thai, Khmer, Burmese, Lao)."""
+    return len(_UNSPACED.findall(text))
+
+
+def _boilerplate_line(line: str) -> bool:
+    n = line.count(" ") + 1
+    if n >= 40:
+        return False
+    if _RELATIVE_TIME.match(line) or not any(c.isalnum() for c in line):
+        return True
+    found = len(_BOILERPLATE.findall(line))
+    # in a sentence of ordinary length one such phrase may be the subject ("the privacy policy was struck down")
+    return found > 0 and (n < 8 or not has_sentence(line) or found * 20 >= n)
+
+
+def _block(line: str, count: int, among_years: bool) -> _Block:
+    words = line.split()
+    n = len(words)
+    lower = sum(1 for word in words if word[:1].islower())
+    cased = sum(1 for word in words if word[:1].lower() != word[:1].upper())
+    sentence = has_sentence(line)
+    prose = (
+        (n >= 8 and lower >= 0.4 * cased > 0 and (sentence or n >= 20))
+        or (n >= 25 and sentence and lower >= 0.25 * cased)
+        or (cased * 2 < n and count_unspaced(line) >= 30)
+    )
+    if _boilerplate_line(line):
+        return _Block(line, n, prose=False, hard=True, fact=False, score=-2.5 if prose else -2.0)
+    if prose:
+        return _Block(line, n, prose=True, hard=False, fact=False, score=4.0 if n >= 20 else 2.0)
+    menu = sum(1 for word in words if word.casefold().strip(",.:;!") in _MENU_WORDS)
+    if (
+        among_years
+        or _ARCHIVE_MONTH.match(line)
+        or (n <= 3 and menu * 2 > n)
+        or line.startswith(("©", "#", "@", "http://", "https://", "www."))
+        or (n > 2 and line.endswith(("...", "…", "»", "›", ">")))
+    ):
+        return _Block(line, n, prose=False, hard=True, fact=False, score=-2.0)
+    fact = any(c.isdigit() for c in _CLOCK.sub("", line))
+    score = -0.2
+    if fact:
+        score += 0.2 if n == 1 else 1.2
+    elif n == 1:
+        score -= 0.5
+    if _KEY_VALUE.match(line):
+        score += 1.2
+    listed = _LISTED.search(line) is not None
+    if n >= 3 and listed:
+        score += 0.4
+    if n >= 5:
+        score += 0.3
+    if 2 <= n <= 5 and lower == 0 and not menu:
+        score += 0.3  # the shape of a name
+    if n >= 5 and not fact and not listed and lower < 0.4 * n and ":" not in line:
+        score -= 0.6  # a headline, or menu entries side by side
+    if menu:
+        score -= 1.0
+    if count > 1:
+        score -= 0.3 if fact else 1.2  # menus come twice, for wide and for narrow screens
+    return _Block(line, n, prose=False, hard=False, fact=fact, score=score)
+
+
+def _among_years(lines: Sequence[str], at: int) -> bool:
+    """A bare year between bare years: an archive menu, not a date."""
+    if not _YEAR.match(lines[at]):
+        return False
+    near = lines[max(0, at - 1) : at + 2]
+    return len(near) > 1 and sum(1 for line in near if _YEAR.match(line)) >= min(3, len(near))
+
+
+# --- neighbours ------------------------------------------------------------------------------------------------------
+
+
+def _context(blocks: Sequence[_Block], at: int) -> float:
+    """Mean score of the three blocks on each side; prose counts at most 2, so that one paragraph does not save a menu."""
+    near = [blocks[i].score for i in range(max(0, at - 3), min(len(blocks), at + 4)) if i != at]
+    return sum(min(2.0, score) for score in near) / len(near) if near else 0.0
+
+
+def _headline(blocks: Sequence[_Block], title: str) -> int:
+    """Index of the line that repeats the page's title below the menus, 0 if there is none before the first paragraph.
+
+    The first lines do not count: raw text begins with the document's title, and the menus follow it.
+    """
+    wanted = {word.casefold() for word in _WORD.findall(title) if len(word) > 2}
+    if len(wanted) < 3:
+        return 0
+    for i, block in enumerate(blocks):
+        if block.prose and block.n_words >= 40:
+            return 0
+        if i >= 3 and block.n_words <= 30:
+            found = {word.casefold() for word in _WORD.findall(block.text)}
+            if len(wanted & found) >= 0.6 * len(wanted):
+                return i
+    return 0
+
+
+_POINTER = re.compile(
+    r"(?:related|recommended|read (?:also|more|next)|also read|more (?:from|on|in|stories|news)|most (?:read|popular|viewed|recent)"
+    r"|latest|trending|popular|editor.?s.? (?:choice|picks?)|you (?:may|might) (?:also )?like|you may also|up next|don.t miss"
+    r"|top (?:stories|news)|recent (?:posts|news|articles)|similar|further reading|see also|what to read|in focus|other news)\b",
+    re.IGNORECASE,
+)
+_FULL_DATE = re.compile(
+    rf"^(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:{_MONTHS} \d{{1,2}},? \d{{4}}|\d{{1,2}}\.? {_MONTHS},? \d{{4}}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
+    r"|\d{4}-\d\d-\d\d)(?:,? (?:at )?\d{1,2}[:.]\d\d.*)?$",
+    re.IGNORECASE,
+)
+
+
+def _teasers(blocks: Sequence[_Block]) -> list[bool]:
+    """Headlines of other pages with their dates: three or more dates beside a line that is neither prose nor a cell."""
+    result = [False] * len(blocks)
+    pairs: list[tuple[int, int]] = []
+    for i, block in enumerate(blocks):
+        if block.cell and _FULL_DATE.match(block.text):
+            for j in (i - 1, i + 1):
+                if 0 <= j < len(blocks) and 5 <= blocks[j].n_words <= 24 and not has_sentence(blocks[j].text):
+                    pairs.append((i, j))
+    if len({i for i, _ in pairs}) >= 3:
+        for i, j in pairs:
+            result[i] = result[j] = True
+    return result
+
+
+_TABLE_REACH = 6
+_TABLE_SHARE = 0.35
+
+
+def _table_lines(blocks: Sequence[_Block]) -> list[bool]:
+    """Which blocks are cells of a table: short lines where at least a third of those around hold numbers."""
+    result = [False] * len(blocks)
+    for i, block in enumerate(blocks):
+        if not block.cell or block.hard:
+            continue
+        near = blocks[max(0, i - _TABLE_REACH) : i + _TABLE_REACH + 1]
+        cells = [other for other in near if other.cell]
+        facts = sum(1 for other in cells if other.fact)
+        hard = sum(1 for other in cells if other.hard)
+        if len(cells) >= _TABLE_REACH + 2 and facts >= _TABLE_SHARE * len(cells) and hard <= 0.3 * len(cells):
+            result[i] = True
+    return result
+
+
+_ROW_WORDS = 24
+_ROW_CELLS = 12
+
+
+def _rows(kept: Sequence[tuple[int, _Block]], tables: Sequence[bool]) -> list[str]:
+    """The kept blocks as lines, the cells of a table joined to rows."""
+    lines: list[str] = []
+    run: list[str] = []
+    last = -2
+    for i, block in kept:
+        if run and (not tables[i] or i - last > 3):
+            lines += _join_cells(run)
+            run = []
+        if tables[i]:
+            run.append(block.text)
+        else:
+            lines.append(block.text)
+        last = i
+    return lines + _join_cells(run)
+
+
+def _join_cells(cells: list[str]) -> list[str]:
+    """Rows of a table whose cells came one a line. The row length is the distance at which the shapes of cells repeat."""
+    shapes = [_shape(cell) for cell in cells]
+    best, period = 0.0, 0
+    for distance in range(2, min(_ROW_CELLS, len(cells) // 3) + 1):
+        pairs = len(cells) - distance
+        agree = sum(a == b for a, b in zip(shapes, shapes[distance:])) / pairs
+        if agree > best + 0.02:  # multiples of the true distance agree as well: the shortest wins
+            best, period = agree, distance
+    if best < 0.75 or len(set(shapes)) < 2:
+        return _join_evenly(cells)
+    offset = _row_offset(cells, shapes, period)
+    head = _join_evenly(cells[:offset])
+    return head + [CELL_SEPARATOR.join(cells[i : i + period]) for i in range(offset, len(cells), period)]
+
+
+def _shape(cell: str) -> str:
+    """Kind of a cell: a rank or count, another number, text with a number, or words."""
+    if cell.isdigit():
+        return "i"
+    if not any(c.isdigit() for c in cell):
+        return "w"
+    return "t" if any(c.isalpha() for c in cell) else "n"
+
+
+def _row_offset(cells: list[str], shapes: list[str], period: int) -> int:
+    """Where the first row begins: at the column that counts up by one, else where the repetition begins."""
+    for offset in range(period):
+        column = [int(cell) for cell in cells[offset::period] if cell.isdigit() and len(cell) <= 4]
+        if len(column) >= 3 and sum(b - a == 1 for a, b in pairwise(column)) >= 0.6 * (len(column) - 1):
+            return offset
+    for offset in range(len(cells) - period):
+        if shapes[offset : offset + period] == shapes[offset + period : offset + 2 * period]:
+            return offset
+    return 0
+
+
+def _join_evenly(cells: list[str]) -> list[str]:
+    lines: list[str] = []
+    row: list[str] = []
+    for cell in cells:
+        full = len(row) >= _ROW_CELLS or sum(len(c.split()) for c in row) >= _ROW_WORDS
+        if row and (full or _KEY_VALUE.match(cell)):
+            lines.append(CELL_SEPARATOR.join(row))
+            row = []
+        row.append(cell)
+    return [*lines, CELL_SEPARATOR.join(row)] if row else lines

@@ -1,0 +1,57 @@
+"""Command-line flags that several commands share, and how they become a Job. Nothing heavy is imported: `--help` is instant."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from data.settings import load_settings
+from flows.job import SYSTEMS, Job
+
+
+def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None) -> None:
+    what = parser.add_argument_group("what to write")
+    what.add_argument(
+        "--system",
+        choices=SYSTEMS,
+        default=system_default,
+        required=system_default is None,
+        help="lead, bm25 and extractive need no model; rr, prr, rprr and ours need --model",
+    )
+    what.add_argument("--model", metavar="NAME", help="hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)")
+    what.add_argument(
+        "--data", metavar="DIR", help="benchmark folder; default: WIKIGEN_DATA, else what data.download fetched, else the sample"
+    )
+    what.add_argument("--split", choices=("sample", "dev", "test", "full"), help="default: sample for the sample, else full")
+    what.add_argument("--events", nargs="+", default=[], metavar="ID", help="only these events")
+    what.add_argument("--limit", type=int, metavar="N", help="only the first N events")
+    what.add_argument("--track", choices=("search", "cited", "both"), help="which evidence (default: search)")
+    how = parser.add_argument_group("how")
+    how.add_argument("--out", "--run", dest="out", type=Path, metavar="DIR", help="run folder (default: runs/SYSTEM-SPLIT-TRACK)")
+    how.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
+    how.add_argument(
+        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
+    )
+    how.add_argument("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, ...")
+    how.add_argument("--seed", type=int, metavar="N", help="seed of sampling (temperature > 0)")
+    how.add_argument("--retry-failed", action="store_true", help="forget the failed events of the run and write only those")
+    how.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
+
+
+def job_from(arguments: argparse.Namespace) -> Job:
+    settings = load_settings(
+        arguments.config,
+        arguments.assignments,
+        model={"name": arguments.model, "device": arguments.device, "seed": arguments.seed},
+        evidence={"track": arguments.track},
+    )
+    return Job(
+        system=arguments.system,
+        settings=settings,
+        data=arguments.data,
+        split=arguments.split,
+        events=tuple(arguments.events),
+        limit=arguments.limit,
+        out=arguments.out,
+        retry_failed=arguments.retry_failed,
+    )

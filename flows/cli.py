@@ -1,0 +1,112 @@
+"""The console script `wikigenben`: one word, then the flags of that command. Commands are imported when chosen."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+Command = Callable[[Sequence[str]], int]
+
+
+def _generate(argv: Sequence[str]) -> int:
+    from pipeline.generate import main
+
+    return main(argv)
+
+
+def _evaluate(argv: Sequence[str]) -> int:
+    from benchmark.evaluate import main
+
+    return main(argv)
+
+
+def _compare(argv: Sequence[str]) -> int:
+    from benchmark.compare import main
+
+    return main(argv)
+
+
+def _validate(argv: Sequence[str]) -> int:
+    from benchmark.validate import main
+
+    return main(argv)
+
+
+def _download(argv: Sequence[str]) -> int:
+    from data.download import main
+
+    return main(argv)
+
+
+def _demo(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="wikigenben demo", description="Write and score the bundled sample, offline.")
+    parser.add_argument("--out", type=Path, default=Path("runs/demo"), metavar="DIR", help="run folder (default: runs/demo)")
+    parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
+    arguments = parser.parse_args(argv)
+    from flows.console import guarded
+
+    def run() -> int:
+        from flows.demo import demo
+
+        return demo(arguments.out, as_json=arguments.json)
+
+    return guarded(run)
+
+
+def _events(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="wikigenben events", description="List the events of a benchmark folder.")
+    parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: as for generate)")
+    parser.add_argument("--track", choices=("search", "cited", "both"), default="search")
+    arguments = parser.parse_args(argv)
+    from flows.console import guarded
+
+    def run() -> int:
+        from data.errors import StageError
+        from data.snapshot import N_BENCHMARK_EVENTS, Snapshot, locate
+        from flows import console
+
+        snapshot = Snapshot(locate(arguments.data))
+        for event_id in snapshot.ids(arguments.track):
+            try:
+                console.result(f"{event_id}\t{snapshot.event(event_id).title}")
+            except StageError as error:
+                console.note(f"unreadable: {error}")
+        found = len(snapshot.ids(arguments.track))
+        of = "" if snapshot.is_sample else f" of the benchmark's {N_BENCHMARK_EVENTS}"
+        console.note(f"{found} events{of} on track {arguments.track}; {snapshot.inventory.describe()}")
+        return 0
+
+    return guarded(run)
+
+
+COMMANDS: dict[str, tuple[Command, str]] = {
+    "demo": (_demo, "write and score the bundled sample, offline"),
+    "generate": (_generate, "write articles for events"),
+    "evaluate": (_evaluate, "write what is missing, score, make submission.json"),
+    "compare": (_compare, "say what differs between two scored runs, and whether it is more than chance"),
+    "validate": (_validate, "check a submission file"),
+    "events": (_events, "list the events of a benchmark folder"),
+    "download": (_download, "fetch the public benchmark"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(
+        prog="wikigenben",
+        description="Cited encyclopedic articles from web evidence, and the benchmark that compares systems writing them.",
+        epilog="commands:\n" + "\n".join(f"  {name:10} {text}" for name, (_, text) in COMMANDS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below; COMMAND --help says more")
+    if not words or words[0] not in COMMANDS:
+        parser.parse_args(words[:1])  # prints help or the error, and exits
+        return 2
+    command, _ = COMMANDS[words[0]]
+    return command(words[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

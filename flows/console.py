@@ -1,0 +1,89 @@
+"""What people see: progress and logs on stderr, results on stdout, errors as one line, exit codes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from data.errors import WikigenError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+T = TypeVar("T")
+INTERRUPTED = 130
+
+
+def guarded(main: Callable[[], int]) -> int:
+    """Run a command: known errors become one line on stderr and their exit code, Ctrl-C becomes 130."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        return main()
+    except WikigenError as error:
+        sys.stderr.write(f"wikigenben: {_one_line(str(error))}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("\nwikigenben: interrupted; the same command goes on from here\n")
+        return INTERRUPTED
+    except BrokenPipeError:  # `| head` closed our stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def note(text: str) -> None:
+    """A line for the person watching."""
+    sys.stderr.write(_one_line(text) + "\n")
+
+
+def result(text: str) -> None:
+    """A line of the result."""
+    sys.stdout.write(text + "\n")
+
+
+def result_json(value: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def show(table: Table) -> None:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 110
+    Console(file=sys.stdout, width=width, highlight=False).print(table)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr; call the yielded function with a label after each step. Off a terminal it stays silent."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[label]}", markup=False),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total, label="")
+        yield lambda label: bar.update(task, advance=1, label=_one_line(label)[:50])
+
+
+def tracked(what: str, items: Iterable[T], total: int, label: Callable[[T], str]) -> Iterator[T]:
+    """The items, with a progress bar that names the one just done."""
+    with progress(what, total) as step:
+        for item in items:
+            step(label(item))
+            yield item
+
+
+def _one_line(text: str) -> str:
+    """Titles and page texts reach messages: without control characters they cannot rewrite the terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)

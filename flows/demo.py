@@ -1,0 +1,25 @@
+"""`wikigenben demo`: the bundled sample, offline, from HTML pages to scored articles that can be clicked through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from data.settings import Settings
+from flows import console, evaluate, preview
+from flows.job import Job
+from flows.wiring import prepare
+
+
+def demo(out: Path, *, as_json: bool) -> int:
+    console.note(
+        "The demo's system is `extractive`: it quotes and cites the evidence and uses no language model, because none ships "
+        "with the package. With one of yours: --system ours --model hf:FOLDER (or server:MODEL@URL)."
+    )
+    prepared = prepare(Job(system="extractive", settings=Settings(), data="sample", out=out))
+    console.note(f"writing {len(prepared.ids)} articles on invented events, from their web pages; nothing is fetched")
+    evaluated = evaluate.evaluate(prepared)
+    evaluate.report(evaluated, as_json=as_json)
+    if not as_json:
+        console.result("")
+        console.result(f"HTML preview (click a citation to see its evidence): {preview.index_path(out).resolve()}")
+    return evaluated.generated.exit_code

@@ -1,0 +1,100 @@
+"""A wired system over its events, without Prefect: the loop behind `wikigenben generate`, `evaluate` and `demo`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.runner import EventOutcome, run_event
+from data import codec
+from data.errors import NoEvidence
+from flows import console, preview
+from flows.wiring import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What a loop over events did. `seconds` is wall time of the loop, models already loaded."""
+
+    run: Path
+    outcomes: tuple[EventOutcome, ...]
+    seconds: float
+
+    @property
+    def failed(self) -> tuple[EventOutcome, ...]:
+        return tuple(o for o in self.outcomes if o.status == "failed")
+
+    def count(self, status: str) -> int:
+        return sum(o.status == status for o in self.outcomes)
+
+    @property
+    def exit_code(self) -> int:
+        """0 all written, 3 no event had evidence, 1 some event failed."""
+        if not self.failed:
+            return 0
+        without = [o for o in self.outcomes if o.failure and o.failure.kind == NoEvidence.__name__]
+        return NoEvidence.exit_code if len(without) == len(self.outcomes) else 1
+
+
+def generate(prepared: Prepared) -> Generated:
+    """Write what is missing. The run is locked while this goes on."""
+    with prepared.run.locked():
+        _record_environment(prepared)
+        began = time.perf_counter()
+        ids = _events_to_write(prepared)
+        outcomes = tuple(console.tracked("writing", _outcomes(prepared, ids), len(ids), lambda o: o.title))
+        seconds = time.perf_counter() - began
+        prepared.run.write_failures()
+        preview.write_previews(prepared.run, prepared.system.name)
+    return Generated(prepared.run.path, outcomes, seconds)
+
+
+def _events_to_write(prepared: Prepared) -> tuple[str, ...]:
+    if not prepared.job.retry_failed:
+        return prepared.ids
+    failed = {failure.event_id for failure in prepared.run.failures()}
+    ids = tuple(i for i in prepared.ids if i in failed)
+    for event_id in ids:
+        prepared.run.event(event_id).clear()
+    return ids
+
+
+def _outcomes(prepared: Prepared, ids: tuple[str, ...]) -> Iterator[EventOutcome]:
+    for event_id in ids:
+        yield run_event(prepared.run, prepared.system, event_id, prepared.snapshot.event, prepared.collect)
+
+
+def _record_environment(prepared: Prepared) -> None:
+    """What the run was made with, beside what it depends on; the newest command wins."""
+    import json
+
+    from benchmark.submission import environment
+
+    codec.write_atomic(prepared.run.path / "environment.json", json.dumps(environment(), indent=1) + "\n")
+
+
+def report(generated: Generated, *, as_json: bool) -> None:
+    """The result on stdout, the failures by name on stderr."""
+    for outcome in generated.failed:
+        failure = outcome.failure
+        assert failure is not None
+        console.note(f"failed: {outcome.event_id} {outcome.title}: {failure.stage}: {failure.message}")
+    summary = {
+        "run": str(generated.run),
+        "written": generated.count("written"),
+        "reused": generated.count("reused"),
+        "failed": [o.event_id for o in generated.failed],
+        "seconds": round(generated.seconds, 2),
+    }
+    if as_json:
+        console.result_json(summary)
+        return
+    console.result(
+        f"{summary['written']} written, {summary['reused']} reused, {len(generated.failed)} failed in {generated.seconds:.1f} s"
+        f" -> {generated.run}"
+    )
+    if generated.failed:
+        console.result(f"reasons: {generated.run}/failures.jsonl; try those again with --retry-failed")
+    console.result(f"read them: {preview.index_path(generated.run).resolve()}")

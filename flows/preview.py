@@ -1,0 +1,70 @@
+"""The run as people read it: each article as HTML, Markdown and wikitext, and an index page that leads to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.formats.html import IndexRow, index_html, to_html
+
+from data import codec
+from data.runs import EventFolder, RunFolder
+from data.scores import SystemScores
+from pipeline.formats.markdown import to_markdown
+from pipeline.formats.wikitext import to_wikitext
+
+HEADLINES_SHOWN = ("cite_recall", "cite_precision", "attainable_entity_recall", "ib_hard", "heading_f", "grounded", "rouge2_f")
+
+
+def index_path(run: Path) -> Path:
+    return run / "index.html"
+
+
+def write_previews(run: RunFolder, system: str) -> None:
+    """Files of articles that changed; an article's formats are remade when article.json is newer."""
+    for folder in run.event_folders():
+        article_path = folder.path / "article.json"
+        if not article_path.exists():
+            continue
+        html_path = run.path / "articles" / f"{folder.event_id}.html"
+        if html_path.exists() and html_path.stat().st_mtime_ns >= article_path.stat().st_mtime_ns:
+            continue
+        article = folder.article()
+        assert article is not None
+        codec.write_atomic(html_path.with_suffix(".md"), to_markdown(article))
+        codec.write_atomic(html_path.with_suffix(".wiki"), to_wikitext(article))
+        codec.write_atomic(html_path, to_html(article, folder.stored_pages() or (), run_note=f"Written by the system “{system}”."))
+    write_index(run, system, None)
+
+
+def write_index(run: RunFolder, system: str, scores: SystemScores | None) -> None:
+    rows = [row for folder in run.event_folders() if (row := _row(folder)) is not None]
+    means = {n: scores.estimates[n].mean for n in HEADLINES_SHOWN if n in scores.estimates} if scores else None
+    codec.write_atomic(index_path(run.path), index_html(rows, title=f"Articles by {system}", scores=means))
+
+
+def _row(folder: EventFolder) -> IndexRow | None:
+    article, failure = folder.article(), folder.failure()
+    if article is not None:
+        sentences = [s for section in article.all_sections for s in section.sentences]
+        return IndexRow(
+            event_id=folder.event_id,
+            title=article.title,
+            status="ok",
+            reason="",
+            sections=len(article.sections),
+            citations=sum(len(s.cites) for s in sentences),
+            words=sum(len(s.text.split()) for s in sentences),
+            href=f"articles/{folder.event_id}.html",
+        )
+    if failure is not None:
+        return IndexRow(
+            event_id=folder.event_id,
+            title=folder.event_id,
+            status="failed",
+            reason=f"{failure.stage}: {failure.message}",
+            sections=0,
+            citations=0,
+            words=0,
+            href="",
+        )
+    return None

@@ -1,0 +1,163 @@
+"""Settings -> concrete parts: the one place where classes are chosen. What can be wrong stops here, before the first event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from benchmark import splits
+from benchmark.leaks import leak_checks
+from benchmark.system import System
+from data.errors import UserError
+from data.runs import RunFolder, default_run_path
+from data.settings import ModelSettings, Settings
+from data.snapshot import Snapshot, locate
+from data.types import Event, Page
+from flows.job import MODEL_SYSTEMS, SYSTEMS, Job
+
+if TYPE_CHECKING:
+    from decoding.api import Encoder, Generator
+    from eval.metric import Metric
+
+CLEANING_VERSION = "1"
+"""Raise when extraction or cleaning gives other text: runs made before must not be mixed with runs made after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A job ready to run: ids in order, the system, where pages come from, the open run folder."""
+
+    job: Job
+    snapshot: Snapshot
+    split: splits.Split
+    ids: tuple[str, ...]
+    system: System
+    collect: Callable[[Event], tuple[Page, ...]]
+    run: RunFolder
+
+
+def prepare(job: Job) -> Prepared:
+    """Raises UserError for anything the caller can fix."""
+    snapshot = Snapshot(locate(job.data))
+    split = _split(job, snapshot)
+    track = job.settings.evidence.track
+    ids = splits.choose(snapshot, track, split, events=job.events, limit=job.limit)
+    system = build_system(job.system, job.settings)
+    run = RunFolder.open(job.out or default_run_path(job.system, split, track), identity(job, snapshot, system))
+    return Prepared(job, snapshot, split, ids, system, build_collect(snapshot, job.settings), run)
+
+
+def identity(job: Job, snapshot: Snapshot, system: System) -> dict[str, str]:
+    """What every article of a run depends on. The choice of events is not part of it: a run may grow."""
+    evidence = job.settings.evidence
+    return {
+        "package": metadata.version("wikigenben"),
+        "system": system.name,
+        "data": "sample" if snapshot.is_sample else "wikigenbench",
+        "track": evidence.track,
+        "leak_filter": "on" if evidence.leak_filter else "off",
+        "languages": ",".join(evidence.languages),
+        "cleaning": CLEANING_VERSION,
+        **{f"system.{key}": value for key, value in system.identity.items()},
+    }
+
+
+def build_collect(snapshot: Snapshot, settings: Settings) -> Callable[[Event], tuple[Page, ...]]:
+    from pipeline.evidence import SnapshotEvidence
+
+    return SnapshotEvidence(snapshot, settings.evidence, leak_checks(snapshot)).collect
+
+
+def build_system(name: str, settings: Settings) -> System:
+    from pipeline.systems.baselines import Bm25System, LeadSystem
+    from pipeline.systems.extractive import ExtractiveSystem
+    from pipeline.systems.ours import OurSystem
+    from pipeline.systems.paper import PlanRetrieveRead, RetrievePlanRetrieveRead, RetrieveRead
+
+    retrieval, writing = settings.retrieval, settings.writing
+    if name in MODEL_SYSTEMS:
+        generator = build_generator(name, settings.model)
+        encoder = build_encoder()
+        match name:
+            case "rr":
+                return RetrieveRead(settings.model, retrieval, writing, generator, encoder)
+            case "prr":
+                return PlanRetrieveRead(settings.model, retrieval, writing, generator, encoder)
+            case "rprr":
+                return RetrievePlanRetrieveRead(settings.model, retrieval, writing, generator, encoder)
+            case _:
+                return OurSystem(settings.model, retrieval, writing, generator, encoder)
+    if settings.model.name:
+        raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")
+    match name:
+        case "lead":
+            return LeadSystem(retrieval, writing)
+        case "bm25":
+            return Bm25System(retrieval, writing)
+        case "extractive":
+            return ExtractiveSystem(retrieval, writing, build_encoder())
+        case _:
+            raise UserError(f"there is no system {name!r}; known: {', '.join(SYSTEMS)}")
+
+
+def build_generator(system: str, model: ModelSettings) -> Generator:
+    kind, colon, rest = model.name.partition(":")
+    if not model.name:
+        raise UserError(
+            f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
+            "for an OpenAI-compatible server; --system extractive needs none"
+        )
+    if kind == "hf" and rest:
+        from decoding.local import LocalGenerator
+        from decoding.models import load
+
+        return LocalGenerator(load(rest, device=model.device, dtype=model.dtype))
+    if kind == "server" and "@" in rest:
+        from decoding.server import ServerGenerator
+
+        name, _, base_url = rest.partition("@")
+        return ServerGenerator(name, base_url, timeout_s=model.timeout_s)
+    raise UserError(f"--model {model.name!r} is neither hf:PATH_OR_ID nor server:MODEL@BASE_URL")
+
+
+@cache
+def build_encoder() -> Encoder:
+    """One sentence encoder a process; its weights come with a package, so nothing is fetched."""
+    from decoding.encoder import minilm
+
+    return minilm()
+
+
+def build_metrics(settings: Settings) -> tuple[Metric, ...]:
+    from eval.citations import Citations, WgbCitations
+    from eval.copying import Copying
+    from eval.coverage import Coverage
+    from eval.embedded_judge import EmbeddedJudge
+    from eval.faithfulness import Faithfulness
+    from eval.lexical import Rouge
+    from eval.structure import Headings
+    from eval.wgb import WgbLexical
+
+    if settings.evaluation.judge != "embedded":
+        raise UserError(f"there is no judge {settings.evaluation.judge!r}; known: embedded")
+    judge = EmbeddedJudge.load()
+    return (
+        Citations(judge),
+        Faithfulness(judge),
+        Coverage(),
+        Headings(build_encoder()),
+        Rouge(),
+        Copying(),
+        WgbLexical(),
+        WgbCitations(judge),
+    )
+
+
+def _split(job: Job, snapshot: Snapshot) -> splits.Split:
+    asked = job.split or ("sample" if snapshot.is_sample else "full")
+    if asked not in ("sample", "dev", "test", "full"):
+        raise UserError(f"there is no split {asked!r}; known: sample, dev, test, full")
+    return asked  # type: ignore[return-value]

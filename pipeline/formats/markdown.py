@@ -1,0 +1,65 @@
+"""An article as Markdown: CommonMark with the tables and footnotes that GitHub, Pandoc and most wikis read."""
+
+from __future__ import annotations
+
+import re
+
+from data.markup import INVALID, is_invalid, number
+from data.types import Article, Fact, Paragraph, Sentence, Source
+from pipeline.formats.provenance import NOTICE, day_of, host_of, shortened, web_link
+
+_INLINE = re.compile(r"[\\`*_\[\]|~$#]")
+_AUTOLINK = re.compile(r":(?=//)|(?<=www)\.|@", re.IGNORECASE)  # GitHub links bare addresses
+_BLOCK_START = re.compile(r"(?=[-+=:])|(?<=\d)(?=[.)](?:\s|\Z))")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+def to_markdown(article: Article) -> str:
+    """Title, notice, infobox as a table, sections, and a footnote a source.
+
+    The words of the article and of its pages are escaped: they hold no link, no HTML and no markup of their own.
+    """
+    numbers = number(article)
+    blocks = [f"# {_words(article.title)}", f"> **Machine-written draft.** {NOTICE}"]
+    if article.infobox:
+        blocks.append("\n".join(["| | |", "| --- | --- |", *(_row(fact, numbers) for fact in article.infobox)]))
+    for section in article.all_sections:
+        if section is not article.lead:
+            blocks.append(f"{'#' * min(max(section.heading.level, 2), 6)} {_words(section.heading.text)}")
+        blocks += (_paragraph(paragraph, numbers) for paragraph in section.paragraphs)
+    blocks += (_footnote(k, source) for k, source in enumerate(article.sources, 1))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _words(text: str) -> str:
+    """Text as inline Markdown that shows exactly its characters, on one line."""
+    line = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _AUTOLINK.sub(r"\\\g<0>", _INLINE.sub(r"\\\g<0>", line))
+
+
+def _paragraph(paragraph: Paragraph, numbers: dict[str, int]) -> str:
+    line = " ".join(_sentence(sentence, numbers) for sentence in paragraph)
+    start = re.match(r"\d{1,9}|", line)
+    at = start.end() if start else 0
+    return line[:at] + ("\\" if _BLOCK_START.match(line, at) else "") + line[at:]
+
+
+def _sentence(sentence: Sentence, numbers: dict[str, int]) -> str:
+    doubt = r" *\[no source found\]*" if sentence.unsupported else ""
+    return _words(sentence.text) + _marks(sentence.cites, numbers) + doubt
+
+
+def _marks(cites: tuple[str, ...], numbers: dict[str, int]) -> str:
+    return "".join(rf"\[no source {c.removeprefix(INVALID)}\]" if is_invalid(c) else f"[^{numbers[c]}]" for c in cites)
+
+
+def _row(fact: Fact, numbers: dict[str, int]) -> str:
+    return f"| **{_words(fact.label)}** | {_words(fact.value)}{_marks(fact.cites, numbers)} |"
+
+
+def _footnote(k: int, source: Source) -> str:
+    title, link = _words(source.title or host_of(source.url) or f"Source {k}"), web_link(source.url)
+    named = f"[{title}](<{_ENTITY.sub('&amp;', link)}>)" if link else title
+    day = day_of(source.published)
+    about = ", ".join(_words(part) for part in (host_of(source.url), day.isoformat() if day else "") if part)
+    return f"[^{k}]: {named}. {about + '. ' if about else ''}“{_words(shortened(source.passage.text))}”"

@@ -1,0 +1,148 @@
+// Opens the evidence of a citation beside the article. Without scripts the same links lead to the list of sources.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("evidence-data").textContent);
+  const panel = document.getElementById("panel");
+  const part = (name) => panel.querySelector(`[data-part="${name}"]`);
+  const cites = [...document.querySelectorAll("a.cite")];
+  let current = -1;
+
+  const element = (tag, className, text) => {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text) made.textContent = text;
+    return made;
+  };
+
+  // Blocks of the page's text, with the cited passage marked, and more faintly what other citations point to.
+  function fill(box, text, passage, others) {
+    const paragraphs = [];
+    let at = 0;
+    for (const line of text.split("\n")) {
+      const end = at + line.length;
+      const edges = new Set([at, end]);
+      for (const [a, b] of [passage, ...others]) for (const x of [a, b]) if (x > at && x < end) edges.add(x);
+      const sorted = [...edges].sort((a, b) => a - b);
+      const paragraph = element("p");
+      for (let i = 0; i + 1 < sorted.length; i++) {
+        const inside = ([a, b]) => a <= sorted[i] && sorted[i + 1] <= b;
+        const words = text.slice(sorted[i], sorted[i + 1]);
+        if (inside(passage)) paragraph.append(element("mark", "", words));
+        else if (others.some(inside)) paragraph.append(element("mark", "also", words));
+        else paragraph.append(words);
+      }
+      if (line.trim()) paragraphs.push(paragraph);
+      at = end + 1;
+    }
+    box.replaceChildren(...paragraphs);
+  }
+
+  function show(index) {
+    const link = cites[index];
+    const k = Number(link.dataset.source);
+    const source = data.sources[k - 1];
+    if (current >= 0) unmark();
+    current = index;
+    link.setAttribute("aria-expanded", "true");
+    link.closest(".s").classList.add("active");
+
+    part("place").textContent = `Source ${k} of ${data.sources.length}`;
+    part("title").textContent = source.title;
+    const meta = part("meta");
+    meta.replaceChildren([source.host, source.date].filter(Boolean).join(" · "));
+    if (source.link) {
+      const out = element("a", "", "Open the page ↗");
+      out.href = source.link;
+      out.rel = "nofollow noopener noreferrer";
+      out.target = "_blank";
+      meta.append(meta.textContent ? " · " : "", out);
+    }
+    for (const warning of source.warnings) meta.append(element("span", "warning", warning));
+
+    const box = part("evidence");
+    const whole = data.pages[source.page];
+    box.lang = source.language;
+    if (whole === undefined) {
+      fill(box, source.text, [0, source.text.length], []);
+      box.append(element("p", "apart", "Only the cited passage of this page is kept here."));
+    } else {
+      const others = data.sources.filter((o) => o.page === source.page && o !== source).map((o) => o.span);
+      fill(box, whole, source.span, others);
+    }
+    part("previous").disabled = index === 0;
+    part("next").disabled = index === cites.length - 1;
+    panel.hidden = false;
+    document.body.classList.add("reading");
+    const mark = box.querySelector("mark:not(.also)");
+    box.scrollTop = mark ? mark.offsetTop - Math.min(48, box.clientHeight / 5) : 0;
+    panel.focus({ preventScroll: true });
+    uncover(link);
+    history.replaceState(null, "", `#${link.id}`);
+  }
+
+  // Scrolls only as far as needed for the cited sentence to be seen beside the panel.
+  function uncover(link) {
+    const box = link.closest(".s").getBoundingClientRect();
+    const sheet = panel.getBoundingClientRect();
+    const bottom = sheet.left <= 0 ? sheet.top : window.innerHeight;
+    if (box.bottom > bottom - 12) window.scrollBy(0, Math.min(box.bottom - bottom + 24, box.top - 12));
+    else if (box.top < 12) window.scrollBy(0, box.top - 24);
+  }
+
+  function unmark() {
+    cites[current].setAttribute("aria-expanded", "false");
+    cites[current].closest(".s").classList.remove("active");
+  }
+
+  function close() {
+    if (current < 0) return;
+    const link = cites[current];
+    unmark();
+    current = -1;
+    panel.hidden = true;
+    document.body.classList.remove("reading");
+    history.replaceState(null, "", location.pathname + location.search);
+    link.focus({ preventScroll: true });
+  }
+
+  for (const link of cites) {
+    link.setAttribute("aria-expanded", "false");
+    link.setAttribute("aria-controls", "panel");
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a.cite");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const index = cites.indexOf(link);
+    if (index === current) close();
+    else show(index);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
+  });
+  part("close").addEventListener("click", close);
+  part("previous").addEventListener("click", () => show(current - 1));
+  part("next").addEventListener("click", () => show(current + 1));
+  const named = cites.findIndex((link) => `#${link.id}` === location.hash);
+  if (named >= 0) show(named);
+
+  // Which section is being read, in the table of contents.
+  const entries = new Map();
+  for (const link of document.querySelectorAll(".contents a")) {
+    const heading = document.getElementById(link.hash.slice(1));
+    if (heading) entries.set(heading, link);
+  }
+  const follow = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) {
+      if (!isIntersecting) continue;
+      for (const link of entries.values()) link.removeAttribute("aria-current");
+      entries.get(target).setAttribute("aria-current", "true");
+    }
+  }, { rootMargin: "0px 0px -75% 0px" });
+  for (const heading of entries.keys()) follow.observe(heading);
+
+  // Paper has no folded parts.
+  const folded = document.querySelectorAll(".record details");
+  window.addEventListener("beforeprint", () => folded.forEach((d) => { d.dataset.was = d.open; d.open = true; }));
+  window.addEventListener("afterprint", () => folded.forEach((d) => { d.open = d.dataset.was === "true"; }));
+})();

@@ -1,0 +1,60 @@
+"""What every format says of where an article comes from: the notice, and how a source is linked, named and quoted."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from urllib.parse import quote, urlsplit
+
+NOTICE = (
+    "This draft was written by a machine from the web pages listed below. It may be wrong or incomplete: "
+    "a person must check every statement against its source before it is used."
+)
+
+QUOTE_LENGTH = 280
+"""Characters of a passage that a reference list repeats: enough to find the place, little enough to be a quotation."""
+
+_AUTHORITY = re.compile(r"(?:[\w-][\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?")  # no user name: `https://paper.org@evil.org/`
+_SAFE = "%/:?#@!$&()*+,;=-._~"
+
+
+def web_link(url: str) -> str | None:
+    """`url` as it may stand in a link, or None where it is no plain http(s) address: a page's address is not ours to trust.
+
+    After the host, everything outside the plain URL characters is percent-encoded, so quotes, brackets, pipes and spaces
+    cannot end an attribute, a wiki link or a template value.
+    """
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not _AUTHORITY.fullmatch(parts.netloc):
+        return None
+    query = f"?{parts.query}" if parts.query else ""
+    fragment = f"#{parts.fragment}" if parts.fragment else ""
+    return f"{parts.scheme}://{parts.netloc}{quote(parts.path + query + fragment, safe=_SAFE)}"
+
+
+def host_of(url: str) -> str:
+    """The host a link leads to, without `www.`; "" where `url` may not be a link."""
+    link = web_link(url)
+    host = (urlsplit(link).hostname or "") if link else ""
+    return host.removeprefix("www.")
+
+
+def day_of(published: str | None) -> date | None:
+    """The day of an ISO date or time stamp; None where there is none or it is written otherwise."""
+    try:
+        return date.fromisoformat((published or "")[:10])
+    except ValueError:
+        return None
+
+
+def shortened(text: str, length: int = QUOTE_LENGTH) -> str:
+    """`text` on one line, cut after a whole word with an ellipsis where it is longer than `length` characters."""
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    cut = line[: length - 1]
+    words, _, _ = cut.rpartition(" ")
+    return (words or cut).rstrip(" ,;:–—-") + "…"

@@ -1,0 +1,124 @@
+"""The evidence as candidate sentences: each inside one passage, with what selection needs to know of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from data.passages import sentence_spans
+from data.types import Page, Passage
+from pipeline.facts import names, numbers
+from pipeline.retrieval import terms
+
+_DATELINE = re.compile(
+    r"^[A-Z][\w.'-]*(?:[ ,]+[A-Z][\w.'-]*){0,4}\s*(?:\((?:AP|Reuters|AFP|CNN|UPI|ANI)\)|,\s*\w+\.? \d{1,2})?\s*[—–]{1,2}\s+(?=[A-Z])"
+)
+_CONNECTIVE = re.compile(
+    r"^(?:However|But|And|Meanwhile|Moreover|Furthermore|In addition|Also|So|Still|Now|Instead|Yet),?\s+(?=\w)"
+)
+_DANGLING = re.compile(
+    r"^(?:He|She|It|They|His|Her|Its|Their|This|That|These|Those|Such|Then|There|Here|Both|Another|Others|One of them|"
+    r"The (?:former|latter|two|pair|same))\b"
+)
+_PERSONAL = re.compile(r"\b(?:I|I'm|I’m|I've|I’ve|my|me|you|your|we|We|our|us|You|Your|My|Our)\b")
+_CHATTER = re.compile(
+    r"\b(?:click|subscribe|newsletter|sign up|log in|cookies?|advertisement|read more|read also|follow us|share this|"
+    r"all rights reserved|terms of (?:use|service)|privacy policy|download the app|watch the video|check out|stay tuned|"
+    r"add to (?:cart|basket|wishlist)|free shipping|in stock|view all|see all|learn more|buy now|shop now)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One evidence sentence. `text` may have lost a dateline or an opening connective; the span has not."""
+
+    index: int
+    passage: Passage
+    start: int
+    end: int
+    text: str
+    n_words: int
+    terms: frozenset[str]
+    facts: frozenset[str]
+    dangling: bool
+    quality: float
+
+    @property
+    def page(self) -> int:
+        return self.passage.page
+
+
+def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 5, longest: int = 70) -> list[Candidate]:
+    """Every sentence of the passages that could stand in an article, in page order.
+
+    `quality` in (0, 1] is lower for first and second person, questions, chatter and fragments; text of pages that
+    address a model (`suspicious`) is marked down as well.
+    """
+    found: list[Candidate] = []
+    for passage in passages:
+        page = pages[passage.page]
+        for span in sentence_spans(passage.text, longest=longest):
+            raw = passage.text[span.start : span.end]
+            text = tidy(raw)
+            n_words = len(text.split())
+            if not shortest <= n_words <= longest:
+                continue
+            quality = _quality(text, bare="bare" in page.flags)
+            if "suspicious" in page.flags:
+                quality *= 0.3
+            if quality < 0.1:
+                continue
+            found.append(
+                Candidate(
+                    index=len(found),
+                    passage=passage,
+                    start=passage.start + span.start,
+                    end=passage.start + span.end,
+                    text=text,
+                    n_words=n_words,
+                    terms=frozenset(terms(text)),
+                    facts=names(text) | numbers(text),
+                    dangling=bool(_DANGLING.match(text)),
+                    quality=quality,
+                )
+            )
+    return found
+
+
+def tidy(text: str) -> str:
+    """A sentence as an article would print it: no dateline, no opening connective, one space between words."""
+    text = " ".join(text.split())
+    text = _DATELINE.sub("", text)
+    stripped = _CONNECTIVE.sub("", text)
+    if stripped != text and stripped:
+        text = stripped[0].upper() + stripped[1:]
+    return text
+
+
+def _quality(text: str, *, bare: bool) -> float:
+    quality = 1.0
+    if _CHATTER.search(text):
+        quality *= 0.15
+    if not bare:
+        if not text.endswith((".", "!", "?", "”", '"', "’", ")", "…")):
+            quality *= 0.45
+        if not (text[0].isupper() or text[0].isdigit() or text[0] in "\"“'‘("):
+            quality *= 0.5
+    if text.endswith("?"):
+        quality *= 0.3
+    if text.endswith(("!", "…", "...")):
+        quality *= 0.6
+    outside_quotes = re.sub(r"[\"“][^\"”]*[\"”]", "", text)
+    if _PERSONAL.search(outside_quotes):
+        quality *= 0.5
+    letters = sum(c.isalpha() or c.isspace() for c in text)
+    if letters < 0.7 * len(text):
+        quality *= 0.5
+    return quality
+
+
+def sentence_texts(passage: Passage, *, longest: int = 70) -> list[str]:
+    """The sentences of a passage as they stand, white space apart."""
+    return [" ".join(passage.text[s.start : s.end].split()) for s in sentence_spans(passage.text, longest=longest)]

@@ -1,0 +1,214 @@
+"""`extractive`: an article from the evidence's own sentences, without a language model.
+
+The kind of article is recognised and gives the possible headings; sentences are chosen for relevance and for the names,
+dates and numbers they add; each goes under the heading it fits; every sentence is quoted and cited. It is the floor that
+a language model has to beat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from data.errors import NoEvidence
+from data.runs import Stages
+from data.settings import RetrievalSettings, WritingSettings
+from data.types import Article, Event, Heading, Outline, Page, Paragraph, Section, Sentence
+from decoding.api import Encoder
+from pipeline.assembly import assemble
+from pipeline.evidence import Evidence
+from pipeline.infobox import facts_from_rows
+from pipeline.kinds import Kind, KindRecogniser
+from pipeline.retrieval import Bm25Ranker, terms
+from pipeline.selecting import Scored, SelectionWeights, relevance, select
+from pipeline.sentences import Candidate, candidates
+from pipeline.systems.baselines import LEAD_HEADING
+
+MAX_CANDIDATES = 320
+"""Sentences encoded per event, best first by BM25 for the title: bounds time on events with very much evidence."""
+LEAD_WORDS = 110
+MIN_SECTION_WORDS = 45
+MAX_PARAGRAPH_SENTENCES = 6
+
+
+class ExtractiveSystem:
+    name = "extractive"
+
+    def __init__(
+        self, retrieval: RetrievalSettings, writing: WritingSettings, encoder: Encoder, weights: SelectionWeights | None = None
+    ) -> None:
+        self._retrieval = retrieval
+        self._writing = writing
+        self._encoder = encoder
+        self._weights = weights or SelectionWeights()
+        self._recogniser = KindRecogniser(encoder)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        return {
+            "rules": "extractive/1",
+            "encoder": self._encoder.name,
+            "max_words": str(self._writing.max_words),
+            "max_sections": str(self._writing.max_sections),
+            "passage_words": str(self._retrieval.passage_words),
+        }
+
+    def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        evidence = Evidence.cut(event, pages, self._retrieval)
+        plan = ExtractivePlan(evidence, self._writing, self._encoder, self._recogniser, self._weights)
+        outline = stages.once("outline", Outline, lambda: plan.outline)
+        sections = [
+            stages.once(f"sections/{n:02}", Section, lambda heading=heading: plan.section(heading))  # type: ignore[misc]
+            for n, heading in enumerate(outline.headings, 1)
+        ]
+        lead = stages.once("sections/00", Section, lambda: plan.lead)
+
+        def make() -> Article:
+            cited = sorted({int(c.split(":")[0]) for s in (lead, *sections) for x in s.sentences for c in x.cites})
+            return assemble(evidence, lead, sections, infobox=facts_from_rows(evidence, cited))
+
+        return stages.once("article", Article, make)
+
+
+@dataclass(frozen=True)
+class ExtractivePlan:
+    """The choices for one event, computed on first use: a resumed run computes only what it still needs."""
+
+    evidence: Evidence
+    writing: WritingSettings
+    encoder: Encoder
+    recogniser: KindRecogniser
+    weights: SelectionWeights
+
+    @cached_property
+    def scored(self) -> Scored:
+        title = self.evidence.event.title
+        found = candidates(self.evidence.passages, self.evidence.pages)
+        if not found:
+            raise NoEvidence(f"the usable pages of {title!r} hold no sentence that could be quoted")
+        passage_scores = Bm25Ranker([p.text for p in self.evidence.passages]).scores(title)
+        top = max(float(passage_scores.max()), 1e-9)
+        by_id = {p.id: float(s) / top for p, s in zip(self.evidence.passages, passage_scores, strict=True)}
+        if len(found) > MAX_CANDIDATES:
+            best = sorted(found, key=lambda c: (-c.quality * (0.2 + by_id[c.passage.id]), c.index))[:MAX_CANDIDATES]
+            found = sorted(best, key=lambda c: c.index)
+        vectors = self.encoder.encode([c.text for c in found])
+        title_vector = self.encoder.encode([title])[0]
+        near = relevance(found, vectors, title_vector, frozenset(terms(title)), np.array([by_id[c.passage.id] for c in found]))
+        return Scored(candidates=found, vectors=vectors, relevance=near)
+
+    @cached_property
+    def kind(self) -> Kind:
+        order = np.argsort(-self.scored.relevance, kind="stable")[:4]
+        return self.recogniser.recognise(self.evidence.event.title, [self.scored.candidates[i].text for i in order])
+
+    @cached_property
+    def chosen(self) -> list[int]:
+        opening = self._opening()
+        return select(self.scored, max_words=self.writing.max_words, weights=self.weights, taken=opening)
+
+    @cached_property
+    def assignment(self) -> dict[str, list[int]]:
+        """Heading -> chosen candidates in evidence order. Headings that stay too thin give theirs to the next best."""
+        rest = [i for i in self.chosen if i not in set(self._opening())]
+        sections = self.kind.sections
+        targets = self.encoder.encode([f"{s.heading}: {s.about}" for s in sections])
+        fit = self.scored.vectors @ targets.T
+        fit = self._smoothed(fit)
+        fit -= 0.5 * fit.mean(axis=0, keepdims=True)  # a heading that is close to everything says little
+        open_sections = list(range(len(sections)))
+        while True:
+            groups: dict[int, list[int]] = {k: [] for k in open_sections}
+            for i in rest:
+                groups[max(open_sections, key=lambda k: (fit[i, k], -k))].append(i)
+            words = {k: sum(self.scored.candidates[i].n_words for i in g) for k, g in groups.items()}
+            thin = [k for k in open_sections if words[k] < MIN_SECTION_WORDS]
+            too_many = len(open_sections) > self.writing.max_sections
+            if len(open_sections) == 1 or not (thin or too_many):
+                break
+            open_sections.remove(min(open_sections, key=lambda k: (words[k], -k)))
+        return {sections[k].heading: sorted(groups[k]) for k in open_sections if groups[k]}
+
+    @property
+    def outline(self) -> Outline:
+        return Outline(self.evidence.event.title, tuple(Heading(h) for h in self.assignment))
+
+    @property
+    def lead(self) -> Section:
+        return Section(LEAD_HEADING, (tuple(self._quote(i) for i in self._opening()),))
+
+    def section(self, heading: Heading) -> Section:
+        return Section(heading, tuple(self._paragraphs(self.assignment.get(heading.text, []))))
+
+    def _opening(self) -> list[int]:
+        return self._lead
+
+    @cached_property
+    def _lead(self) -> list[int]:
+        """The sentence that says what the subject is, then the most central ones that stand on their own."""
+        scored, title = self.scored, frozenset(terms(self.evidence.event.title))
+        first_of_page: set[int] = set()
+        seen: set[int] = set()
+        for c in scored.candidates:
+            if c.page not in seen:
+                seen.add(c.page)
+                first_of_page.add(c.index)
+        score = []
+        for i, c in enumerate(scored.candidates):
+            value = float(scored.relevance[i]) * c.quality
+            value += 0.15 * len(c.terms & title) / max(len(title), 1)
+            value += 0.05 * bool(c.facts) + 0.05 * (c.index in first_of_page)
+            if c.dangling or not 8 <= c.n_words <= 45:
+                value *= 0.5
+            score.append(value)
+        picked: list[int] = []
+        words = 0
+        for i in sorted(range(len(score)), key=lambda i: (-score[i], i)):
+            c = scored.candidates[i]
+            if any(float(scored.vectors[i] @ scored.vectors[j]) > 0.8 for j in picked):
+                continue
+            if picked and (words + c.n_words > LEAD_WORDS or len(picked) == 4):
+                break
+            picked.append(i)
+            words += c.n_words
+        return [picked[0], *sorted(picked[1:])]
+
+    def _smoothed(self, fit: np.ndarray) -> np.ndarray:
+        """A sentence's fit shares in its neighbours' on the same page: topics run over several sentences."""
+        smooth = fit.copy()
+        items = self.scored.candidates
+        for i in range(len(items)):
+            for j in (i - 1, i + 1):
+                if 0 <= j < len(items) and items[j].page == items[i].page and abs(items[j].index - items[i].index) == 1:
+                    smooth[i] += 0.25 * fit[j]
+        return smooth
+
+    def _paragraphs(self, indices: list[int]) -> list[Paragraph]:
+        """Runs of one page stay together; pages come in the order of their best sentence's relevance."""
+        items = self.scored.candidates
+        by_page: dict[int, list[int]] = {}
+        for i in indices:
+            by_page.setdefault(items[i].page, []).append(i)
+        pages = sorted(by_page, key=lambda p: (-max(float(self.scored.relevance[i]) for i in by_page[p]), p))
+        paragraphs: list[Paragraph] = []
+        for page in pages:
+            run = by_page[page]
+            n = -(-len(run) // MAX_PARAGRAPH_SENTENCES)
+            size = -(-len(run) // n)
+            paragraphs += [tuple(self._quote(i) for i in run[at : at + size]) for at in range(0, len(run), size)]
+        return paragraphs
+
+    def _quote(self, i: int) -> Sentence:
+        item = self.scored.candidates[i]
+        return Sentence(text=item.text, cites=(item.passage.id, *self._also(i, item)))
+
+    def _also(self, i: int, item: Candidate) -> tuple[str, ...]:
+        """At most one more source: a page that says the same sentence with the same names and numbers."""
+        for j in np.argsort(-(self.scored.vectors @ self.scored.vectors[i]), kind="stable")[1:4]:
+            other = self.scored.candidates[int(j)]
+            if other.page != item.page and item.facts <= other.facts and len(item.terms & other.terms) >= 0.9 * len(item.terms):
+                return (other.passage.id,)
+        return ()
