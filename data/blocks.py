@@ -10,11 +10,13 @@ repetition in the place of tags and link density. Cells of tables, which arrive 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
 
 CELL_SEPARATOR = " | "
 
@@ -28,15 +30,26 @@ class _Block:
     prose: bool
     hard: bool
     fact: bool  # holds a number that means something: neither a clock time nor a year in a list of years
+    cell: bool  # short enough for a cell of a table
     score: float
 
-    @property
-    def cell(self) -> bool:
-        return not self.prose and self.n_words <= 6 and len(self.text) <= 60
+
+def _load_phrases() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "phrases.toml").read_text(encoding="utf-8"))
+
+
+PHRASES = _load_phrases()
+"""data/phrases.toml: lists of regular expressions, and texts of words."""
+
+
+def any_of(name: str, *, start: str = "", end: str = "") -> re.Pattern[str]:
+    """One pattern for a list of `PHRASES`, whatever the case; `^` matches at line starts."""
+    return re.compile(f"{start}(?:{'|'.join(PHRASES[name])}){end}", re.IGNORECASE | re.MULTILINE)
 
 
 def keep_content(text: str, title: str) -> str:
     """Raw page text -> its content, one block a line, in order. `title` helps to find where the menus above it end."""
+    text = _TAG.sub(" ", text)
     names = _inner_capitals(text)
     lines = [piece for line in text.split("\n") if line for piece in _pieces(line, names)]
     counts = Counter(line.casefold() for line in lines)
@@ -82,29 +95,30 @@ def keep_extracted(text: str) -> str:
 # --- lines -----------------------------------------------------------------------------------------------------------
 
 
-def _lines_of(file: str) -> list[str]:
-    lines = (Path(__file__).parent / file).read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
-
-
 _JOIN = re.compile(
     r"(?<=[a-zà-öø-ÿ]{2})(?=[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ])"  # "MenuMovies"
     r"|(?<=[a-zà-öø-ÿ]{3}[.!?…])(?=[A-ZÀ-ÖØ-Þ“\"][a-zà-öø-ÿ ])"  # "before.The next"
     r"|(?<=[)\]”’])(?=[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ])"
+    r"|(?<=[a-zà-öø-ÿ]{4}[.!?])(?=[A-Z]{2,} )"  # "education.ONZM"
     r"|(?<=\d)(?=[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]{2}|By [A-Z])"  # "2024Advertisement"
+    r"|(?<=[A-Z]{3})(?=[A-Z][a-z]{3}|(?:Mr|Mrs|Ms|Dr|Sir) )"  # "ADVERTISEMENTSir"
 )
-_CAMEL = re.compile(r"[^\W\d_]*[a-zà-öø-ÿ]{2}[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ][^\W\d_]*")
+_CAMEL = re.compile(  # bounded: text without spaces would take quadratic time
+    r"(?<![^\W\d_])[^\W\d_]{0,30}?[a-zà-öø-ÿ]{2}[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ][^\W\d_]{0,30}(?![^\W\d_])"
+)
 _CAMEL_PREFIX = re.compile(r"(?:^|[^A-Za-zÀ-ÿ])(?:Mc|Mac|De|Di|Du|Le|La|Van|Von|Fitz|Al|El|Da)$")
-_CAMEL_NAMES = frozenset(_lines_of("camel_names.txt"))
+_CAMEL_NAMES = frozenset(PHRASES["camel_names"].split())
 _OPENS = re.compile(
-    r"(?:The|This|These|In|On|At|It|He|She|They|We|But|And|By|For|After|When|While|As|Read|More|Share|Photo|Image|Video|Advertisement)\b"
+    r"(?:The|This|These|In|On|At|It|He|She|They|We|But|And|By|For|After|When|While|As|Read|More|Share|Photo|Image|Video"
+    r"|Advertisement)\b"
 )
 _TAKES_OVER = re.compile(r"(?:Advertisement|Read more|Read More|Share|Credit|Image|Images|Getty|Reuters|Summary)$")
 
 
 def _inner_capitals(text: str) -> Set[str]:
-    """Words with a capital inside that a page uses twice or more, or that are known: names, not two words glued together."""
-    found = Counter(_CAMEL.findall(text))
+    """Words with a capital inside that a page uses more than once, or known ones: names, not two words glued together."""
+    # each line once: menus come twice, for wide and for narrow screens
+    found = Counter(word for line in set(text.split("\n")) for word in set(_CAMEL.findall(line)))
     return _CAMEL_NAMES | {word for word, n in found.items() if n >= 2}
 
 
@@ -117,7 +131,7 @@ def _pieces(line: str, names: Set[str]) -> list[str]:
     joins = [match.start() for match in _JOIN.finditer(line)]
     if joins:
         joins = [at for at in joins if not _inside_word(line, at, names)]
-    menu = len(joins) >= 3 and len(joins) * 12 > line.count(" ")
+    menu = len(joins) >= 3 and len(joins) * 20 > line.count(" ")
     cuts = [at for at in joins if menu or line[at - 1] in ".!?…" or _OPENS.match(line, at) or _TAKES_OVER.search(line, 0, at)]
     pieces = (line[a:b].strip(" |•·–—") for a, b in zip([0, *cuts], [*cuts, len(line)]))
     return [_without_lead_in(piece) for piece in pieces if piece]
@@ -128,7 +142,7 @@ def _inside_word(line: str, at: int, names: Set[str]) -> bool:
     if _CAMEL_PREFIX.search(line[max(0, at - 5) : at]):
         return True
     start = at
-    while start > 0 and line[start - 1].isalpha():
+    while start > max(0, at - 40) and line[start - 1].isalpha():
         start -= 1
     token = _CAMEL.match(line, start)
     if token is not None and token.group() in names:
@@ -144,14 +158,15 @@ def _without_lead_in(piece: str) -> str:
         return piece
     lower = [word[:1].islower() for word in words]
     at = next((i for i in range(len(words) - 10) if sum(lower[i : i + 10]) >= 5), 0)
-    if at < 15 or sum(1 for word in words[:at] if word.casefold().strip(",.:") in _MENU_WORDS) < 4:
+    if at < 8 or sum(1 for word in words[:at] if word.casefold().strip(",.:") in _MENU_WORDS) < 4:
         return piece
     begin = next((i for i in range(at, len(words) - 1) if words[i][:1].isupper() and lower[i + 1]), 0)
     return " ".join(words[begin:])
 
 
-_BOILERPLATE = re.compile(r"\b(?:" + "|".join(_lines_of("boilerplate.txt")) + ")", re.IGNORECASE)
-_MENU_WORDS = frozenset(" ".join(_lines_of("menu_words.txt")).split())
+_BOILERPLATE = any_of("boilerplate", start=r"\b")
+_MENU_WORDS = frozenset(PHRASES["menu_words"].split())
+_TAG = re.compile(r"</?(?:a|b|blockquote|br|div|em|i|iframe|img|li|p|script|span|strong|td|tr|u|ul)\b[^<>\n]{0,500}>")
 _RELATIVE_TIME = re.compile(
     r"^(?:updated |posted |published )?(?:an?|\d+) ?(?:s|sec|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|months?|years?)"
     r"(?: ago| read)?$",
@@ -174,6 +189,14 @@ def has_sentence(line: str) -> bool:
     return bool(_TERMINAL.search(line) or _INNER_STOP.search(line))
 
 
+def is_headline(line: str) -> bool:
+    """Whether a line looks like the link to another page: some words, mostly lower-cased, no sentence, list or number."""
+    words = line.split()
+    if not 5 <= len(words) <= 20 or has_sentence(line) or _LISTED.search(line) or any(c.isdigit() for c in line):
+        return False
+    return sum(1 for word in words if word[:1].islower()) >= 0.3 * len(words)
+
+
 def count_unspaced(text: str) -> int:
     """Characters of scripts written without spaces between words (Chinese, Japanese, Thai, Khmer, Burmese, Lao)."""
     return len(_UNSPACED.findall(text))
@@ -181,13 +204,17 @@ def count_unspaced(text: str) -> int:
 
 def _boilerplate_line(line: str) -> bool:
     n = line.count(" ") + 1
-    if n >= 40:
+    if n >= 120:
         return False
     if _RELATIVE_TIME.match(line) or not any(c.isalnum() for c in line):
         return True
+    if _BOILERPLATE.search(line) is None:
+        return False
     found = len(_BOILERPLATE.findall(line))
+    if n >= 40:
+        return found >= 3 and found * 15 >= n
     # in a sentence of ordinary length one such phrase may be the subject ("the privacy policy was struck down")
-    return found > 0 and (n < 8 or not has_sentence(line) or found * 20 >= n)
+    return n < 8 or not has_sentence(line) or found * 20 >= n
 
 
 def _block(line: str, count: int, among_years: bool) -> _Block:
@@ -201,10 +228,11 @@ def _block(line: str, count: int, among_years: bool) -> _Block:
         or (n >= 25 and sentence and lower >= 0.25 * cased)
         or (cased * 2 < n and count_unspaced(line) >= 30)
     )
+    cell = not prose and n <= 6 and len(line) <= 60
     if _boilerplate_line(line):
-        return _Block(line, n, prose=False, hard=True, fact=False, score=-2.5 if prose else -2.0)
+        return _Block(line, n, prose=False, hard=True, fact=False, cell=cell, score=-2.5 if prose else -2.0)
     if prose:
-        return _Block(line, n, prose=True, hard=False, fact=False, score=4.0 if n >= 20 else 2.0)
+        return _Block(line, n, prose=True, hard=False, fact=False, cell=False, score=4.0 if n >= 20 else 2.0)
     menu = sum(1 for word in words if word.casefold().strip(",.:;!") in _MENU_WORDS)
     if (
         among_years
@@ -213,7 +241,7 @@ def _block(line: str, count: int, among_years: bool) -> _Block:
         or line.startswith(("©", "#", "@", "http://", "https://", "www."))
         or (n > 2 and line.endswith(("...", "…", "»", "›", ">")))
     ):
-        return _Block(line, n, prose=False, hard=True, fact=False, score=-2.0)
+        return _Block(line, n, prose=False, hard=True, fact=False, cell=cell, score=-2.0)
     fact = any(c.isdigit() for c in _CLOCK.sub("", line))
     score = -0.2
     if fact:
@@ -235,7 +263,7 @@ def _block(line: str, count: int, among_years: bool) -> _Block:
         score -= 1.0
     if count > 1:
         score -= 0.3 if fact else 1.2  # menus come twice, for wide and for narrow screens
-    return _Block(line, n, prose=False, hard=False, fact=fact, score=score)
+    return _Block(line, n, prose=False, hard=False, fact=fact, cell=cell, score=score)
 
 
 def _among_years(lines: Sequence[str], at: int) -> bool:
@@ -273,15 +301,11 @@ def _headline(blocks: Sequence[_Block], title: str) -> int:
     return 0
 
 
-_POINTER = re.compile(
-    r"(?:related|recommended|read (?:also|more|next)|also read|more (?:from|on|in|stories|news)|most (?:read|popular|viewed|recent)"
-    r"|latest|trending|popular|editor.?s.? (?:choice|picks?)|you (?:may|might) (?:also )?like|you may also|up next|don.t miss"
-    r"|top (?:stories|news)|recent (?:posts|news|articles)|similar|further reading|see also|what to read|in focus|other news)\b",
-    re.IGNORECASE,
-)
+_POINTER = any_of("pointers", end=r"\b")
 _FULL_DATE = re.compile(
-    rf"^(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?(?:{_MONTHS} \d{{1,2}},? \d{{4}}|\d{{1,2}}\.? {_MONTHS},? \d{{4}}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
-    r"|\d{4}-\d\d-\d\d)(?:,? (?:at )?\d{1,2}[:.]\d\d.*)?$",
+    r"^(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?"
+    rf"(?:{_MONTHS} \d{{1,2}},? \d{{4}}|\d{{1,2}}\.? {_MONTHS},? \d{{4}}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}|\d{{4}}-\d\d-\d\d)"
+    r"(?:,? (?:at )?\d{1,2}[:.]\d\d.*)?$",
     re.IGNORECASE,
 )
 
@@ -307,19 +331,33 @@ _TABLE_SHARE = 0.35
 
 def _table_lines(blocks: Sequence[_Block]) -> list[bool]:
     """Which blocks are cells of a table: short lines where at least a third of those around hold numbers."""
+    cells = [0, *accumulate(block.cell for block in blocks)]
+    facts = [0, *accumulate(block.cell and block.fact for block in blocks)]
+    hard = [0, *accumulate(block.cell and block.hard for block in blocks)]
     result = [False] * len(blocks)
     for i, block in enumerate(blocks):
         if not block.cell or block.hard:
             continue
-        near = blocks[max(0, i - _TABLE_REACH) : i + _TABLE_REACH + 1]
-        cells = [other for other in near if other.cell]
-        facts = sum(1 for other in cells if other.fact)
-        hard = sum(1 for other in cells if other.hard)
-        if len(cells) >= _TABLE_REACH + 2 and facts >= _TABLE_SHARE * len(cells) and hard <= 0.3 * len(cells):
-            result[i] = True
+        low, high = max(0, i - _TABLE_REACH), min(len(blocks), i + _TABLE_REACH + 1)
+        n = cells[high] - cells[low]
+        enough = n >= _TABLE_REACH + 2 and facts[high] - facts[low] >= _TABLE_SHARE * n
+        result[i] = enough and hard[high] - hard[low] <= 0.3 * n
+    # the first and last rows have other lines around them, and a few cells hold no number: they belong to the table too
+    for order in (range(1, len(blocks)), range(len(blocks) - 2, -1, -1)):
+        step = -1 if order.step > 0 else 1
+        reach = 0
+        for i in order:
+            reach = _TABLE_REACH if result[i] else reach - 1
+            if reach > 0 and blocks[i].cell and not blocks[i].hard and result[i + step]:
+                result[i] = True
     return result
 
 
+_DATE_CELL = re.compile(
+    r"^(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]? )?"
+    rf"(?:{_MONTHS}\.? \d{{1,2}}\b|\d{{1,2}}\.? {_MONTHS}\b|\d{{1,2}}[./]\d{{1,2}}\b|\d{{4}}-\d\d-\d\d)",
+    re.IGNORECASE,
+)
 _ROW_WORDS = 24
 _ROW_CELLS = 12
 
@@ -367,10 +405,14 @@ def _shape(cell: str) -> str:
 
 
 def _row_offset(cells: list[str], shapes: list[str], period: int) -> int:
-    """Where the first row begins: at the column that counts up by one, else where the repetition begins."""
+    """Where the first row begins: at the column that counts up by one, else at dates, else where the repetition begins."""
     for offset in range(period):
         column = [int(cell) for cell in cells[offset::period] if cell.isdigit() and len(cell) <= 4]
         if len(column) >= 3 and sum(b - a == 1 for a, b in pairwise(column)) >= 0.6 * (len(column) - 1):
+            return offset
+    for offset in range(period):
+        column_cells = cells[offset::period]
+        if sum(1 for cell in column_cells if _DATE_CELL.match(cell)) >= 0.6 * len(column_cells):
             return offset
     for offset in range(len(cells) - period):
         if shapes[offset : offset + period] == shapes[offset + period : offset + 2 * period]:
@@ -379,11 +421,13 @@ def _row_offset(cells: list[str], shapes: list[str], period: int) -> int:
 
 
 def _join_evenly(cells: list[str]) -> list[str]:
+    """Rows of uneven length: a new one at every date, where the cells hold dates, else where a row is full."""
+    dated = sum(1 for cell in cells if _DATE_CELL.match(cell)) >= 3
     lines: list[str] = []
     row: list[str] = []
     for cell in cells:
         full = len(row) >= _ROW_CELLS or sum(len(c.split()) for c in row) >= _ROW_WORDS
-        if row and (full or _KEY_VALUE.match(cell)):
+        if row and (full or _KEY_VALUE.match(cell) or (dated and _DATE_CELL.match(cell))):
             lines.append(CELL_SEPARATOR.join(row))
             row = []
         row.append(cell)

@@ -10,21 +10,27 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from data.blocks import count_unspaced, keep_content, keep_extracted
+from data.blocks import CELL_SEPARATOR, PHRASES, any_of, count_unspaced, is_headline, keep_content, keep_extracted
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 
 MAX_BYTES = 5_000_000
 """Larger pages are dropped: extraction time grows faster than length (2 MB takes 2 s, 11 MB takes 29 s)."""
 
+MAX_TITLE = 1_000
 MIN_WORDS = 80
 MIN_CHARS_UNSPACED = 200
+MAX_BROKEN = 0.005
+"""Share of U+FFFD from which on a page was decoded wrongly."""
+
 LEAK_FLAG = 0.05
 LEAK_DROP = 0.10
 LEAK_MIN_WORDS = 50
@@ -85,7 +91,8 @@ def clean_pages(
     `leak_hosts` drops mirrors of Wikipedia by name; `leak` compares with the human article. An empty `languages` allows all.
     """
     pages = [_hygiene(page) for page in pages]
-    frequent = _host_boilerplate(pages)
+    pages = _without_host_runs(pages)
+    frequent = _host_lines(pages)
     judged = [
         _judge(page, frequent.get(host_of(page.url), frozenset()), leak=leak, leak_hosts=leak_hosts, languages=languages)
         for page in pages
@@ -139,6 +146,15 @@ def _decoded(piece: str) -> str:
         return piece
 
 
+_SCRIPT = re.compile(r"<(script|style)\b[^>]*>.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
+_MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+
+
+def clean_title(title: str) -> str:
+    """A title on one line, without markup: titles come from metadata, where nobody has removed any."""
+    return " ".join(clean_characters(_MARKUP.sub(" ", _SCRIPT.sub(" ", title[:MAX_TITLE]))).split())
+
+
 def _hygiene(page: Extracted) -> Extracted:
     if (
         page.drop_reason is None
@@ -148,7 +164,11 @@ def _hygiene(page: Extracted) -> Extracted:
         page = replace(page, text=page.text[:2000], drop_reason="too_large", drop_detail=f"{size:,} bytes, limit {MAX_BYTES:,}")
     if page.drop_reason is None and (detail := binary_detail(page.text)):
         page = replace(page, text="", drop_reason="bad_type", drop_detail=detail)
-    return replace(page, title=clean_characters(page.title).replace("\n", " "), text=clean_characters(page.text))
+    text = clean_characters(page.text)
+    if page.drop_reason is None and (broken := text.count("\ufffd")) > MAX_BROKEN * len(text):
+        detail = f"{broken} of {len(text):,} characters could not be decoded"
+        return replace(page, title=clean_title(page.title), text=text, drop_reason="bad_charset", drop_detail=detail)
+    return replace(page, title=clean_title(page.title), text=text)
 
 
 def binary_detail(text: str) -> str:
@@ -165,64 +185,15 @@ def binary_detail(text: str) -> str:
 # --- verdicts --------------------------------------------------------------------------------------------------------
 
 _GATES: tuple[tuple[DropReason, re.Pattern[str]], ...] = (
-    (
-        "js_required",
-        re.compile(
-            r"(?:enable|turn on|activate|requires?|without) javascript|javascript (?:is|must be|has been) (?:disabled|required|enabled|not)",
-            re.I,
-        ),
-    ),
-    (
-        "blocked",
-        re.compile(
-            r"just a moment|attention required|access (?:to this page has been )?denied|you have been blocked|been blocked due to|captcha"
-            r"|(?:are|you're|you are) (?:not )?a robot|verify (?:that )?you are (?:a )?human|verifying you are human|unusual traffic"
-            r"|pardon our interruption|checking your browser|403 forbidden|^forbidden$|error 10\d\d\b|cloudflare ray id|security check"
-            r"|automated access|bot detection|request (?:was )?(?:blocked|could not be satisfied)|not available in your (?:country|region)"
-            r"|too many requests|performance & security by cloudflare|access restricted",
-            re.I | re.M,
-        ),
-    ),
-    (
-        "consent",
-        re.compile(
-            r"before you continue|we (?:value|care about|respect) your privacy|(?:we and )?our (?:\d+ )?partners.{0,80}(?:store|access|process)"
-            r"|accept (?:all )?cookies|(?:uses?|use of) cookies|prima di continuare|avant d'acc[ée]der|consent to (?:the use|our)"
-            r"|manage (?:your )?(?:consent|privacy|preferences)|bevor sie fortfahren",
-            re.I,
-        ),
-    ),
-    (
-        "login",
-        re.compile(
-            r"(?:log|sign) ?in (?:or (?:sign|register|create) ?.{0,20})?(?:to (?:continue|view|see|read|access|your account)|required)"
-            r"|you must (?:be logged|log|sign) ?in|(?:subscribe|register) to (?:continue|read|keep reading)|create an account or log in"
-            r"|already a (?:subscriber|member)\?|this content isn't available|subscribers only|forgot(?:ten)? (?:your )?password",
-            re.I,
-        ),
-    ),
+    ("blocked", any_of("blocked")),
+    ("js_required", any_of("js_required")),
+    ("consent", any_of("consent")),
+    ("login", any_of("login")),
 )
-_SOFT_404 = re.compile(
-    r"\b(?:404\b|page (?:was )?not found|not found\b|(?:page|article|content|video) (?:does not|doesn't|no longer) exists?|no longer available"
-    r"|can't find (?:the|that|this) page|page introuvable|pagina non trovata|seite nicht gefunden|página no encontrada|oops)",
-    re.I,
-)
-_TEXT_MARK = re.compile(
-    r"from wikipedia, the free encyclopedia|retrieved from [\"“]?https?://[a-z-]+\.(?:m\.)?wikipedia\.org"
-    r"|(?:article|text|content)[^.\n]{0,60} (?:from|based on) (?:the )?wikipedia|wikipedia article .{0,60}licen[sc]e",
-    re.I,
-)
+_SOFT_404 = any_of("soft_404", start=r"\b")
+_TEXT_MARK = any_of("text_marks")
 _EDIT_HEADING = re.compile(r"\[ ?edit(?: source)? ?\]", re.I)
-_SUSPICIOUS = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\b.{0,30}\b(?:previous|prior|above|earlier|preceding|all|any|your|system)\b.{0,30}"
-    r"\b(?:instructions?|prompts?|rules|directions|guidelines|context)\b"
-    r"|\b(?:new|updated|hidden|secret) (?:system )?(?:instructions?|prompt)s?\b ?:|\b(?:reveal|print|repeat|show|output) (?:me )?(?:your|the) (?:system )?prompt"
-    r"|\b(?:note|message|instructions?) (?:to|for) (?:the |any |all )?(?:ai|llms?|language models?|assistants?|chatbots?|summari[sz]ers?|bots?)\b"
-    r"|\byou are (?:now )?(?:an? )?(?:ai|llm|language model|chatgpt|helpful assistant|dan\b)|\bas an? (?:ai|large) language model"
-    r"|<\|[a-z_]{2,30}\|>|\[/?INST\]|<</?SYS>>|^#{2,3} ?(?:instruction|system|assistant)s?\b ?:?"
-    r"|^(?:system|assistant) ?: ",
-    re.I | re.M,
-)
+_SUSPICIOUS = any_of("suspicious")
 
 
 def _judge(
@@ -249,23 +220,25 @@ def _judge(
         return verdict("leak_host", f"{host} copies or derives from Wikipedia")
     if host := listed(page.url, "social_hosts.txt"):
         return verdict("social", f"{host} is a social, video or shop host")
-    if gate := _gate(page, text):
-        return verdict(*gate)
+    if found := obstacle(page.title, page.text, len(text.split())):
+        return verdict(*found)
     if short := _too_short(text):
         return verdict(*_without_content(page, short))
+    if "bare" not in flags and (detail := _index_detail(text)):
+        return verdict("index_page", detail)
     if languages and certain and language not in languages:
         return verdict("language", f"{language}, wanted {', '.join(languages)}")
     if (leak is not None or leak_hosts) and (detail := _mark_detail(page.text)):
         return verdict("leak_text", detail)
     if leak is not None and len(text.split()) >= LEAK_MIN_WORDS:
-        found = leak(text)
-        if found.larger >= LEAK_FLAG:
+        common = leak(text)
+        if common.larger >= LEAK_FLAG:
             flags.add("leak_flag")
-        if found.larger >= LEAK_DROP:
+        if common.larger >= LEAK_DROP:
             return verdict(
                 "leak_text",
-                f"{found.article_in_page:.2f} of the article's 8-grams in the page, "
-                f"{found.page_in_article:.2f} of the page's in the article (limit {LEAK_DROP:.2f})",
+                f"{common.article_in_page:.2f} of the article's 8-grams in the page, "
+                f"{common.page_in_article:.2f} of the page's in the article (limit {LEAK_DROP:.2f})",
             )
     return verdict(None)
 
@@ -284,20 +257,25 @@ def _page(page: Extracted, text: str, flags: set[PageFlag], language: str, reaso
     )
 
 
-def _gate(page: Extracted, text: str) -> tuple[DropReason, str] | None:
-    """Pages that show an obstacle instead of content. A long account that mentions captchas is not one."""
-    n_words = len(text.split())
-    head = f"{page.title}\n{page.text[:300]}"
-    first_lines = "\n".join([page.title, *page.text.split("\n", 2)[:2]])
-    if n_words < 150 and (found := _SOFT_404.search(first_lines[:300])):
+def obstacle(title: str, text: str, n_words: int) -> tuple[DropReason, str] | None:
+    """Whether a page shows an obstacle instead of content, and by which words. `n_words` counts what is left of its text.
+
+    A long account that mentions a captcha is not one: with enough content, only the title and the first lines count.
+    """
+    head = f"{title}\n{text[:300]}"
+    if n_words < 150 and (found := _SOFT_404.search("\n".join([title, *text.split("\n", 2)[:2]])[:300])):
         return "soft_404", f"says {found.group()!r}"
     for reason, pattern in _GATES:
-        if n_words >= 250:
+        if n_words < MIN_WORDS:
+            found = pattern.search(text[:3000])
+        elif n_words >= 250:
             break
-        searched = page.text[:3000] if n_words < MIN_WORDS else head
-        if found := pattern.search(searched):
-            if n_words >= MIN_WORDS and reason in ("consent", "login"):
-                continue  # banners stand on top of good pages too; with enough text below they only cost a line
+        elif reason in ("consent", "login"):  # banners stand on top of good pages too: there they only cost a line
+            hits = list(pattern.finditer(text[:3000]))
+            found = hits[0] if len(hits) >= 3 and len(hits) * 40 >= n_words else None
+        else:
+            found = pattern.search(head)
+        if found:
             return reason, f"says {found.group()[:60]!r}"
     return None
 
@@ -306,7 +284,7 @@ def _too_short(text: str) -> str:
     unspaced = count_unspaced(text)
     if unspaced * 2 >= len(text.replace(" ", "").replace("\n", "")) > 0:
         return f"{unspaced} characters" if unspaced < MIN_CHARS_UNSPACED else ""
-    n = len(text.split())
+    n = len(text.split()) - text.count(CELL_SEPARATOR)
     return f"{n} words" if n < MIN_WORDS else ""
 
 
@@ -322,6 +300,14 @@ def _without_content(page: Extracted, short: str) -> tuple[DropReason, str]:
     return ("index_page" if front or links > 0.5 * n_words else "too_short"), detail
 
 
+def _index_detail(text: str) -> str:
+    """What remains is a list of headlines, each of another page."""
+    lines = text.split("\n")
+    headlines = sum(len(line.split()) for line in lines if is_headline(line))
+    total = len(text.split())
+    return f"{headlines} of {total} words are headlines" if headlines > 0.6 * total else ""
+
+
 def _mark_detail(text: str) -> str:
     if found := _TEXT_MARK.search(text):
         return f"says {found.group()[:80]!r}"
@@ -331,30 +317,19 @@ def _mark_detail(text: str) -> str:
 
 def _is_bare(text: str) -> bool:
     """Lower-cased without punctuation, as the benchmark's cited pages are: measured, whatever the page's origin."""
-    if len(text.split()) < 50:
+    sample = text[:10_000]
+    words = sample.count(" ") + sample.count("\n") + 1
+    if words < 50:
         return False
-    cased = upper = stops = 0
-    for c in text:
-        if c.isupper():
-            upper += 1
-            cased += 1
-        elif c.islower():
-            cased += 1
-        elif c in ".!?,;":
-            stops += 1
-    return cased > 0.5 * len(text.replace(" ", "")) and upper < 0.005 * cased and stops * 200 < len(text.split())
+    upper, lower = sum(map(str.isupper, sample)), sum(map(str.islower, sample))
+    stops = sum(map(sample.count, ".!?,;"))
+    return lower > 0.5 * (len(sample) - words) and upper < 0.005 * lower and stops * 100 < words
 
 
 # --- language --------------------------------------------------------------------------------------------------------
 
-_LANGUAGES = (
-    "af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko lt lv mk ml"
-    " mn mr ms mt my nb ne nl nn no pa pl ps pt ro ru si sk sl so sq sr sv sw ta te th tl tr uk ur uz vi zh"
-).split()
-"""Larger languages only: with all of the model's, lists of English names come out as Pidgin or Scots."""
-_ENGLISH = frozenset(
-    "the of and in to a is was for on with by at from that as it his her be are has have were an which this not".split()
-)
+_LANGUAGES = frozenset(PHRASES["languages"].split())
+_ENGLISH = frozenset(PHRASES["english_words"].split())
 
 
 @lru_cache(maxsize=1)
@@ -362,14 +337,14 @@ def _identifier():  # type: ignore[no-untyped-def]  # py3langid has no type hint
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages([code for code in _LANGUAGES if code in set(identifier.labels)])
+    identifier.set_languages(sorted(_LANGUAGES & set(identifier.labels)))
     return identifier
 
 
 def _language(text: str, hint: str | None) -> tuple[str, bool]:
     """(ISO 639-1 code, whether to act on it). Prose decides where there is any: names in lists look like any language."""
     prose = "\n".join(line for line in text.split("\n") if len(line) >= 80)
-    sample = (prose if len(prose) >= 200 else text)[:4000]
+    sample = (prose if len(prose) >= 200 else text)[:3000]
     if len(sample) < 200:
         return (hint or "und").split("-")[0].lower(), hint is not None
     words = sample.lower().split()
@@ -434,14 +409,52 @@ def _host_list(file: str) -> frozenset[str]:
     return frozenset(line.split("#")[0].strip().lower() for line in lines) - {""}
 
 
-def _host_boilerplate(pages: Sequence[Extracted]) -> dict[str, frozenset[str]]:
-    """Lines under 200 characters that three or more pages of one host share."""
+_SHARED_PAGES = 3
+_RUN = 8
+
+
+def _host_lines(pages: Sequence[Extracted]) -> dict[str, frozenset[str]]:
+    """By host: lines under 200 characters that three or more of its pages share."""
     seen: dict[str, Counter[str]] = {}
     for page in pages:
         if page.drop_reason is None:
             lines = {line for line in page.text.split("\n") if 0 < len(line) < 200}
             seen.setdefault(host_of(page.url), Counter()).update(lines)
-    return {host: frozenset(line for line, n in lines.items() if n >= 3) for host, lines in seen.items() if host}
+    return {host: frozenset(line for line, n in lines.items() if n >= _SHARED_PAGES) for host, lines in seen.items() if host}
+
+
+def _without_host_runs(pages: Sequence[Extracted]) -> list[Extracted]:
+    """Bare pages without the runs of eight and more words that three or more bare pages of their host share.
+
+    Bare text is one long line, menus included, so boilerplate cannot be told by lines; and where most of a page is its
+    site's menu, two different stories look like near-duplicates.
+    """
+    by_host: dict[str, list[int]] = {}
+    for i, page in enumerate(pages):
+        if page.drop_reason is None and (host := host_of(page.url)) and _is_bare(page.text):
+            by_host.setdefault(host, []).append(i)
+    result = list(pages)
+    for members in by_host.values():
+        words = {i: pages[i].text.split() for i in members}
+        if len({" ".join(of_page) for of_page in words.values()}) < _SHARED_PAGES:
+            continue
+        counts = Counter(gram for of_page in words.values() for gram in set(_runs(of_page)))
+        for i, of_page in words.items():
+            covered = [False] * len(of_page)
+            for at, gram in enumerate(_runs(of_page)):
+                if counts[gram] >= _SHARED_PAGES:
+                    covered[at : at + _RUN] = [True] * _RUN
+            if len(covered) - sum(covered) < MIN_WORDS:
+                continue  # copies of one page share everything: choosing among them is the duplicates' business
+            # a cut becomes a line break: no quotation may reach across it
+            parts = groupby(zip(covered, of_page), itemgetter(0))
+            text = "\n".join(" ".join(word for _, word in part) for gone, part in parts if not gone)
+            result[i] = replace(pages[i], text=text)
+    return result
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[i:] for i in range(_RUN)))
 
 
 # --- duplicates ------------------------------------------------------------------------------------------------------
@@ -450,6 +463,7 @@ _TOKEN = re.compile(r"\w+")
 
 
 def _ngrams(text: str, n: int) -> set[tuple[str, ...]]:
+    """All runs of `n` words, lower-cased and without punctuation."""
     words = _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
     return set(zip(*(words[i:] for i in range(n))))
 
@@ -459,46 +473,69 @@ def _mark_duplicates(pages: Sequence[Page]) -> tuple[Page, ...]:
 
     A page that is contained in a longer one is never kept in its place, whatever its date: the rest would be lost.
     """
-    usable = [i for i, page in enumerate(pages) if page.usable]
-    urls = {i: canonical_url(pages[i].url) for i in usable}
-    folded = {i: " ".join(pages[i].text.casefold().split()) for i in usable}
-    shingles = {i: _ngrams(pages[i].text, 5) for i in usable}
-    n_words = {i: len(pages[i].text.split()) for i in usable}
-    cluster = {i: i for i in usable}
-    why: dict[int, str] = {}
-    for b in usable:
-        for a in usable:
-            if a >= b:
-                break
-            if cluster[a] == cluster[b]:
-                continue
-            reason = ""
-            if urls[a] and urls[a] == urls[b]:
-                reason = "same address"
-            elif folded[a] == folded[b]:
-                reason = "same text"
-            elif shingles[a] and shingles[b]:
-                shared = len(shingles[a] & shingles[b])
-                jaccard = shared / (len(shingles[a]) + len(shingles[b]) - shared)
-                contained = shared / min(len(shingles[a]), len(shingles[b]))
-                if jaccard >= DUPLICATE:
-                    reason = f"5-word shingles agree to {jaccard:.2f}"
-                elif contained >= DUPLICATE and min(n_words[a], n_words[b]) > 100:
-                    reason = f"{contained:.2f} of the shorter page's 5-word shingles are in the longer"
-            if reason:
-                old, new = max(cluster[a], cluster[b]), min(cluster[a], cluster[b])
-                cluster = {i: new if c == old else c for i, c in cluster.items()}
-                why.setdefault(a, reason)
-                why.setdefault(b, reason)
+    prints = {i: _Print.of(page) for i, page in enumerate(pages) if page.usable}
+    clusters: dict[int, dict[int, str]] = {}  # longest page -> the pages that say the same, and why
+    for i in sorted(prints, key=lambda i: (-prints[i].n_words, i)):
+        # compared with the longest only: in a chain of small changes the last page may say something else than the first
+        found = next(((first, why) for first in clusters if (why := _same(prints[first], prints[i]))), None)
+        if found is None:
+            clusters[i] = {i: ""}
+        else:
+            clusters[found[0]][i] = found[1]
     result = list(pages)
-    for name in set(cluster.values()):
-        members = [i for i in usable if cluster[i] == name]
-        longest = max(n_words[i] for i in members)
-        full = [i for i in members if n_words[i] >= DUPLICATE * longest]
-        kept = min(full, key=lambda i: (pages[i].published or "9999", -n_words[i], i))
-        for i in members:
+    for first, members in clusters.items():
+        full = [i for i in members if prints[i].n_words >= DUPLICATE * prints[first].n_words]
+        # lengths that differ by a few words are equal: then the search engine's order decides
+        kept = min(
+            full, key=lambda i: (pages[i].published or "9999", -round(10 * prints[i].n_words / prints[first].n_words), i)
+        )
+        for i, why in members.items():
             if i != kept:
-                result[i] = replace(
-                    pages[i], drop_reason="duplicate", drop_detail=f"of page {kept}: {why[i]}", duplicate_of=kept
-                )
+                detail = f"of page {kept}, {why or members[kept]}"
+                result[i] = replace(pages[i], drop_reason="duplicate", drop_detail=detail, duplicate_of=kept)
     return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Print:
+    """What two pages are compared by."""
+
+    url: str
+    host: str
+    folded: str
+    n_words: int
+    shingles: frozenset[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, page: Page) -> _Print:
+        folded = " ".join(page.text.casefold().split())
+        return cls(
+            url=canonical_url(page.url),
+            host=host_of(page.url),
+            folded=folded,
+            n_words=folded.count(" ") + 1,
+            shingles=frozenset(_ngrams(page.text, 5)),
+        )
+
+
+_OWN_SHINGLES = 25
+"""A page with more 5-word shingles of its own than this is not a copy of another page of its site: the rest is menus."""
+
+
+def _same(a: _Print, b: _Print) -> str:
+    """Why two pages count as one, "" if they do not."""
+    if a.url and a.url == b.url:
+        return "same address"
+    if a.folded == b.folded:
+        return "same text"
+    fewer, more = sorted((len(a.shingles), len(b.shingles)))
+    if not fewer:
+        return ""
+    shared = len(a.shingles & b.shingles)
+    if a.host and a.host == b.host and fewer - shared > _OWN_SHINGLES:
+        return ""
+    if shared >= DUPLICATE * (fewer + more - shared):
+        return f"5-word shingles agree to {shared / (fewer + more - shared):.2f}"
+    if shared >= DUPLICATE * fewer and min(a.n_words, b.n_words) > 100:
+        return f"{shared / fewer:.2f} of the shorter page's 5-word shingles are in the longer"
+    return ""

@@ -161,7 +161,9 @@ class Source(Strict):
         return self.passage.id
 
 
-RepairKind = Literal["marker_dropped", "citation_attached", "sentence_removed", "sentence_marked", "section_removed"]
+RepairKind = Literal[
+    "marker_dropped", "citation_attached", "sentence_removed", "sentence_marked", "section_removed", "outline_filled"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,18 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
     )
     what.add_argument("--model", metavar="NAME", help="hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)")
     what.add_argument(
-        "--data", metavar="DIR", help="benchmark folder; default: WIKIGEN_DATA, else what data.download fetched, else the sample"
+        "--data",
+        metavar="DIR",
+        help="benchmark folder; default: WIKIGEN_DATA, else what data.download fetched, else the sample",
     )
     what.add_argument("--split", choices=("sample", "dev", "test", "full"), help="default: sample for the sample, else full")
     what.add_argument("--events", nargs="+", default=[], metavar="ID", help="only these events")
     what.add_argument("--limit", type=int, metavar="N", help="only the first N events")
     what.add_argument("--track", choices=("search", "cited", "both"), help="which evidence (default: search)")
     how = parser.add_argument_group("how")
-    how.add_argument("--out", "--run", dest="out", type=Path, metavar="DIR", help="run folder (default: runs/SYSTEM-SPLIT-TRACK)")
+    how.add_argument(
+        "--out", "--run", dest="out", type=Path, metavar="DIR", help="run folder (default: runs/SYSTEM-SPLIT-TRACK)"
+    )
     how.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
     how.add_argument(
         "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"

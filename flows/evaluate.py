@@ -37,8 +37,8 @@ class Evaluated:
     score_s: float
 
 
-def evaluate(prepared: wiring.Prepared) -> Evaluated:
-    generated = generate.generate(prepared)
+def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_one) -> Evaluated:
+    generated = generate.generate(prepared, write)
     settings = prepared.job.settings
     metrics = wiring.build_metrics(settings)
     began = time.perf_counter()
@@ -114,7 +114,9 @@ def report(evaluated: Evaluated, *, as_json: bool) -> None:
     console.show(score_table(scores))
     n_written = evaluated.generated.count("written")
     if n_written:
-        console.result(f"wrote {n_written} articles in {evaluated.generated.seconds:.1f} s, scored in {evaluated.score_s:.1f} s")
+        console.result(
+            f"wrote {n_written} articles in {evaluated.generated.seconds:.1f} s, scored in {evaluated.score_s:.1f} s"
+        )
     else:
         console.result(f"scored in {evaluated.score_s:.1f} s")
     console.result(f"{len(lost)} of {len(scores.events)} events failed or empty; each counts as 0 where 0 is worst")
@@ -128,7 +130,13 @@ def score_table(scores: SystemScores) -> Table:
 
     title = f"{scores.system} on {len(scores.events)} events (split {scores.split}, track {scores.track}), percent"
     table = Table(title=title, box=box.SIMPLE, title_justify="left", title_style="bold")
-    for name, justify in (("", "left"), ("metric", "left"), ("mean", "right"), ("95% interval", "right"), ("unscored", "right")):
+    for name, justify in (
+        ("", "left"),
+        ("metric", "left"),
+        ("mean", "right"),
+        ("95% interval", "right"),
+        ("unscored", "right"),
+    ):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     for group, names in TABLE:
         known = [name for name in names if name in scores.estimates]
@@ -145,5 +153,3 @@ def score_table(scores: SystemScores) -> Table:
     table.caption = "* headline metric; systems are ranked by these"
     table.caption_justify = "left"
     return table
-
-

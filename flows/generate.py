@@ -1,9 +1,9 @@
-"""A wired system over its events, without Prefect: the loop behind `wikigenben generate`, `evaluate` and `demo`."""
+"""A wired system over its events: the loop behind `wikigenben generate`, `evaluate` and `demo`, and around `flows.wiki_gen`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,9 @@ from data import codec
 from data.errors import NoEvidence
 from flows import console, preview
 from flows.wiring import Prepared
+
+Write = Callable[[Prepared, tuple[str, ...]], Iterable[EventOutcome]]
+"""Writes these events and says how each went, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,23 @@ class Generated:
         return NoEvidence.exit_code if len(without) == len(self.outcomes) else 1
 
 
-def generate(prepared: Prepared) -> Generated:
+def one_by_one(prepared: Prepared, ids: tuple[str, ...]) -> Iterator[EventOutcome]:
+    """In this process, with a progress bar."""
+
+    def outcomes() -> Iterator[EventOutcome]:
+        for event_id in ids:
+            yield run_event(prepared.run, prepared.system, event_id, prepared.snapshot.event, prepared.collect)
+
+    return console.tracked("writing", outcomes(), len(ids), lambda outcome: outcome.title)
+
+
+def generate(prepared: Prepared, write: Write = one_by_one) -> Generated:
     """Write what is missing. The run is locked while this goes on."""
     with prepared.run.locked():
         _record_environment(prepared)
         began = time.perf_counter()
         ids = _events_to_write(prepared)
-        outcomes = tuple(console.tracked("writing", _outcomes(prepared, ids), len(ids), lambda o: o.title))
+        outcomes = tuple(write(prepared, ids))
         seconds = time.perf_counter() - began
         prepared.run.write_failures()
         preview.write_previews(prepared.run, prepared.system.name)
@@ -59,11 +72,6 @@ def _events_to_write(prepared: Prepared) -> tuple[str, ...]:
     for event_id in ids:
         prepared.run.event(event_id).clear()
     return ids
-
-
-def _outcomes(prepared: Prepared, ids: tuple[str, ...]) -> Iterator[EventOutcome]:
-    for event_id in ids:
-        yield run_event(prepared.run, prepared.system, event_id, prepared.snapshot.event, prepared.collect)
 
 
 def _record_environment(prepared: Prepared) -> None:

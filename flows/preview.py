@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.formats.html import IndexRow, index_html, to_html
-
 from data import codec
 from data.runs import EventFolder, RunFolder
 from data.scores import SystemScores
+from pipeline.formats.html import IndexRow, index_html, to_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
 
@@ -32,7 +31,9 @@ def write_previews(run: RunFolder, system: str) -> None:
         assert article is not None
         codec.write_atomic(html_path.with_suffix(".md"), to_markdown(article))
         codec.write_atomic(html_path.with_suffix(".wiki"), to_wikitext(article))
-        codec.write_atomic(html_path, to_html(article, folder.stored_pages() or (), run_note=f"Written by the system “{system}”."))
+        codec.write_atomic(
+            html_path, to_html(article, folder.stored_pages() or (), run_note=f"Written by the system “{system}”.")
+        )
     write_index(run, system, None)
 
 

@@ -104,7 +104,7 @@ def build_system(name: str, settings: Settings) -> System:
 
 
 def build_generator(system: str, model: ModelSettings) -> Generator:
-    kind, colon, rest = model.name.partition(":")
+    kind, _, rest = model.name.partition(":")
     if not model.name:
         raise UserError(
             f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
@@ -116,10 +116,10 @@ def build_generator(system: str, model: ModelSettings) -> Generator:
 
         return LocalGenerator(load(rest, device=model.device, dtype=model.dtype))
     if kind == "server" and "@" in rest:
-        from decoding.server import ServerGenerator
+        from decoding.server import ServerGenerator, Timeouts
 
         name, _, base_url = rest.partition("@")
-        return ServerGenerator(name, base_url, timeout_s=model.timeout_s)
+        return ServerGenerator(name, base_url, timeouts=Timeouts(read_s=model.timeout_s))
     raise UserError(f"--model {model.name!r} is neither hf:PATH_OR_ID nor server:MODEL@BASE_URL")
 
 
@@ -143,7 +143,7 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
 
     if settings.evaluation.judge != "embedded":
         raise UserError(f"there is no judge {settings.evaluation.judge!r}; known: embedded")
-    judge = EmbeddedJudge.load()
+    judge = EmbeddedJudge()
     return (
         Citations(judge),
         Faithfulness(judge),

@@ -9,7 +9,29 @@ from data.types import Heading, Outline
 
 _BULLET = re.compile(r"^\s*(?:[-*•#=]+|\(?\d{1,2}[.)]|[IVX]{1,4}\.|[A-Z]\.)\s*")
 _NEVER = frozenset(
-    ["references", "reference", "notes", "see", "also", "external", "links", "bibliography", "further", "reading", "sources", "footnotes", "gallery", "citations", "table", "of", "contents", "outline", "headings", "section", "headings"]
+    [
+        "references",
+        "reference",
+        "notes",
+        "see",
+        "also",
+        "external",
+        "links",
+        "bibliography",
+        "further",
+        "reading",
+        "sources",
+        "footnotes",
+        "gallery",
+        "citations",
+        "table",
+        "of",
+        "contents",
+        "outline",
+        "headings",
+        "section",
+        "headings",
+    ]
 ) | {"see also", "external links", "further reading", "table of contents", "section headings"}
 MAX_HEADING_WORDS = 10
 

@@ -50,7 +50,7 @@ class Candidate:
         return self.passage.page
 
 
-def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 5, longest: int = 70) -> list[Candidate]:
+def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70) -> list[Candidate]:
     """Every sentence of the passages that could stand in an article, in page order.
 
     `quality` in (0, 1] is lower for first and second person, questions, chatter and fragments; text of pages that
@@ -68,7 +68,7 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
             quality = _quality(text, bare="bare" in page.flags)
             if "suspicious" in page.flags:
                 quality *= 0.3
-            if quality < 0.1:
+            if quality < 0.1 or not any(c.isalpha() for c in text):
                 continue
             found.append(
                 Candidate(
@@ -102,7 +102,7 @@ def _quality(text: str, *, bare: bool) -> float:
     if _CHATTER.search(text):
         quality *= 0.15
     if not bare:
-        if not text.endswith((".", "!", "?", "”", '"', "’", ")", "…")):
+        if is_fragment(text):
             quality *= 0.45
         if not (text[0].isupper() or text[0].isdigit() or text[0] in "\"“'‘("):
             quality *= 0.5
@@ -110,13 +110,22 @@ def _quality(text: str, *, bare: bool) -> float:
         quality *= 0.3
     if text.endswith(("!", "…", "...")):
         quality *= 0.6
-    outside_quotes = re.sub(r"[\"“][^\"”]*[\"”]", "", text)
-    if _PERSONAL.search(outside_quotes):
+    if has_personal_words(text):
         quality *= 0.5
     letters = sum(c.isalpha() or c.isspace() for c in text)
     if letters < 0.7 * len(text):
         quality *= 0.5
     return quality
+
+
+def has_personal_words(text: str) -> bool:
+    """First or second person outside quotation marks: a voice that an encyclopedia does not have."""
+    return bool(_PERSONAL.search(re.sub(r"[\"“][^\"”]*[\"”]", "", text)))
+
+
+def is_fragment(text: str) -> bool:
+    """A list line: it does not end as a sentence does."""
+    return not text.endswith((".", "!", "?", "”", '"', "’", ")", "…"))
 
 
 def sentence_texts(passage: Passage, *, longest: int = 70) -> list[str]:

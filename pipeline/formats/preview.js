@@ -49,13 +49,13 @@
     part("place").textContent = `Source ${k} of ${data.sources.length}`;
     part("title").textContent = source.title;
     const meta = part("meta");
-    meta.replaceChildren([source.host, source.date].filter(Boolean).join(" · "));
+    meta.replaceChildren(element("span", "", [source.host, source.date].filter(Boolean).join(" · ")));
     if (source.link) {
       const out = element("a", "", "Open the page ↗");
       out.href = source.link;
       out.rel = "nofollow noopener noreferrer";
       out.target = "_blank";
-      meta.append(meta.textContent ? " · " : "", out);
+      meta.append(out);
     }
     for (const warning of source.warnings) meta.append(element("span", "warning", warning));
 
@@ -124,22 +124,27 @@
   part("previous").addEventListener("click", () => show(current - 1));
   part("next").addEventListener("click", () => show(current + 1));
   const named = cites.findIndex((link) => `#${link.id}` === location.hash);
-  if (named >= 0) show(named);
+  if (named >= 0) window.addEventListener("load", () => show(named)); // after the browser's own jump to it
 
-  // Which section is being read, in the table of contents.
-  const entries = new Map();
-  for (const link of document.querySelectorAll(".contents a")) {
-    const heading = document.getElementById(link.hash.slice(1));
-    if (heading) entries.set(heading, link);
+  // Which section is being read, in the table of contents: the last whose heading has come up to the upper third.
+  const entries = [...document.querySelectorAll(".contents a")];
+  const headings = entries.map((link) => document.getElementById(link.hash.slice(1)));
+  let waiting = false;
+  function follow() {
+    waiting = false;
+    const end = window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2;
+    const line = end ? window.innerHeight : window.innerHeight / 3;
+    const reached = headings.findLastIndex((heading) => heading.getBoundingClientRect().top < line);
+    entries.forEach((link, i) => {
+      if (i === reached) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    });
   }
-  const follow = new IntersectionObserver((seen) => {
-    for (const { target, isIntersecting } of seen) {
-      if (!isIntersecting) continue;
-      for (const link of entries.values()) link.removeAttribute("aria-current");
-      entries.get(target).setAttribute("aria-current", "true");
-    }
-  }, { rootMargin: "0px 0px -75% 0px" });
-  for (const heading of entries.keys()) follow.observe(heading);
+  window.addEventListener("scroll", () => {
+    if (!waiting) requestAnimationFrame(follow);
+    waiting = true;
+  }, { passive: true });
+  follow();
 
   // Paper has no folded parts.
   const folded = document.querySelectorAll(".record details");

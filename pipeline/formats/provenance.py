@@ -7,9 +7,10 @@ from datetime import date
 from urllib.parse import quote, urlsplit
 
 NOTICE = (
-    "This draft was written by a machine from the web pages listed below. It may be wrong or incomplete: "
+    "It was written from the web pages listed below and may be wrong or incomplete: "
     "a person must check every statement against its source before it is used."
 )
+"""Follows the words "Machine-written draft."."""
 
 QUOTE_LENGTH = 280
 """Characters of a passage that a reference list repeats: enough to find the place, little enough to be a quotation."""

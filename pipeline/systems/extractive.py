@@ -22,13 +22,17 @@ from pipeline.assembly import assemble
 from pipeline.evidence import Evidence
 from pipeline.infobox import facts_from_rows
 from pipeline.kinds import Kind, KindRecogniser
+from pipeline.relevance import feature_rows, load_model, relevance
 from pipeline.retrieval import Bm25Ranker, terms
-from pipeline.selecting import Scored, SelectionWeights, relevance, select
-from pipeline.sentences import Candidate, candidates
+from pipeline.selecting import Scored, SelectionWeights, select
+from pipeline.sentences import Candidate, candidates, is_fragment
 from pipeline.systems.baselines import LEAD_HEADING
 
-MAX_CANDIDATES = 320
+MAX_CANDIDATES = 600
 """Sentences encoded per event, best first by BM25 for the title: bounds time on events with very much evidence."""
+LIST_KINDS = frozenset({"list", "awards", "legislature", "nature", "league season", "team season"})
+MIN_LIST_WORDS = 300
+MAX_JOINED_WORDS = 40
 LEAD_WORDS = 110
 MIN_SECTION_WORDS = 45
 MAX_PARAGRAPH_SENTENCES = 6
@@ -85,20 +89,10 @@ class ExtractivePlan:
 
     @cached_property
     def scored(self) -> Scored:
-        title = self.evidence.event.title
-        found = candidates(self.evidence.passages, self.evidence.pages)
-        if not found:
-            raise NoEvidence(f"the usable pages of {title!r} hold no sentence that could be quoted")
-        passage_scores = Bm25Ranker([p.text for p in self.evidence.passages]).scores(title)
-        top = max(float(passage_scores.max()), 1e-9)
-        by_id = {p.id: float(s) / top for p, s in zip(self.evidence.passages, passage_scores, strict=True)}
-        if len(found) > MAX_CANDIDATES:
-            best = sorted(found, key=lambda c: (-c.quality * (0.2 + by_id[c.passage.id]), c.index))[:MAX_CANDIDATES]
-            found = sorted(best, key=lambda c: c.index)
-        vectors = self.encoder.encode([c.text for c in found])
-        title_vector = self.encoder.encode([title])[0]
-        near = relevance(found, vectors, title_vector, frozenset(terms(title)), np.array([by_id[c.passage.id] for c in found]))
-        return Scored(candidates=found, vectors=vectors, relevance=near)
+        found = score_candidates(self.evidence, self.encoder)
+        features = feature_rows(self.evidence, found.candidates, found.vectors, self.encoder)
+        trust = np.array([0.3 if "suspicious" in self.evidence.pages[c.page].flags else 1.0 for c in found.candidates])
+        return Scored(found.candidates, found.vectors, relevance(features, load_model()) * trust)
 
     @cached_property
     def kind(self) -> Kind:
@@ -107,13 +101,39 @@ class ExtractivePlan:
 
     @cached_property
     def chosen(self) -> list[int]:
-        opening = self._opening()
-        return select(self.scored, max_words=self.writing.max_words, weights=self.weights, taken=opening)
+        taken = list(self.opening)
+        words = sum(self.scored.candidates[i].n_words for i in taken)
+        for i in self._list_lines():
+            words += self.scored.candidates[i].n_words
+            if words > self.writing.max_words:
+                break
+            taken.append(i)
+        return select(self.scored, max_words=self.writing.max_words, weights=self.weights, taken=taken)
+
+    def _list_lines(self) -> list[int]:
+        """For subjects that are lists (honours, seasons, species): the lines of the best page that is such a list, in order.
+
+        Picking lines of a list here and there would lose what makes it one. The page must be about the title and mostly
+        short lines; pages come in the order of search.
+        """
+        if self.kind.name not in LIST_KINDS:
+            return []
+        title = frozenset(terms(self.evidence.event.title))
+        for number, page in enumerate(self.evidence.pages):
+            lines = [line for line in page.text.split("\n") if line.strip()]
+            if not page.usable or len(page.text.split()) < MIN_LIST_WORDS or not lines:
+                continue
+            short = sum(len(line.split()) < 25 for line in lines) / len(lines)
+            about = len(frozenset(terms(f"{page.title} {page.text[:300]}")) & title) / max(len(title), 1)
+            if short >= 0.6 and about >= 0.5:
+                opening = set(self.opening)
+                return [i for i, c in enumerate(self.scored.candidates) if c.page == number and i not in opening]
+        return []
 
     @cached_property
     def assignment(self) -> dict[str, list[int]]:
         """Heading -> chosen candidates in evidence order. Headings that stay too thin give theirs to the next best."""
-        rest = [i for i in self.chosen if i not in set(self._opening())]
+        rest = [i for i in self.chosen if i not in set(self.opening)]
         sections = self.kind.sections
         targets = self.encoder.encode([f"{s.heading}: {s.about}" for s in sections])
         fit = self.scored.vectors @ targets.T
@@ -138,16 +158,13 @@ class ExtractivePlan:
 
     @property
     def lead(self) -> Section:
-        return Section(LEAD_HEADING, (tuple(self._quote(i) for i in self._opening()),))
+        return Section(LEAD_HEADING, (tuple(self._quote(i) for i in self.opening),))
 
     def section(self, heading: Heading) -> Section:
         return Section(heading, tuple(self._paragraphs(self.assignment.get(heading.text, []))))
 
-    def _opening(self) -> list[int]:
-        return self._lead
-
     @cached_property
-    def _lead(self) -> list[int]:
+    def opening(self) -> list[int]:
         """The sentence that says what the subject is, then the most central ones that stand on their own."""
         scored, title = self.scored, frozenset(terms(self.evidence.event.title))
         first_of_page: set[int] = set()
@@ -158,7 +175,7 @@ class ExtractivePlan:
                 first_of_page.add(c.index)
         score = []
         for i, c in enumerate(scored.candidates):
-            value = float(scored.relevance[i]) * c.quality
+            value = 0.4 * float(scored.relevance[i]) * c.quality
             value += 0.15 * len(c.terms & title) / max(len(title), 1)
             value += 0.05 * bool(c.facts) + 0.05 * (c.index in first_of_page)
             if c.dangling or not 8 <= c.n_words <= 45:
@@ -198,12 +215,31 @@ class ExtractivePlan:
             run = by_page[page]
             n = -(-len(run) // MAX_PARAGRAPH_SENTENCES)
             size = -(-len(run) // n)
-            paragraphs += [tuple(self._quote(i) for i in run[at : at + size]) for at in range(0, len(run), size)]
+            paragraphs += [self._quotes(run[at : at + size]) for at in range(0, len(run), size)]
         return paragraphs
+
+    def _quotes(self, run: list[int]) -> Paragraph:
+        """One sentence each; list lines that follow each other become one sentence, divided by semicolons."""
+        items = self.scored.candidates
+        groups: list[list[int]] = []
+        for i in run:
+            last = groups[-1] if groups else []
+            joins = last and is_fragment(items[i].text) and is_fragment(items[last[-1]].text)
+            if joins and sum(items[j].n_words for j in last) + items[i].n_words <= MAX_JOINED_WORDS:
+                last.append(i)
+            else:
+                groups.append([i])
+        return tuple(self._quote(group[0]) if len(group) == 1 else self._joined(group) for group in groups)
+
+    def _joined(self, group: list[int]) -> Sentence:
+        items = self.scored.candidates
+        text = "; ".join(items[i].text.rstrip(" ,;:") for i in group)
+        return Sentence(text=f"{text}.", cites=tuple(dict.fromkeys(items[i].passage.id for i in group)))
 
     def _quote(self, i: int) -> Sentence:
         item = self.scored.candidates[i]
-        return Sentence(text=item.text, cites=(item.passage.id, *self._also(i, item)))
+        text = f"{item.text.rstrip(' ,;:')}." if is_fragment(item.text) else item.text
+        return Sentence(text=text, cites=(item.passage.id, *self._also(i, item)))
 
     def _also(self, i: int, item: Candidate) -> tuple[str, ...]:
         """At most one more source: a page that says the same sentence with the same names and numbers."""
@@ -212,3 +248,18 @@ class ExtractivePlan:
             if other.page != item.page and item.facts <= other.facts and len(item.terms & other.terms) >= 0.9 * len(item.terms):
                 return (other.passage.id,)
         return ()
+
+
+def score_candidates(evidence: Evidence, encoder: Encoder) -> Scored:
+    """All candidates of an event with their vectors; relevance is still 1 for each."""
+    title = evidence.event.title
+    found = candidates(evidence.passages, evidence.pages)
+    if not found:
+        raise NoEvidence(f"the usable pages of {title!r} hold no sentence that could be quoted")
+    if len(found) > MAX_CANDIDATES:
+        scores = Bm25Ranker([p.text for p in evidence.passages]).scores(title)
+        top = max(float(scores.max()), 1e-9)
+        by_id = {p.id: float(s) / top for p, s in zip(evidence.passages, scores, strict=True)}
+        best = sorted(found, key=lambda c: (-c.quality * (0.2 + by_id[c.passage.id]), c.index))[:MAX_CANDIDATES]
+        found = sorted(best, key=lambda c: c.index)
+    return Scored(found, encoder.encode([c.text for c in found]), np.ones(len(found)))

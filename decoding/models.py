@@ -1,0 +1,396 @@
+"""Models on disk -> a model, a tokenizer and a fingerprint; and the strings that models read as control tokens.
+
+Weights come as safetensors only (a pickle runs code when opened) and models use the code of `transformers` only. A hub id
+is first copied to the hub's cache, so that everything after the download sees a plain folder.
+
+Works with transformers 5.17 to 5.23; `torch` and `transformers` are loaded on use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import struct
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from data.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+_CONFIG_FILES = ("config.json", "generation_config.json")
+_TOKENIZER_FILES = (
+    "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "vocab.json", "merges.txt", "vocab.txt", "spiece.model", "sentencepiece.bpe.model", "tekken.json",
+    "chat_template.jinja", "chat_template.json",
+)  # fmt: skip
+_VOCABULARIES = frozenset(
+    ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model", "tekken.json")
+)
+_HUB_FILES = ("*.safetensors", "*.safetensors.index.json", *_CONFIG_FILES, *_TOKENIZER_FILES)
+_HUB_DUPLICATES = ("*/*", "consolidated*", "adapter_*")  # the same weights for other runtimes, or parts of others
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+
+_WHOLE_FILE_BYTES = 1 << 30
+_SAMPLE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A causal language model, ready to run.
+
+    `lock` is held by whoever runs the model, `tokenizer_lock` (for microseconds) by whoever calls the tokenizer: both
+    objects keep state between calls and are shared by all generators made from this value.
+    """
+
+    name: str
+    """How it was asked for: `hf:<folder or id>`."""
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    fingerprint: str
+    """sha256 of configuration, weights, tokenizer and dtype; two folders with equal contents share it."""
+    context_tokens: int
+    eos_ids: frozenset[int]
+    """Tokens that end a text: those of the generation configuration and the tokenizer's own."""
+    device: str
+    dtype: str
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    tokenizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+
+def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> LoadedModel:
+    """Load a model folder, or a model of the Hugging Face hub.
+
+    Args:
+        path_or_id: a folder with config.json, *.safetensors and a tokenizer, or an id such as `Qwen/Qwen3-0.6B`.
+        device: `auto` (the first CUDA device if there is one, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`.
+        dtype: one of `DTYPES`. `auto` is the checkpoint's own precision on an accelerator and float32 on the CPU, where
+            bfloat16 decodes slower through torch; ask for `bfloat16` when the memory is too small.
+
+    The model's own sampling defaults (temperature, repetition penalty, ...) are set aside: `SamplingParams` says all.
+
+    Raises:
+        UserError: nothing usable at `path_or_id`, or a device or dtype that cannot be had here.
+    """
+    if dtype not in DTYPES:
+        raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+    chosen_device = _device(device)
+    folder = local_folder(path_or_id, wanted=_HUB_FILES, unwanted=_HUB_DUPLICATES)
+    _check_files(folder, path_or_id)
+
+    with quiet_loading():
+        config = _config(folder, path_or_id)
+        context_tokens = _context_tokens(config, path_or_id)
+        tokenizer = _tokenizer(folder, path_or_id)
+        model = _model(folder, path_or_id, dtype="float32" if dtype == "auto" and chosen_device.type == "cpu" else dtype)
+    embedding: Any = model.get_input_embeddings()
+    rows, largest = embedding.weight.shape[0], max(tokenizer.get_vocab().values())
+    if largest >= rows:
+        raise UserError(
+            f"{path_or_id}: the tokenizer has ids up to {largest} but the model knows {rows} tokens, so they do not belong "
+            "together; save both again from one model"
+        )
+
+    eos_ids = _ids(model.generation_config.eos_token_id) | _ids(tokenizer.eos_token_id)
+    _forget_sampling_defaults(model)
+    actual_dtype = str(model.dtype).removeprefix("torch.")
+    return LoadedModel(
+        name=f"hf:{path_or_id}",
+        model=_moved(model, chosen_device, path_or_id),
+        tokenizer=tokenizer,
+        fingerprint=_fingerprint(folder, actual_dtype),
+        context_tokens=context_tokens,
+        eos_ids=eos_ids,
+        device=str(chosen_device),
+        dtype=actual_dtype,
+    )
+
+
+@contextmanager
+def quiet_loading() -> Iterator[None]:
+    """Without transformers' progress bars: a library does not draw on the caller's terminal."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+# --- where it is ------------------------------------------------------------------------------------------------------
+
+
+def _device(name: str) -> torch.device:
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"unknown device {name!r}; use auto, cpu, cuda, cuda:1 or mps") from None
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= count:
+            have = f"there are {count} CUDA devices" if count else "no CUDA device is available to this torch"
+            raise UserError(f"device {name!r} was asked for but {have} (torch {torch.__version__}); use cpu, or auto")
+    elif device.type == "mps":
+        if not torch.backends.mps.is_available():
+            raise UserError(f"device {name!r} was asked for but this torch cannot use it; use cpu, or auto")
+    elif device.type != "cpu":
+        raise UserError(f"unknown device {name!r}; use auto, cpu, cuda, cuda:1 or mps")
+    return device
+
+
+def local_folder(path_or_id: str, *, wanted: Sequence[str], unwanted: Sequence[str]) -> Path:
+    """The folder itself, or the hub's cached copy of a model, downloaded if need be.
+
+    Args:
+        wanted, unwanted: patterns of the files to download, `*` crossing folders.
+
+    Raises:
+        UserError: no such folder, and no model of that name can be had.
+    """
+    path = Path(path_or_id).expanduser()
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise UserError(f"{path_or_id} is a file; name the folder that holds config.json and *.safetensors")
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", path_or_id):
+        raise UserError(f"no model folder at {path_or_id}; check the path")
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(path_or_id, allow_patterns=list(wanted), ignore_patterns=list(unwanted)))
+    except Exception as error:  # the hub client raises errors of three libraries; the cause stays attached
+        raise UserError(
+            f"no folder {path_or_id!r} here, and the hub gave no model of that name ({_first_line(error)}); check the name, or "
+            f"download it where there is a network (hf download {path_or_id} --local-dir DIR) and pass DIR"
+        ) from error
+
+
+# --- what is in it ----------------------------------------------------------------------------------------------------
+
+
+def _check_files(folder: Path, asked: str) -> None:
+    if not (folder / "config.json").is_file():
+        raise UserError(f"{asked} has no config.json, so it is not a model folder; name the folder that holds config.json")
+    weights = _weight_files(folder, asked)
+    if not weights:
+        if any(next(folder.glob(pattern), None) for pattern in _PICKLES):
+            raise UserError(
+                f"{asked} has its weights as a pickle only (*.bin, *.pt), which can run code when opened; use a copy with "
+                "*.safetensors, or convert it where you trust it: "
+                "AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER)"
+            )
+        if (folder / "adapter_model.safetensors").is_file():
+            raise UserError(f"{asked} holds only an adapter; merge it into its base model and pass the merged folder")
+        raise UserError(f"{asked} has no weights (model.safetensors); copy them into the folder or name another one")
+    if missing := [path.name for path in weights if not path.is_file()]:
+        raise UserError(f"{asked} lacks {', '.join(missing[:3])} of its {len(weights)} weight files; download it again")
+    if not any((folder / name).is_file() for name in _VOCABULARIES):
+        raise UserError(f"{asked} has no tokenizer (tokenizer.json); copy the tokenizer files of the model into the folder")
+
+
+def _weight_files(folder: Path, asked: str) -> list[Path]:
+    """The files that transformers would read, in its order of preference; those an index names may be absent."""
+    if (single := folder / "model.safetensors").is_file():
+        return [single]
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return []
+    try:
+        names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    except (ValueError, KeyError, AttributeError) as error:
+        raise UserError(f"{index} is not a weight index ({error}); download {asked} again") from None
+    return [folder / name for name in sorted(names)]
+
+
+def _config(folder: Path, asked: str) -> PreTrainedConfig:
+    from transformers import AutoConfig
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    try:
+        config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(
+            f"{asked}: transformers cannot read its configuration ({_first_line(error)}); models that bring their own code "
+            "are not supported: choose one that transformers implements"
+        ) from error
+    architectures = list(config.architectures or [])
+    shown = ", ".join(architectures) or config.model_type
+    if getattr(config, "is_encoder_decoder", False):
+        raise UserError(f"{asked} is an encoder-decoder model ({shown}); choose a causal language model (decoder only)")
+    causal = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type)
+    # some entries name several classes; a headless or classifying checkpoint would get a random output layer
+    known = {causal} if isinstance(causal, str) else set(causal or ())
+    if not known or (architectures and not any(a in known or a.endswith("ForCausalLM") for a in architectures)):
+        raise UserError(f"{asked} is not a causal language model ({shown}); choose one whose architecture ends in ForCausalLM")
+    return config
+
+
+def _context_tokens(config: PreTrainedConfig, asked: str) -> int:
+    text_config = config.get_text_config(decoder=True)
+    for name in ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length"):
+        value = getattr(text_config, name, None)
+        if isinstance(value, int) and value > 0:
+            return value
+    raise UserError(f"{asked}: config.json does not say how long a text may be; add max_position_embeddings (in tokens) to it")
+
+
+def _tokenizer(folder: Path, asked: str) -> PreTrainedTokenizerBase:
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # the Rust tokenizers raise bare Exception for a broken file
+        raise UserError(f"{asked}: its tokenizer cannot be loaded ({_first_line(error)}); copy its files again") from error
+
+
+def _model(folder: Path, asked: str, *, dtype: str) -> PreTrainedModel:
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM
+
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise UserError(f"{asked}: its weights cannot be loaded ({_first_line(error)}); download it again") from error
+    model, found = loaded
+    if missing := sorted(found["missing_keys"]):
+        raise UserError(
+            f"{asked}: {len(missing)} weights are missing, {missing[0]} among them, and would be random; download it again "
+            "or choose a checkpoint with a language-model head"
+        )
+    return cast("PreTrainedModel", model.eval().requires_grad_(False))
+
+
+def _forget_sampling_defaults(model: PreTrainedModel) -> None:
+    """`generate` fills what it is not told from here, and a forgotten repetition penalty would bend greedy decoding."""
+    from transformers import GenerationConfig
+
+    model.generation_config = GenerationConfig()
+
+
+def _moved(model: Any, device: torch.device, asked: str) -> PreTrainedModel:
+    import torch
+
+    try:
+        return cast("PreTrainedModel", model.to(device))
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            f"{asked} does not fit into the memory of {device}; use dtype bfloat16, a smaller model, or device cpu"
+        ) from error
+
+
+def _ids(value: int | list[int] | None) -> frozenset[int]:
+    return frozenset(value) if isinstance(value, list) else frozenset() if value is None else frozenset((value,))
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+# --- fingerprint ------------------------------------------------------------------------------------------------------
+
+
+def _fingerprint(folder: Path, dtype: str) -> str:
+    """sha256 over the files that decide the text, and the precision.
+
+    Weight files up to 1 GiB are read whole; of larger ones the header (names, shapes, offsets), the size, and 64 KiB from
+    the middle of each tensor, so that a fine-tuned copy differs and 140 GB do not take minutes.
+    """
+    digest = hashlib.sha256()
+
+    def add(label: str, content: bytes) -> None:
+        digest.update(f"{label}\0{len(content)}\0".encode())
+        digest.update(content)
+
+    for name in (*_CONFIG_FILES, *_TOKENIZER_FILES):
+        if (folder / name).is_file():
+            add(name, (folder / name).read_bytes())
+    for path in _weight_files(folder, str(folder)):
+        with path.open("rb") as stream:
+            add(path.name, _weights_digest(stream, path.stat().st_size))
+    add("dtype", dtype.encode())
+    return digest.hexdigest()
+
+
+def _weights_digest(stream: io.BufferedReader, size: int) -> bytes:
+    if size <= _WHOLE_FILE_BYTES:
+        return hashlib.file_digest(stream, "sha256").digest()
+    digest = hashlib.sha256(struct.pack("<Q", size))
+    (header_bytes,) = struct.unpack("<Q", stream.read(8))
+    header = stream.read(header_bytes)
+    digest.update(header)
+    tensors: dict[str, dict[str, Any]] = json.loads(header)
+    for name, tensor in sorted(tensors.items()):
+        if name == "__metadata__":
+            continue
+        start, end = tensor["data_offsets"]
+        at = max(start, (start + end - _SAMPLE_BYTES) // 2)
+        stream.seek(8 + header_bytes + at)
+        digest.update(stream.read(min(_SAMPLE_BYTES, end - at)))
+    return digest.digest()
+
+
+# --- control tokens ---------------------------------------------------------------------------------------------------
+
+_CONTROL = re.compile(
+    r"""
+      <[|｜][^<>\n]{0,80}?>                                  # <|im_start|>, <|eot_id|>, <|turn>, DeepSeek's wide bars
+    | <[^<>|｜\s]{1,80}[|｜]>                                # <turn|>
+    | </?(?:s|bos|eos|pad|unk|mask|sep|cls|think|tools?|tool_calls?|tool_response|function_calls?|start_of_image)>
+    | <(?:start|end)_of_\w{1,20}> | <(?:unused|extra_id_|reserved_)\w{1,20}> | <(?:fim|file|repo)_\w{1,20}>
+    | <</?SYS>>
+    | \[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|IMG|THINK)\]
+    | \[(?:gMASK|sMASK|CLS|SEP|PAD|MASK|UNK|BOS|EOS)\]
+    | \|\|\|[A-Z_]{1,40}\|\|\|
+    """,
+    re.VERBOSE,
+)
+"""What chat models of the known families read as control: checked wherever the tokenizer itself is out of reach."""
+
+
+def break_control_tokens(text: str, extra: re.Pattern[str] | None = None) -> str:
+    """`text` with a space after the first character of every control token of the known families, and of `extra`.
+
+    `[INST]` becomes `[ INST]`: still readable, no longer one token. Text without control tokens comes back unchanged, and
+    so does text that went through here before.
+    """
+    for pattern in (_CONTROL, extra):
+        if pattern is None:
+            continue
+        for _ in range(4):  # breaking the inside of `<<s>s>` leaves another token outside
+            text = pattern.sub(_break, text)
+    return text
+
+
+def _break(match: re.Match[str]) -> str:
+    token = match.group()
+    return f"{token[0]} {token[1:]}" if len(token) > 1 else " "
+
+
+def control_pattern(tokens: Iterable[str]) -> re.Pattern[str] | None:
+    """One pattern for these exact strings, longest first; None when there are none."""
+    ordered = sorted({token for token in tokens if token}, key=lambda token: (-len(token), token))
+    return re.compile("|".join(map(re.escape, ordered))) if ordered else None

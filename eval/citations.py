@@ -1,0 +1,315 @@
+"""Do the cited passages support the sentences that cite them?
+
+`Citations` is profile `clean`: the recall and precision of ALCE (Gao et al. 2023) on whole articles, with invented
+citations counted as wrong instead of left out. `WgbCitations` are the formulas of WikiGenBench (arXiv 2402.18264) on the
+units of its published script. The two are different measures: their numbers are never compared.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from data.types import Sentence, Source
+from eval.judge import Judge, Pair, describe
+from eval.metric import Better, Case
+from eval.text import content_words
+
+logger = logging.getLogger(__name__)
+
+MIN_CONTENT_WORDS = 3
+
+WINDOW_WORDS = 200
+MAX_WINDOWS = 3
+"""A cited text longer than three windows of 200 words is a page, not a passage: the judge then sees the best three."""
+
+
+class Claims(NamedTuple):
+    """The sentences that are scored, and how many were too short to claim anything."""
+
+    sentences: tuple[Sentence, ...]
+    n_skipped: int
+
+
+def claims_of(case: Case) -> Claims:
+    """Prose sentences with at least 3 content words. No other filter, so that nothing is gained by chatter."""
+    claims = tuple(s for s in case.sentences if len(content_words(s.text)) >= MIN_CONTENT_WORDS)
+    return Claims(claims, len(case.sentences) - len(claims))
+
+
+def valid_cites(sentence: Sentence, sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """The sentence's citations that name a source of the article, each once, in order."""
+    return tuple(cite for cite in dict.fromkeys(sentence.cites) if cite in sources)
+
+
+class Ranking:
+    """Texts ranked by BM25 over content words, indexed once. Texts without a content word are never returned."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        worded = [(text, tokens) for text in texts if (tokens := content_words(text))]
+        self.texts = tuple(text for text, _ in worded)
+        self._index = None
+        if worded:
+            from rank_bm25 import BM25Okapi
+
+            self._index = BM25Okapi([tokens for _, tokens in worded])
+
+    def top(self, query: str, n: int) -> list[int]:
+        """Indices into `texts` of the `n` best, best first; ties in the order given."""
+        if self._index is None:
+            return []
+        scores = self._index.get_scores(content_words(query))
+        return sorted(range(len(self.texts)), key=lambda i: (-scores[i], i))[:n]
+
+
+class Premises:
+    """The text that stands for each source before a judge: its title, then the passage the system was shown."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self.sources = {source.id: source for source in sources}
+        windows = {cite: _windows(source.passage.text) for cite, source in self.sources.items()}
+        self._long = {cite: Ranking(cut) for cite, cut in windows.items() if len(cut) > MAX_WINDOWS}
+
+    def of(self, cites: Sequence[str], claim: str) -> tuple[str, ...]:
+        """One premise per citation."""
+        return tuple(self._one(cite, claim) for cite in cites)
+
+    def _one(self, cite: str, claim: str) -> str:
+        source = self.sources[cite]
+        if cite not in self._long:
+            return with_title(source.title, source.passage.text)
+        windows = self._long[cite]
+        best = sorted(windows.top(claim, MAX_WINDOWS))  # in text order
+        logger.debug("%s is a page of %d windows, of which %s stand for it: %s", cite, len(windows.texts), best, claim)
+        return with_title(source.title, "\n".join(windows.texts[i] for i in best))
+
+
+def with_title(title: str, text: str) -> str:
+    return f"{title}\n{text}" if title else text
+
+
+def _windows(text: str) -> list[str]:
+    words = list(re.finditer(r"\S+", text))
+    groups = [words[at : at + WINDOW_WORDS] for at in range(0, len(words), WINDOW_WORDS)]
+    return [text[group[0].start() : group[-1].end()] for group in groups]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSupport:
+    """What the judge found for one claim. `joint` is the score of all valid citations together, 0 without any."""
+
+    claim: Sentence
+    valid: tuple[str, ...]
+    n_cites: int
+    joint: float
+    recalled: bool
+    n_right: int
+
+
+def check_claims(claims: Sequence[Sentence], premises: Premises, judge: Judge) -> list[ClaimSupport]:
+    """Support of every claim by its own citations, with no more judging than the definitions need.
+
+    A citation of a supported claim is right unless it does not support the claim alone while the others do without it;
+    so single and left-out scores are asked for claims with several citations only, and only where they can matter.
+    """
+    valid = [valid_cites(claim, premises.sources) for claim in claims]
+    known: dict[tuple[int, tuple[str, ...]], float] = {}
+
+    def ask(wanted: Iterable[tuple[int, tuple[str, ...]]]) -> None:
+        new = [key for key in dict.fromkeys(wanted) if key not in known]
+        pairs = [Pair(premises.of(cites, claims[i].text), claims[i].text) for i, cites in new]
+        known.update(zip(new, judge.score(pairs) if pairs else [], strict=True))
+
+    def supports(i: int, cites: tuple[str, ...]) -> bool:
+        return known[i, cites] >= judge.threshold
+
+    ask((i, cites) for i, cites in enumerate(valid) if cites)
+    recalled = [bool(cites) and supports(i, cites) for i, cites in enumerate(valid)]
+    several = [i for i, cites in enumerate(valid) if recalled[i] and len(cites) > 1]
+    ask((i, (cite,)) for i in several for cite in valid[i])
+    doubtful = {i: [cite for cite in valid[i] if not supports(i, (cite,))] for i in several}
+    ask((i, _without(valid[i], cite)) for i, cites in doubtful.items() for cite in cites)
+
+    found = []
+    for i, claim in enumerate(claims):
+        needless = sum(supports(i, _without(valid[i], cite)) for cite in doubtful.get(i, ()))
+        found.append(
+            ClaimSupport(
+                claim=claim,
+                valid=valid[i],
+                n_cites=len(dict.fromkeys(claim.cites)),
+                joint=known[i, valid[i]] if valid[i] else 0.0,
+                recalled=recalled[i],
+                n_right=len(valid[i]) - needless if recalled[i] else 0,
+            )
+        )
+    return found
+
+
+def _without(cites: tuple[str, ...], cite: str) -> tuple[str, ...]:
+    return tuple(other for other in cites if other != cite)
+
+
+class Citations:
+    """Citation recall and precision of profile `clean`, and what explains them.
+
+    cite_recall           share of claims supported by their valid citations together
+    cite_precision        share of citations that are right, pooled over the article; invalid ones are wrong
+    cite_f1               harmonic mean of the two, of this article
+    cited_share           share of claims with a valid citation
+    support_given_cited   share of those that are supported; None when nothing is cited
+    cite_words            recall weighted by the words of the claims
+    cite_recall_soft      mean judge score in place of the threshold
+    invalid_citation_share, citations_per_claim, n_claims, n_skipped
+    An article without claims, or without citations, scores 0 wherever 0 is worst.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+
+    @property
+    def names(self) -> Mapping[str, Better]:
+        return {
+            "cite_recall": "higher",
+            "cite_precision": "higher",
+            "cite_f1": "higher",
+            "cited_share": "higher",
+            "support_given_cited": "higher",
+            "cite_words": "higher",
+            "cite_recall_soft": "higher",
+            "invalid_citation_share": "lower",
+            "citations_per_claim": "neither",
+            "n_claims": "neither",
+            "n_skipped": "neither",
+        }
+
+    @property
+    def signature(self) -> str:
+        return f"cite:unit=sentence,content>={MIN_CONTENT_WORDS}|premise=title+passage|judge={describe(self.judge)}|v1"
+
+    def score(self, case: Case) -> dict[str, float | None]:
+        claims = claims_of(case)
+        found = check_claims(claims.sentences, Premises(case.article.sources), self.judge)
+        n_cites = sum(one.n_cites for one in found)
+        n_valid = sum(len(one.valid) for one in found)
+        n_cited = sum(bool(one.valid) for one in found)
+        n_recalled = sum(one.recalled for one in found)
+        words = [len(one.claim.text.split()) for one in found]
+        recall = _share(n_recalled, len(found))
+        precision = _share(sum(one.n_right for one in found), n_cites)
+        return {
+            "cite_recall": recall,
+            "cite_precision": precision,
+            "cite_f1": 2 * recall * precision / (recall + precision) if recall + precision else 0.0,
+            "cited_share": _share(n_cited, len(found)),
+            "support_given_cited": n_recalled / n_cited if n_cited else None,
+            "cite_words": _share(sum(n for n, one in zip(words, found, strict=True) if one.recalled), sum(words)),
+            "cite_recall_soft": _share(sum(one.joint for one in found), len(found)),
+            "invalid_citation_share": (n_cites - n_valid) / n_cites if n_cites else None,
+            "citations_per_claim": n_cites / len(found) if found else None,
+            "n_claims": float(len(found)),
+            "n_skipped": float(claims.n_skipped),
+        }
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+class WgbUnit(NamedTuple):
+    """A citation unit of WikiGenBench's script. `places` index the retrieved chunks: `[1]` is 0, and `[0]` is -1."""
+
+    text: str
+    places: tuple[int, ...]
+
+
+_WGB_MARKER = re.compile(r"\[(\d+)\]")
+
+
+def wgb_units(text: str) -> list[WgbUnit]:
+    """The text between runs of `[n]` markers, each with the run that follows it.
+
+    As in their `metrics/nli.py`: a unit holds headings, line breaks and uncited sentences before it; nothing or a lone
+    line break between markers keeps a run together, a space or a full stop makes a unit of its own; what follows the last
+    marker is a unit without citations; `[1, 2]` is text.
+    """
+    units: list[WgbUnit] = []
+    words, begun, at = "", False, 0
+    places: list[int] = []
+    for match in (*_WGB_MARKER.finditer(text), None):
+        between = text[at : match.start() if match else len(text)]
+        if between in ("", "\n"):
+            words += between
+            begun = begun or bool(between)
+        else:
+            if begun:
+                units.append(WgbUnit(words, tuple(places)))
+            words, places, begun = between, [], True
+        if match:
+            places.append(int(match.group(1)) - 1)
+            at, begun = match.end(), True
+    if begun:
+        units.append(WgbUnit(words, tuple(places)))
+    return units
+
+
+class WgbScores(NamedTuple):
+    """Article means in [0, 1]; all 0 when the text has no unit."""
+
+    recall: float
+    precision: float
+    rate: float
+
+
+def wgb_citation_scores(text: str, retrieve: Sequence[str], judge: Judge) -> WgbScores:
+    """Citation recall, precision and rate of one article, over `text` in their form and its retrieved chunks.
+
+    Recall of a unit: does any one citation support it. Precision: which share of its citations do. Both are 0 for an
+    uncited unit, which stays in the denominator, so this precision never exceeds recall. Rate (paper only, no published
+    code): recall weighted by words. A marker beyond the chunks has a premise of one space; `[0]` means the last chunk.
+    """
+    units = wgb_units(text)
+    if not units:
+        return WgbScores(0.0, 0.0, 0.0)
+    pairs = [Pair((_wgb_chunk(retrieve, place),), unit.text) for unit in units for place in unit.places]
+    verdicts = iter([score >= judge.threshold for score in (judge.score(pairs) if pairs else [])])
+    per_unit = [[next(verdicts) for _ in unit.places] for unit in units]
+    words = [len(unit.text.split()) for unit in units]
+    return WgbScores(
+        recall=sum(any(found) for found in per_unit) / len(units),
+        precision=sum(sum(found) / len(found) for found in per_unit if found) / len(units),
+        rate=_share(sum(n for n, found in zip(words, per_unit, strict=True) if any(found)), sum(words)),
+    )
+
+
+def _wgb_chunk(retrieve: Sequence[str], place: int) -> str:
+    return retrieve[place] if -len(retrieve) <= place < len(retrieve) else " "
+
+
+class WgbCitations:
+    """WikiGenBench's three citation scores, with any judge in place of its 11B entailment model."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+
+    @property
+    def names(self) -> Mapping[str, Better]:
+        return {"wgb_cite_recall": "higher", "wgb_cite_precision": "higher", "wgb_cite_rate": "higher"}
+
+    @property
+    def signature(self) -> str:
+        return f"wgb_cite:unit=marker-runs|premise=chunk|judge={describe(self.judge)}|v1"
+
+    def score(self, case: Case) -> dict[str, float | None]:
+        from data.markup import render_text
+
+        retrieve = [source.passage.text for source in case.article.sources]
+        scores = wgb_citation_scores(render_text(case.article), retrieve, self.judge)
+        return {
+            "wgb_cite_recall": scores.recall,
+            "wgb_cite_precision": scores.precision,
+            "wgb_cite_rate": scores.rate,
+        }

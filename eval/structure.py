@@ -1,0 +1,87 @@
+"""Headings of the article against those of the human one.
+
+The soft heading recall of STORM (Shao et al. 2024, after Fränti and Mariescu-Istodor 2023) is kept for comparison, but
+twenty common headings, the same for every article, score 0.87 on it; recall, precision and F on best matches tell more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from eval.lexical import harmonic_mean
+from eval.metric import Better, Case
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from decoding.api import Encoder, Vectors
+
+
+class Headings:
+    """Recall, precision and F of headings by cosine, the share matched exactly, and STORM's soft recall (not clipped).
+
+    Without headings an article scores 0; where the human article has none, nothing is scored.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._vectors: dict[str, NDArray[np.float32]] = {}  # every distinct heading of a run is encoded once
+
+    @property
+    def names(self) -> Mapping[str, Better]:
+        return {
+            "heading_recall": "higher",
+            "heading_precision": "higher",
+            "heading_f": "higher",
+            "heading_exact": "higher",
+            "storm_hsr": "higher",
+        }
+
+    @property
+    def signature(self) -> str:
+        return f"headings:encoder={self._encoder.name}|match=max-cosine|v1"
+
+    def score(self, case: Case) -> dict[str, float | None]:
+        gold, written = case.gold.headings, case.headings
+        if not gold:
+            return dict.fromkeys(self.names, None)
+        if not written:
+            return dict.fromkeys(self.names, 0.0)
+        cosines = (self._encode(gold) @ self._encode(written).T).clip(0.0, 1.0)  # (gold, written)
+        recall, precision = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
+        keys = {_key(heading) for heading in written}
+        return {
+            "heading_recall": recall,
+            "heading_precision": precision,
+            "heading_f": harmonic_mean(recall, precision),
+            "heading_exact": sum(_key(heading) in keys for heading in gold) / len(gold),
+            "storm_hsr": self._soft_recall(gold, written),
+        }
+
+    def _soft_recall(self, gold: Sequence[str], written: Sequence[str]) -> float | None:
+        """(card G + card W - card of both) / card G; None if cosines that cancel out leave it undefined."""
+        card_gold, card_written = self._cardinality(gold), self._cardinality(written)
+        card_both = self._cardinality([*gold, *written])
+        recall = (card_gold + card_written - card_both) / card_gold if card_gold else math.nan
+        return recall if math.isfinite(recall) else None
+
+    def _cardinality(self, headings: Sequence[str]) -> float:
+        """Soft count of the distinct headings: each counts one over its summed cosine to all of them, itself included."""
+        vectors = self._encode(list(dict.fromkeys(headings)))
+        sums = [float(value) for value in (vectors @ vectors.T).sum(axis=1)]
+        return sum(1 / value if value else math.inf for value in sums)
+
+    def _encode(self, headings: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        new = [heading for heading in dict.fromkeys(headings) if heading not in self._vectors]
+        if new:
+            self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
+        return np.stack([self._vectors[heading] for heading in headings])
+
+
+def _key(heading: str) -> str:
+    return " ".join(heading.casefold().split())

@@ -1,0 +1,172 @@
+"""One event as Prefect sees it: its steps as tasks whose results outlive the run folder.
+
+The run folder stays the truth: a stage whose file is there is read from it. When the file is missing, the stage's task is
+asked, and a stored result - of this run, or of any run with the same identity and the same inputs - fills the file. So a
+second system finds the pages that the first one had cleaned, and a deleted article comes back as it was. To have everything
+made anew, choose another run folder and set PREFECT_TASKS_REFRESH_CACHE=true.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from filelock import FileLock
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE
+
+from benchmark import scoring
+from benchmark.runner import EventOutcome, run_event
+from data import codec
+from data.errors import UserError
+from data.runs import EventFolder
+from data.types import Event, Page
+from flows.job import Job
+from flows.wiring import Prepared, build_metrics, prepare
+
+if TYPE_CHECKING:
+    from data.settings import Settings
+    from eval.metric import Metric
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+PIPELINE_VERSION = "1"
+"""Raise when stored results of steps must not be used any more and nothing in a run's identity says so."""
+
+_lock = threading.Lock()
+_here: dict[Job, Prepared] = {}
+
+
+def prepare_here(job: Job, *, afresh: bool = False) -> Prepared:
+    """The job, prepared once in this process: threads share one system and its models, a worker process builds its own.
+
+    Only the newest job is kept, so a process holds the models of one job. Raises UserError as `flows.wiring.prepare` does.
+    """
+    with _lock:
+        if afresh or job not in _here:
+            _here.clear()
+            _here[job] = prepare(job)
+        return _here[job]
+
+
+@lru_cache(maxsize=1)
+def _metrics(settings: Settings) -> tuple[Metric, ...]:
+    return build_metrics(settings)
+
+
+def _metrics_here(settings: Settings) -> tuple[Metric, ...]:
+    with _lock:
+        return _metrics(settings)
+
+
+def write_event(job: Job, event_id: str, *, evaluate: bool) -> EventOutcome:
+    """Write one event, and score it; every step that is not done yet is a task. A UserError stops the run."""
+    prepared = prepare_here(job)
+    steps = EventSteps(prepared)
+    outcome = run_event(prepared.run, prepared.system, event_id, prepared.snapshot.event, steps.collect, steps.after_pages)
+    if evaluate:
+        try:
+            score_event(job, event_id)
+        except UserError:
+            raise
+        except Exception as error:  # a bug in a metric: the other events come first, then scoring them all raises it again
+            _log.error("scoring %s failed: %r; see the task score-%s", event_id, error, event_id)
+    return outcome
+
+
+@task(name="score", task_run_name="score-{event_id}", cache_policy=NO_CACHE, persist_result=False)
+def score_event(job: Job, event_id: str) -> None:
+    """Its result is the event's row in scores.jsonl, which is found there again while article and metrics are the same."""
+    prepared = prepare_here(job)
+    metrics = _metrics_here(job.settings)
+    with FileLock(prepared.run.path / ".scores.lock"):  # rows of all events lie in one file
+        for _ in scoring.score_run(prepared.run, prepared.snapshot, [event_id], metrics, prepared.collect):
+            pass
+
+
+class PrefectStages:
+    """Implements `data.runs.Stages`: an event's folder, with a task in front of everything that has to be made.
+
+    The key of a stored result is `STAGE/vVERSION/EVENT/DIGEST`. The digest covers the run's identity and, in order, every
+    value that the writer was given so far: with an edited outline, or other pages, nothing made from the old ones is found.
+    """
+
+    def __init__(self, folder: EventFolder, digest: str) -> None:
+        self._folder = folder
+        self._digest = digest
+
+    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+        before = self._digest
+        stage, _, part = name.partition("/")
+        words = [stage.removesuffix("s"), part] if part else [stage]
+        event_id = self._folder.event_id
+        key = result_key("-".join(words), event_id, before)
+
+        def ask() -> T:
+            plain = step(words[0], "-".join([words[0], event_id, *words[1:]]), key, lambda: codec.to_plain(make()))
+            return codec.from_plain(kind, plain, where=f"stored result {key}")
+
+        value = self._folder.once(name, kind, ask)
+        # From `before`, not from what stages inside `make` left: those are not asked for when this one is stored.
+        self._digest = codec.sha256("\n".join([before, name, codec.to_json(value)]))
+        return value
+
+
+class EventSteps:
+    """What the runner of one event asks for: its pages, then its stages."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self._identity = prepared.run.identity() or {}
+
+    def collect(self, event: Event) -> tuple[Page, ...]:
+        """The cleaned pages. They do not depend on the system, so all systems share them."""
+        key = result_key("retrieve", event.id, self._inputs(event))
+        plain = step("retrieve", f"retrieve-{event.id}", key, lambda: codec.to_plain(self._prepared.collect(event)))
+        return codec.from_plain(tuple[Page, ...], plain, where=f"stored result {key}")
+
+    def after_pages(self, folder: EventFolder) -> PrefectStages:
+        pages = [codec.to_json(page) for page in folder.stored_pages() or ()]
+        return PrefectStages(folder, codec.sha256("\n".join([digest_of(self._identity), *pages])))
+
+    def _inputs(self, event: Event) -> str:
+        """Digest of all that the cleaned pages depend on: settings, raw pages, and the human article of the leak filter."""
+        snapshot, track = self._prepared.snapshot, self._prepared.job.settings.evidence.track
+        shared = {k: v for k, v in self._identity.items() if k != "system" and not k.startswith("system.")}
+        raw = [codec.to_json(page) for page in snapshot.raw_pages(event.id, track)]
+        human = (snapshot.root / "wiki" / f"{event.id}.json").read_text(encoding="utf-8")
+        return codec.sha256("\n".join([digest_of(shared), event.title, *raw, human]))
+
+
+@task(
+    task_run_name="{label}",
+    cache_key_fn=lambda context, parameters: parameters["key"],
+    persist_result=True,
+    result_serializer="json",
+    cache_result_in_memory=False,
+)
+def _step(label: str, key: str, make: Callable[[], Any]) -> Any:
+    return make()
+
+
+@cache
+def _named(kind: str) -> Task[..., Any]:
+    return _step.with_options(name=kind)
+
+
+def step(kind: str, label: str, key: str, make: Callable[[], Any]) -> Any:
+    """Run `make` as a task of this kind, or give the result stored under the key. Results are JSON values."""
+    return _named(kind)(label, key, make)
+
+
+def result_key(stage: str, event_id: str, digest: str) -> str:
+    return f"{stage}/v{PIPELINE_VERSION}/{event_id}/{digest[:20]}"
+
+
+def digest_of(identity: Mapping[str, str]) -> str:
+    return codec.sha256(json.dumps(dict(sorted(identity.items()))))

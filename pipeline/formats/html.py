@@ -1,0 +1,415 @@
+"""An article as one self-contained HTML page for checking: every citation opens the page it rests on, passage marked.
+
+Nothing is loaded and nothing is sent: styles and script are inline and admitted by their hashes in a Content-Security-
+Policy; there are no images, fonts or forms. All text is escaped, and only http(s) addresses become links.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import Literal
+from urllib.parse import quote
+
+from data.markup import INVALID, is_invalid, number
+from data.types import Article, DropReason, Fact, Page, PageFlag, Paragraph, Passage, RepairKind, Section, Sentence, Source
+from pipeline.formats.provenance import NOTICE, day_of, host_of, shortened, web_link
+
+DROP_REASONS: Mapping[DropReason, str] = {
+    "bad_type": "not a page of text",
+    "too_large": "too large",
+    "bad_charset": "unreadable characters",
+    "extract_none": "no article text was found on it",
+    "too_short": "too little text",
+    "blocked": "access was blocked",
+    "consent": "only a consent dialogue",
+    "login": "behind a login",
+    "js_required": "empty without JavaScript",
+    "soft_404": "page not found",
+    "index_page": "a list of links",
+    "social": "a social media page",
+    "language": "not in the language asked for",
+    "leak_host": "an encyclopedia, or a mirror of one",
+    "leak_text": "copies the encyclopedia article",
+    "duplicate": "the same text as another page",
+}
+REPAIRS: Mapping[RepairKind, str] = {
+    "marker_dropped": "Citation removed",
+    "citation_attached": "Citation added",
+    "sentence_removed": "Sentence removed",
+    "sentence_marked": "Sentence marked as unsupported",
+    "section_removed": "Section removed",
+}
+WARNINGS: Mapping[PageFlag, str] = {
+    "suspicious": "This page contains text addressed to language models.",
+    "hidden_text": "This page contained text hidden from its readers; that text was removed.",
+    "leak_flag": "Parts of this page match an encyclopedia article.",
+}
+"""Flags worth a reader's attention; the others say nothing about trust."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """One event of a run. `href` is relative to the index page and "" where there is no page; `reason` says why it failed."""
+
+    event_id: str
+    title: str
+    status: Literal["ok", "failed"]
+    reason: str = ""
+    sections: int = 0
+    citations: int = 0
+    words: int = 0
+    href: str = ""
+
+
+def to_html(article: Article, pages: Sequence[Page], *, scores: Mapping[str, float] | None = None, run_note: str = "") -> str:
+    """The article's page. `pages` are those of the event, kept and dropped, in the order that passages number them.
+
+    A source whose passage is not found at its place in `pages` (another system's file, say) is shown without its page.
+    `scores` and `run_note` are printed at the end, beside the pages that were not used and the repairs.
+    """
+    marks = _Marks(article)
+    # Markers are numbered as they are written, so the parts are written in the order of reading.
+    lead = "".join(_paragraph(paragraph, marks) for paragraph in article.lead.paragraphs)
+    infobox = _infobox(article, marks)
+    sections = "".join(_section(i, section, marks) for i, section in enumerate(article.sections, 1))
+    contents = _contents(article)
+    body = f"""<a class="skip" href="#article">Skip to the article</a>
+<div class="page">
+<nav class="contents" aria-labelledby="contents"><h2 id="contents">Contents</h2>{contents}</nav>
+<main id="article" class="article" tabindex="-1">
+<div class="head-rows">
+<header class="head"><h1 dir="auto">{escape(article.title)}</h1><p class="byline">{_byline(article)}</p></header>
+<p class="notice" role="note"><strong>Machine-written draft.</strong> {escape(NOTICE)}</p>
+<details class="fold"><summary>Contents</summary>{contents}</details>
+</div>
+<section class="lead" aria-label="Introduction">{lead}</section>
+{infobox}
+<div class="text">
+{sections}
+<section aria-labelledby="sources"><h2 id="sources">Sources</h2>{_sources(article, marks)}</section>
+<section class="record" aria-labelledby="record"><h2 id="record">How this draft was made</h2>{
+        _record(article, pages, scores or {}, run_note)
+    }</section>
+</div>
+</main>
+</div>
+<div class="panel" id="panel" role="dialog" aria-labelledby="panel-title" tabindex="-1" hidden>
+<div class="panel-head">
+<div class="panel-top"><span data-part="place"></span>
+<button type="button" data-part="previous" aria-label="Previous citation" title="Previous citation">‹</button>
+<button type="button" data-part="next" aria-label="Next citation" title="Next citation">›</button>
+<button type="button" data-part="close" aria-label="Close" title="Close (Esc)">×</button></div>
+<h2 id="panel-title" data-part="title" dir="auto"></h2>
+<p class="panel-meta" data-part="meta"></p>
+</div>
+<div class="evidence" data-part="evidence" tabindex="0" role="region" aria-label="Text of the page" dir="auto"></div>
+</div>
+<script type="application/json" id="evidence-data">{_evidence(article, pages)}</script>
+"""
+    return _document(f"{article.title} (machine-written draft)", body, _asset("preview.js"))
+
+
+def index_html(
+    rows: Sequence[IndexRow], *, title: str = "Articles", scores: Mapping[str, float] | None = None, run_note: str = ""
+) -> str:
+    """The page of a run: its events in the order given, with a link to each article, and its headline scores."""
+    n_failed = sum(row.status == "failed" for row in rows)
+    failed = f", {n_failed} failed" if n_failed else ""
+    note = f"<p>{escape(run_note)}</p>" if run_note else ""
+    table = "".join(_index_row(row) for row in rows)
+    body = f"""<div class="page run">
+<main>
+<header class="head"><h1>{escape(title)}</h1><p class="byline">{_count(len(rows) - n_failed, "article")}{failed}</p></header>
+<p class="notice" role="note"><strong>Machine-written drafts.</strong> They may be wrong or incomplete: a person must check
+every statement against its source before it is used.</p>
+<div class="record">{note}{_score_table(scores) if scores else ""}</div>
+<table class="events"><thead><tr><th scope="col">Event</th><th scope="col">Status</th><th scope="col" class="n">Sections</th>
+<th scope="col" class="n">Citations</th><th scope="col" class="n">Words</th></tr></thead><tbody>
+{table}</tbody></table>
+</main>
+</div>
+"""
+    return _document(title, body, "")
+
+
+class _Marks:
+    """Writes markers and remembers them: each needs an id of its own, and each source a way back to all of its markers."""
+
+    def __init__(self, article: Article) -> None:
+        self._numbers = number(article)
+        self._titles = [_title(source, k) for k, source in enumerate(article.sources, 1)]
+        self._n = 0
+        self._places: dict[int, list[int]] = {}
+
+    def write(self, cites: Iterable[str]) -> str:
+        marks = "".join(self._mark(cite) for cite in cites)
+        return f'<sup class="refs">{marks}</sup>' if marks else ""
+
+    def _mark(self, cite: str) -> str:
+        if is_invalid(cite):
+            return f'<span class="doubt" title="There is no such source">[{escape(cite.removeprefix(INVALID))}?]</span>'
+        k = self._numbers[cite]
+        self._n += 1
+        self._places.setdefault(k, []).append(self._n)
+        label = escape(f"Source {k}: {self._titles[k - 1]}")
+        return f'<a class="cite" id="cite-{self._n}" href="#source-{k}" data-source="{k}" aria-label="{label}">[{k}]</a>'
+
+    def back(self, k: int) -> str:
+        places = self._places.get(k, [])
+        links = "".join(
+            f'<a href="#cite-{n}" aria-label="Citation {i} of {len(places)} of source {k}">{_letter(i)}</a>'
+            for i, n in enumerate(places, 1)
+        )
+        return f'<span class="back">cited at {links}</span>' if links else ""
+
+
+def _letter(i: int) -> str:
+    """1 -> a, 26 -> z, 27 -> aa."""
+    return (_letter((i - 1) // 26) if i > 26 else "") + chr(ord("a") + (i - 1) % 26)
+
+
+def _byline(article: Article) -> str:
+    sentences = [sentence for section in article.all_sections for sentence in section.sentences]
+    n_cited = sum(any(not is_invalid(cite) for cite in sentence.cites) for sentence in sentences)
+    n_unsupported = sum(sentence.unsupported for sentence in sentences)
+    parts = [_count(len(sentences), "sentence"), f"{n_cited} with a citation"]
+    if n_unsupported:
+        parts.append(f"{n_unsupported} unsupported")
+    n_pages = len({source.passage.page for source in article.sources})
+    parts.append(f"{_count(len(article.sources), 'source passage')} from {_count(n_pages, 'page')}")
+    return " · ".join(parts)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _contents(article: Article) -> str:
+    """Nested lists: a heading of level 3 belongs to the level 2 before it."""
+    items: list[tuple[str, list[str]]] = []
+    for i, section in enumerate(article.sections, 1):
+        link = f'<a href="#section-{i}">{escape(section.heading.text)}</a>'
+        if section.heading.level > 2 and items:
+            items[-1][1].append(f"<li>{link}</li>")
+        else:
+            items.append((link, []))
+    items += [('<a href="#sources">Sources</a>', []), ('<a href="#record">How this draft was made</a>', [])]
+    return "<ol>" + "".join(f"<li>{link}{_nested(below)}</li>" for link, below in items) + "</ol>"
+
+
+def _nested(items: Sequence[str]) -> str:
+    return f"<ol>{''.join(items)}</ol>" if items else ""
+
+
+def _section(i: int, section: Section, marks: _Marks) -> str:
+    level = min(max(section.heading.level, 2), 6)
+    paragraphs = "\n".join(_paragraph(paragraph, marks) for paragraph in section.paragraphs)
+    heading = f'<h{level} id="section-{i}" dir="auto">{escape(section.heading.text)}</h{level}>'
+    return f'<section aria-labelledby="section-{i}">{heading}\n{paragraphs}</section>\n'
+
+
+def _paragraph(paragraph: Paragraph, marks: _Marks) -> str:
+    return f'<p dir="auto">{" ".join(_sentence(sentence, marks) for sentence in paragraph)}</p>'
+
+
+def _sentence(sentence: Sentence, marks: _Marks) -> str:
+    kind, doubt = "s", ""
+    if sentence.unsupported:
+        kind = "s unsupported"
+        doubt = '<sup class="doubt" title="Nothing in the pages was found to support this sentence">[unsupported]</sup>'
+    return f'<span class="{kind}">{escape(sentence.text)}{marks.write(sentence.cites)}</span>{doubt}'
+
+
+def _infobox(article: Article, marks: _Marks) -> str:
+    if not article.infobox:
+        return ""
+    rows = "".join(_fact(fact, marks) for fact in article.infobox)
+    caption = f'<caption dir="auto">{escape(article.title)}</caption>'
+    return f'<aside class="infobox" aria-label="Key facts"><table>{caption}<tbody>{rows}</tbody></table></aside>'
+
+
+def _fact(fact: Fact, marks: _Marks) -> str:
+    value = f'<span class="s">{escape(fact.value)}{marks.write(fact.cites)}</span>'
+    return f'<tr><th scope="row">{escape(fact.label)}</th><td dir="auto">{value}</td></tr>'
+
+
+def _sources(article: Article, marks: _Marks) -> str:
+    if not article.sources:
+        return "<p>None.</p>"
+    items = []
+    for k, source in enumerate(article.sources, 1):
+        name = _linked(_title(source, k), source.url)
+        about = " · ".join(part for part in (escape(host_of(source.url)), _day(source.published)) if part)
+        items.append(
+            f'<li id="source-{k}"><span>{k}.</span><div><span class="name">{name}</span>'
+            f'<span class="meta">{f"<span>{about}</span>" if about else ""}{marks.back(k)}</span>'
+            f'<span class="quote" dir="auto">“{escape(shortened(source.passage.text))}”</span></div></li>'
+        )
+    return f'<ol class="sources">{"".join(items)}</ol>'
+
+
+def _record(article: Article, pages: Sequence[Page], scores: Mapping[str, float], run_note: str) -> str:
+    cited = {source.passage.page for source in article.sources}
+    unused = [f"<li>{_page_name(page)}</li>" for i, page in enumerate(pages) if page.usable and i not in cited]
+    dropped = [f"<li>{_page_name(page)}: {_why(page, pages)}</li>" for page in pages if not page.usable]
+    changes = [
+        f"<li>{REPAIRS[repair.kind]}{f' in “{escape(repair.section)}”' if repair.section else ''}"
+        f"{f' ({escape(repair.detail)})' if repair.detail else ''}"
+        f'<span class="changed" dir="auto">{escape(repair.text)}</span></li>'
+        for repair in article.repairs
+    ]
+    n_used = sum(page.usable for page in pages)
+    parts = [f"<p>{escape(run_note)}</p>" if run_note else ""]
+    if pages:
+        parts.append(f"<p>{_count(len(pages), 'page')} found, {n_used} read, {len(cited)} cited.</p>")
+    if scores:
+        parts.append(_score_table(scores))
+    parts.append(_folded("Pages read but not cited", unused))
+    parts.append(_folded("Pages not used, and why", dropped))
+    parts.append(_folded("What was changed after writing", changes))
+    return "".join(parts) or "<p>Nothing is recorded of it.</p>"
+
+
+def _folded(title: str, items: Sequence[str]) -> str:
+    return f"<details><summary>{title} ({len(items)})</summary><ul>{''.join(items)}</ul></details>" if items else ""
+
+
+def _why(page: Page, pages: Sequence[Page]) -> str:
+    reason = DROP_REASONS[page.drop_reason] if page.drop_reason else ""
+    if page.duplicate_of is not None and 0 <= page.duplicate_of < len(pages):
+        kept = pages[page.duplicate_of]
+        reason += f" (“{escape(kept.title or kept.url)}”)"
+    return reason + (f' <span class="meta">{escape(page.drop_detail)}</span>' if page.drop_detail else "")
+
+
+def _page_name(page: Page) -> str:
+    host = host_of(page.url)
+    return _linked(page.title or page.url or "Untitled page", page.url) + (
+        f' <span class="meta">({escape(host)})</span>' if host else ""
+    )
+
+
+def _linked(text: str, url: str) -> str:
+    link, name = web_link(url), f"<bdi>{escape(text)}</bdi>"
+    return f'<a href="{escape(link)}" rel="nofollow noopener noreferrer" target="_blank">{name}</a>' if link else name
+
+
+def _title(source: Source, k: int) -> str:
+    return source.title or host_of(source.url) or f"Source {k}"
+
+
+def _day(published: str | None) -> str:
+    day = day_of(published)
+    return f'<time datetime="{day.isoformat()}">{_written_day(published)}</time>' if day else ""
+
+
+def _written_day(published: str | None) -> str:
+    day = day_of(published)
+    return f"{day.day} {day:%B %Y}" if day else ""
+
+
+def _figure(value: float) -> str:
+    """Proportions with three decimals, counts without."""
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) > 1 else f"{value:.3f}"
+
+
+def _evidence(article: Article, pages: Sequence[Page]) -> str:
+    """What the script shows, as JSON in which no character can begin a tag. `span` counts UTF-16 units, as scripts do."""
+    texts: dict[int, str] = {}
+    sources = []
+    for k, source in enumerate(article.sources, 1):
+        entry: dict[str, object] = {
+            "title": _title(source, k),
+            "link": web_link(source.url),
+            "host": host_of(source.url),
+            "date": _written_day(source.published),
+        }
+        passage = source.passage
+        page = _page_of(passage, pages)
+        if page is None:
+            entry |= {"text": passage.text, "page": -1, "language": "", "warnings": []}
+        else:
+            texts[passage.page] = page.text
+            span = [_utf16(page.text[:offset]) for offset in (passage.start, passage.end)]
+            warnings = [WARNINGS[flag] for flag in page.flags if flag in WARNINGS]
+            entry |= {"page": passage.page, "span": span, "language": page.language, "warnings": warnings}
+        sources.append(entry)
+    value = json.dumps({"sources": sources, "pages": texts}, ensure_ascii=False)
+    return value.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _page_of(passage: Passage, pages: Sequence[Page]) -> Page | None:
+    """The page a passage was cut from; None where the pages are not those that the passage was numbered by."""
+    page = pages[passage.page] if 0 <= passage.page < len(pages) else None
+    return page if page is not None and page.text[passage.start : passage.end] == passage.text else None
+
+
+def _utf16(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _index_row(row: IndexRow) -> str:
+    # A quoted relative path holds no colon, so it can have no scheme.
+    name = f'<a href="{escape(quote(row.href))}">{escape(row.title)}</a>' if row.href else escape(row.title)
+    why = f'<span class="why">{escape(row.reason)}</span>' if row.reason else ""
+    counts = ("section", row.sections), ("citation", row.citations), ("word", row.words)
+    if row.status == "ok":
+        cells = "".join(f'<td class="n" data-unit="{noun if n == 1 else noun + "s"}">{n:,}</td>' for noun, n in counts)
+    else:
+        cells = '<td class="n"></td>' * len(counts)
+    return (
+        f'<tr id="event-{escape(row.event_id)}"><th scope="row">{name}{why}</th>'
+        f'<td class="{row.status}">{"written" if row.status == "ok" else "failed"}</td>{cells}</tr>\n'
+    )
+
+
+def _score_table(scores: Mapping[str, float]) -> str:
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{_figure(value)}</td></tr>' for name, value in scores.items())
+    return f"<table><tbody>{rows}</tbody></table>"
+
+
+def _document(title: str, body: str, script: str) -> str:
+    style = _asset("preview.css")
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(script)}" if script else "script-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+        ]
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="robots" content="noindex">
+<title>{escape(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+{body}{f"<script>{script}</script>" if script else ""}
+</body>
+</html>
+"""
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _asset(name: str) -> str:
+    # The hash is of what the browser sees, and it sees line feeds whatever the file has.
+    return resources.files("pipeline.formats").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")

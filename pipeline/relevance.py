@@ -1,0 +1,119 @@
+"""How much a sentence of the evidence reads like a sentence of the article: a linear model over 18 features.
+
+Fitted to the development split only (`python -m flows.fit_relevance`): the target is the share of a sentence's bigrams
+that the human article has. The coefficients ship in `relevance.json`; this module knows nothing of human articles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from data import codec
+from data.types import Strict
+from decoding.api import Encoder
+from pipeline.evidence import Evidence
+from pipeline.facts import full_dates, numbers
+from pipeline.retrieval import STOPWORDS, Bm25Ranker, terms
+from pipeline.sentences import Candidate, has_personal_words
+
+MODEL_FILE = Path(__file__).parent / "relevance.json"
+FEATURES = (
+    "cos_title",  # to the title
+    "cos_centroid",  # to the evidence's centre, itself pulled towards the title
+    "title_overlap",  # share of the title's words
+    "passage_bm25",  # of the passage around it, best passage = 1
+    "page_rank",  # 1 for the first usable page, 1/2 for the second, ...
+    "other_page",  # largest cosine to a sentence of another page: is it said twice?
+    "log_words",
+    "facts_per_word",
+    "numbers_per_word",
+    "stopwords_per_word",
+    "capitals_per_word",
+    "has_year",
+    "has_date",
+    "has_quote",
+    "personal",  # first or second person outside quotation marks
+    "question",
+    "capital_start",
+    "position",  # on its page, 0 first to 1 fortieth and later
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceModel(Strict):
+    """value = intercept + sum of weight * (feature - mean) / scale; `typical` is the mean target, so value/typical is about 1."""
+
+    intercept: float
+    typical: float
+    weights: dict[str, float]
+    means: dict[str, float]
+    scales: dict[str, float]
+    fitted_on: str
+
+
+@lru_cache(maxsize=1)
+def load_model() -> RelevanceModel:
+    model = codec.read(RelevanceModel, MODEL_FILE)
+    if set(model.weights) != set(FEATURES):
+        raise ValueError(f"{MODEL_FILE} was fitted for other features; run: python -m flows.fit_relevance")
+    return model
+
+
+def relevance(features: np.ndarray, model: RelevanceModel) -> np.ndarray:
+    """Relative relevance, about 1 on average, between 0.02 and 3; shape (n,) from features of shape (n, 18)."""
+    means, scales, weights = (np.array([table[f] for f in FEATURES]) for table in (model.means, model.scales, model.weights))
+    value = model.intercept + ((features - means) / scales) @ weights
+    return np.asarray(np.clip(value / model.typical, 0.02, 3.0))
+
+
+def feature_rows(evidence: Evidence, items: Sequence[Candidate], vectors: np.ndarray, encoder: Encoder) -> np.ndarray:
+    """Features of all candidates, shape (n, 18). `vectors` are the candidates' unit vectors, shape (n, D)."""
+    title = evidence.event.title
+    title_terms = frozenset(terms(title))
+    to_title = vectors @ encoder.encode([title])[0]
+    pull = np.clip(to_title, 0.05, None) ** 2
+    centroid = (vectors * pull[:, None]).sum(axis=0)
+    to_centroid = vectors @ (centroid / max(float(np.linalg.norm(centroid)), 1e-9))
+    bm25 = Bm25Ranker([p.text for p in evidence.passages]).scores(title)
+    best = max(float(bm25.max()), 1e-9)
+    passage_score = {p.id: float(s) / best for p, s in zip(evidence.passages, bm25, strict=True)}
+    pages = np.array([c.page for c in items])
+    rank = {int(page): 1.0 / (1 + n) for n, page in enumerate(sorted(set(pages.tolist())))}
+    similar = vectors @ vectors.T
+    similar[pages[:, None] == pages[None, :]] = 0.0
+    elsewhere = similar.max(axis=1)
+    rows = []
+    position: dict[int, int] = {}
+    for i, c in enumerate(items):
+        at = position.get(c.page, 0)
+        position[c.page] = at + 1
+        words = c.text.split()
+        rows.append(
+            (
+                to_title[i],
+                to_centroid[i],
+                len(c.terms & title_terms) / max(len(title_terms), 1),
+                passage_score[c.passage.id],
+                rank[c.page],
+                elsewhere[i],
+                np.log(c.n_words),
+                len(c.facts) / c.n_words,
+                len(numbers(c.text)) / c.n_words,
+                sum(w.lower() in STOPWORDS for w in words) / c.n_words,
+                sum(w[0].isupper() for w in words) / c.n_words,
+                bool(re.search(r"\b(?:1[5-9]|20)\d\d\b", c.text)),
+                bool(full_dates(c.text)),
+                any(q in c.text for q in '"“'),
+                has_personal_words(c.text),
+                c.text.endswith("?"),
+                c.text[0].isupper(),
+                min(at, 40) / 40,
+            )
+        )
+    return np.array(rows, dtype=np.float64).reshape(len(items), len(FEATURES))

@@ -1,0 +1,289 @@
+"""Hand-computed scores. The judge here is strict and simple: a pair is supported when every word is in the premises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.gold import GoldArticle
+from data.markup import parse_text
+from data.types import Article, Heading, Passage, Section, Sentence, Source
+from eval.citations import Citations, WgbCitations, WgbScores, WgbUnit, claims_of, wgb_citation_scores, wgb_units
+from eval.embedded_judge import EmbeddedJudge
+from eval.judge import Pair
+from eval.metric import Case
+from eval.text import words
+
+
+class EveryWord:
+    """Score: the share of the claim's words that the premises have; supported when it is 1."""
+
+    name, revision, threshold, kind = "every-word", "1", 1.0, "lexical"
+
+    def __init__(self) -> None:
+        self.asked: list[Pair] = []
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        self.asked += pairs
+        return [self._share(pair) for pair in pairs]
+
+    @staticmethod
+    def _share(pair: Pair) -> float:
+        claim, known = set(words(pair.claim)), set(words(" ".join(pair.premises)))
+        return len(claim & known) / len(claim) if claim else 0.0
+
+
+def source(k: int, text: str, title: str = "") -> Source:
+    return Source(Passage(page=k, start=0, end=len(text), text=text), f"https://example.org/{k}", title, None)
+
+
+SOURCES = (
+    source(1, "Red boats sailed north in June."),
+    source(2, "Blue trains stopped near Oslo."),
+    source(3, "Green kites crossed the harbour.", title="Windy Sunday"),
+)
+RED, BLUE, GREEN = (s.passage.text for s in SOURCES)
+GOLD = GoldArticle(event_id="1", title="T", raw="", lead="", sections=(), infobox=(), cited_urls=())
+
+
+def case_of(text: str, sources: Sequence[Source] = SOURCES) -> Case:
+    return Case(parse_text(text, sources, "1", "T"), GOLD, ())
+
+
+def scores_of(text: str, sources: Sequence[Source] = SOURCES) -> dict[str, float | None]:
+    return Citations(EveryWord()).score(case_of(text, sources))
+
+
+def test_an_article_by_hand() -> None:
+    text = "\n".join(
+        [
+            f"{RED}[1]",  # 6 words, supported; citation right
+            f"{BLUE}[1]",  # 5 words, not supported; citation wrong
+            "==Kites==",
+            "Green kites crossed Oslo harbour near trains.[2][3][1]",  # 7 words, supported together: 2 right, [1] needless
+            "Purple horses danced slowly.",  # 4 words, uncited
+            "Yes indeed.",  # too short: skipped
+        ]
+    )
+    found = scores_of(text)
+    assert found == {
+        "cite_recall": 2 / 4,
+        "cite_precision": 3 / 5,
+        "cite_f1": pytest.approx(2 * 0.5 * 0.6 / 1.1),
+        "cited_share": 3 / 4,
+        "support_given_cited": 2 / 3,
+        "cite_words": 13 / 22,
+        "cite_recall_soft": pytest.approx((1 + 0 + 1 + 0) / 4),
+        "invalid_citation_share": 0.0,
+        "citations_per_claim": 5 / 4,
+        "n_claims": 4.0,
+        "n_skipped": 1.0,
+    }
+
+
+@pytest.mark.parametrize("marker", ["[0]", "[99]", "[-1]", "[0][99]"])
+def test_invented_citations_are_wrong_and_support_nothing(marker: str) -> None:
+    found = scores_of(f"{RED}{marker}")
+    assert found["cite_recall"] == found["cite_precision"] == found["cite_f1"] == found["cited_share"] == 0.0
+    assert found["invalid_citation_share"] == 1.0
+    assert found["support_given_cited"] is None
+
+
+def test_an_invented_citation_costs_precision_beside_a_right_one() -> None:
+    found = scores_of(f"{RED}[1][99]")
+    assert (found["cite_recall"], found["cite_precision"], found["invalid_citation_share"]) == (1.0, 0.5, 0.5)
+
+
+def test_an_invented_citation_never_reaches_the_judge() -> None:
+    judge = EveryWord()
+    Citations(judge).score(case_of(f"{RED}[0][1][99]"))
+    assert judge.asked == [Pair((RED,), RED)]
+
+
+@pytest.mark.parametrize("text", [f"{RED}[1, 2]", f"{RED}[1-2]", f"{RED}[1][2]", f"{RED} [1] [2]", f"{RED[:-1]}[1][2]."])
+def test_forms_of_markers_score_alike(text: str) -> None:
+    assert scores_of(text) == scores_of(f"{RED}[1][2]")
+    assert scores_of(text)["citations_per_claim"] == 2.0
+
+
+def test_a_needless_citation_is_wrong_and_a_joint_one_is_right() -> None:
+    assert scores_of(f"{RED}[1-3]")["cite_precision"] == 1 / 3
+    joint = "Red boats stopped near Oslo."
+    assert scores_of(f"{joint}[1][2]")["cite_precision"] == 1.0
+    assert scores_of(f"{joint}[1]")["cite_recall"] == scores_of(f"{joint}[2]")["cite_recall"] == 0.0
+
+
+def test_citations_of_an_unsupported_claim_are_all_wrong() -> None:
+    found = scores_of("Red boats sailed to Mars.[1][2]")
+    assert (found["cite_recall"], found["cite_precision"], found["cited_share"]) == (0.0, 0.0, 1.0)
+    assert found["support_given_cited"] == 0.0
+    assert found["cite_recall_soft"] == 3 / 5
+
+
+def test_repeating_a_citation_changes_nothing() -> None:
+    assert scores_of(f"{RED}[1][1]") == scores_of(f"{RED}[1]")
+    lead = Section(Heading(""), ((Sentence(RED, (SOURCES[0].id, SOURCES[0].id, "invalid:9", "invalid:9")),),))
+    article = Article("1", "T", lead, (), (), SOURCES)
+    found = Citations(EveryWord()).score(Case(article, GOLD, ()))
+    assert (found["citations_per_claim"], found["cite_precision"]) == (2.0, 0.5)
+
+
+@pytest.mark.parametrize("text", ["", "==One==\n==Two==", f"{RED} {BLUE}", "Yes indeed.[1]"])
+def test_without_cited_claims_everything_good_is_zero(text: str) -> None:
+    found = scores_of(text)
+    metric = Citations(EveryWord())
+    assert found.keys() == metric.names.keys()
+    assert all(found[name] in (0.0, None) for name, better in metric.names.items() if better == "higher")
+    assert found["cite_recall"] == found["cite_precision"] == found["cite_f1"] == 0.0
+    assert found["invalid_citation_share"] is None
+
+
+def test_reference_sections_and_headings_are_no_claims() -> None:
+    text = f"{RED}[1]\n==Blue trains stopped near Oslo[2]==\n{GREEN}[3]\n==References==\n{BLUE}[2]"
+    claims = claims_of(case_of(text))
+    assert [claim.text for claim in claims.sentences] == [RED, GREEN]
+
+
+def test_the_title_of_a_source_is_part_of_its_premise() -> None:
+    judge = EveryWord()
+    found = Citations(judge).score(case_of("Green kites crossed the windy harbour.[3]"))
+    assert found["cite_recall"] == 1.0
+    assert judge.asked == [Pair((f"Windy Sunday\n{GREEN}",), "Green kites crossed the windy harbour.")]
+
+
+def test_the_judge_is_asked_no_more_than_needed() -> None:
+    judge = EveryWord()
+    text = f"{RED}[1] {BLUE} Red boats sailed to Mars.[1][2] Red boats stopped near Oslo.[1][2] {GREEN}[3][1][2]"
+    Citations(judge).score(case_of(text))
+    green = f"Windy Sunday\n{GREEN}"
+    joint = "Red boats stopped near Oslo."
+    assert judge.asked == [
+        Pair((RED,), RED),
+        Pair((RED, BLUE), "Red boats sailed to Mars."),
+        Pair((RED, BLUE), joint),
+        Pair((green, RED, BLUE), GREEN),
+        Pair((RED,), joint),  # each alone, of supported claims with several
+        Pair((BLUE,), joint),
+        Pair((green,), GREEN),
+        Pair((RED,), GREEN),
+        Pair((BLUE,), GREEN),
+        Pair((green, BLUE), GREEN),  # left out one by one, where it does not support alone
+        Pair((green, RED), GREEN),
+    ]
+
+
+def test_a_cited_page_stands_by_its_best_windows_and_the_claim_stays_whole() -> None:
+    filler = " ".join(f"filler{n} padding{n} nothing{n}" for n in range(500))
+    page = source(1, f"{filler} {RED} {filler}", title="Annals")
+    judge = EveryWord()
+    assert Citations(judge).score(case_of(f"{RED}[1]", [page]))["cite_recall"] == 1.0
+    (pair,) = judge.asked
+    assert pair.claim == RED
+    assert pair.premises[0].startswith("Annals\n")
+    assert 500 < len(pair.premises[0].split()) <= 601
+
+
+def test_a_passage_is_never_cut() -> None:
+    passage = " ".join(f"word{n}" for n in range(600))
+    judge = EveryWord()
+    Citations(judge).score(case_of(f"{RED}[1]", [source(1, passage)]))
+    assert judge.asked == [Pair((passage,), RED)]
+
+
+def test_a_sentence_of_200_words_reaches_the_judge_whole() -> None:
+    sentence = "It lists " + " ".join(f"thing{n}" for n in range(198)) + "."
+    judge = EveryWord()
+    Citations(judge).score(case_of(f"{sentence}[1]", [source(1, sentence)]))
+    assert judge.asked == [Pair((sentence,), sentence)]
+
+
+def test_signatures_name_the_judge() -> None:
+    assert "every-word@1>=1" in Citations(EveryWord()).signature
+    assert "every-word@1>=1" in WgbCitations(EveryWord()).signature
+
+
+# WikiGenBench's units and formulas. Expected values follow their published script step by step.
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("", []),
+        ("No marker at all.", [("No marker at all.", ())]),
+        ("A.[1]", [("A.", (0,))]),
+        ("A.[1][2] B.[3]", [("A.", (0, 1)), (" B.", (2,))]),
+        ("A.[1]\n[2]B.", [("A.\n", (0, 1)), ("B.", ())]),  # a lone line break keeps a run together
+        ("A.[1]\n", [("A.\n", (0,))]),
+        ("A.[1] [2]", [("A.", (0,)), (" ", (1,))]),  # a space does not: a claim of one space
+        ("A [1].", [("A ", (0,)), (".", ())]),  # a marker before the full stop leaves a unit "."
+        ("A [1]. B [2].", [("A ", (0,)), (". B ", (1,)), (".", ())]),
+        ("[1]A.", [("", (0,)), ("A.", ())]),
+        ("==H==\nA. B.[1]\n==I==\nC.", [("==H==\nA. B.", (0,)), ("\n==I==\nC.", ())]),
+        ("A.[0][99]", [("A.", (-1, 98))]),
+        ("A.[1, 2] B.[1-3] C.[2]", [("A.[1, 2] B.[1-3] C.", (1,))]),
+        ("A.[1][1]", [("A.", (0, 0))]),
+        ("A.[x]", [("A.[x]", ())]),
+    ],
+)
+def test_units(text: str, units: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert wgb_units(text) == [WgbUnit(words, places) for words, places in units]
+
+
+CHUNKS = [s.passage.text for s in SOURCES]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", (0.0, 0.0, 0.0)),
+        (RED, (0.0, 0.0, 0.0)),
+        (f"{RED}[1]", (1.0, 1.0, 1.0)),
+        (f"{RED}[1][2]", (1.0, 0.5, 1.0)),  # each citation alone
+        ("Red boats stopped near Oslo.[1][2]", (0.0, 0.0, 0.0)),  # premises are not joined
+        (f"{RED}[99]", (0.0, 0.0, 0.0)),
+        (f"{GREEN}[0]", (1.0, 1.0, 1.0)),  # index -1 is the last chunk
+        (f"{RED}[1][1]", (1.0, 1.0, 1.0)),
+        (f"{RED}[1] [2]", (1 / 2, 1 / 2, 1.0)),  # the unit of one space is a claim without words
+        ("Red boats sailed north in June [1].", (1 / 2, 1 / 2, 6 / 7)),  # so is the full stop, and it counts as a word
+        (f"{RED}[1]\n{BLUE} {GREEN}[3]", (1 / 2, 1 / 2, 6 / 16)),  # an uncited sentence sinks the cited one after it
+        (f"{RED}[1] {BLUE}[1][2] {GREEN}", (2 / 3, (1 + 1 / 2) / 3, 11 / 16)),
+        (f"==June==\n{RED}[1]", (1.0, 1.0, 1.0)),
+        (f"==Boats==\n{BLUE}[2]", (0.0, 0.0, 0.0)),  # a heading is part of the claim
+    ],
+)
+def test_published_formulas(text: str, expected: tuple[float, float, float]) -> None:
+    assert wgb_citation_scores(text, CHUNKS, EveryWord()) == pytest.approx(WgbScores(*expected))
+
+
+def test_a_marker_without_chunk_has_a_premise_of_one_space() -> None:
+    judge = EveryWord()
+    wgb_citation_scores(f"{RED}[4] {BLUE}[0]", [], judge)
+    assert judge.asked == [Pair((" ",), RED), Pair((" ",), f" {BLUE}")]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(["[1]", "[2]", "[0]", "[99]", " ", "\n", ".", RED, BLUE, "==H==", "[1, 2]"]), max_size=12))
+def test_precision_never_exceeds_recall_and_no_text_is_lost(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    units = wgb_units(text)
+    assert "".join(unit.text for unit in units) == "".join(p for p in pieces if p not in ("[1]", "[2]", "[0]", "[99]"))
+    assert sum(len(unit.places) for unit in units) == sum(p in ("[1]", "[2]", "[0]", "[99]") for p in pieces)
+    found = wgb_citation_scores(text, CHUNKS, EveryWord())
+    assert 0 <= found.precision <= found.recall <= 1 and 0 <= found.rate <= 1
+
+
+def test_the_metric_scores_the_rendered_article() -> None:
+    text = f"{RED}[1]\n==Later==\n{BLUE}[2]"
+    found = WgbCitations(EveryWord()).score(case_of(text))
+    assert found == {"wgb_cite_recall": 0.5, "wgb_cite_precision": 0.5, "wgb_cite_rate": 6 / 12}
+    assert found.keys() == WgbCitations(EveryWord()).names.keys()
+
+
+def test_both_profiles_with_the_shipped_judge() -> None:
+    case = case_of(f"{RED}[1] {BLUE}[2] {GREEN}[1]")
+    judge = EmbeddedJudge()
+    assert Citations(judge).score(case)["cite_recall"] == pytest.approx(2 / 3)
+    assert WgbCitations(judge).score(case)["wgb_cite_recall"] == pytest.approx(2 / 3)
