@@ -48,9 +48,9 @@ def differences(a: Submission, b: Submission, metrics: Sequence[str] = ()) -> di
     from data.errors import UserError
     from eval.aggregate import paired
 
-    if a.data.ids_sha256 != b.data.ids_sha256:
+    if {event.id for event in a.events} != {event.id for event in b.events}:
         raise UserError(
-            f"{a.system.name} has {a.data.n_events} events and {b.system.name} {b.data.n_events}, and they are not the same; "
+            f"{a.system.name} has {len(a.events)} events and {b.system.name} {len(b.events)}, and they are not the same; "
             "evaluate both on the same --split and --limit"
         )
     if a.profile.signature != b.profile.signature:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from data import codec
-from data.errors import StageError
+from data.errors import StageError, UserError
 from data.gold import load_gold
 from data.runs import RunFolder
 from data.scores import Estimate, EventScores, SystemScores
@@ -100,11 +100,11 @@ def _score(
     if not words:
         return EventScores(event_id, "empty", digest, 0, failed_values(metric_names(metrics)), "the article has no sentence")
     pages = folder.stored_pages()
-    if pages is None:
-        pages = collect(snapshot.event(event_id))
     try:
+        if pages is None:
+            pages = collect(snapshot.event(event_id))
         case = Case(article=article, gold=load_gold(snapshot, event_id), pages=pages)
-    except StageError as error:  # the reference is unreadable: nobody can be scored on this event
+    except StageError as error:  # the snapshot's files are unreadable: nobody can be scored on this event
         nothing: dict[str, float | None] = dict.fromkeys(metric_names(metrics))
         return EventScores(event_id, "ok", digest, words, nothing, f"unscored: {error.why}")
     values = {name: value for metric in metrics for name, value in metric.score(case).items()}
@@ -115,8 +115,12 @@ def _stored_rows(run: RunFolder, signed: str) -> dict[str, EventScores]:
     path = run.path / "scores.jsonl"
     if not path.exists():
         return {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if not lines or json.loads(lines[0]).get("signature") != signed:
+    lines = path.read_bytes().splitlines()
+    try:
+        head = json.loads(lines[0]) if lines else None
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON ({error}); delete the file and run the command again to make it anew") from None
+    if not isinstance(head, dict) or head.get("signature") != signed:
         return {}
     rows = (codec.from_json(EventScores, line, where=f"{path}:{n}") for n, line in enumerate(lines[1:], 2))
     return {row.event_id: row for row in rows}

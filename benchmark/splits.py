@@ -43,7 +43,8 @@ def choose(
     if wanted:
         known = set(snapshot.ids(track))
         for event_id in wanted:
-            snapshot.event(event_id)  # names the known ids when this one is unknown
+            if event_id not in snapshot.ids("cited"):
+                snapshot.event(event_id)  # unknown: says which ids there are
             if event_id not in known:
                 raise UserError(f"event {event_id} has no pages on the track {track!r} in {snapshot.root}; try --track cited")
         ids = wanted

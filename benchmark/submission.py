@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +22,8 @@ from eval.aggregate import estimate
 SCHEMA = "wikigenben-submission"
 MAJOR = 1
 TOLERANCE = 1e-6
+RESAMPLES = range(100, 100_001)
+"""How many bootstrap resamples a submission may name: too few say nothing, too many keep the checker busy for hours."""
 PACKAGES = ("wikigenben", "torch", "transformers", "sentence-transformers", "trafilatura", "rank-bm25", "faiss-cpu", "nltk")
 
 
@@ -162,7 +164,7 @@ def read(path: Path) -> Submission:
         raise UserError(f"{path} is not JSON: {error}") from None
     schema = plain.get("schema") if isinstance(plain, Mapping) else None
     name, _, major = str(schema).partition("/")
-    if name != SCHEMA or not major.isdigit():
+    if name != SCHEMA or not major.isdecimal():
         raise UserError(f"{path}: schema is {schema!r}, expected '{SCHEMA}/{MAJOR}'")
     if int(major) != MAJOR:
         raise UserError(f"{path}: schema {schema} needs another version of this package; this one reads '{SCHEMA}/{MAJOR}'")
@@ -183,24 +185,31 @@ def problems(submission: Submission) -> list[str]:
         found.append("data.ids_sha256 is not the hash of the listed event ids")
     n_failed = sum(event.status != "ok" for event in submission.events)
     for event in submission.events:
-        found += _event_problems(event, submission.scores.keys())
+        found += _event_problems(event, submission.scores)
     if not submission.scores:
         found.append("it has no scores")
+    profile = submission.profile
+    if profile.resamples not in RESAMPLES or profile.seed < 0:
+        return [
+            *found,
+            f"profile.resamples is {profile.resamples} and profile.seed {profile.seed}; means can be recomputed with "
+            f"{RESAMPLES.start} to {RESAMPLES.stop - 1} resamples and a seed of 0 or more",
+        ]
     for name, score in submission.scores.items():
         found += _score_problems(name, score, submission, n_failed)
     return found
 
 
-def _event_problems(event: SubmittedEvent, names: Sequence[str] | Mapping[str, object] | object) -> list[str]:
+def _event_problems(event: SubmittedEvent, names: Iterable[str]) -> list[str]:
     found = []
     if event.status == "ok" and len(event.article_sha256) != 64:
         found.append(f"event {event.id} is ok but has no article hash")
-    if event.status == "failed" and any(value for value in event.scores.values()):
-        found.append(f"event {event.id} failed but has a score above 0")
+    if event.status != "ok" and any(value for value in event.scores.values()):
+        found.append(f"event {event.id} is {event.status} but has a score other than 0")
     for name, value in event.scores.items():
         if value is not None and not (value == value and abs(value) != float("inf")):
             found.append(f"event {event.id}: {name} is not a finite number")
-    missing = [name for name in names if name not in event.scores]  # type: ignore[attr-defined]
+    missing = [name for name in names if name not in event.scores]
     if missing:
         found.append(f"event {event.id} lacks {', '.join(missing)}")
     return found

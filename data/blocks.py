@@ -53,7 +53,9 @@ def keep_content(text: str, title: str) -> str:
     names = _inner_capitals(text)
     lines = [piece for line in text.split("\n") if line for piece in _pieces(line, names)]
     counts = Counter(line.casefold() for line in lines)
-    blocks = [_block(line, counts[line.casefold()], _among_years(lines, i)) for i, line in enumerate(lines)]
+    keys = [(line, counts[line.casefold()], _among_years(lines, i)) for i, line in enumerate(lines)]
+    scored = {key: _block(*key) for key in set(keys)}  # a third of a page's lines are repeats of others
+    blocks = [scored[key] for key in keys]
     if not blocks:
         return ""
     headline = _headline(blocks, title)

@@ -110,16 +110,21 @@ _INVISIBLE = re.compile(
     "\ud800-\udfff"
     "]+"
 )
+_LINE_ENDS = re.compile("\r\n|[\r\u2028\u2029]")
 _SPACES = re.compile(r"[^\S\n]+")
 _MOJIBAKE = re.compile("[\u00c2\u00c3\u00c4\u00c5\u00d0\u00d1\u00e2][\u0080-\u00bf\u0152-\u2122]")
 
 
 def clean_characters(text: str) -> str:
     """NFC without invisible characters; white space becomes single spaces and newlines. Letters of all scripts stay."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n").replace("\x85", "\n")
-    if _MOJIBAKE.search(text):
-        text = "\n".join(_undo_mojibake(line) for line in text.split("\n"))
-    text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+    text = _LINE_ENDS.sub("\n", text)
+    for _ in range(4):  # removing a character can bring two halves of a broken one together
+        before = text
+        if _MOJIBAKE.search(text):  # before C1 controls go: they are bytes of the broken characters
+            text = "\n".join(_undo_mojibake(line) for line in text.split("\n"))
+        text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text.replace("\x85", "\n")))
+        if text == before or not _MOJIBAKE.search(text):
+            break
     return "\n".join(line.strip() for line in _SPACES.sub(" ", text).split("\n"))
 
 
@@ -127,21 +132,21 @@ def _undo_mojibake(line: str) -> str:
     """UTF-8 that was read as Latin-1 or windows-1252. Bytes that decode as UTF-8 by chance are next to impossible."""
     if not _MOJIBAKE.search(line):
         return line
-    for charset in ("latin-1", "cp1252"):
-        try:
-            return line.encode(charset).decode("utf-8")
-        except (UnicodeEncodeError, UnicodeDecodeError):
-            continue
-    # a non-breaking space inside a broken sequence has often become a plain one: undo the pieces that can be undone
-    return _MOJIBAKE_RUN.sub(lambda match: _decoded(match.group()), line)
+    whole = _decoded(line)
+    # a line may hold both: sound characters, or broken ones that have lost a byte on the way
+    return whole if whole != line else _MOJIBAKE_RUN.sub(lambda match: _decoded(match.group()), line)
 
 
-_MOJIBAKE_RUN = re.compile("[\u00c2-\u00f4][\u0080-\u00bf]{1,3}")
+# windows-1252 has quotes, dashes and the euro sign where Latin-1 has control characters
+_MOJIBAKE_RUN = re.compile(
+    "[\u00c2\u00c3][\u0080-\u00bf\u0152-\u2122]|\u00e2[\u0080-\u00bf\u0152-\u2122]{2}"
+    "|[\u00c4\u00c5\u00d0\u00d1][\u0080-\u00bf]|[\u00e0-\u00ef][\u0080-\u00bf]{2}|[\u00f0-\u00f4][\u0080-\u00bf]{3}"
+)
 
 
 def _decoded(piece: str) -> str:
     try:
-        return piece.encode("latin-1").decode("utf-8")
+        return b"".join(c.encode("latin-1" if c < "\u0100" else "cp1252") for c in piece).decode("utf-8")
     except (UnicodeEncodeError, UnicodeDecodeError):
         return piece
 

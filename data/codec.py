@@ -16,10 +16,16 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
+TEMPORARY = ".tmp"
+
+
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    adapter: TypeAdapter[T] = _made_once(kind)
+    return adapter
 
 
 @cache
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
+def _made_once(kind: Any) -> Any:
     from pydantic import TypeAdapter  # loaded on use: `--help` should not pay for it
 
     return TypeAdapter(kind)
@@ -68,19 +74,36 @@ def read(kind: type[T], path: Path) -> T:
 
 
 def write_atomic(path: Path, text: str) -> None:
-    """Write so that the file is either absent, old, or whole, also after kill -9 or a power cut."""
+    """Write so that the file is either absent, old, or whole, also after kill -9 or a power cut.
+
+    A disk that is full or read-only is for the caller to mend: UserError.
+    """
+    try:
+        _write_atomic(path, text)
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror}; make room there or choose another folder, and run the command again"
+        ) from None
+
+
+def _write_atomic(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=TEMPORARY)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp makes 0600; a run folder is for sharing
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o644)  # mkstemp makes 0600; a run folder is for sharing
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file is what a killed `write_atomic` left behind: never a result."""
+    return path.name.startswith(".") and path.name.endswith(TEMPORARY)
 
 
 def sha256(text: str) -> str:

@@ -51,7 +51,7 @@ MAX_ARCHIVE = 2_000_000_000
 MAX_UNPACKED = 4_000_000_000
 MAX_FILE = 200_000_000
 MAX_FILES = 50_000
-_CHUNK = 1 << 16
+_CHUNK = 1 << 13  # what a broken connection loses at most
 
 BY_HAND = "or fetch the repository by hand and name its data folder with WIKIGEN_DATA"
 

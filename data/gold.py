@@ -14,7 +14,7 @@ from data.snapshot import Snapshot
 from data.types import Strict
 
 EXCLUDED_SECTIONS = frozenset(
-    ["references", "notes", "citations", "see_also", "external_links", "bibliography", "further_reading", "sources", "footnotes", "gallery"]
+    "references notes citations see_also external_links bibliography further_reading sources footnotes gallery".split()
 )
 """Left out of prose and outline, on both sides of every comparison (names with spaces as underscores)."""
 

@@ -91,7 +91,7 @@ class EventFolder:
             pages = make()
             codec.write_atomic(path, "".join(codec.to_json(page) + "\n" for page in pages))
             return pages
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_bytes().splitlines()  # of bytes: text would also be cut at U+0085 and U+2028, which pages hold
         return tuple(codec.from_json(Page, line, where=f"{path}:{n}") for n, line in enumerate(lines, 1))
 
     def stored_pages(self) -> tuple[Page, ...] | None:
@@ -133,14 +133,17 @@ class RunFolder:
     def open(cls, path: Path, identity: Mapping[str, str]) -> RunFolder:
         """Start a run, or resume the one that lies there. A run of another identity is refused, naming what differs."""
         run = cls(path)
-        stored = run.identity()
+        try:
+            stored = run.identity()
+            if stored is None and path.exists():
+                if not path.is_dir():
+                    raise UserError(f"{path} is a file; choose another --out")
+                if not all(codec.is_temporary(found) for found in path.iterdir()):
+                    raise UserError(f"{path} is not empty and not a run folder; choose another --out")
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error.strerror}; choose another --out") from None
         if stored is None:
-            if path.exists() and any(path.iterdir()):
-                raise UserError(f"{path} is not empty and not a run folder; choose another --out")
-            try:
-                codec.write_atomic(path / "run.json", json.dumps(dict(sorted(identity.items())), indent=1) + "\n")
-            except OSError as error:
-                raise UserError(f"cannot write to {path}: {error.strerror}; choose another --out") from None
+            codec.write_atomic(path / "run.json", json.dumps(dict(sorted(identity.items())), indent=1) + "\n")
         elif stored != dict(identity):
             keys = sorted(k for k in stored.keys() | identity.keys() if stored.get(k) != identity.get(k))
             differing = "; ".join(f"{k}: {stored.get(k)!r} there, {identity.get(k)!r} now" for k in keys)
@@ -153,8 +156,10 @@ class RunFolder:
             return None
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise UserError(f"{path} is not JSON ({error}); choose another --out") from None
+        if not isinstance(value, dict):
+            raise UserError(f"{path} holds a {type(value).__name__}, not a run's identity; choose another --out")
         return {str(k): str(v) for k, v in value.items()}
 
     def event(self, event_id: str) -> EventFolder:
@@ -182,10 +187,12 @@ class RunFolder:
         """Held while a command works on the run: two writers would only repeat each other's work."""
         from filelock import FileLock, Timeout
 
-        self.path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path / ".lock")
         try:
+            self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
+        except OSError as error:
+            raise UserError(f"cannot write to {self.path}: {error.strerror}; choose another --out") from None
         except Timeout:
             raise UserError(f"another command is working on {self.path}; wait for it or choose another --out") from None
         try:

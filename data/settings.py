@@ -88,7 +88,7 @@ def load_settings(config: Path | None = None, assignments: Sequence[str] = (), *
             loaded = tomllib.loads(config.read_text(encoding="utf-8"))
         except OSError as error:
             raise UserError(f"cannot read --config {config}: {error.strerror}") from None
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UserError(f"--config {config} is not TOML: {error}") from None
         for section, values in loaded.items():
             if not isinstance(values, dict):
@@ -130,7 +130,9 @@ def _nearest(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
 
 def _check(settings: Settings) -> None:
     """Ranges that types cannot say."""
-    for name, value, low in (
+    least: tuple[tuple[str, float, float], ...] = (
+        ("model.timeout_s", settings.model.timeout_s, 1),
+        ("model.temperature", settings.model.temperature, 0),
         ("retrieval.passage_words", settings.retrieval.passage_words, 20),
         ("retrieval.passage_overlap", settings.retrieval.passage_overlap, 0),
         ("retrieval.top_k", settings.retrieval.top_k, 1),
@@ -139,6 +141,8 @@ def _check(settings: Settings) -> None:
         ("writing.max_sections", settings.writing.max_sections, 1),
         ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
         ("evaluation.resamples", settings.evaluation.resamples, 100),
-    ):
-        if value < low:
+        ("evaluation.seed", settings.evaluation.seed, 0),
+    )
+    for name, value, low in least:
+        if not value >= low:  # in this form NaN is refused too
             raise UserError(f"settings: {name} = {value} is too small; the least is {low}")

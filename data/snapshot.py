@@ -70,7 +70,9 @@ class Snapshot:
         if not (self.root / "wiki" / f"{event_id}.json").is_file():
             known = self.ids("cited")
             span = f"known ids run from {known[0]} to {known[-1]}" if known else "it holds no event"
-            raise UserError(f"no event {event_id!r} in {self.root} ({span}); list them with: wikigenben events --data {self.root}")
+            raise UserError(
+                f"no event {event_id!r} in {self.root} ({span}); list them with: wikigenben events --data {self.root}"
+            )
         return Event(id=event_id, title=str(self.reference(event_id).get("key") or event_id))
 
     def reference(self, event_id: str) -> dict[str, Any]:
@@ -166,5 +168,5 @@ def _parse(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise StageError("data", f"cannot read {path}: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StageError("data", f"{path} is not JSON: {error}; fetch it again or remove the file") from None

@@ -24,7 +24,9 @@ def guarded(main: Callable[[], int]) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
-        return main()
+        code = main()
+        sys.stdout.flush()  # here, where a closed pipe is still met by the last clause
+        return code
     except WikigenError as error:
         sys.stderr.write(f"wikigenben: {_one_line(str(error))}\n")
         return error.exit_code

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from flows import console
@@ -36,6 +37,7 @@ def fit(data: str | None, out: Path | None) -> int:
 
     from benchmark.splits import split_ids
     from data import codec
+    from data.errors import NoEvidence
     from data.gold import load_gold
     from data.settings import Settings
     from data.snapshot import Snapshot, locate
@@ -52,17 +54,17 @@ def fit(data: str | None, out: Path | None) -> int:
     features, targets, events = [], [], []
     for n, event_id in enumerate(console.tracked("reading", ids, len(ids), str)):
         event = snapshot.event(event_id)
-        pages = collect(event)
-        if not any(page.usable for page in pages):
+        try:
+            evidence = Evidence.cut(event, collect(event), settings.retrieval)
+            found = score_candidates(evidence, encoder)
+        except NoEvidence:
             continue
-        evidence = Evidence.cut(event, pages, settings.retrieval)
-        found = score_candidates(evidence, encoder)
         gold = words(load_gold(snapshot, event_id).prose)
-        known = set(zip(gold, gold[1:], strict=False))
+        known = set(pairwise(gold))
         features.append(feature_rows(evidence, found.candidates, found.vectors, encoder))
         for candidate in found.candidates:
             tokens = words(candidate.text)
-            bigrams = list(zip(tokens, tokens[1:], strict=False))
+            bigrams = list(pairwise(tokens))
             targets.append(sum(b in known for b in bigrams) / max(len(bigrams), 1))
             events.append(n)
     rows, target, group = np.vstack(features), np.array(targets), np.array(events)

@@ -1,7 +1,8 @@
 """The Prefect flow `wiki-gen`: write and score events, each step a task.
 
     python -m flows.wiki_gen                                        # the bundled sample, no server needed
-    prefect deploy --all                                            # needs a server and PREFECT_API_URL
+    prefect work-pool create wiki-gen-local --type process          # this and the rest need a server and PREFECT_API_URL
+    prefect deploy --all
     prefect worker start --pool wiki-gen-local --type process
     prefect deployment run wiki-gen/wiki-gen -p system=ours -p model=hf:models/qwen3-4b -p data=wikigenbench/data --watch
 

@@ -7,13 +7,17 @@ that the model would read as a control token broken up; instructions come before
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from data.types import Outline
 from decoding.api import Message
 
-PROMPT_VERSION = "1"
+PROMPT_VERSION = "2"
+
+TITLE_WORDS = 20
+"""A page's title is cut here: the limit on a passage's size must not be got round through its title."""
 
 _ROLE = (
     "You write encyclopedia articles in neutral, factual English. You use only the numbered evidence you are given. "
@@ -23,11 +27,13 @@ _CITE = (
     "After every sentence give the number of the passage that supports it in square brackets, for example [2], or [1][3] "
     "for two. Never write a sentence that no passage supports, and never use a number that is not listed."
 )
+_FENCE_TAG = re.compile(r"<(?=\s*/?\s*evidence\b)", re.I)
+_BRACKETED = re.compile(r"\[(\s*-?\s*\d[^\[\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A passage as a prompt shows it: `[number]`, the page's title, the text."""
+    """A text as a prompt shows it: `[number]`, the title of its page (may be empty), the text."""
 
     number: int
     title: str
@@ -35,38 +41,52 @@ class Numbered:
 
 
 def evidence_block(passages: Sequence[Numbered], neutralise: Callable[[str], str]) -> str:
-    """The fence is a hash of all passages: the author of one page cannot close it without knowing the others."""
-    fence = hashlib.sha256("\x00".join(p.text for p in passages).encode()).hexdigest()[:12]
+    """One paragraph for each passage, between two fences.
+
+    The fence is a hash of all that stands between them: the author of one page cannot write it without knowing the
+    others, and should it occur nevertheless, it is removed. Numbers in brackets are a page's own footnotes; they become
+    parentheses, lest the model copies them as citations.
+    """
+    fence = hashlib.sha256("\x00".join(f"{p.title}\x01{p.text}" for p in passages).encode()).hexdigest()[:12]
     blocks = []
     for passage in passages:
-        words = " ".join(f"{passage.title}\n{passage.text}".replace(fence, "").split())
+        title = " ".join(passage.title.split()[:TITLE_WORDS])
+        words = _quoted(f'(from "{title}") {passage.text}' if title else passage.text, fence)
         blocks.append(f"[{passage.number}] {neutralise(words)}")
     return f"<evidence {fence}>\n" + "\n\n".join(blocks) + f"\n</evidence {fence}>"
+
+
+def _quoted(text: str, fence: str) -> str:
+    text = "".join(c if c.isprintable() or c.isspace() else "" for c in text)
+    while fence in text:  # taking one out can put the halves of another together
+        text = text.replace(fence, "")
+    return " ".join(_BRACKETED.sub(r"(\1)", _FENCE_TAG.sub("(", text)).split())
 
 
 def outline(title: str, evidence: str | None, max_sections: int) -> tuple[Message, ...]:
     """With `evidence` None the outline is planned from the title alone (plan-retrieve-read)."""
     shown = f"{evidence}\n\n" if evidence else ""
+    number = f"{min(3, max_sections)} to {max_sections}" if max_sections > 1 else "1"
     return _ask(
         f'{shown}Plan the section headings of an encyclopedia article titled "{title}". '
-        f"Give 3 to {max_sections} headings, one on each line, without numbers, without the title, and without "
+        f"Give {number} headings, one on each line, without numbers, without the title, and without "
         '"References" or "See also".' + (" Plan only sections that the evidence can fill." if evidence else "")
     )
 
 
-def article(title: str, evidence: str) -> tuple[Message, ...]:
-    """The whole article in one call (retrieve-read)."""
+def article(title: str, evidence: str, words: int) -> tuple[Message, ...]:
+    """The whole article in one call (retrieve-read), of at most `words` words."""
     return _ask(
-        f'{evidence}\n\nWrite a complete encyclopedia article titled "{title}" from the evidence above. Begin with a lead '
-        f"paragraph, then sections, each under a line of the form ==Heading==. {_CITE}"
+        f'{evidence}\n\nWrite a complete encyclopedia article titled "{title}" of at most {words} words from the evidence '
+        f"above. Begin with a lead paragraph, then sections, each under a line of the form ==Heading==. {_CITE}"
     )
 
 
-def section(title: str, plan: Outline, heading: str, evidence: str) -> tuple[Message, ...]:
+def section(title: str, plan: Outline, heading: str, evidence: str, words: int) -> tuple[Message, ...]:
     headings = "; ".join(h.text for h in plan.headings)
     return _ask(
         f'{evidence}\n\nThe article "{title}" has these sections: {headings}. Write only the section "{heading}", without '
-        f"its heading, from the evidence above. Do not repeat what belongs to other sections. {_CITE}"
+        f"its heading, in at most {words} words, from the evidence above. Do not repeat what belongs to other sections. {_CITE}"
     )
 
 

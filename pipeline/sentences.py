@@ -12,7 +12,8 @@ from pipeline.facts import names, numbers
 from pipeline.retrieval import terms
 
 _DATELINE = re.compile(
-    r"^[A-Z][\w.'-]*(?:[ ,]+[A-Z][\w.'-]*){0,4}\s*(?:\((?:AP|Reuters|AFP|CNN|UPI|ANI)\)|,\s*\w+\.? \d{1,2})?\s*[—–]{1,2}\s+(?=[A-Z])"
+    r"^[A-Z][\w.'-]*(?:[ ,]+[A-Z][\w.'-]*){0,4}"
+    r"(?:\s*\([A-Z][\w .]{1,24}\)\s*[—–-]{1,2}|(?:,\s*\w+\.? \d{1,2})?\s*[—–]{1,2})\s+(?=[A-Z])"
 )
 _CONNECTIVE = re.compile(
     r"^(?:However|But|And|Meanwhile|Moreover|Furthermore|In addition|Also|So|Still|Now|Instead|Yet),?\s+(?=\w)"
@@ -22,6 +23,9 @@ _DANGLING = re.compile(
     r"The (?:former|latter|two|pair|same))\b"
 )
 _PERSONAL = re.compile(r"\b(?:I|I'm|I’m|I've|I’ve|my|me|you|your|we|We|our|us|You|Your|My|Our)\b")
+_BYLINE = re.compile(
+    r"(?:Words|Text|Story|Photos?|Photographs?|Images?|Pictures?|Illustrations?|Credit|Reporting)(?: by)?:? |By [A-Z][\w.'-]+ [A-Z][\w.'-]+$"
+)
 _CHATTER = re.compile(
     r"\b(?:click|subscribe|newsletter|sign up|log in|cookies?|advertisement|read more|read also|follow us|share this|"
     r"all rights reserved|terms of (?:use|service)|privacy policy|download the app|watch the video|check out|stay tuned|"
@@ -53,8 +57,8 @@ class Candidate:
 def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70) -> list[Candidate]:
     """Every sentence of the passages that could stand in an article, in page order.
 
-    `quality` in (0, 1] is lower for first and second person, questions, chatter and fragments; text of pages that
-    address a model (`suspicious`) is marked down as well.
+    Left out: subheadings of a page, its own title, bylines and head rows of tables. `quality` in (0, 1] is lower for first and second person,
+    questions, bare quotations, chatter and fragments; text of pages that address a model (`suspicious`) is marked down.
     """
     found: list[Candidate] = []
     for passage in passages:
@@ -69,6 +73,10 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
             if "suspicious" in page.flags:
                 quality *= 0.3
             if quality < 0.1 or not any(c.isalpha() for c in text):
+                continue
+            if _is_table_head(raw) or _BYLINE.match(text) or text == page.title:
+                continue
+            if _is_subheading(page.text, passage.start + span.start, passage.start + span.end):
                 continue
             found.append(
                 Candidate(
@@ -90,11 +98,31 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
 def tidy(text: str) -> str:
     """A sentence as an article would print it: no dateline, no opening connective, one space between words."""
     text = " ".join(text.split())
+    if "|" in text:
+        text = ", ".join(cell for cell in (part.strip() for part in text.split("|")) if cell)
     text = _DATELINE.sub("", text)
     stripped = _CONNECTIVE.sub("", text)
     if stripped != text and stripped:
         text = stripped[0].upper() + stripped[1:]
     return text
+
+
+def _is_subheading(page_text: str, start: int, end: int) -> bool:
+    """A short line without figures or colon right above a paragraph: it names what follows and states nothing."""
+    line_start = page_text.rfind("\n", 0, start) + 1
+    line_end = page_text.find("\n", end)
+    if line_end < 0 or page_text[line_start:line_end].strip() != page_text[start:end].strip():
+        return False
+    line = page_text[start:end]
+    if not is_fragment(line) or len(line.split()) > 12 or any(c.isdigit() or c == ":" for c in line):
+        return False
+    following = page_text[line_end + 1 :].split("\n", 1)[0]
+    return len(following.split()) >= 15 and not is_fragment(following.strip())
+
+
+def _is_table_head(text: str) -> bool:
+    """A row of at least four cells without any figure: column names, or a caption with empty cells."""
+    return text.count("|") >= 3 and not any(c.isdigit() for c in text.replace("(", " ").split("|")[-1] + text.split("|")[0])
 
 
 def _quality(text: str, *, bare: bool) -> float:
@@ -106,7 +134,7 @@ def _quality(text: str, *, bare: bool) -> float:
             quality *= 0.45
         if not (text[0].isupper() or text[0].isdigit() or text[0] in "\"“'‘("):
             quality *= 0.5
-    if text.endswith("?"):
+    if text.endswith("?") or (text[0] in '"“' and text[-1] in '"”' and text.count(text[-1]) <= 2):
         quality *= 0.3
     if text.endswith(("!", "…", "...")):
         quality *= 0.6

@@ -45,6 +45,7 @@ REPAIRS: Mapping[RepairKind, str] = {
     "sentence_removed": "Sentence removed",
     "sentence_marked": "Sentence marked as unsupported",
     "section_removed": "Section removed",
+    "outline_filled": "Outline completed",
 }
 WARNINGS: Mapping[PageFlag, str] = {
     "suspicious": "This page contains text addressed to language models.",
@@ -286,7 +287,7 @@ def _why(page: Page, pages: Sequence[Page]) -> str:
     if page.duplicate_of is not None and 0 <= page.duplicate_of < len(pages):
         kept = pages[page.duplicate_of]
         reason += f" (“{escape(kept.title or kept.url)}”)"
-    return reason + (f' <span class="meta">{escape(page.drop_detail)}</span>' if page.drop_detail else "")
+    return reason + (f' <span class="meta">({escape(page.drop_detail)})</span>' if page.drop_detail else "")
 
 
 def _page_name(page: Page) -> str:

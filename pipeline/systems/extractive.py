@@ -33,6 +33,10 @@ MAX_CANDIDATES = 600
 LIST_KINDS = frozenset({"list", "awards", "legislature", "nature", "league season", "team season"})
 MIN_LIST_WORDS = 300
 MAX_JOINED_WORDS = 40
+OFF_TOPIC = 0.82
+MIN_PAGES_TO_JUDGE = 4
+ENOUGH_WORDS = 2_000
+"""With less than this on the subject, doubtful pages are used as well: they are right more often than not."""
 LEAD_WORDS = 110
 MIN_SECTION_WORDS = 45
 MAX_PARAGRAPH_SENTENCES = 6
@@ -91,6 +95,11 @@ class ExtractivePlan:
     def scored(self) -> Scored:
         found = score_candidates(self.evidence, self.encoder)
         features = feature_rows(self.evidence, found.candidates, found.vectors, self.encoder)
+        on_topic = ~off_topic(found)
+        found = Scored(
+            [c for c, keep in zip(found.candidates, on_topic, strict=True) if keep], found.vectors[on_topic], found.relevance
+        )
+        features = features[on_topic]
         trust = np.array([0.3 if "suspicious" in self.evidence.pages[c.page].flags else 1.0 for c in found.candidates])
         return Scored(found.candidates, found.vectors, relevance(features, load_model()) * trust)
 
@@ -263,3 +272,23 @@ def score_candidates(evidence: Evidence, encoder: Encoder) -> Scored:
         best = sorted(found, key=lambda c: (-c.quality * (0.2 + by_id[c.passage.id]), c.index))[:MAX_CANDIDATES]
         found = sorted(best, key=lambda c: c.index)
     return Scored(found, encoder.encode([c.text for c in found]), np.ones(len(found)))
+
+
+def off_topic(scored: Scored) -> np.ndarray:
+    """Which candidates stand on a page that is about something else, shape (n,).
+
+    Pages on one event say similar things: a page whose sentences are on average much less like those of the other pages
+    than is usual among them only shares words with the title. Judged from four pages on; with fewer there is no usual.
+    """
+    pages = np.array([c.page for c in scored.candidates])
+    distinct = sorted(set(pages.tolist()))
+    if len(distinct) < MIN_PAGES_TO_JUDGE:
+        return np.zeros(len(pages), dtype=bool)
+    similar = scored.vectors @ scored.vectors.T
+    similar[pages[:, None] == pages[None, :]] = 0.0
+    nearest = similar.max(axis=1)
+    closeness = {page: float(nearest[pages == page].mean()) for page in distinct}
+    usual = float(np.median(list(closeness.values())))
+    off = np.array([closeness[int(page)] < OFF_TOPIC * usual for page in pages])
+    left = sum(c.n_words for c, doubtful in zip(scored.candidates, off, strict=True) if not doubtful)
+    return off if left >= ENOUGH_WORDS else np.zeros(len(pages), dtype=bool)

@@ -81,6 +81,11 @@ def words(n: int, seed: int) -> str:
         ("donâ\x80\x99t", "don’t"),
         ("donâ€™t", "don’t"),
         ("São Paulo, Þórshöfn, Łódź, 北京, القاهرة", "São Paulo, Þórshöfn, Łódź, 北京, القاهرة"),
+        ("Ã\x85ngstrÃ¶m", "Ångström"),
+        ("next\x85line", "next\nline"),
+        ("Â\x1f¡", "¡"),
+        ("â€œquotedâ€\x9d – and sound: café", "“quoted” – and sound: café"),
+        ("«CLICHÉ» FIANCÉ’S ESPAÑOL", "«CLICHÉ» FIANCÉ’S ESPAÑOL"),
         ("ÂÃ", "ÂÃ"),
     ],
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from data.download import TRIES, DownloadError, Installed, download, installed_snapshot, main
+from data.download import TRIES, DownloadError, Installed, _etag_file, _part_file, download, installed_snapshot, main
 from data.errors import UserError
 from data.snapshot import Snapshot, locate
 
@@ -125,6 +125,13 @@ def fetch(site: Site, **options: object) -> Installed:
     return download(site.url, wait_s=0.001, **options)  # type: ignore[arg-type]
 
 
+def resumed_at(asked: str | None, end: int) -> bool:
+    """Whether a request went on near `end`: a last piece that had not come whole may be asked for again."""
+    assert asked is not None
+    start = int(asked.removeprefix("bytes=").removesuffix("-"))
+    return end - 8192 < start <= end
+
+
 def nothing_is_left(tmp_path: Path) -> bool:
     """No snapshot, whole or half, and no work folder; a begun download may wait to be resumed."""
     left = {path.name for path in (tmp_path / "cache").iterdir() if path.suffix not in (".part", ".etag")}
@@ -162,7 +169,8 @@ def test_installed_snapshot_is_not_fetched_again_unless_forced(site: Site) -> No
 def test_broken_download_is_resumed_from_where_it_ended(site: Site) -> None:
     site.answer = honest(GOOD, break_first=50_000)
     assert fetch(site).manifest.n_events == 3
-    assert site.ranges == [None, "bytes=50000-"]
+    assert len(site.ranges) == 2
+    assert resumed_at(site.ranges[1], 50_000)
 
 
 def test_resume_works_across_runs(site: Site) -> None:
@@ -173,18 +181,19 @@ def test_resume_works_across_runs(site: Site) -> None:
             send(handler, b"", status=503)
 
     site.answer = failing
-    with pytest.raises(DownloadError, match="503.*60,000 bytes are kept"):
+    with pytest.raises(DownloadError, match=r"503.*\d\d,\d{3} bytes are kept"):
         fetch(site)
     assert len(site.ranges) == TRIES
     site.answer = honest(GOOD)
     assert fetch(site).fetched
-    assert site.ranges[-1] == "bytes=60000-"
+    assert resumed_at(site.ranges[-1], 60_000)
 
 
 def test_server_that_ignores_ranges_makes_it_start_anew(site: Site) -> None:
     site.answer = honest(GOOD, break_first=50_000, ranges=False)
     assert fetch(site).manifest.archive_sha256 == hashlib.sha256(GOOD).hexdigest()
-    assert site.ranges == [None, "bytes=50000-"]
+    assert len(site.ranges) == 2
+    assert resumed_at(site.ranges[1], 50_000)
 
 
 def test_file_that_changed_between_tries_is_fetched_anew(site: Site) -> None:
@@ -205,13 +214,34 @@ def test_server_that_mixes_two_files_is_noticed(site: Site) -> None:
         if n == 0:
             send(handler, GOOD[:50_000], length=len(GOOD), ETag='"v1"')
         elif asked:  # honours Range but not If-Range
-            send(handler, newer[50_000:], status=206, ETag='"v2"', Content_Range=f"bytes 50000-{len(newer) - 1}/{len(newer)}")
+            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+            send(handler, newer[start:], status=206, ETag='"v2"', Content_Range=f"bytes {start}-{len(newer) - 1}/{len(newer)}")
         else:
             send(handler, newer, ETag='"v2"')
 
     site.answer = answer
     assert fetch(site).manifest.archive_sha256 == hashlib.sha256(newer).hexdigest()
-    assert site.ranges == [None, "bytes=50000-", None]
+    assert len(site.ranges) == 3
+    assert resumed_at(site.ranges[1], 50_000)
+    assert site.ranges[2] is None
+
+
+def test_download_that_had_come_whole_is_not_fetched_again(site: Site) -> None:
+    site.answer = honest(GOOD)
+    _part_file(site.url).parent.mkdir(parents=True)
+    _part_file(site.url).write_bytes(GOOD)
+    _etag_file(_part_file(site.url)).write_text('"v1"')
+    assert fetch(site).fetched
+    assert site.ranges == [f"bytes={len(GOOD)}-"]
+
+
+def test_part_longer_than_the_file_is_thrown_away(site: Site) -> None:
+    site.answer = honest(GOOD)
+    _part_file(site.url).parent.mkdir(parents=True)
+    _part_file(site.url).write_bytes(GOOD + b"x")
+    _etag_file(_part_file(site.url)).write_text('"v1"')
+    assert fetch(site).fetched
+    assert site.ranges == [f"bytes={len(GOOD) + 1}-", None]
 
 
 @pytest.mark.parametrize("etag", ['W/"weak"', ""])
@@ -227,12 +257,13 @@ def test_length_that_is_too_long_is_settled_by_the_server_itself(site: Site) -> 
 
     site.answer = answer
     assert fetch(site).fetched
-    assert site.ranges == [None, f"bytes={len(GOOD)}-"]
+    assert len(site.ranges) == 2
+    assert resumed_at(site.ranges[1], len(GOOD))
 
 
 def test_length_that_is_always_too_long_fails(site: Site, tmp_path: Path) -> None:
     site.answer = lambda handler, n: send(handler, GOOD, length=len(GOOD) + 99)
-    with pytest.raises(DownloadError, match=f"{site.url} in {TRIES} tries.*run the same command again"):
+    with pytest.raises(DownloadError, match=rf"{site.url} in {TRIES} tries.*run the same command again"):
         fetch(site)
     assert nothing_is_left(tmp_path)
 
@@ -312,7 +343,7 @@ def test_length_that_is_too_short_is_a_damaged_archive(site: Site, tmp_path: Pat
 
 def test_checksum_is_compared(site: Site, tmp_path: Path) -> None:
     site.answer = honest(GOOD)
-    with pytest.raises(DownloadError, match="not 0{64} as asked"):
+    with pytest.raises(DownloadError, match=r"not 0{64} as asked"):
         fetch(site, sha256="0" * 64)
     assert nothing_is_left(tmp_path)
     assert fetch(site, sha256=hashlib.sha256(GOOD).hexdigest().upper()).fetched
@@ -320,7 +351,7 @@ def test_checksum_is_compared(site: Site, tmp_path: Path) -> None:
 
 def test_missing_file_is_not_tried_again(site: Site, tmp_path: Path) -> None:
     site.answer = lambda handler, n: send(handler, b"gone", status=404)
-    with pytest.raises(UserError, match=f"{site.url} answered 404.*--url"):
+    with pytest.raises(UserError, match=rf"{site.url} answered 404.*--url"):
         fetch(site)
     assert len(site.ranges) == 1
     assert nothing_is_left(tmp_path)
@@ -334,7 +365,7 @@ def test_server_error_is_tried_again(site: Site, status: int) -> None:
 
 
 def test_nobody_at_home(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(DownloadError, match=f"in {TRIES} tries: the connection failed"):
+    with pytest.raises(DownloadError, match=rf"in {TRIES} tries: the connection failed"):
         download("http://127.0.0.1:9/a.tar.gz", wait_s=0.001)
     assert nothing_is_left(tmp_path)
 

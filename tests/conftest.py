@@ -1,0 +1,94 @@
+"""What holds for every test: no network but loopback, the same random numbers each time, and a small snapshot to break."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import random
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from data.snapshot import SAMPLE
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("repeatable")
+
+COPIED = ("9000002", "9000004")
+"""The two events of the sample that `copied_sample` holds."""
+
+
+class NetworkRefused(RuntimeError):
+    """A test tried to leave this machine. Not an OSError, so that no retry or fallback of ours can swallow it."""
+
+
+def _is_local(host: object) -> bool:
+    if host in ("localhost", "", None):
+        return True
+    try:
+        return ipaddress.ip_address(str(host).partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections and look-ups of anything but loopback raise NetworkRefused, unless the test is marked `network`."""
+    if request.node.get_closest_marker("network"):
+        return
+    real = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex", "sendto")}
+    look_up = socket.getaddrinfo
+
+    def guarded(name: str) -> Any:
+        def method(self: socket.socket, *words: Any) -> Any:
+            address = words[-1]
+            if self.family in (socket.AF_INET, socket.AF_INET6) and not _is_local(address[0]):
+                raise NetworkRefused(f"{request.node.name}: {name} to {address}; tests use loopback only")
+            return real[name](self, *words)
+
+        return method
+
+    def guarded_look_up(host: Any, *words: Any, **more: Any) -> Any:
+        if not _is_local(host.decode() if isinstance(host, bytes) else host):
+            raise NetworkRefused(f"{request.node.name}: look-up of {host!r}; tests use loopback only")
+        return look_up(host, *words, **more)
+
+    for name in real:
+        monkeypatch.setattr(socket.socket, name, guarded(name))
+    monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds() -> None:
+    """Libraries are seeded only when something has loaded them: a test of the splitter must not wait for torch."""
+    random.seed(0)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(0)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
+@pytest.fixture
+def copied_sample(tmp_path: Path) -> Iterator[Path]:
+    """A benchmark folder of its own with two events of the bundled sample, to be edited and broken."""
+    yield copy_events(tmp_path / "snapshot", COPIED)
+
+
+def copy_events(root: Path, events: tuple[str, ...]) -> Path:
+    for event_id in events:
+        for half in ("wiki", "google"):
+            (root / half).mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(SAMPLE / half / f"{event_id}.json", root / half / f"{event_id}.json")
+        shutil.copytree(SAMPLE / "html" / event_id, root / "html" / event_id)
+    return root
+
+
+def set_pages(root: Path, event_id: str, pages: list[dict[str, str]]) -> None:
+    """Replace what a search found for an event."""
+    (root / "google" / f"{event_id}.json").write_text(json.dumps(pages), encoding="utf-8")

@@ -1,0 +1,286 @@
+"""The commands as a person meets them: exit codes, what is on stdout and what on stderr, what lies on disk afterwards."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchmark import submission
+from benchmark.validate import main as validate
+from data import codec
+from data.snapshot import SAMPLE, Snapshot
+from data.types import Article
+from flows.cli import COMMANDS, main
+from tests.conftest import COPIED, copy_events, set_pages
+
+ROOT = Path(__file__).resolve().parents[2]
+IDS = Snapshot(SAMPLE).ids("search")
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, object]:
+        """What `--json` promises: one line, nothing else."""
+        assert self.out.endswith("\n") and self.out.count("\n") == 1, self.out
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+
+Command = Callable[..., Ran]
+
+
+@pytest.fixture
+def wikigenben(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    """Runs a command in this process, in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WIKIGEN_RUNS", raising=False)
+
+    def run(*words: object) -> Ran:
+        capsys.readouterr()
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as end:  # argparse ends the process for --help and for flags it does not know
+            code = int(end.code or 0)
+        told = capsys.readouterr()
+        assert "Traceback" not in told.err
+        return Ran(code, told.out, told.err)
+
+    return run
+
+
+def in_process_of_its_own(*words: object) -> Ran:
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", *map(str, words)], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def article_bytes(run: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(run)): path.read_bytes()
+        for path in sorted([*run.glob("events/*/article.json"), *run.glob("wikigenbench/*.json")])
+    }
+
+
+def stage_times(run: Path) -> dict[str, int]:
+    stages = [*run.glob("events/**/*.json*"), *run.glob("wikigenbench/*.json"), *run.glob("articles/*")]
+    return {str(path.relative_to(run)): path.stat().st_mtime_ns for path in stages}
+
+
+# ---- demo
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    out = tmp_path_factory.mktemp("demo") / "run"
+    return out, main(["demo", "--out", str(out)])
+
+
+def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, int]) -> None:
+    out, code = demo
+    assert code == 0
+    for event_id in IDS:
+        article = codec.read(Article, out / "events" / event_id / "article.json")
+        assert article.title == Snapshot(SAMPLE).event(event_id).title
+        assert article.sections and article.sources and all(s.cites for section in article.all_sections for s in section.sentences)
+        assert {path.suffix for path in (out / "articles").glob(f"{event_id}.*")} == {".html", ".md", ".wiki"}
+        assert json.loads((out / "wikigenbench" / f"{event_id}.json").read_text())["retrieve"] == [
+            source.passage.text for source in article.sources
+        ]
+        assert f'href="articles/{event_id}.html"' in (out / "index.html").read_text(encoding="utf-8")
+    made = submission.read(out / "submission.json")
+    assert submission.problems(made) == []
+    assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("extractive", True, "sample", 5)
+    assert [event.article_sha256 for event in made.events] == [
+        codec.sha256((out / "events" / event_id / "article.json").read_text(encoding="utf-8")) for event_id in IDS
+    ]
+    assert (out / "failures.jsonl").read_text() == ""
+
+
+def test_demo_again_in_another_process_reuses_everything(demo: tuple[Path, int]) -> None:
+    out, _ = demo
+    before, times = article_bytes(out), stage_times(out)
+    first = submission.read(out / "submission.json")
+    again = in_process_of_its_own("demo", "--out", out, "--json")
+    assert (again.code, "Traceback" in again.err) == (0, False)
+    assert again.json["n"] == 5 and again.json["n_failed"] == 0
+    assert (article_bytes(out), stage_times(out)) == (before, times)
+    second = submission.read(out / "submission.json")
+    assert (second.scores, second.events, second.system, second.data) == (first.scores, first.events, first.system, first.data)
+
+
+def test_two_demos_write_the_same_bytes(demo: tuple[Path, int], wikigenben: Command, tmp_path: Path) -> None:
+    ran = wikigenben("generate", "--data", "sample", "--out", tmp_path / "other", "--events", IDS[2], "--json")
+    assert ran.json["written"] == 1
+    assert article_bytes(tmp_path / "other").items() <= article_bytes(demo[0]).items()
+
+
+def test_validate_accepts_the_demo_by_folder_and_by_file(demo: tuple[Path, int], wikigenben: Command) -> None:
+    out, _ = demo
+    ran = wikigenben("validate", out, out / "submission.json")
+    assert ran == Ran(0, f"{out / 'submission.json'}: valid\n", "")
+    assert wikigenben("validate", out, "--json").json == {str(out / "submission.json"): []}
+
+
+def test_validate_refuses_an_edited_mean(demo: tuple[Path, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    value = json.loads((demo[0] / "submission.json").read_text(encoding="utf-8"))
+    value["scores"]["ib_hard"]["mean"] = 0.99
+    (tmp_path / "submission.json").write_text(json.dumps(value))
+    assert validate([str(tmp_path)]) == 2
+    assert "scores.ib_hard.mean is 0.99, recomputed from the events it is" in capsys.readouterr().out
+
+
+# ---- generate, evaluate, compare, events
+
+
+def test_generate_tells_the_same_as_table_and_as_json(wikigenben: Command) -> None:
+    ran = wikigenben("generate", "--system", "lead", "--data", "sample", "--limit", "2")
+    assert ran.code == 0 and ran.out.startswith("2 written, 0 reused, 0 failed in ") and "runs/lead-sample-search" in ran.out
+    again = wikigenben("generate", "--system", "lead", "--data", "sample", "--limit", "3", "--json")
+    assert {k: v for k, v in again.json.items() if k != "seconds"} == {
+        "run": "runs/lead-sample-search", "written": 1, "reused": 2, "failed": [],
+    }  # fmt: skip
+    assert again.err == ""
+
+
+def test_compare_of_two_floors(wikigenben: Command) -> None:
+    for system in ("lead", "bm25"):
+        ran = wikigenben("evaluate", "--system", system, "--data", "sample", "--out", system, "--json")
+        assert ran.code == 0 and ran.json["system"] == system and ran.json["n"] == 5
+    ran = wikigenben("compare", "lead", "bm25/submission.json", "--json")
+    assert ran.code == 0 and (ran.json["first"], ran.json["second"]) == ("lead", "bm25")
+    differences = ran.json["differences"]
+    assert isinstance(differences, dict)
+    a, b = (submission.read(Path(name) / "submission.json").scores for name in ("lead", "bm25"))
+    for name in ("ib_hard", "rouge2_f", "words"):
+        found = differences[name]
+        assert found["mean"] == pytest.approx(a[name].mean - b[name].mean, abs=1e-9)
+        assert found["ci95"][0] <= found["mean"] <= found["ci95"][1]
+        assert 0 < found["p"] <= 1 and found["n"] == 5
+    assert differences["ib_hard"]["p_holm"] >= differences["ib_hard"]["p"] and differences["rouge2_f"]["p_holm"] is None
+    swapped = wikigenben("compare", "bm25", "lead", "--metrics", "ib_hard", "--json").json["differences"]
+    assert isinstance(swapped, dict) and list(swapped) == ["ib_hard"]
+    assert swapped["ib_hard"]["mean"] == pytest.approx(-differences["ib_hard"]["mean"])
+    table = wikigenben("compare", "lead", "bm25")
+    assert "lead minus bm25, 5 events" in table.out and "ib_hard *" in table.out and table.err == ""
+    unknown = wikigenben("compare", "lead", "bm25", "--metrics", "beauty")
+    assert (unknown.code, unknown.out) == (2, "") and "no metric 'beauty' in both; known: cite_recall" in unknown.err
+
+
+def test_a_failed_event_counts_as_nought_and_is_listed(wikigenben: Command, copied_sample: Path) -> None:
+    good, bad = COPIED
+    (copied_sample / "google" / f"{bad}.json").write_text('[{"title": "cut of', encoding="utf-8")
+    ran = wikigenben("evaluate", "--system", "bm25", "--data", copied_sample, "--out", "run", "--json")
+    assert ran.code == 1
+    assert (ran.json["n"], ran.json["n_failed"]) == (2, 1)
+    assert f"failed: {bad}: data:" in ran.err and f"google/{bad}.json is not JSON" in ran.err and "stays in n" in ran.err
+    made = submission.read(Path("run/submission.json"))
+    assert submission.problems(made) == []
+    rows = {event.id: event for event in made.events}
+    assert (rows[good].status, rows[bad].status, rows[bad].article_sha256) == ("ok", "failed", "")
+    assert rows[bad].scores["rouge2_f"] == 0.0 and rows[bad].scores["number_errors"] is None
+    assert made.scores["rouge2_f"].mean == pytest.approx((rows[good].scores["rouge2_f"] or 0) / 2)
+    assert (made.scores["rouge2_f"].n, made.scores["rouge2_f"].n_failed) == (2, 1)
+    (failure,) = Path("run/failures.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(failure)["event_id"] == bad
+
+    # mended: the same command writes the one that is missing, and its zeros are gone
+    shutil.copyfile(SAMPLE / "google" / f"{bad}.json", copied_sample / "google" / f"{bad}.json")
+    again = wikigenben("evaluate", "--system", "bm25", "--data", copied_sample, "--out", "run", "--json")
+    assert (again.code, again.json["n_failed"]) == (0, 0)
+    assert Path("run/failures.jsonl").read_text(encoding="utf-8") == ""
+    assert not Path(f"run/events/{bad}/failure.json").exists()
+
+
+def test_an_event_without_evidence(wikigenben: Command, copied_sample: Path) -> None:
+    good, bad = COPIED
+    blocked = {"title": "Just a moment...", "text": "Checking your browser before you access the site. Enable JavaScript and cookies to continue."}
+    set_pages(copied_sample, bad, [{**blocked, "link": f"https://a{n}.example/"} for n in range(3)])
+    alone = wikigenben("generate", "--system", "bm25", "--data", copied_sample, "--events", bad, "--out", "run", "--json")
+    assert alone.code == 3 and alone.json["failed"] == [bad]
+    assert "no usable page" in alone.err and "among 3" in alone.err
+    assert not Path(f"run/events/{bad}/article.json").exists()
+    pages = [json.loads(line) for line in Path(f"run/events/{bad}/pages.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(pages) == 3 and all(page["drop_reason"] and page["text"] for page in pages)  # kept, to be checked
+    both = wikigenben("generate", "--system", "bm25", "--data", copied_sample, "--out", "run", "--json")
+    assert both.code == 1 and both.json["written"] == 1 and both.json["failed"] == [bad]
+
+
+def test_retry_failed_writes_only_those(wikigenben: Command, copied_sample: Path) -> None:
+    good, bad = COPIED
+    set_pages(copied_sample, bad, [])
+    words = ("generate", "--system", "bm25", "--data", copied_sample, "--out", "run", "--json")
+    assert wikigenben(*words).code == 1
+    shutil.copyfile(SAMPLE / "google" / f"{bad}.json", copied_sample / "google" / f"{bad}.json")
+    stale = wikigenben(*words)
+    assert stale.code == 1 and "among 0" in stale.err  # the stored pages are what the run works with
+    times = stage_times(Path("run/events") / good)
+    ran = wikigenben(*words, "--retry-failed")
+    assert (ran.code, ran.json["written"], ran.json["reused"]) == (0, 1, 0)
+    assert stage_times(Path("run/events") / good) == times
+    assert wikigenben(*words, "--retry-failed").json["written"] == 0
+
+
+def test_events_lists_ids_and_titles(wikigenben: Command, copied_sample: Path) -> None:
+    ran = wikigenben("events", "--data", copied_sample)
+    assert ran.code == 0
+    assert [line.split("\t") for line in ran.out.splitlines()] == [[i, Snapshot(SAMPLE).event(i).title] for i in COPIED]
+    assert "2 events of the benchmark's 309 on track search" in ran.err
+    (copied_sample / "wiki" / f"{COPIED[0]}.json").write_text("[]")
+    broken = wikigenben("events", "--data", copied_sample)
+    assert broken.code == 0 and len(broken.out.splitlines()) == 1 and "unreadable" in broken.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(wikigenben: Command, command: str) -> None:
+    ran = wikigenben(command, "--help")
+    assert ran.code == 0 and ran.out.startswith("usage: ") and ran.err == ""
+
+
+@pytest.mark.parametrize("words", [[], ["write"], ["demo", "--fast"], ["compare", "one"]])
+def test_a_wrong_command_line_is_a_user_error(wikigenben: Command, words: list[str]) -> None:
+    ran = wikigenben(*words)
+    assert ran.code == 2 and ran.out == "" and "usage: wikigenben" in ran.err
+
+
+# ---- Ctrl-C
+
+
+def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    root, out = copy_events(tmp_path / "snapshot", COPIED), tmp_path / "run"
+    for n in range(60):  # enough work for the signal to arrive in the middle
+        for half in ("wiki", "google"):
+            shutil.copyfile(SAMPLE / half / f"{COPIED[0]}.json", root / half / f"{n + 1}.json")
+    words = [sys.executable, "-m", "flows.cli", "generate", "--system", "bm25", "--data", str(root), "--out", str(out)]
+    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(out.glob("events/*/article.json")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        told, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, told) == (130, "")
+    assert "interrupted; the same command goes on from here" in err and "Traceback" not in err
+    done = len(list(out.glob("events/*/article.json")))
+    assert 1 <= done < 62
+    assert not [path for path in out.rglob("*.tmp")]
+    again = in_process_of_its_own(*words[3:], "--limit", done + 1, "--json")
+    assert again.code == 0 and again.json["written"] == 1 and again.json["reused"] == done

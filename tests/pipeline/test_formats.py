@@ -1,0 +1,392 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import html as lxml_html
+from markdown_it import MarkdownIt
+
+from data.types import DROP_REASONS, Article, Fact, Heading, Page, Passage, Repair, RepairKind, Section, Sentence, Source
+from pipeline.formats import html as html_format
+from pipeline.formats.html import IndexRow, index_html, to_html
+from pipeline.formats.markdown import to_markdown
+from pipeline.formats.provenance import day_of, host_of, shortened, web_link
+from pipeline.formats.wikitext import to_wikitext
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)> & \"quoted\" 'single' {{danger}} [[Link]] [a](javascript:b) "
+    "| ''it'' `x` *b* _c_ ~~~~"
+)
+
+
+def passage_of(pages: list[Page], page: int, words: str) -> Passage:
+    start = pages[page].text.index(words)
+    return Passage(page, start, start + len(words), words)
+
+
+def source_of(pages: list[Page], page: int, words: str) -> Source:
+    return Source(passage_of(pages, page, words), pages[page].url, pages[page].title, pages[page].published)
+
+
+def make(*, title: str = "Ferry grounding", hostile: str = "") -> tuple[Article, list[Page]]:
+    first_url = "https://www.gazette.example/a?b=1&c=2"
+    pages = [
+        Page(first_url, f"Ferry aground{hostile}", f"😀 Intro.\nAll 214 were saved.{hostile}\nEnd.", "search", "2023-02-11"),
+        Page("javascript:alert(1)", "Sign in", "Two tugs came.", "search"),
+        Page("https://mirror.example", "Mirror", "x", "search", drop_reason="leak_host"),
+        Page("https://copy.example", "Copy", "x", "search", drop_reason="duplicate", duplicate_of=0),
+        Page("https://idle.example/<b>", "Tide tables", "High water.", "search"),
+    ]  # fmt: skip
+    sources = (
+        source_of(pages, 0, "All 214 were saved."),
+        source_of(pages, 1, "Two tugs came."),
+        source_of(pages, 0, f"All 214 were saved.{hostile}\nEnd."),
+    )
+    a, b, c = (source.id for source in sources)
+    article = Article(
+        event_id="7",
+        title=title,
+        lead=Section(Heading(""), ((Sentence(f"All were saved {hostile}.", (a, c)), Sentence("Nobody died.", ())),)),
+        sections=(
+            Section(Heading(f"Rescue {hostile}"), ((Sentence("Two tugs came.", (b, a)),), (Sentence("It rained.", (), True),))),
+            Section(Heading("Tugs", 3), ((Sentence("They were strong.", ("invalid:99",)),),)),
+        ),
+        infobox=(Fact(f"People {hostile}", f"214 {hostile}", (a,)),),
+        sources=sources,
+        repairs=(Repair("sentence_removed", "Rescue", f"The captain swam. {hostile}", "no passage supports it"),),
+    )
+    return article, pages
+
+
+def parsed(text: str) -> lxml_html.HtmlElement:
+    return lxml_html.document_fromstring(text)
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# --- addresses, days, quotations
+
+
+@pytest.mark.parametrize(
+    ("url", "link", "host"),
+    [
+        ("https://www.a.org/x?y=1&z=2#f", "https://www.a.org/x?y=1&z=2#f", "a.org"),
+        ('http://a.org/ü [x]|y "q" <b>', "http://a.org/%C3%BC%20%5Bx%5D%7Cy%20%22q%22%20%3Cb%3E", "a.org"),
+        ("http://a.org/{{x}}''", "http://a.org/%7B%7Bx%7D%7D%27%27", "a.org"),
+        ("http://[::1]:80/x", "http://[::1]:80/x", "::1"),
+        ("javascript:alert(1)", None, ""),
+        ("java\nscript:alert(1)", None, ""),
+        ("data:text/html,x", None, ""),
+        ("ftp://a.org", None, ""),
+        ("//a.org", None, ""),
+        ("https://paper.org@evil.org/", None, ""),
+        ("http://a.org\\@evil.org/", None, ""),
+        ("http://[evil]/", None, ""),
+        ('http://a"b/', None, ""),
+        ("", None, ""),
+    ],
+)
+def test_only_web_addresses_become_links(url: str, link: str | None, host: str) -> None:
+    assert web_link(url) == link
+    assert host_of(url) == host
+
+
+def test_days_and_quotations() -> None:
+    assert str(day_of("2023-02-11T06:42:00+01:00")) == "2023-02-11"
+    assert day_of("11/02/2023") is None and day_of(None) is None
+    assert shortened("a  b\nc") == "a b c"
+    assert shortened("one two, three four", 10) == "one two…"
+    assert len(shortened("x" * 500)) == 280
+
+
+# --- HTML
+
+
+def test_html_holds_no_markup_but_its_own() -> None:
+    article, pages = make(title=f"Title {HOSTILE}", hostile=HOSTILE)
+    page = parsed(to_html(article, pages, scores={HOSTILE: 0.5}, run_note=HOSTILE))
+    assert page.xpath("//img | //iframe | //object | //embed | //link | //base | //form | //svg") == []
+    assert [script.get("type") for script in page.xpath("//script")] == ["application/json", None]
+    names = {name for element in page.iter() if isinstance(element.tag, str) for name in element.attrib}
+    assert not {name for name in names if name.startswith("on")} and not names & {"style", "src", "srcdoc"}
+    assert page.xpath("string(//h1)") == f"Title {HOSTILE}"
+    assert page.xpath("string(//section[@class='lead']//span[@class='s'])") == f"All were saved {HOSTILE}.[1][3]"
+    assert page.xpath("string(//h2[@id='section-1'])") == f"Rescue {HOSTILE}"
+
+
+def test_html_links() -> None:
+    article, pages = make(hostile=HOSTILE)
+    page = parsed(to_html(article, pages))
+    ids = [element.get("id") for element in page.xpath("//*[@id]")]
+    assert len(ids) == len(set(ids))
+    outward = [a for a in page.xpath("//a[@href]") if not a.get("href").startswith("#")]
+    assert {a.get("href") for a in outward} == {
+        "https://www.gazette.example/a?b=1&c=2",
+        "https://mirror.example",
+        "https://copy.example",
+        "https://idle.example/%3Cb%3E",
+    }
+    assert all(a.get("rel") == "nofollow noopener noreferrer" for a in outward)
+    assert all(a.get("href")[1:] in ids for a in page.xpath("//a[starts-with(@href, '#')]"))
+    cites = page.xpath("//a[@class='cite']")
+    assert [a.text for a in cites] == ["[1]", "[3]", "[1]", "[2]", "[1]"]
+    assert [a.get("href") for a in cites] == ["#source-1", "#source-3", "#source-1", "#source-2", "#source-1"]
+    assert [a.get("href") for a in page.xpath("//li[@id='source-1']//span[@class='back']/a")] == [
+        "#cite-1",
+        "#cite-3",
+        "#cite-5",
+    ]
+    assert [a.text for a in page.xpath("//nav//a")] == [f"Rescue {HOSTILE}", "Tugs", "Sources", "How this draft was made"]
+
+
+def test_html_policy_admits_exactly_what_is_there() -> None:
+    article, pages = make()
+    page = parsed(to_html(article, pages))
+    (policy,) = page.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'" and rules["base-uri"] == "'none'" and rules["form-action"] == "'none'"
+    assert rules["style-src"] == digest(page.xpath("string(//style)"))
+    assert rules["script-src"] == digest(page.xpath("string(//script[not(@type)])"))
+    assert "@import" not in page.xpath("string(//style)") and "url(" not in page.xpath("string(//style)")
+
+
+def test_html_evidence_is_found_by_a_script_that_counts_utf16() -> None:
+    article, pages = make(hostile=HOSTILE)
+    evidence = json.loads(parsed(to_html(article, pages)).xpath("string(//script[@id='evidence-data'])"))
+    for source, shown in zip(article.sources, evidence["sources"], strict=True):
+        units = evidence["pages"][str(shown["page"])].encode("utf-16-le")
+        start, end = (2 * offset for offset in shown["span"])
+        assert units[start:end].decode("utf-16-le") == source.passage.text
+    assert [source["link"] for source in evidence["sources"]][1] is None
+    assert set(evidence["pages"]) == {"0", "1"}  # pages that nothing cites are not carried along
+
+
+def test_html_without_the_pages_still_shows_the_passages() -> None:
+    article, pages = make()
+    for others in ([], pages[::-1]):
+        evidence = json.loads(parsed(to_html(article, others)).xpath("string(//script[@id='evidence-data'])"))
+        assert evidence["pages"] == {}
+        assert [s["text"] for s in evidence["sources"]] == [s.passage.text for s in article.sources]
+
+
+def test_html_tells_how_the_draft_was_made() -> None:
+    article, pages = make()
+    page = parsed(to_html(article, pages, scores={"cite_recall": 0.75, "words": 412.0}, run_note="Written by ours."))
+    record = " ".join(page.xpath("string(//section[@class='record'])").split())
+    assert "Written by ours.5 pages found, 3 read, 2 cited.cite_recall0.750words412" in record
+    assert "Mirror (mirror.example): an encyclopedia, or a mirror of one" in record
+    assert "Copy (copy.example): the same text as another page (“Ferry aground”)" in record
+    assert "Sentence removed in “Rescue” (no passage supports it)The captain swam." in record
+    assert "machine" in page.xpath("string(//*[@role='note'])").lower()
+
+
+def test_html_marks_what_is_unsupported_or_cites_nothing() -> None:
+    article, pages = make()
+    page = parsed(to_html(article, pages))
+    assert page.xpath("//span[@class='s unsupported']")[0].text == "It rained."
+    assert page.xpath("//*[@class='doubt']/text()") == ["[unsupported]", "[99?]"]
+    assert "1 unsupported" in page.xpath("string(//p[@class='byline'])")
+
+
+def test_html_has_words_for_every_reason_and_repair() -> None:
+    assert set(html_format.DROP_REASONS) == set(DROP_REASONS)
+    assert set(html_format.REPAIRS) == set(get_args(RepairKind))
+
+
+def test_html_of_an_empty_article() -> None:
+    empty = Article("7", "Nothing", Section(Heading(""), ()), (), (), ())
+    page = parsed(to_html(empty, []))
+    assert page.xpath("//a[@class='cite'] | //aside[@class='infobox'] | //details[not(@class='fold')]") == []
+    assert page.xpath("string(//p[@class='byline'])").startswith("0 sentences")
+
+
+def test_index() -> None:
+    rows = [
+        IndexRow("1", "A <b>fire</b>", "ok", "", 5, 31, 1412, "articles/1 a.html"),
+        IndexRow("2", "Flood", "failed", "evidence: none <usable>"),
+        IndexRow("3", "Trap", "ok", "", 1, 1, 1, "javascript:alert(1)"),
+    ]
+    page = parsed(index_html(rows, title="Run <i>", scores={"cite_recall": 0.81}))
+    assert page.xpath("//b | //i | //script") == []
+    assert page.xpath("//td/a/@href | //th/a/@href") == ["articles/1%20a.html", "javascript%3Aalert%281%29"]
+    first, second, _ = page.xpath("//table[@class='events']/tbody/tr")
+    assert [cell.text_content() for cell in first] == ["A <b>fire</b>", "written", "5", "31", "1,412"]
+    assert [cell.text_content() for cell in second] == ["Floodevidence: none <usable>", "failed", "", "", ""]
+    assert "2 articles, 1 failed" in page.text_content() and "0.810" in page.text_content()
+    (policy,) = page.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    assert "script-src 'none'" in policy
+
+
+# --- Markdown
+
+
+def markdown_tokens(text: str) -> list[tuple[str, str]]:
+    """(type, content or target) of all tokens, inline ones included."""
+    found = []
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        for part in (token, *(token.children or ())):
+            found.append((part.type, str(part.attrs.get("href", part.content))))
+    return found
+
+
+def test_markdown_form() -> None:
+    text = to_markdown(make()[0])
+    lines = text.splitlines()
+    assert lines[0] == "# Ferry grounding" and lines[2].startswith("> **Machine-written draft.**")
+    assert "| **People** | 214[^1] |" in lines
+    assert "## Rescue" in lines and "### Tugs" in lines
+    assert "Two tugs came.[^2][^1]" in lines and r"It rained. *\[no source found\]*" in lines
+    assert r"They were strong.\[no source 99\]" in lines
+    assert (
+        "[^1]: [Ferry aground](<https://www.gazette.example/a?b=1&c=2>). gazette.example, 2023-02-11. “All 214 were saved.”"
+        in lines
+    )
+    assert "[^2]: Sign in. “Two tugs came.”" in lines  # its address is a script
+
+
+def test_markdown_shows_hostile_words_as_they_are() -> None:
+    tokens = markdown_tokens(to_markdown(make(title=HOSTILE, hostile=HOSTILE)[0]))
+    kinds = {kind for kind, _ in tokens}
+    assert not kinds & {"html_block", "html_inline", "image", "code_inline", "fence"}
+    assert {target for kind, target in tokens if kind == "link_open"} == {"https://www.gazette.example/a?b=1&c=2"}
+    title = next(i for i, (kind, _) in enumerate(tokens) if kind == "heading_open")
+    shown = "".join(content for kind, content in tokens[title + 2 :] if kind in ("text", "text_special", "heading_close"))
+    assert shown.startswith(HOSTILE)
+
+
+@given(st.text(st.sampled_from([*"#+-=>:1.)*_`~[]()!<&;|\\ \nab@/$"]), min_size=1, max_size=12))
+@settings(max_examples=150, deadline=None)
+def test_markdown_words_stay_a_paragraph(words: str) -> None:
+    article = Article("7", "T", Section(Heading(""), ((Sentence(words, ()),),)), (), (), ())
+    tokens = markdown_tokens(to_markdown(article).split("\n\n", 2)[2])
+    expected = " ".join(words.split())
+    assert {kind for kind, _ in tokens} <= {"paragraph_open", "inline", "text", "text_special", "paragraph_close"}
+    assert "".join(content for kind, content in tokens if kind in ("text", "text_special")) == expected
+
+
+def test_markdown_addresses_in_words_are_not_links() -> None:
+    article = Article(
+        "7", "T", Section(Heading(""), ((Sentence("See https://a.org, www.b.org or c@d.org.", ()),),)), (), (), ()
+    )
+    assert r"See https\://a.org, www\.b.org or c\@d.org." in to_markdown(article)
+
+
+# --- wikitext
+
+
+def test_wikitext_form() -> None:
+    text = to_wikitext(make()[0], accessed="2024-01-05")
+    assert text.startswith("<div") and "'''Machine-written draft.'''" in text and "a person must check" in text
+    full = (
+        '<ref name="source-1">{{cite web |url=https://www.gazette.example/a?b=1&c=2 |title=Ferry aground '
+        "|website=gazette.example |date=2023-02-11 |access-date=2024-01-05 |quote=All 214 were saved.}}</ref>"
+    )
+    assert text.count(full) == 1 and text.index(full) < text.index('<ref name="source-1" />')
+    assert "{{Infobox\n| title = Ferry grounding\n| label1 = People\n| data1 = 214<ref" in text
+    assert "\n== Rescue ==\n" in text and "\n=== Tugs ===\n" in text
+    assert '<ref name="source-2">Sign in: “Two tugs came.”</ref>' in text  # its address is a script
+    assert "It rained.{{citation needed}}" in text and "<sup>&#91;no source 99&#93;</sup>" in text
+    assert text.endswith("== References ==\n\n{{reflist}}\n")
+    assert "access-date" not in to_wikitext(make()[0])
+
+
+def wikitext_of(words: str) -> str:
+    article = Article("7", "T", Section(Heading(""), ((Sentence(words, ()),),)), (), (), ())
+    return to_wikitext(article).split("\n\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        ("{{stub}} [[Link|x]]", "&#123;&#123;stub&#125;&#125; &#91;&#91;Link&#124;x&#93;&#93;"),
+        ("<ref>x</ref> <!-- y", "&#60;ref&#62;x&#60;/ref&#62; &#60;!-- y"),
+        ("''a'' it's", "&#39;&#39;a&#39;&#39; it's"),
+        ("== Heading ==", "&#61;= Heading =="),
+        ("* a", "&#42; a"),
+        ("----", "&#45;---"),
+        ("a ~~~~ __TOC__", "a &#126;&#126;&#126;&#126; &#95;&#95;TOC&#95;&#95;"),
+        ("see http://a.org, mailto:b@c.org, news: today", "see http&#58;//a.org, mailto&#58;b@c.org, news&#58; today"),
+        ("AT&T &lt;b&gt; &#123;", "AT&T &amp;lt;b&amp;gt; &amp;#123;"),
+        ("a\n* b\n\n{|", "a * b &#123;&#124;"),
+    ],
+)
+def test_wikitext_escaping(words: str, written: str) -> None:
+    assert wikitext_of(words) == written
+
+
+def test_wikitext_template_values() -> None:
+    pages = [Page("https://a.org/x|y]} ''~~~~", "A | {{b}} = c", "One | two. }}", "search")]
+    source = source_of(pages, 0, "One | two. }}")
+    lead = Section(Heading(""), ((Sentence("So.", (source.id,)),),))
+    text = to_wikitext(Article("7", "A|B", lead, (), (Fact("* k|", "# v|w", ()),), (source,)))
+    assert "|url=https://a.org/x%7Cy%5D%7D%20%27%27%7E%7E%7E~ " in text
+    assert "|title=A {{!}} &#123;&#123;b&#125;&#125; = c |" in text and "|quote=One {{!}} two. &#125;&#125;}}</ref>" in text
+    assert "| title = A{{!}}B\n| label1 = &#42; k{{!}}\n| data1 = &#35; v{{!}}w\n" in text
+
+
+# --- in a browser, where there is one
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync", "--hide-scrollbars", "--force-prefers-reduced-motion"]
+
+PROBE = """
+window.addEventListener("load", () => setTimeout(() => {
+  const panel = document.getElementById("panel"), link = document.getElementById("cite-4");
+  const place = () => document.querySelector("h1").getBoundingClientRect().top + window.scrollY;
+  const seen = { closed: panel.hidden, before: place(), width: document.documentElement.scrollWidth };
+  link.click();
+  const sheet = panel.getBoundingClientRect(), claim = link.closest(".s").getBoundingClientRect();
+  const mark = panel.querySelector("mark:not(.also)").getBoundingClientRect();
+  Object.assign(seen, {
+    open: !panel.hidden, after: place(), wide: document.documentElement.scrollWidth, focus: document.activeElement.id,
+    title: document.getElementById("panel-title").textContent,
+    claimSeen: claim.bottom <= sheet.top || claim.right <= sheet.left,
+    mark: [...panel.querySelectorAll("mark:not(.also)")].map((m) => m.textContent).join("|"),
+    markSeen: mark.top >= sheet.top && mark.top < window.innerHeight, left: sheet.left, hash: location.hash,
+    out: [...panel.querySelectorAll("a")].map((a) => a.getAttribute("href")),
+  });
+  panel.querySelector('[data-part="next"]').click();
+  seen.next = [...panel.querySelectorAll("mark:not(.also)")].map((m) => m.textContent).join("|");
+  seen.rel = [...panel.querySelectorAll("a")].map((a) => a.rel);
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+  Object.assign(seen, { shut: panel.hidden, returned: document.activeElement.id });
+  parent.postMessage(JSON.stringify(seen), "*");
+}, 200));
+"""
+FRAME = """<!doctype html><meta charset="utf-8"><iframe src="page.html" width="{width}" height="844"></iframe><pre></pre>
+<script>addEventListener("message", (event) => {{ document.querySelector("pre").textContent = event.data; }});</script>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs a Chromium")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_click_opens_the_evidence(tmp_path: Path, width: int) -> None:
+    article, pages = make(hostile=HOSTILE)
+    text = to_html(article, pages)
+    # The policy stays, so this also shows that it lets the page's own script run; only the probe is let in beside it.
+    text = text.replace("script-src ", f"script-src {digest(PROBE)} ").replace("</body>", f"<script>{PROBE}</script></body>")
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    (tmp_path / "frame.html").write_text(FRAME.format(width=width), encoding="utf-8")
+    command = [str(BROWSER), *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1400,1000"]
+    command += ["--virtual-time-budget=3000", "--dump-dom", (tmp_path / "frame.html").as_uri()]
+    dumped = subprocess.run(command, capture_output=True, text=True, timeout=90, check=True).stdout
+    found = re.search(r"<pre>(\{.*\})</pre>", dumped)
+    assert found, dumped[-500:]
+    seen = json.loads(lxml_html.fromstring(found.group()).text_content())
+    assert seen["closed"] and seen["open"] and seen["shut"]
+    assert seen["width"] <= width and seen["wide"] <= width and seen["before"] == seen["after"]  # nothing jumps or overflows
+    assert (seen["title"], seen["mark"], seen["out"]) == ("Sign in", "Two tugs came.", [])
+    assert seen["markSeen"] and seen["claimSeen"] and (seen["left"] == 0) == (width < 960)
+    assert (seen["focus"], seen["hash"], seen["returned"]) == ("panel", "#cite-4", "cite-5")
+    assert seen["next"] == "All 214 were saved." and seen["rel"] == ["nofollow noopener noreferrer"]

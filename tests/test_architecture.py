@@ -1,0 +1,294 @@
+"""The arrows between packages and other rules of the house, read from the source: deferred imports count as well."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import NetworkRefused
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("data", "decoding", "pipeline", "eval", "benchmark", "flows")
+ENTRIES = frozenset({"pipeline.generate", "benchmark.evaluate", "benchmark.compare"})
+"""Modules that parse a command line inside a lower package: they alone may import flows, and flows.cli alone them."""
+
+MAY_IMPORT = {
+    "data": (),
+    "decoding": ("data",),
+    "pipeline": ("data", "decoding.api"),
+    "eval": ("data", "decoding.api"),
+    "benchmark": ("data", "eval"),
+    "flows": ("data", "decoding", "pipeline", "eval", "benchmark"),
+}
+NEVER = {"pipeline": ("data.gold",)}
+HEAVY = ("torch", "transformers", "sentence_transformers", "prefect")
+PICKLES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+
+
+def _module_name(path: Path) -> str:
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return name.removesuffix(".__init__")
+
+
+TREES = {
+    _module_name(path): ast.parse(path.read_text(encoding="utf-8"), str(path))
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if "sample" not in path.parts
+}
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """Module names of one import statement; `from data import codec` gives data.codec."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+        return [name if name in TREES else str(node.module) for name in names]
+    return []
+
+
+def _imports(module: str) -> set[str]:
+    return {name for node in ast.walk(TREES[module]) for name in _imported(node)}
+
+
+def _executed_on_import(nodes: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that run when a module is imported: not in functions, not under TYPE_CHECKING."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        yield node
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from _executed_on_import(node.orelse)
+            continue
+        for inner in ("body", "orelse", "finalbody"):
+            yield from _executed_on_import(getattr(node, inner, []))
+        for handler in getattr(node, "handlers", []):
+            yield from _executed_on_import(handler.body)
+
+
+def _is_below(module: str, parents: tuple[str, ...] | frozenset[str] | set[str]) -> bool:
+    return any(module == parent or module.startswith(f"{parent}.") for parent in parents)
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def arrow_violations(module: str, imported: str) -> str | None:
+    """Why `module` may not import `imported`, or None."""
+    home, target = _package(module), _package(imported)
+    if target not in PACKAGES:
+        return None
+    if imported in ENTRIES and imported != module and module != "flows.cli":
+        return "only flows.cli imports an entry module"
+    if target == home:
+        return None
+    if target == "flows":
+        return None if module in ENTRIES else "only entry modules import flows"
+    if _is_below(imported, NEVER.get(home, ())):
+        return f"{home} may not see {imported}"
+    return (
+        None if _is_below(imported, MAY_IMPORT[home]) else f"{home} may import {', '.join(MAY_IMPORT[home]) or 'none of ours'}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "imported", "allowed"),
+    [
+        ("pipeline.writing", "data.gold", False),
+        ("pipeline.writing", "data.types", True),
+        ("pipeline.writing", "decoding.api", True),
+        ("pipeline.writing", "decoding.local", False),
+        ("pipeline.writing", "decoding", False),
+        ("pipeline.generate", "flows.wiring", True),
+        ("pipeline.writing", "flows.wiring", False),
+        ("eval.citations", "data.gold", True),
+        ("eval.citations", "benchmark.scoring", False),
+        ("benchmark.runner", "pipeline.evidence", False),
+        ("benchmark.evaluate", "benchmark.compare", False),
+        ("flows.cli", "benchmark.compare", True),
+        ("flows.demo", "benchmark.compare", False),
+        ("data.snapshot", "eval.text", False),
+        ("decoding.api", "torch", True),
+    ],
+)
+def test_the_rules_themselves(module: str, imported: str, allowed: bool) -> None:
+    assert (arrow_violations(module, imported) is None) is allowed
+
+
+def test_all_modules_are_seen() -> None:
+    assert TREES.keys() >= {f"{package}.{name}" for package, name in
+                            [("data", "types"), ("pipeline", "systems.extractive"), ("flows", "cli"), *(e.split(".") for e in ENTRIES)]}  # fmt: skip
+    assert "data.gold" in _imports("benchmark.leaks")  # `from data.gold import load_gold`
+    assert "flows.wiring" in _imports("pipeline.generate")  # inside a function
+
+
+@pytest.mark.parametrize("module", sorted(TREES))
+def test_arrows(module: str) -> None:
+    wrong = {name: why for name in sorted(_imports(module)) if (why := arrow_violations(module, name))}
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", sorted(TREES))
+def test_heavy_libraries_stay_in_their_package(module: str) -> None:
+    homes = dict.fromkeys(HEAVY, "decoding") | {"prefect": "flows"}
+    wrong = {name for name in _imports(module) if homes.get(_package(name), _package(module)) != _package(module)}
+    assert not wrong
+
+
+def test_no_relative_imports() -> None:
+    """They would escape the arrows above, which go by full names."""
+    relative = [
+        f"{module}:{node.lineno}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert not relative
+
+
+def test_importing_never_goes_in_a_circle() -> None:
+    graph = {
+        module: {name for node in _executed_on_import(tree.body) for name in _imported(node) if name in TREES}
+        for module, tree in TREES.items()
+    }
+    del graph["flows.wiki_gen"]  # run as a script, it imports itself under its own name
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, naming the circle
+
+
+def test_packages_form_layers() -> None:
+    """Entry modules aside, no package imports one that imports it, directly or over others."""
+    graph: dict[str, set[str]] = {package: set() for package in PACKAGES}
+    for module in TREES.keys() - ENTRIES:
+        graph[_package(module)] |= {_package(name) for name in _imports(module)} & set(PACKAGES) - {_package(module)}
+    order = list(TopologicalSorter(graph).static_order())
+    assert order[0] == "data" and order[-1] == "flows"
+
+
+def test_no_attics() -> None:
+    attics = {"utils", "util", "helpers", "helper", "common", "base", "misc", "shared", "manager"}
+    assert not [module for module in TREES if attics & set(module.split("."))]
+
+
+def test_libraries_never_print() -> None:
+    """Results go through flows.console or sys.stdout in commands, the rest through logging."""
+    printing = [
+        f"{module}:{node.lineno}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "pprint", "breakpoint")
+    ]
+    assert not printing
+
+
+def test_nothing_is_unpickled() -> None:
+    """Opening a pickle can run code; weights come as safetensors, everything else as JSON."""
+    found = []
+    for module, tree in TREES.items():
+        found += [f"{module} imports {name}" for name in _imports(module) if _package(name) in PICKLES]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                if ast.unparse(node.func) in ("torch.load", "torch.save", "np.fromfile"):
+                    found.append(f"{module}:{node.lineno} {ast.unparse(node.func)}")
+                found += [
+                    f"{module}:{node.lineno} allow_pickle"
+                    for k in node.keywords
+                    if k.arg == "allow_pickle" and not _is_false(k.value)
+                ]
+    assert not found
+
+
+def test_remote_code_is_never_trusted() -> None:
+    """As an argument, as a key of a dict, or set by hand."""
+    found = []
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            values: list[ast.expr] = []
+            if isinstance(node, ast.keyword) and node.arg == "trust_remote_code":
+                values = [node.value]
+            elif isinstance(node, ast.Dict):
+                values = [
+                    v for k, v in zip(node.keys, node.values) if isinstance(k, ast.Constant) and k.value == "trust_remote_code"
+                ]
+            elif isinstance(node, ast.Assign) and any("trust_remote_code" in ast.unparse(t) for t in node.targets):
+                values = [node.value]
+            found += [f"{module}:{value.lineno}" for value in values if not _is_false(value)]
+    assert not found
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def test_no_path_of_one_machine() -> None:
+    """The files of the repository, those not committed yet among them, name no folder that only its authors have."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    local = re.compile(rb"(?<![\w.-])/(?:work|home/[a-z]+|Users/[A-Za-z]+|root)/[\w.]")
+    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    found = [
+        str(p.relative_to(ROOT))
+        for p in paths
+        if p.is_file() and p != Path(__file__).resolve() and local.search(p.read_bytes())
+    ]
+    assert len(paths) > 100
+    assert not found
+
+
+HELP = """
+import contextlib, io, json, runpy, sys
+module, *words = sys.argv[1:]
+sys.argv[:] = [module, *words]
+code, out = 0, io.StringIO()
+with contextlib.redirect_stdout(out):
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.partition(".")[0] for name in sys.modules})}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("flows.cli", []),
+        ("flows.cli", ["demo"]),
+        ("flows.cli", ["events"]),
+        ("pipeline.generate", []),
+        ("benchmark.evaluate", []),
+        ("benchmark.compare", []),
+        ("benchmark.validate", []),
+        ("data.download", []),
+    ],
+)
+def test_help_loads_nothing_heavy(module: str, words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HELP, module, *words, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    told = json.loads(done.stdout)
+    assert told["code"] == 0 and "usage:" in told["help"]
+    heavy = {*HEAVY, "numpy", "sklearn", "faiss", "nltk", "trafilatura", "pydantic", "rich", "requests"}
+    assert not heavy & set(told["loaded"])
+
+
+def test_tests_cannot_leave_this_machine() -> None:
+    with pytest.raises(NetworkRefused):
+        socket.create_connection(("198.51.100.7", 80), timeout=1)  # an address for documentation, RFC 5737
+    with pytest.raises(NetworkRefused):
+        socket.getaddrinfo("wikipedia.org", 443)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname(), timeout=5):
+        pass
