@@ -20,7 +20,8 @@ TEMPORARY = ".tmp"
 
 
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    adapter: TypeAdapter[T] = _made_once(kind)
+    key: Any = kind  # mypy takes a type variable for unhashable
+    adapter: TypeAdapter[T] = _made_once(key)
     return adapter
 
 
@@ -42,7 +43,8 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
     from pydantic import ValidationError
 
     try:
-        return _adapter(kind).validate_json(text)
+        value: T = _adapter(kind).validate_json(text)
+        return value
     except ValidationError as error:
         first = error.errors()[0]
         path = ".".join(str(part) for part in first["loc"]) or "the whole file"
@@ -57,7 +59,8 @@ def from_plain(kind: type[T], value: object, *, where: str) -> T:
     from pydantic import ValidationError
 
     try:
-        return _adapter(kind).validate_python(value)
+        read: T = _adapter(kind).validate_python(value)
+        return read
     except ValidationError as error:
         first = error.errors()[0]
         path = ".".join(str(part) for part in first["loc"])

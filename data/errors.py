@@ -24,6 +24,10 @@ class MissingExtra(UserError):
 
     def __init__(self, package: str, extra: str, why: str) -> None:
         super().__init__(f"{why} needs the package {package!r}; run: pip install 'wikigenben[{extra}]'")
+        self._made_from = (package, extra, why)
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
+        return type(self), self._made_from  # errors cross process borders
 
 
 class StageError(WikigenError):
@@ -34,6 +38,9 @@ class StageError(WikigenError):
         self.stage = stage
         self.why = why
 
+    def __reduce__(self) -> tuple[type[StageError], tuple[str, ...]]:
+        return type(self), (self.stage, self.why)  # errors cross process borders
+
 
 class NoEvidence(StageError):
     """No page of the event is usable, so there is nothing to cite and no article is written."""
@@ -42,3 +49,6 @@ class NoEvidence(StageError):
 
     def __init__(self, why: str) -> None:
         super().__init__("evidence", why)
+
+    def __reduce__(self) -> tuple[type[StageError], tuple[str, ...]]:
+        return type(self), (self.why,)

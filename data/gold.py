@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from data.snapshot import Snapshot
 from data.types import Strict
 
-EXCLUDED_SECTIONS = frozenset(
-    "references notes citations see_also external_links bibliography further_reading sources footnotes gallery".split()
-)
+EXCLUDED_SECTIONS = frozenset({
+    "references", "notes", "citations", "see_also", "external_links", "bibliography", "further_reading", "sources", "footnotes",
+    "gallery",
+})  # fmt: skip
 """Left out of prose and outline, on both sides of every comparison (names with spaces as underscores)."""
 
 

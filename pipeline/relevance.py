@@ -47,7 +47,7 @@ FEATURES = (
 
 @dataclass(frozen=True, slots=True)
 class RelevanceModel(Strict):
-    """value = intercept + sum of weight * (feature - mean) / scale; `typical` is the mean target, so value/typical is about 1."""
+    """value = intercept + sum of weight * (feature - mean) / scale; `typical` is the mean target: value / typical is near 1."""
 
     intercept: float
     typical: float

@@ -24,7 +24,8 @@ _DANGLING = re.compile(
 )
 _PERSONAL = re.compile(r"\b(?:I|I'm|I’m|I've|I’ve|my|me|you|your|we|We|our|us|You|Your|My|Our)\b")
 _BYLINE = re.compile(
-    r"(?:Words|Text|Story|Photos?|Photographs?|Images?|Pictures?|Illustrations?|Credit|Reporting)(?: by)?:? |By [A-Z][\w.'-]+ [A-Z][\w.'-]+$"
+    r"(?:Words|Text|Story|Photos?|Photographs?|Images?|Pictures?|Illustrations?|Credit|Reporting)(?: by)?:? "
+    r"|By [A-Z][\w.'-]+ [A-Z][\w.'-]+$"
 )
 _CHATTER = re.compile(
     r"\b(?:click|subscribe|newsletter|sign up|log in|cookies?|advertisement|read more|read also|follow us|share this|"
@@ -54,7 +55,9 @@ class Candidate:
         return self.passage.page
 
 
-def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70) -> list[Candidate]:
+def candidates(
+    passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70
+) -> list[Candidate]:
     """Every sentence of the passages that could stand in an article, in page order.
 
     Left out: subheadings of a page, its own title, bylines and head rows of tables. `quality` in (0, 1] is lower for first and second person,

@@ -8,7 +8,8 @@ import random
 import shutil
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from data.snapshot import SAMPLE
+from flows.cli import main
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
@@ -75,9 +77,9 @@ def fixed_seeds() -> None:
 
 
 @pytest.fixture
-def copied_sample(tmp_path: Path) -> Iterator[Path]:
+def copied_sample(tmp_path: Path) -> Path:
     """A benchmark folder of its own with two events of the bundled sample, to be edited and broken."""
-    yield copy_events(tmp_path / "snapshot", COPIED)
+    return copy_events(tmp_path / "snapshot", COPIED)
 
 
 def copy_events(root: Path, events: tuple[str, ...]) -> Path:
@@ -92,3 +94,40 @@ def copy_events(root: Path, events: tuple[str, ...]) -> Path:
 def set_pages(root: Path, event_id: str, pages: list[dict[str, str]]) -> None:
     """Replace what a search found for an event."""
     (root / "google" / f"{event_id}.json").write_text(json.dumps(pages), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, object]:
+        """What `--json` promises: one line, nothing else."""
+        assert self.out.endswith("\n") and self.out.count("\n") == 1, self.out
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+
+Command = Callable[..., Ran]
+
+
+@pytest.fixture
+def wikigenben(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    """Runs a command in this process, in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WIKIGEN_RUNS", raising=False)
+
+    def run(*words: object) -> Ran:
+        capsys.readouterr()
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as end:  # argparse ends the process for --help and for flags it does not know
+            code = int(end.code or 0)
+        told = capsys.readouterr()
+        assert "Traceback" not in told.err
+        return Ran(code, told.out, told.err)
+
+    return run

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,52 +18,20 @@ from data import codec
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article
 from flows.cli import COMMANDS, main
-from tests.conftest import COPIED, copy_events, set_pages
+from tests.conftest import COPIED, Command, Ran, copy_events, set_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = Snapshot(SAMPLE).ids("search")
 
 
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, object]:
-        """What `--json` promises: one line, nothing else."""
-        assert self.out.endswith("\n") and self.out.count("\n") == 1, self.out
-        value = json.loads(self.out)
-        assert isinstance(value, dict)
-        return value
-
-
-Command = Callable[..., Ran]
-
-
-@pytest.fixture
-def wikigenben(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
-    """Runs a command in this process, in an empty working directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WIKIGEN_RUNS", raising=False)
-
-    def run(*words: object) -> Ran:
-        capsys.readouterr()
-        try:
-            code = main([str(word) for word in words])
-        except SystemExit as end:  # argparse ends the process for --help and for flags it does not know
-            code = int(end.code or 0)
-        told = capsys.readouterr()
-        assert "Traceback" not in told.err
-        return Ran(code, told.out, told.err)
-
-    return run
-
-
 def in_process_of_its_own(*words: object) -> Ran:
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *map(str, words)], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+        [sys.executable, "-m", "flows.cli", *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -97,7 +63,9 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
     for event_id in IDS:
         article = codec.read(Article, out / "events" / event_id / "article.json")
         assert article.title == Snapshot(SAMPLE).event(event_id).title
-        assert article.sections and article.sources and all(s.cites for section in article.all_sections for s in section.sentences)
+        assert (
+            article.sections and article.sources and all(s.cites for section in article.all_sections for s in section.sentences)
+        )
         assert {path.suffix for path in (out / "articles").glob(f"{event_id}.*")} == {".html", ".md", ".wiki"}
         assert json.loads((out / "wikigenbench" / f"{event_id}.json").read_text())["retrieve"] == [
             source.passage.text for source in article.sources
@@ -209,7 +177,10 @@ def test_a_failed_event_counts_as_nought_and_is_listed(wikigenben: Command, copi
 
 def test_an_event_without_evidence(wikigenben: Command, copied_sample: Path) -> None:
     good, bad = COPIED
-    blocked = {"title": "Just a moment...", "text": "Checking your browser before you access the site. Enable JavaScript and cookies to continue."}
+    blocked = {
+        "title": "Just a moment...",
+        "text": "Checking your browser before you access the site. Enable JavaScript and cookies to continue.",
+    }
     set_pages(copied_sample, bad, [{**blocked, "link": f"https://a{n}.example/"} for n in range(3)])
     alone = wikigenben("generate", "--system", "bm25", "--data", copied_sample, "--events", bad, "--out", "run", "--json")
     assert alone.code == 3 and alone.json["failed"] == [bad]

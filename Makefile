@@ -1,0 +1,33 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. Both set up .venv first, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-all lint clean
+.DEFAULT_GOAL := demo
+
+demo: $(STAMP)
+	$(BIN)/wikigenben demo
+
+test: $(STAMP)
+	$(BIN)/pytest
+
+# Also the longer checks, among them those on the real benchmark (WIKIGEN_DATA=DIR).
+test-all: $(STAMP)
+	$(BIN)/pytest -m "not gpu and not network"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf runs .pytest_cache .mypy_cache .ruff_cache
+
+# Made anew when the dependencies change. The name of the package index is left to pip's own configuration.
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,compat]"
+	touch $(STAMP)
