@@ -1,11 +1,12 @@
-"""Lead + sections -> Article: sources in order of first use, nothing cited twice under two numbers."""
+"""Lead + sections -> Article: sources in order of first use, nothing cited twice under two numbers, no more words than asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from data.errors import StageError
-from data.types import Article, Fact, Passage, Repair, Section, Source
+from data.types import Article, Fact, Repair, Section, Sentence, Source
 from pipeline.evidence import Evidence
 
 
@@ -17,21 +18,21 @@ def assemble(
     infobox: Sequence[Fact] = (),
     repairs: Sequence[Repair] = (),
 ) -> Article:
-    """Raises StageError when nothing was written. A section without sentences is left out."""
+    """Raises StageError when nothing was written, or a cited passage is none of the event's. A section without sentences is
+    left out."""
     kept = tuple(section for section in sections if section.sentences)
     if not lead.sentences and not kept:
         raise StageError("assembly", f"no sentence about {evidence.event.title!r} is left")
-    by_id: dict[str, Passage] = {passage.id: passage for passage in evidence.passages}
+    cites = [c for section in (lead, *kept) for sentence in section.sentences for c in sentence.cites]
+    cites += [c for fact in infobox for c in fact.cites]  # the infobox stands beside the text, so its own sources come last
+    by_id = {passage.id: passage for passage in evidence.passages}
     sources: dict[str, Source] = {}
-    cites = [c for fact in infobox for c in fact.cites]
-    for section in (lead, *kept):
-        for sentence in section.sentences:
-            for cite in sentence.cites:
-                if cite not in sources:
-                    sources[cite] = evidence.source(by_id[cite])
-    for cite in cites:  # the infobox stands beside the text, so its own sources come last
-        if cite not in sources:
-            sources[cite] = evidence.source(by_id[cite])
+    for cite in dict.fromkeys(cites):
+        if cite not in by_id:
+            raise StageError(
+                "assembly", f"{cite} is cited but no passage of {evidence.event.id}; write the event into another --out"
+            )
+        sources[cite] = evidence.source(by_id[cite])
     return Article(
         event_id=evidence.event.id,
         title=evidence.event.title,
@@ -41,3 +42,38 @@ def assemble(
         sources=tuple(sources.values()),
         repairs=tuple(repairs),
     )
+
+
+def within_words(
+    lead: Section, sections: Sequence[Section], max_words: int
+) -> tuple[Section, tuple[Section, ...], tuple[Repair, ...]]:
+    """Lead and sections cut to `max_words` words, and what was cut.
+
+    The longest part loses its last sentence until all fits, so that no subject is given up for another's length; when every
+    part has one sentence left, the last section goes. One sentence always stays.
+    """
+    parts = [lead, *sections]
+    lengths = [sum(_words(s) for s in part.sentences) for part in parts]
+    removed: list[tuple[int, Sentence]] = []
+    while sum(lengths) > max_words and sum(len(part.sentences) for part in parts) > 1:
+        shortenable = [i for i, part in enumerate(parts) if len(part.sentences) > 1]
+        # of equal parts the later one; a lone sentence goes from the end of the article
+        at = max(shortenable, key=lambda i: (lengths[i], i)) if shortenable else max(i for i, n in enumerate(lengths) if n)
+        last = parts[at].sentences[-1]
+        parts[at] = _without_last(parts[at])
+        lengths[at] -= _words(last)
+        removed.append((at, last))
+    repairs = [
+        Repair("sentence_removed", parts[at].heading.text, sentence.text, f"the article is longer than {max_words} words")
+        for at, sentence in sorted(reversed(removed), key=lambda x: x[0])
+    ]
+    return parts[0], tuple(parts[1:]), tuple(repairs)
+
+
+def _without_last(section: Section) -> Section:
+    *before, last = section.paragraphs
+    return replace(section, paragraphs=(*before, last[:-1]) if len(last) > 1 else tuple(before))
+
+
+def _words(sentence: Sentence) -> int:
+    return len(sentence.text.split())

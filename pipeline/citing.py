@@ -1,19 +1,21 @@
 """A model's draft -> sentences whose citations hold: dangling markers dropped, missing ones attached, the rest removed.
 
-What counts as support here is deliberately simple (shared words, all numbers, names) and is not the benchmark's judge: a
+What counts as support here is deliberately simple (shared words, all figures, names) and is not the benchmark's judge: a
 writer that filtered itself by the judge would be graded by its own ruler.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from data.markup import parse_markers
 from data.settings import UnsupportedPolicy
-from data.types import Passage, Repair, RepairKind, Sentence
+from data.types import Passage, Repair, Sentence
 from pipeline.facts import names, numbers
+from pipeline.planning import MAX_HEADING_WORDS, clean_heading, heading_line, is_apparatus, same_words
 from pipeline.retrieval import PassageIndex, terms
 
 SUPPORT = 0.6
@@ -21,6 +23,12 @@ SUPPORT = 0.6
 ATTACH = 0.7
 """The same for a passage that the model did not name: attaching needs more certainty than keeping."""
 MIN_TERMS = 2
+MISSING_NAME = 0.2
+"""What each name that the passage lacks takes from that share."""
+REPEATED = 0.8
+"""Share of a sentence's words in an earlier one from which it is a repetition, unless it has a new figure."""
+SHARED_MARKER = 4
+"""How many sentences back a marker at the end of a paragraph may reach; support is checked all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,34 +39,193 @@ class Cited:
     repairs: tuple[Repair, ...]
 
 
-def support(text: str, evidence: str) -> float:
-    """Share of the sentence's terms found in the evidence, in [0, 1]; 0 when a number is missing, less for missing names."""
-    wanted = set(terms(text))
-    if len(wanted) < MIN_TERMS:
-        return 0.0
-    if not numbers(text) <= numbers(evidence):
-        return 0.0
-    have = set(terms(evidence))
-    share = len(wanted & have) / len(wanted)
-    lowered = evidence.lower()
-    missing = [name for name in names(text) if not all(word in lowered for word in name.split())]
-    return max(share - 0.2 * len(missing), 0.0)
+# --- what a draft says -----------------------------------------------------------------------------------------------
 
 
-def resolve(text: str, shown: Sequence[Passage], section: str) -> Cited:
-    """Numbers -> passage ids, nothing judged: markers of unknown passages are dropped and reported."""
+def resolve(
+    text: str, shown: Sequence[Sequence[str]], section: str, *, headings: Sequence[str] = (), cut_off: bool = False
+) -> Cited:
+    """Numbers -> passage ids; whether they support anything is not judged here.
+
+    Markers of passages that were not shown are dropped and reported. What is no sentence is left out: markup, the section's
+    heading (or one of `headings`) repeated, and, reported, fragments, lists of sources, echoes of the prompt, and the last
+    sentence when the token limit has `cut_off` the text within it.
+
+    Args:
+        shown: `shown[k - 1]` are the ids of the passages that `[k]` stands for.
+    """
+    prose, repairs = _prose(text, section, {same_words(h) for h in (section, *headings)} - {""})
+    pairs = [(tidy_generated(words), marked) for words, marked in parse_markers(prose)]
+    pairs = [pair for pair in pairs if pair[0]]
     sentences: list[Sentence] = []
-    repairs: list[Repair] = []
-    for words, marked in parse_markers(text):
-        clean = tidy_generated(words)
-        if not clean:
-            continue
-        known = tuple(dict.fromkeys(shown[n - 1].id for n in marked if 1 <= n <= len(shown)))
-        for n in marked:
-            if not 1 <= n <= len(shown):
-                repairs.append(Repair("marker_dropped", section, clean, f"[{n}] names no passage that was shown"))
-        sentences.append(Sentence(text=clean, cites=known))
+    for n, (words, marked) in enumerate(pairs, 1):
+        if not _ENDED.search(words):
+            if cut_off and n == len(pairs):
+                repairs.append(Repair("sentence_removed", section, words, "cut off by the limit on new tokens"))
+                continue
+            if not marked and len(words.split()) <= MAX_HEADING_WORDS:
+                repairs.append(Repair("sentence_removed", section, words, "a fragment, not a sentence"))
+                continue
+            words = words.rstrip(" ,;:–—-") + "."
+        known: list[str] = []
+        for number in marked:
+            if 1 <= number <= len(shown):
+                known += shown[number - 1]
+            else:
+                repairs.append(Repair("marker_dropped", section, words, f"[{number}] names no passage that was shown"))
+        sentences.append(Sentence(text=words, cites=tuple(dict.fromkeys(known))))
     return Cited(tuple(sentences), tuple(repairs))
+
+
+_ENDED = re.compile(r"[.!?…。！？؟।][\"'”’»)\]]*\Z")
+_NUMBERED = re.compile(r"\s*\(?\d{1,2}[.)]\s+(?=\S)")
+_PREFIX = re.compile(r"\s*(?:[-*•+]\s+|#{1,6}\s+|>\s*|(?:answer|assistant|section)\s*:\s*)+", re.I)
+_SOURCE_LIST = re.compile(r"\W*(?:references|sources|citations|bibliography|works cited)\W*:", re.I)
+_SOURCE_ENTRY = re.compile(r"\s*\[\d+\]\W*(?=\w)[^.!?]{1,120}\Z")
+_ECHO = re.compile(r'\s*\[\d+\]\s*\(from "')
+
+
+def _prose(text: str, section: str, known: set[str]) -> tuple[str, list[Repair]]:
+    """The lines that may hold sentences, without markup and list marks."""
+    lines: list[str] = []
+    repairs: list[Repair] = []
+    in_source_list = False
+    raw = re.sub(r"(?<=[\w,;)])\n(?=[a-z])", " ", without_markup(text)).splitlines()  # a hard-wrapped sentence
+    is_list = sum(bool(_NUMBERED.match(line)) for line in raw) > 1
+    for line in raw:
+        marked_up, bare = heading_line(line), clean_heading(line)
+        heading = marked_up.text if marked_up else bare if same_words(bare) in known or _is_apparatus_line(line, bare) else None
+        if heading is not None:
+            in_source_list = bool(heading) and is_apparatus(heading) and same_words(heading) not in known
+            continue
+        if not line.strip():
+            lines.append(line)
+        elif in_source_list or _SOURCE_LIST.match(line) or _SOURCE_ENTRY.match(line):
+            repairs.append(Repair("sentence_removed", section, " ".join(line.split()), "a list of sources, not a sentence"))
+        elif _ECHO.match(line):
+            repairs.append(Repair("sentence_removed", section, " ".join(line.split()), "it repeats the prompt"))
+        else:
+            line = _PREFIX.sub("", line, count=1) if _PREFIX.match(line) else line
+            lines.append(_NUMBERED.sub("", line) if is_list else line)
+    return "\n".join(lines), repairs
+
+
+def _is_apparatus_line(line: str, bare: str) -> bool:
+    return bool(bare) and not _ENDED.search(line.strip()) and "[" not in line and is_apparatus(bare)
+
+
+_MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),
+    (re.compile(r"<ref\b[^<>]*/>|<ref\b.*?</ref>", re.S | re.I), ""),
+    (re.compile(r"</?[A-Za-z][^<>\n]{0,80}>"), ""),
+    (re.compile(r"\{\{[^{}]*\}\}"), ""),
+    (re.compile(r"【\s*(\d+)[^】\n]*】|\[\^(\d+)\]|\[\[(\d+)\]\]"), r"[\1\2\3]"),
+    (re.compile(r"\[(\d+)\]\([^()\s]*\)"), r"[\1]"),
+    (re.compile(r"!\[[^\[\]]*\]\([^()]*\)"), ""),
+    (re.compile(r"\[([^\[\]\n]+)\]\([^()\s]*\)"), r"\1"),
+    (re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]"), r"\1"),
+    (re.compile(r"\[\s*\d*(?:\s*[,;–-]\s*\d*)*\Z"), ""),  # a marker that the token limit cut off
+)
+_NAMED_MARKER = re.compile(
+    r"[\[(]\s*(?:passages?|sources?|evidence|documents?|docs?|refs?|references?|citations?)\.?\s*#?\s*"
+    r"(\d+(?:\s*(?:,|;|and|&|–|-)\s*\d+)*)\s*[\])]",
+    re.I,
+)
+
+
+def without_markup(text: str) -> str:
+    """A draft without tags, templates, links and footnotes; other forms of markers become `[k]`: `[[2]]`, `【2†source】`,
+    `[^2]`, `(passages 2 and 3)`."""
+    for pattern, replacement in _MARKUP:
+        text = pattern.sub(replacement, text.rstrip())
+    return _NAMED_MARKER.sub(lambda m: "[" + re.sub(r"\s*(?:;|and|&)\s*", ", ", m.group(1)) + "]", text)
+
+
+_URL = re.compile(r"https?://[^\s)\]]+|www\.[^\s)\]]+")
+
+
+def tidy_generated(text: str) -> str:
+    """A generated sentence without list marks, emphasis, URLs and control characters; empty if no word is left."""
+    text = "".join(c for c in text if c.isprintable() or c.isspace())
+    text = _URL.sub("", _PREFIX.sub("", text, count=1) if _PREFIX.match(text) else text)
+    text = re.sub(r"\*{2,3}|__", "", text)
+    text = re.sub(r"(?<![\w*_`])[*_`](?=\S)|(?<=\S)[*_`](?![\w*_`])", "", text)
+    text = re.sub(r"\(\s*\)|\[\s*\]", "", text)
+    text = re.sub(r"\s+(?=[.,;:!?](?:\s|\Z))", "", " ".join(text.split()))
+    return text.strip() if any(c.isalpha() for c in text) else ""
+
+
+# --- whether it is so ------------------------------------------------------------------------------------------------
+
+_UNITS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+_TENS = {word: str(10 * n) for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+_NUMBER_WORDS = {word: str(n) for n, word in enumerate(_UNITS.split(), 2)} | _TENS
+_MONTHS = "January February March April May June July August September October November December".split()
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_SCALES = {"thousand": "", "million": "m|mn|mln|mio", "billion": "bn|b", "trillion": "tn|trn"}
+_COMPOUND = re.compile(rf"\b({'|'.join(_TENS)})[- ](one|{'|'.join(_UNITS.split()[:8])})\b", re.I)
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b", re.I)
+_CALENDAR = {name.lower(): name for name in (*_MONTHS, *_DAYS)} | {m[:3].lower(): m for m in _MONTHS} | {"sept": "September"}
+_CALENDAR_NAME = re.compile(rf"\b(?:{'|'.join(map(str.capitalize, _CALENDAR))})\b")
+_ISO_MONTH = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d{2}\b")
+_ANY_CASE = re.compile(_CALENDAR_NAME.pattern, re.I)
+
+
+@lru_cache(maxsize=20_000)
+def figures(text: str, *, as_evidence: bool = False) -> frozenset[str]:
+    """What a sentence must not get wrong: numbers (words up to ninety-nine as digits), scales, months, days of the week.
+
+    Evidence is read more generously: months in small letters count, for some pages are lower-cased throughout, "5m" is a
+    million, and 2031-03-06 has March and 6.
+    """
+    found = set(numbers(text))
+    words = text.lower()
+    for tens, unit in _COMPOUND.findall(words):
+        found.add(str(int(_TENS[tens]) + int(_NUMBER_WORDS.get(unit, "1"))))
+    found |= {_NUMBER_WORDS[word] for word in _NUMBER_WORD.findall(words if as_evidence else _COMPOUND.sub("", words))}
+    found |= {_CALENDAR[name.lower()] for name in (_ANY_CASE if as_evidence else _CALENDAR_NAME).findall(text)}
+    for scale, short in _SCALES.items():
+        if re.search(rf"\b{scale}s?\b", words) or (as_evidence and short and re.search(rf"\d\s?(?:{short})\b", words)):
+            found.add(scale)
+    if as_evidence:
+        found |= {_MONTHS[int(month) - 1] for month in _ISO_MONTH.findall(text)}
+        found |= {number.lstrip("0") for number in found if number.startswith("0")} - {""}
+    return frozenset(found)
+
+
+@lru_cache(maxsize=20_000)
+def _name_words(text: str) -> frozenset[str]:
+    """Words as `names` spells them, without a final s: Smith, Smiths and Smith's are one."""
+    return frozenset(word.rstrip("s") for word in re.sub(r"[^\w\s]", "", text).lower().split())
+
+
+@lru_cache(maxsize=20_000)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+def support(text: str, evidence: str) -> float:
+    """Share of the sentence's terms found in the evidence, in [0, 1]; 0 when a figure is missing, less for missing names."""
+    wanted = _terms(text)
+    if len(wanted) < MIN_TERMS or not figures(text) <= figures(evidence, as_evidence=True):
+        return 0.0
+    share = len(wanted & _terms(evidence)) / len(wanted)
+    missing = sum(not _name_words(name) <= _name_words(evidence) for name in names(text))
+    return max(round(share - MISSING_NAME * missing, 9), 0.0)
+
+
+_ABOUT_THE_WRITING = re.compile(
+    r"\A(?:please )?(?:note|disclaimer|word count)\b\s*[:(]|\Ahere (?:is|are|'s)\b|\A(?:sure|certainly|of course|sorry)[,.!]|"
+    r"\b(?-i:I)(?:['’](?:m|ve|ll|d)|(?-i: (?:cannot|can['’]?t|can not|could not|am|was|have|will|would|hope|do not|don['’]t|"
+    r"apologi[sz]e)))\b|\bas an ai\b|\b(?:provided|numbered|above) (?:evidence|passages?|sources?|statements?|context|texts?)\b|"
+    r"\b(?:evidence|passages?|statements?) above\b|\bsquare brackets\b|\A(?:write|plan) (?:only|a|the|its)\b|"
+    r"\A(?:do not repeat|after every sentence|never write|use only the)\b|\Agive \w+ to \w+ headings\b|\Ayou write encyclopedia\b",
+    re.I,
+)
+"""The model speaking of its task, or the task repeated: never a sentence of an article, whatever words it shares."""
+_QUOTATION = re.compile(r"[\"“][^\"”]*[\"”]")
 
 
 def repair(cited: Cited, index: PassageIndex, section: str, policy: UnsupportedPolicy) -> Cited:
@@ -66,41 +233,60 @@ def repair(cited: Cited, index: PassageIndex, section: str, policy: UnsupportedP
     by_id = {p.id: p for p in index.passages}
     kept: list[Sentence] = []
     repairs = list(cited.repairs)
-    for sentence in cited.sentences:
-        holding = tuple(c for c in sentence.cites if support(sentence.text, by_id[c].text) >= SUPPORT)
-        joint = " ".join(by_id[c].text for c in sentence.cites)
-        if holding or (len(sentence.cites) > 1 and support(sentence.text, joint) >= SUPPORT):
-            kept.append(Sentence(sentence.text, holding or sentence.cites))
+    for n, sentence in enumerate(cited.sentences):
+        text = sentence.text
+        own_talk = bool(_ABOUT_THE_WRITING.search(_QUOTATION.sub("", text)))
+        holding = () if own_talk else _holding(text, sentence.cites, by_id)
+        if holding:
+            kept.append(Sentence(text, holding))
+            for cite in sentence.cites:
+                if cite not in holding:
+                    repairs.append(Repair("marker_dropped", section, text, f"passage {cite} does not support it"))
             continue
-        best = _attach(sentence.text, index)
-        if best is not None:
-            kept.append(Sentence(sentence.text, (best.id,)))
-            repairs.append(Repair("citation_attached", section, sentence.text, f"passage {best.id} supports it"))
-            continue
-        kind: dict[UnsupportedPolicy, RepairKind] = {"remove": "sentence_removed", "mark": "sentence_marked"}
+        if not own_talk:
+            later = next((s.cites for s in cited.sentences[n + 1 : n + 1 + SHARED_MARKER] if s.cites), ())
+            if not sentence.cites and (shared := _holding(text, later, by_id)):
+                kept.append(Sentence(text, shared))
+                repairs.append(Repair("citation_attached", section, text, f"{_listed(shared)}, cited after it, supports it"))
+                continue
+            if (best := _attach(text, index)) is not None:
+                kept.append(Sentence(text, (best.id,)))
+                instead = f", not {_listed(sentence.cites)}" if sentence.cites else ""
+                repairs.append(Repair("citation_attached", section, text, f"passage {best.id} supports it{instead}"))
+                continue
         if policy != "remove":
-            kept.append(Sentence(sentence.text, sentence.cites, unsupported=True))
-        if policy in kind:
-            repairs.append(Repair(kind[policy], section, sentence.text, "no passage supports it"))
+            kept.append(Sentence(text, sentence.cites, unsupported=True))
+        if policy != "keep":
+            kind = "sentence_removed" if policy == "remove" else "sentence_marked"
+            why = "it is about the writing, not the subject" if own_talk else _why_not(sentence, index, by_id)
+            repairs.append(Repair(kind, section, text, why))
     return Cited(tuple(kept), tuple(repairs))
 
 
-def drop_repeats(sentences: Sequence[Sentence], seen: list[frozenset[str]], section: str) -> Cited:
-    """Remove sentences that say again what an earlier section said; `seen` is extended by what is kept."""
+def drop_repeats(sentences: Sequence[Sentence], before: Sequence[str], section: str) -> Cited:
+    """Remove sentences that say again what one in `before`, or an earlier one of their own, says."""
+    seen = [(_terms(text), figures(text)) for text in before]
     kept, repairs = [], []
     for sentence in sentences:
-        words = frozenset(terms(sentence.text))
-        if words and any(len(words & other) > 0.8 * min(len(words), len(other) + 2) and _same(words, other) for other in seen):
+        words, exact = _terms(sentence.text), figures(sentence.text)
+        # a figure that the earlier sentence lacks is news, not repetition
+        if words and any(
+            exact <= figures_then and len(words & then) > REPEATED * min(len(words), len(then) + 2)
+            for then, figures_then in seen
+        ):
             repairs.append(Repair("sentence_removed", section, sentence.text, "an earlier sentence says the same"))
             continue
-        seen.append(words)
+        seen.append((words, exact))
         kept.append(sentence)
     return Cited(tuple(kept), tuple(repairs))
 
 
-def _same(words: frozenset[str], other: frozenset[str]) -> bool:
-    """A figure that the earlier sentence lacks is news, not repetition."""
-    return all(word in other for word in words if any(c.isdigit() for c in word))
+def _holding(text: str, cites: Sequence[str], by_id: Mapping[str, Passage]) -> tuple[str, ...]:
+    """Those of the cited passages that support the sentence alone; all of them when only together they do."""
+    alone = tuple(c for c in cites if support(text, by_id[c].text) >= SUPPORT)
+    if alone or len(cites) < 2:
+        return alone
+    return tuple(cites) if support(text, " ".join(by_id[c].text for c in cites)) >= SUPPORT else ()
 
 
 def _attach(text: str, index: PassageIndex) -> Passage | None:
@@ -112,15 +298,16 @@ def _attach(text: str, index: PassageIndex) -> Passage | None:
     return best[1] if best else None
 
 
-_PREFIX = re.compile(r"^\s*(?:[-*•]+|#{1,6})\s+")
-_URL = re.compile(r"https?://\S+|www\.\S+")
+def _why_not(sentence: Sentence, index: PassageIndex, by_id: Mapping[str, Passage]) -> str:
+    wanted = figures(sentence.text)
+    nowhere = wanted.difference(*(figures(p.text, as_evidence=True) for p in index.passages))
+    if nowhere:
+        return f"no passage has {', '.join(sorted(nowhere))}"
+    lacking = wanted.difference(*(figures(by_id[c].text, as_evidence=True) for c in sentence.cites))
+    if sentence.cites and lacking:
+        return f"{_listed(sentence.cites)} lacks {', '.join(sorted(lacking))}"
+    return "no passage supports it"
 
 
-def tidy_generated(text: str) -> str:
-    """A generated sentence without list markers, emphasis, URLs and control characters; empty if no word is left."""
-    text = _PREFIX.sub("", text)
-    text = _URL.sub("", text)
-    text = re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", text)
-    text = "".join(c for c in text if c.isprintable() or c.isspace())
-    text = " ".join(text.split())
-    return text if any(c.isalpha() for c in text) else ""
+def _listed(cites: Sequence[str]) -> str:
+    return f"passage {cites[0]}" if len(cites) == 1 else f"passages {', '.join(cites)}"

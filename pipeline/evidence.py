@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from data.cleaning import LeakCheck, clean_pages
-
 from data.errors import NoEvidence
 from data.passages import cut_passages
 from data.settings import EvidenceSettings, RetrievalSettings

@@ -153,7 +153,7 @@ def _read(line: str) -> tuple[str, str]:
 def _plain(text: str) -> str:
     text = _MARKERS.sub("", _TAG.sub("", text))
     text = re.sub(r"\*\*|__|`", "", text)
-    return " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split()).strip("\"“”,")
+    return " ".join("".join(c for c in text if c.isprintable() or c.isspace()).split()).strip('"“”,')
 
 
 def _strip_marks(text: str) -> tuple[str, str]:
@@ -164,7 +164,7 @@ def _strip_marks(text: str) -> tuple[str, str]:
             match = pattern.match(text)
             if match and match.end() < len(text):
                 outer = outer or (name * len(match.group(1)) if name in "=#" else name + "." * match.group(1).count("."))
-                text = text[match.end() :].strip(" \"“”,")
+                text = text[match.end() :].strip(' "“”,')
                 break
         else:
             break

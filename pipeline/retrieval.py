@@ -18,67 +18,11 @@ from decoding.api import Encoder
 
 _TOKEN = re.compile(r"\w+")
 STOPWORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "i",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "our",
-        "s",
-        "she",
-        "t",
-        "that",
-        "the",
-        "their",
-        "them",
-        "they",
-        "this",
-        "to",
-        "was",
-        "we",
-        "were",
-        "which",
-        "while",
-        "who",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "not",
-        "no",
-        "than",
-        "then",
-        "there",
-        "these",
-        "those",
-        "also",
-        "about",
-        "after",
-    ]
+    """
+    a an and are as at be been but by for from had has have he her his i in into is it its of on or our s she t that the
+    their them they this to was we were which while who will with would you your not no than then there these those also
+    about after
+    """.split()
 )
 
 
@@ -124,11 +68,13 @@ class TfidfRanker:
     def __init__(self, texts: Sequence[str]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        self._vectorizer = TfidfVectorizer(tokenizer=terms, token_pattern=None, lowercase=False, sublinear_tf=True)
-        self._matrix = self._vectorizer.fit_transform([text if terms(text) else "empty" for text in texts])
+        self._vectorizer = TfidfVectorizer(analyzer=lambda text: terms(text) or [""], sublinear_tf=True)
+        self._matrix = self._vectorizer.fit_transform(texts)  # "" stands for a text without words; it matches no query
 
     def scores(self, query: str) -> np.ndarray:
-        return np.asarray((self._matrix @ self._vectorizer.transform([query]).T).todense()).ravel()
+        if not terms(query):
+            return np.zeros(self._matrix.shape[0])
+        return np.asarray((self._matrix @ self._vectorizer.transform([query]).T).toarray()).ravel()
 
 
 class DenseRanker:
@@ -173,8 +119,9 @@ class PassageIndex:
         it is the fused one; ties keep page order, so that a run can be repeated byte for byte."""
         lists = [ranker.scores(query) for ranker in self._rankers for query in queries]
         scores = lists[0] if len(lists) == 1 else fuse(lists, self._rrf_k)
-        order = sorted(range(len(self.passages)), key=lambda i: (-round(float(scores[i]), 9), i))[:k]
-        return tuple(Hit(self.passages[i], round(float(scores[i]), 6), rank) for rank, i in enumerate(order, 1))
+        rounded = [round(float(score), 6) for score in scores]  # coarser than what threads and batches do to the last digits
+        order = sorted(range(len(self.passages)), key=lambda i: (-rounded[i], i))[:k]
+        return tuple(Hit(self.passages[i], rounded[i], rank) for rank, i in enumerate(order, 1))
 
 
 def fuse(lists: Sequence[np.ndarray], k: int) -> np.ndarray:

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from data.errors import StageError
+from data.markup import parse_markers
 from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence, Strict
 from decoding.api import Encoder, Generator
 from pipeline import prompts
-from pipeline.assembly import assemble
-from pipeline.citing import drop_repeats, repair, resolve
-from pipeline.drafting import Draft
+from pipeline.citing import drop_repeats, figures, repair, resolve, tidy_generated, without_markup
+from pipeline.drafting import Draft, Quote
 from pipeline.evidence import Evidence
-from pipeline.facts import names, numbers
-from pipeline.kinds import Kind, KindRecogniser
-from pipeline.planning import merge_outlines, parse_outline
+from pipeline.facts import names
+from pipeline.kinds import KindRecogniser
+from pipeline.planning import merge_outlines
 from pipeline.retrieval import PassageIndex, terms
 from pipeline.systems.baselines import LEAD_HEADING
 from pipeline.systems.paper import OUTLINE_TOKENS, ModelSystem, paragraphs_of
@@ -32,8 +33,14 @@ from pipeline.systems.paper import OUTLINE_TOKENS, ModelSystem, paragraphs_of
 MIN_HEADINGS = 3
 GAP_NAMES = 6
 INFOBOX_TOKENS = 160
+LEAD_TOKENS = 240
 LEAD_STATEMENTS = 12
-_ROW = re.compile(r"^\W*([A-Za-z][\w ’'-]{1,30}?)\s*:\s*(.+)$")
+MAX_FACTS = 8
+MAX_VALUE_WORDS = 15
+VALUE_WORDS_HELD = 0.8
+"""Least share of a value's words that its passage must hold."""
+_ROW = re.compile(r"\W*(?:\d{1,2}[.)]\s+)?([A-Za-z][\w ’'/()-]{1,40}?)\s*[:=|]\s*(\S.*)")
+_NO_LABEL = frozenset({"note", "notes", "source", "sources", "reference", "references", "infobox", "title", "name"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,167 +69,169 @@ class OurSystem(ModelSystem):
         encoder: Encoder,
     ) -> None:
         super().__init__(model, retrieval, writing, generator, encoder)
-        self._recogniser = KindRecogniser(encoder)
+        self._kind_encoder = encoder
+
+    @cached_property
+    def _recogniser(self) -> KindRecogniser:
+        return KindRecogniser(self._kind_encoder)  # encodes the bank of kinds, which most events do not need
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.cut(event, pages, self._retrieval)
         index = self._index(evidence)
-        outline = stages.once("outline", Outline, lambda: self._plan(event, evidence, index, stages))
+        outline, repairs = self._plan(evidence, index, stages)
         written: list[WrittenSection] = []
-        for n, heading in enumerate(outline.headings, 1):
-            before = tuple(written)
-            written.append(
-                stages.once(
-                    f"sections/{n:02}",
-                    WrittenSection,
-                    lambda n=n, heading=heading, before=before: self._section(  # type: ignore[misc]
-                        event, evidence, index, outline, heading, before, stages, n
-                    ),
-                )
-            )
+        for n in range(1, len(outline.headings) + 1):
+            before = [s for w in written for s in w.section.sentences]
+            section = self._checked_section(evidence, index, outline, n, before, stages)
+            written.append(section)
         body = [w.section for w in written if w.section.sentences]
+        repairs += [r for w in written for r in w.repairs]
         if not body:
-            removed = sum(len(w.repairs) for w in written)
-            raise StageError(
-                "writing", f"nothing that {self._generator.name} wrote is supported by the evidence ({removed} repairs)"
-            )
-        lead = stages.once("sections/00", WrittenSection, lambda: self._lead(event, evidence, index, body, stages))
-        infobox = stages.once("infobox", WrittenInfobox, lambda: self._infobox(event, evidence, index, stages))
-        repairs = [r for w in (*written, lead) for r in w.repairs] + list(infobox.repairs)
+            raise StageError("writing", self._nothing_left(repairs))
+        lead = stages.once("sections/00", WrittenSection, lambda: self._lead(evidence, index, body, stages))
+        infobox = stages.once("infobox", WrittenInfobox, lambda: self._infobox(evidence, index, stages))
+        repairs += [*lead.repairs, *infobox.repairs]
         repairs += [
             Repair("section_removed", w.section.heading.text, "", "no sentence of it is supported")
             for w in written
             if not w.section.sentences
         ]
-        return stages.once(
-            "article", Article, lambda: assemble(evidence, lead.section, body, infobox=infobox.facts, repairs=repairs)
-        )
+        return stages.once("article", Article, lambda: self._finished(evidence, lead.section, body, repairs, infobox.facts))
 
-    def _plan(self, event: Event, evidence: Evidence, index: PassageIndex, stages: Stages) -> Outline:
+    def _plan(self, evidence: Evidence, index: PassageIndex, stages: Stages) -> tuple[Outline, list[Repair]]:
         """The model's headings; when it gives fewer than three, those usual for this kind of article fill up."""
-        found = self._found(index, event.title)
+        found = self._found(evidence, index, evidence.event.title)
+        draft, planned = self._draft_outline(evidence, found, stages)
+        outline = stages.once("outline", Outline, lambda: self._filled(evidence, planned, found))
+        own = set(planned.headings)
+        n = len(own)
+        why = f"the model gave {n or 'no'} usable heading{'' if n == 1 else 's'}: {draft.text[:80]!r}"
+        return outline, [Repair("outline_filled", h.text, "", why) for h in outline.headings if h not in own]
+
+    def _filled(self, evidence: Evidence, planned: Outline, found: Sequence[Quote]) -> Outline:
         limit = self._writing.max_sections
-        draft = stages.once(
-            "drafts/outline",
-            Draft,
-            lambda: self._writer.ask(
-                "outline",
-                found,
-                evidence.pages,
-                lambda block: prompts.outline(event.title, block, limit),
-                max_new_tokens=OUTLINE_TOKENS,
-            ),
-        )
-        planned = parse_outline(event.title, draft.text, limit)
-        if len(planned.headings) >= MIN_HEADINGS:
+        if len(planned.headings) >= min(MIN_HEADINGS, limit):
             return planned
-        kind = self._kind(event, found)
-        return merge_outlines(event.title, planned.headings, [Heading(s.heading) for s in kind.sections], limit)
+        kind = self._recogniser.recognise(evidence.event.title, [quote.text[:300] for quote in found[:2]])
+        return merge_outlines(evidence.event.title, planned.headings, [Heading(s.heading) for s in kind.sections], limit)
 
-    def _kind(self, event: Event, found: Sequence[Passage]) -> Kind:
-        return self._recogniser.recognise(event.title, [p.text[:300] for p in found[:2]])
-
-    def _section(
+    def _checked_section(
         self,
-        event: Event,
         evidence: Evidence,
         index: PassageIndex,
         outline: Outline,
-        heading: Heading,
-        before: Sequence[WrittenSection],
-        stages: Stages,
         n: int,
+        before: Sequence[Sentence],
+        stages: Stages,
     ) -> WrittenSection:
-        sentences = [s for w in before for s in w.section.sentences]
-        queries = [f"{event.title} {heading.text}", heading.text]
-        if gap := gap_query(evidence, sentences):
-            queries.append(f"{heading.text} {gap}")
-        draft = stages.once(
-            f"drafts/{n:02}",
-            Draft,
-            lambda: self._writer.ask(
-                "section",
-                self._found(index, *queries),
-                evidence.pages,
-                lambda block: prompts.section(event.title, outline, heading.text, block),
-            ),
-        )
-        cited = resolve(draft.text, self._shown(evidence, draft), heading.text)
-        checked = repair(cited, index, heading.text, self._writing.unsupported)
-        fresh = drop_repeats(checked.sentences, [frozenset(terms(s.text)) for s in sentences], heading.text)
-        section = Section(heading, paragraphs_of(fresh.sentences))
-        return WrittenSection(section, (*checked.repairs, *fresh.repairs))
+        heading = outline.headings[n - 1]
 
-    def _lead(
-        self, event: Event, evidence: Evidence, index: PassageIndex, body: Sequence[Section], stages: Stages
-    ) -> WrittenSection:
+        def make() -> WrittenSection:
+            queries = [f"{evidence.event.title} {heading.text}", heading.text]
+            if gap := gap_query(evidence, before):
+                queries.append(f"{heading.text} {gap}")
+            _, cited = self._draft_section(evidence, index, outline, n, queries, stages)
+            checked = repair(cited, index, heading.text, self._writing.unsupported)
+            fresh = drop_repeats(checked.sentences, [s.text for s in before], heading.text)
+            return WrittenSection(Section(heading, paragraphs_of(fresh.sentences)), (*checked.repairs, *fresh.repairs))
+
+        return stages.once(f"sections/{n:02}", WrittenSection, make)
+
+    def _lead(self, evidence: Evidence, index: PassageIndex, body: Sequence[Section], stages: Stages) -> WrittenSection:
         """Numbered statements in, a lead out; a marker of a statement becomes the passages that the statement cites."""
-        statements = [s for i in range(3) for section in body for s in section.sentences[i : i + 1]][:LEAD_STATEMENTS]
-        by_id = {p.id: p for p in evidence.passages}
-        shown = [replace(by_id[s.cites[0]], text=s.text) for s in statements if s.cites]
+        title = evidence.event.title
+        statements = [s for i in range(3) for section in body for s in section.sentences[i : i + 1]]
+        shown = [Quote(s.cites, "", s.text) for s in statements if s.cites][:LEAD_STATEMENTS]
         draft = stages.once(
             "drafts/00",
             Draft,
-            lambda: self._writer.ask("lead", shown, evidence.pages, lambda block: prompts.lead(event.title, block)),
+            lambda: self._writer.ask("lead", shown, lambda block: prompts.lead(title, block), max_new_tokens=LEAD_TOKENS),
         )
-        cited = resolve(draft.text, [by_id[i] for i in draft.shown], "")
+        cited = resolve(draft.answer, draft.shown, "", headings=[title, "Lead"], cut_off=draft.stop == "length")
         checked = repair(cited, index, "", self._writing.unsupported)
-        if checked.sentences:
-            return WrittenSection(Section(LEAD_HEADING, (checked.sentences,)), checked.repairs)
+        fresh = drop_repeats(checked.sentences, [], "")
+        repairs = (*checked.repairs, *fresh.repairs)
+        if fresh.sentences:
+            return WrittenSection(Section(LEAD_HEADING, paragraphs_of(fresh.sentences)), repairs)
         opening = body[0].sentences[:1]  # an article without a lead would be worse than one that opens with its own words
         note = Repair(
             "section_removed", "", opening[0].text, "no sentence of the lead is supported; opened with the first section's"
         )
-        return WrittenSection(Section(LEAD_HEADING, (opening,)), (*checked.repairs, note))
+        return WrittenSection(Section(LEAD_HEADING, (opening,)), (*repairs, note))
 
-    def _infobox(self, event: Event, evidence: Evidence, index: PassageIndex, stages: Stages) -> WrittenInfobox:
-        found = self._found(index, event.title)
+    def _infobox(self, evidence: Evidence, index: PassageIndex, stages: Stages) -> WrittenInfobox:
+        title = evidence.event.title
         draft = stages.once(
             "drafts/infobox",
             Draft,
             lambda: self._writer.ask(
                 "other",
-                found,
-                evidence.pages,
-                lambda block: prompts.infobox(event.title, block),
+                self._found(evidence, index, title),
+                lambda block: prompts.infobox(title, block),
                 max_new_tokens=INFOBOX_TOKENS,
             ),
         )
-        return check_infobox(draft.text, self._shown(evidence, draft))
+        return check_infobox(draft.answer, draft.shown, {p.id: p for p in evidence.passages})
+
+    def _nothing_left(self, repairs: Sequence[Repair]) -> str:
+        removed = [r for r in repairs if r.kind == "sentence_removed"]
+        told = f"; {len(removed)} were removed, the first: {removed[0].text[:80]!r} ({removed[0].detail})" if removed else ""
+        return f"no sentence that {self._generator.name} wrote is supported by the evidence{told}"
 
 
-def check_infobox(text: str, shown: Sequence[Passage]) -> WrittenInfobox:
-    """Rows whose value stands in the passage that they cite; the others are reported."""
+def check_infobox(text: str, shown: Sequence[Sequence[str]], by_id: Mapping[str, Passage]) -> WrittenInfobox:
+    """Rows `Label: value [k]` whose value stands in a passage that they cite; the others are reported, lines of another form
+    are not rows. The first row of a label wins."""
     facts: dict[str, Fact] = {}
     repairs: list[Repair] = []
-    for line in text.splitlines():
-        match = _ROW.match(line.strip())
-        if not match:
+    for line in without_markup(text).splitlines():
+        match = _ROW.fullmatch(re.sub(r"\*\*|__|`", "", line).strip().strip("|").strip())
+        if not match or match.group(1).strip().lower() in _NO_LABEL:
             continue
         label = match.group(1).strip()
-        cited = resolve(match.group(2), shown, "infobox")
-        if len(cited.sentences) != 1:
+        label = label[0].upper() + label[1:]
+        parts = parse_markers(match.group(2))
+        value = tidy_value(" ".join(words for words, _ in parts))
+        if not value:
             continue
-        value, cites = cited.sentences[0].text.rstrip("."), cited.sentences[0].cites
-        by_id = {p.id: p for p in shown}
-        if any(stands_in(value, by_id[c].text) for c in cites):
-            facts.setdefault(label.lower(), Fact(label, value, tuple(c for c in cites if stands_in(value, by_id[c].text))))
+        cites = tuple(dict.fromkeys(c for _, ks in parts for k in ks if 1 <= k <= len(shown) for c in shown[k - 1]))
+        held = tuple(c for c in cites if stands_in(value, by_id[c].text))
+        why = (
+            f"a value of more than {MAX_VALUE_WORDS} words"
+            if len(value.split()) > MAX_VALUE_WORDS
+            else "no passage that was shown is cited"
+            if not cites
+            else "no cited passage holds the value"
+            if not held
+            else ""
+        )
+        if why:
+            repairs.append(Repair("sentence_removed", "infobox", f"{label}: {value}", why))
         else:
-            repairs.append(Repair("sentence_removed", "infobox", f"{label}: {value}", "no cited passage holds the value"))
-    return WrittenInfobox(tuple(list(facts.values())[:8]), tuple(repairs))
+            facts.setdefault(label.lower(), Fact(label, value, held))
+    return WrittenInfobox(tuple(facts.values())[:MAX_FACTS], tuple(repairs))
+
+
+def tidy_value(text: str) -> str:
+    """A value without emphasis and final full stop; a bare number is a value, though no sentence."""
+    text = " ".join((tidy_generated(text) or text).split()).rstrip(" ,;|")
+    return text[:-1].rstrip() if text.endswith(".") and not re.search(r"\b[A-Z]\.\Z", text) else text
 
 
 def stands_in(value: str, evidence: str) -> bool:
-    """All numbers and at least four fifths of the words of an infobox value."""
+    """All figures and at least four fifths of the words of an infobox value."""
     words = set(terms(value))
-    return bool(words) and numbers(value) <= numbers(evidence) and len(words & set(terms(evidence))) >= 0.8 * len(words)
+    if not words or not figures(value) <= figures(evidence, as_evidence=True):
+        return False
+    return len(words & set(terms(evidence))) >= VALUE_WORDS_HELD * len(words)
 
 
 def gap_query(evidence: Evidence, sentences: Sequence[Sentence]) -> str:
     """The names on most pages that no sentence mentions yet: what the article still lacks."""
-    written = " ".join(s.text for s in sentences).lower()
-    pages_with: Counter[str] = Counter()
-    for page in {p.page for p in evidence.passages}:
-        pages_with.update({name for p in evidence.passages if p.page == page for name in names(p.text)})
-    missing = [(n, name) for name, n in pages_with.items() if n > 1 and name not in written]
-    return " ".join(name for _, name in sorted(missing, key=lambda x: (-x[0], x[1]))[:GAP_NAMES])
+    written = re.sub(r"[^\w\s]", "", " ".join(s.text for s in sentences)).lower()  # as `names` spells them
+    names_of: dict[int, set[str]] = {}
+    for passage in evidence.passages:
+        names_of.setdefault(passage.page, set()).update(names(passage.text))
+    pages_with = Counter(name for found in names_of.values() for name in found)
+    missing = [(-n, name) for name, n in pages_with.items() if n > 1 and name not in written]
+    return " ".join(name for _, name in sorted(missing)[:GAP_NAMES])

@@ -2,38 +2,42 @@
 
 `rr` retrieve-read: one call with the passages found for the title. `prr` plan-retrieve-read: the model plans an outline from
 the title alone, then each section is written from passages found for its heading. `rprr` retrieve-plan-retrieve-read: as
-`prr`, but the outline is planned from passages found for the title. Deviation: markers that name no passage are dropped (and
-reported), because a citation here is a passage, not a number.
+`prr`, but the outline is planned from passages found for the title.
+
+Deviations, all reported with the article: markers that name no passage are dropped, because a citation here is a passage,
+not a number; lines that are no sentences are left out; the article is cut to `writing.max_words`. Nothing is judged.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from data.errors import StageError
 from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
-from data.types import Article, Event, Heading, Outline, Page, Paragraph, Passage, Repair, Section, Sentence
+from data.types import Article, Event, Fact, Heading, Outline, Page, Paragraph, Repair, Section, Sentence
 from decoding.api import Encoder, Generator
 from pipeline import prompts
-from pipeline.assembly import assemble
+from pipeline.assembly import assemble, within_words
 from pipeline.citing import Cited, resolve
-from pipeline.drafting import Draft, Writer
+from pipeline.drafting import Draft, Quote, Writer, quotes
 from pipeline.evidence import Evidence
-from pipeline.planning import parse_outline
+from pipeline.planning import heading_line, is_apparatus, parse_outline, same_words
 from pipeline.retrieval import PassageIndex
 from pipeline.systems.baselines import LEAD_HEADING
 
-_HEADING_LINE = re.compile(r"^\s*(?:={2,4}\s*(.+?)\s*={2,4}|#{1,4}\s+(.+?)\s*#*|\*\*([^*]{2,60})\*\*:?)\s*$")
 OUTLINE_TOKENS = 160
+TOKENS_PER_WORD = 1.5
+"""Of English text with its markers; how much an answer of so many words may take."""
+PARAGRAPH_SENTENCES = 6
+_LEAD_NAMES = ("lead", "lead paragraph", "lead section", "introduction", "article", "summary")
 
 
 class ModelSystem:
     """What all systems with a language model share: settings, a writer, an index for each event."""
 
     name = "model"
-    rules = "1"
+    rules = "2"
 
     def __init__(
         self,
@@ -58,6 +62,7 @@ class ModelSystem:
             "prompts": prompts.PROMPT_VERSION,
             "model": self._generator.name,
             "model_fingerprint": self._generator.fingerprint,
+            "encoder": self._encoder.name if self._encoder is not None else "none",
             "temperature": str(self._model.temperature),
             "seed": str(self._model.seed),
             "retrieval": f"{r.method} words={r.passage_words} overlap={r.passage_overlap} k={r.top_k} rrf={r.rrf_k}",
@@ -67,12 +72,55 @@ class ModelSystem:
     def _index(self, evidence: Evidence) -> PassageIndex:
         return PassageIndex(evidence.passages, self._retrieval, self._encoder)
 
-    def _found(self, index: PassageIndex, *queries: str) -> list[Passage]:
-        return [hit.passage for hit in index.search(*queries, k=self._retrieval.top_k)]
+    def _found(self, evidence: Evidence, index: PassageIndex, *queries: str) -> list[Quote]:
+        """The passages to show, best first; those of pages that address a model come after all others."""
+        hits = index.search(*queries, k=len(evidence.passages))
+        ranked = sorted(hits, key=lambda hit: "suspicious" in evidence.pages[hit.passage.page].flags)
+        return quotes([hit.passage for hit in ranked[: self._retrieval.top_k]], evidence.pages)
 
-    def _shown(self, evidence: Evidence, draft: Draft) -> list[Passage]:
-        by_id = {p.id: p for p in evidence.passages}
-        return [by_id[i] for i in draft.shown]
+    def _draft_outline(self, evidence: Evidence, found: Sequence[Quote] | None, stages: Stages) -> tuple[Draft, Outline]:
+        """Planned from what was found, or from the title alone; the outline may be empty."""
+        title, limit = evidence.event.title, self._writing.max_sections
+
+        def make() -> Draft:
+            if found is None:
+                return self._writer.ask_plain("outline", prompts.outline(title, None, limit), max_new_tokens=OUTLINE_TOKENS)
+            return self._writer.ask(
+                "outline", found, lambda block: prompts.outline(title, block, limit), max_new_tokens=OUTLINE_TOKENS
+            )
+
+        draft = stages.once("drafts/outline", Draft, make)
+        return draft, parse_outline(title, draft.answer, limit)
+
+    def _draft_section(
+        self, evidence: Evidence, index: PassageIndex, outline: Outline, n: int, queries: Sequence[str], stages: Stages
+    ) -> tuple[Draft, Cited]:
+        """Section `n`, from 1: what the model wrote, and its sentences."""
+        title, heading = evidence.event.title, outline.headings[n - 1].text
+        words = max(self._writing.max_words // (len(outline.headings) + 1), 30)  # the lead is one part more
+
+        def make() -> Draft:
+            found = self._found(evidence, index, *queries)
+            return self._writer.ask("section", found, lambda block: prompts.section(title, outline, heading, block, words))
+
+        draft = stages.once(f"drafts/{n:02}", Draft, make)
+        return draft, resolve(draft.answer, draft.shown, heading, headings=[title], cut_off=draft.stop == "length")
+
+    def _finished(
+        self,
+        evidence: Evidence,
+        lead: Section,
+        sections: Sequence[Section],
+        repairs: Sequence[Repair],
+        infobox: Sequence[Fact] = (),
+    ) -> Article:
+        """Raises StageError when nothing is left of what the model wrote."""
+        if not lead.sentences and not any(s.sentences for s in sections):
+            raise StageError(
+                "writing", f"{self._generator.name} wrote no sentence about {evidence.event.title!r}{_told(repairs)}"
+            )
+        lead, sections, cut = within_words(lead, sections, self._writing.max_words)
+        return assemble(evidence, lead, sections, infobox=infobox, repairs=[*repairs, *cut])
 
 
 class RetrieveRead(ModelSystem):
@@ -80,26 +128,35 @@ class RetrieveRead(ModelSystem):
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.cut(event, pages, self._retrieval)
-        index = self._index(evidence)
-        found = self._found(index, event.title)
-        draft = stages.once(
-            "drafts/article",
-            Draft,
-            lambda: self._writer.ask("section", found, pages, lambda block: prompts.article(event.title, block)),
+        draft = stages.once("drafts/article", Draft, lambda: self._draft_article(evidence))
+        return stages.once("article", Article, lambda: self._read(evidence, draft))
+
+    def _draft_article(self, evidence: Evidence) -> Draft:
+        title, words = evidence.event.title, self._writing.max_words
+        return self._writer.ask(
+            "section",
+            self._found(evidence, self._index(evidence), title),
+            lambda block: prompts.article(title, block, words),
+            max_new_tokens=min(round(words * TOKENS_PER_WORD), self._generator.context_tokens // 2),
         )
 
-        def make() -> Article:
-            lead, *rest = split_at_headings(draft.text)
-            shown = self._shown(evidence, draft)
-            leading = resolve(lead[1], shown, "")
-            sections, repairs = [], list(leading.repairs)
-            for heading, body in rest[: self._writing.max_sections]:
-                cited = resolve(body, shown, heading)
-                sections.append(Section(Heading(heading), as_paragraphs(cited)))
-                repairs += cited.repairs
-            return assemble(evidence, Section(LEAD_HEADING, as_paragraphs(leading)), sections, repairs=repairs)
-
-        return stages.once("article", Article, make)
+    def _read(self, evidence: Evidence, draft: Draft) -> Article:
+        title = evidence.event.title
+        sections: list[Section] = []
+        repairs: list[Repair] = []
+        parts = split_at_headings(title, draft.answer)
+        for n, (heading, body) in enumerate(parts):
+            if n and is_apparatus(heading.text) or n > self._writing.max_sections:
+                why = (
+                    "no part of the text" if is_apparatus(heading.text) else f"more than {self._writing.max_sections} sections"
+                )
+                repairs.append(Repair("section_removed", heading.text, " ".join(body.split()), why))
+                continue
+            cut_off = draft.stop == "length" and n == len(parts) - 1
+            cited = resolve(body, draft.shown, heading.text, headings=[title], cut_off=cut_off)
+            sections.append(Section(heading, paragraphs_of(cited.sentences)))
+            repairs += cited.repairs
+        return self._finished(evidence, sections[0], sections[1:], repairs)
 
 
 class PlanRetrieveRead(ModelSystem):
@@ -109,41 +166,19 @@ class PlanRetrieveRead(ModelSystem):
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.cut(event, pages, self._retrieval)
         index = self._index(evidence)
-        outline = stages.once("outline", Outline, lambda: self._plan(event, evidence, index, stages))
+        outline = stages.once("outline", Outline, lambda: self._plan(evidence, index, stages))
         sections: list[Section] = []
         repairs: list[Repair] = []
         for n, heading in enumerate(outline.headings, 1):
-            draft = stages.once(
-                f"drafts/{n:02}",
-                Draft,
-                lambda heading=heading: self._writer.ask(  # type: ignore[misc]
-                    "section",
-                    self._found(index, f"{event.title} {heading.text}"),
-                    pages,
-                    lambda block: prompts.section(event.title, outline, heading.text, block),
-                ),
-            )
-            cited = resolve(draft.text, self._shown(evidence, draft), heading.text)
-            sections.append(stages.once(f"sections/{n:02}", Section, lambda: Section(heading, as_paragraphs(cited))))  # noqa: B023
+            cited = self._draft_section(evidence, index, outline, n, [f"{event.title} {heading.text}"], stages)[1]
+            section = Section(heading, paragraphs_of(cited.sentences))
+            sections.append(stages.once(f"sections/{n:02}", Section, lambda section=section: section))  # type: ignore[misc]
             repairs += cited.repairs
-        return stages.once("article", Article, lambda: assemble(evidence, Section(LEAD_HEADING, ()), sections, repairs=repairs))
+        return stages.once("article", Article, lambda: self._finished(evidence, Section(LEAD_HEADING, ()), sections, repairs))
 
-    def _plan(self, event: Event, evidence: Evidence, index: PassageIndex, stages: Stages) -> Outline:
-        limit = self._writing.max_sections
-        if self.plans_from_evidence:
-            found = self._found(index, event.title)
-            make = lambda: self._writer.ask(  # noqa: E731
-                "outline",
-                found,
-                evidence.pages,
-                lambda block: prompts.outline(event.title, block, limit),
-                max_new_tokens=OUTLINE_TOKENS,
-            )
-        else:
-            messages = prompts.outline(event.title, None, limit)
-            make = lambda: self._writer.ask_plain("outline", messages, max_new_tokens=OUTLINE_TOKENS)  # noqa: E731
-        draft = stages.once("drafts/outline", Draft, make)
-        outline = parse_outline(event.title, draft.text, limit)
+    def _plan(self, evidence: Evidence, index: PassageIndex, stages: Stages) -> Outline:
+        found = self._found(evidence, index, evidence.event.title) if self.plans_from_evidence else None
+        draft, outline = self._draft_outline(evidence, found, stages)
         if not outline.headings:
             raise StageError("outline", f"{self._generator.name} gave no heading, but: {draft.text[:120]!r}")
         return outline
@@ -154,26 +189,30 @@ class RetrievePlanRetrieveRead(PlanRetrieveRead):
     plans_from_evidence = True
 
 
-def split_at_headings(text: str) -> list[tuple[str, str]]:
-    """(heading, body) pairs of a generated article; the first has no heading and may be empty."""
-    parts: list[tuple[str, list[str]]] = [("", [])]
+def split_at_headings(title: str, text: str) -> list[tuple[Heading, str]]:
+    """(heading, body) pairs of a generated article. The first is the lead and may be empty: it has no heading of its own, or
+    the article's title, or one that says what it is ("Introduction")."""
+    parts: list[tuple[Heading, list[str]]] = [(LEAD_HEADING, [])]
     for line in text.splitlines():
-        match = _HEADING_LINE.match(line)
-        if match:
-            parts.append((next(g for g in match.groups() if g).strip(), []))
-        else:
+        heading = heading_line(line)
+        if heading is None:
             parts[-1][1].append(line)
+        elif len(parts) == 1 and same_words(heading.text) in (*_LEAD_NAMES, same_words(title)):
+            continue
+        elif heading.text:
+            parts.append((heading, []))
     return [(heading, "\n".join(body)) for heading, body in parts]
 
 
-def as_paragraphs(cited: Cited, *, size: int = 6) -> tuple[Paragraph, ...]:
+def paragraphs_of(sentences: Sequence[Sentence], *, size: int = PARAGRAPH_SENTENCES) -> tuple[Paragraph, ...]:
     """Paragraphs of at most `size` sentences, as even as can be."""
-    return paragraphs_of(cited.sentences, size=size)
-
-
-def paragraphs_of(sentences: Sequence[Sentence], *, size: int = 6) -> tuple[Paragraph, ...]:
     if not sentences:
         return ()
     n = -(-len(sentences) // size)
     step = -(-len(sentences) // n)
     return tuple(tuple(sentences[at : at + step]) for at in range(0, len(sentences), step))
+
+
+def _told(repairs: Sequence[Repair]) -> str:
+    removed = [r for r in repairs if r.kind in ("sentence_removed", "section_removed")]
+    return f"; {len(removed)} texts were removed, the first: {removed[0].text[:80]!r} ({removed[0].detail})" if removed else ""

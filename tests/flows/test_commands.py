@@ -25,14 +25,8 @@ IDS = Snapshot(SAMPLE).ids("search")
 
 
 def in_process_of_its_own(*words: object) -> Ran:
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *map(str, words)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    command = [sys.executable, "-m", "flows.cli", *map(str, words)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
@@ -63,9 +57,8 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
     for event_id in IDS:
         article = codec.read(Article, out / "events" / event_id / "article.json")
         assert article.title == Snapshot(SAMPLE).event(event_id).title
-        assert (
-            article.sections and article.sources and all(s.cites for section in article.all_sections for s in section.sentences)
-        )
+        assert article.sections and article.sources
+        assert all(sentence.cites for section in article.all_sections for sentence in section.sentences)
         assert {path.suffix for path in (out / "articles").glob(f"{event_id}.*")} == {".html", ".md", ".wiki"}
         assert json.loads((out / "wikigenbench" / f"{event_id}.json").read_text())["retrieve"] == [
             source.passage.text for source in article.sources
@@ -176,11 +169,9 @@ def test_a_failed_event_counts_as_nought_and_is_listed(wikigenben: Command, copi
 
 
 def test_an_event_without_evidence(wikigenben: Command, copied_sample: Path) -> None:
-    good, bad = COPIED
-    blocked = {
-        "title": "Just a moment...",
-        "text": "Checking your browser before you access the site. Enable JavaScript and cookies to continue.",
-    }
+    bad = COPIED[1]
+    text = "Checking your browser before you access the site. Enable JavaScript and cookies to continue."
+    blocked = {"title": "Just a moment...", "text": text}
     set_pages(copied_sample, bad, [{**blocked, "link": f"https://a{n}.example/"} for n in range(3)])
     alone = wikigenben("generate", "--system", "bm25", "--data", copied_sample, "--events", bad, "--out", "run", "--json")
     assert alone.code == 3 and alone.json["failed"] == [bad]
@@ -252,6 +243,6 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert "interrupted; the same command goes on from here" in err and "Traceback" not in err
     done = len(list(out.glob("events/*/article.json")))
     assert 1 <= done < 62
-    assert not [path for path in out.rglob("*.tmp")]
+    assert not list(out.rglob("*.tmp"))
     again = in_process_of_its_own(*words[3:], "--limit", done + 1, "--json")
     assert again.code == 0 and again.json["written"] == 1 and again.json["reused"] == done
