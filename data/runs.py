@@ -191,10 +191,10 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
+        except Timeout:  # before its parent, OSError
+            raise UserError(f"another command is working on {self.path}; wait for it or choose another --out") from None
         except OSError as error:
             raise UserError(f"cannot write to {self.path}: {error.strerror}; choose another --out") from None
-        except Timeout:
-            raise UserError(f"another command is working on {self.path}; wait for it or choose another --out") from None
         try:
             yield
         finally:

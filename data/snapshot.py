@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from data.types import Event, RawPage, Track
 
 N_BENCHMARK_EVENTS = 309
 SAMPLE = Path(__file__).parent / "sample"
+_HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 DOWNLOAD_HINT = "run: python -m data.download, or name a folder with --data DIR or WIKIGEN_DATA"
 
 
@@ -46,9 +48,12 @@ class Snapshot:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        if not root.is_dir():
-            raise UserError(f"no benchmark folder at {root}; {DOWNLOAD_HINT}")
-        references, pages = _ids(root / "wiki"), _ids(root / "google")
+        try:
+            if not root.is_dir():
+                raise UserError(f"no benchmark folder at {root}; {DOWNLOAD_HINT}")
+            references, pages = _ids(root / "wiki"), _ids(root / "google")
+        except OSError as error:
+            raise UserError(f"cannot read {root}: {error.strerror}; {DOWNLOAD_HINT}") from None
         if not references and not pages:
             raise UserError(f"{root} has neither wiki/*.json nor google/*.json; {DOWNLOAD_HINT}")
         self.inventory = Inventory(
@@ -67,13 +72,13 @@ class Snapshot:
         return _sorted(set(found.both) | set(found.only_reference)) if track == "cited" else found.both
 
     def event(self, event_id: str) -> Event:
-        if not (self.root / "wiki" / f"{event_id}.json").is_file():
-            known = self.ids("cited")
+        known = self.ids("cited")
+        if event_id not in known:
             span = f"known ids run from {known[0]} to {known[-1]}" if known else "it holds no event"
             raise UserError(
                 f"no event {event_id!r} in {self.root} ({span}); list them with: wikigenben events --data {self.root}"
             )
-        return Event(id=event_id, title=str(self.reference(event_id).get("key") or event_id))
+        return Event(id=event_id, title=_text(self.reference(event_id).get("key")) or event_id)
 
     def reference(self, event_id: str) -> dict[str, Any]:
         """The parsed reference file. Only `data.gold` and this module may look inside."""
@@ -152,7 +157,8 @@ def flatten_references(value: object) -> list[tuple[str, str, str]]:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    """JSON may escape half a surrogate pair; no file could be written with it, so it is replaced here, at the door."""
+    return _HALF_CHARACTER.sub("\ufffd", value if isinstance(value, str) else "" if value is None else str(value))
 
 
 def _ids(folder: Path) -> set[str]:

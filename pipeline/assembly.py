@@ -1,4 +1,4 @@
-"""Lead + sections -> Article: sources in order of first use, nothing cited twice under two numbers, no more words than asked."""
+"""Lead + sections -> Article: sources in order of first use, one number each, no more words than asked."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ def assemble(
     sources: dict[str, Source] = {}
     for cite in dict.fromkeys(cites):
         if cite not in by_id:
-            raise StageError(
-                "assembly", f"{cite} is cited but no passage of {evidence.event.id}; write the event into another --out"
-            )
+            why = f"{cite} is cited, but no passage of {evidence.event.id} is called so; choose another --out"
+            raise StageError("assembly", why)
         sources[cite] = evidence.source(by_id[cite])
     return Article(
         event_id=evidence.event.id,
@@ -63,9 +62,10 @@ def within_words(
         parts[at] = _without_last(parts[at])
         lengths[at] -= _words(last)
         removed.append((at, last))
+    removed.reverse()  # back to reading order within a part
     repairs = [
         Repair("sentence_removed", parts[at].heading.text, sentence.text, f"the article is longer than {max_words} words")
-        for at, sentence in sorted(reversed(removed), key=lambda x: x[0])
+        for at, sentence in sorted(removed, key=lambda x: x[0])
     ]
     return parts[0], tuple(parts[1:]), tuple(repairs)
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from data.markup import parse_markers
 from data.settings import UnsupportedPolicy
-from data.types import Passage, Repair, Sentence
+from data.types import Passage, Repair, RepairKind, Sentence
 from pipeline.facts import names, numbers
 from pipeline.planning import MAX_HEADING_WORDS, clean_heading, heading_line, is_apparatus, same_words
 from pipeline.retrieval import PassageIndex, terms
@@ -157,40 +157,50 @@ def tidy_generated(text: str) -> str:
 
 # --- whether it is so ------------------------------------------------------------------------------------------------
 
-_UNITS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-)
-_TENS = {word: str(10 * n) for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
-_NUMBER_WORDS = {word: str(n) for n, word in enumerate(_UNITS.split(), 2)} | _TENS
-_MONTHS = "January February March April May June July August September October November December".split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_ONES = "two three four five six seven eight nine"
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_MONTHS = "January February March April May June July August September October November December"
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+_TENS_VALUES = {word: 10 * n for n, word in enumerate(_TENS.split(), 2)}
+_VALUES = {"one": 1} | {word: n for n, word in enumerate(f"{_ONES} {_TEENS}".split(), 2)} | _TENS_VALUES
+_ALONE = "|".join(word for word in _VALUES if word != "one")  # which is seldom a number
+_NUMBER_WORDS = re.compile(rf"\b(?:({_TENS.replace(' ', '|')})[- ](one|{_ONES.replace(' ', '|')})|({_ALONE}))\b")
 _SCALES = {"thousand": "", "million": "m|mn|mln|mio", "billion": "bn|b", "trillion": "tn|trn"}
-_COMPOUND = re.compile(rf"\b({'|'.join(_TENS)})[- ](one|{'|'.join(_UNITS.split()[:8])})\b", re.I)
-_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b", re.I)
-_CALENDAR = {name.lower(): name for name in (*_MONTHS, *_DAYS)} | {m[:3].lower(): m for m in _MONTHS} | {"sept": "September"}
+_MONTH_NAMES = _MONTHS.split()
+_CALENDAR = {name.lower(): name for name in (*_MONTH_NAMES, *_DAYS.split())} | {m[:3].lower(): m for m in _MONTH_NAMES}
+_CALENDAR |= {"sept": "September"}
 _CALENDAR_NAME = re.compile(rf"\b(?:{'|'.join(map(str.capitalize, _CALENDAR))})\b")
-_ISO_MONTH = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d{2}\b")
 _ANY_CASE = re.compile(_CALENDAR_NAME.pattern, re.I)
+_ISO_MONTH = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d{2}\b")
+
+
+@lru_cache(maxsize=20_000)
+def _with_digits(text: str) -> str:
+    """Small letters, and number words up to ninety-nine as digits."""
+
+    def value(match: re.Match[str]) -> str:
+        tens, unit, single = match.groups()
+        return str(_VALUES[single] if single else _VALUES[tens] + _VALUES[unit])
+
+    return _NUMBER_WORDS.sub(value, text.lower())
 
 
 @lru_cache(maxsize=20_000)
 def figures(text: str, *, as_evidence: bool = False) -> frozenset[str]:
-    """What a sentence must not get wrong: numbers (words up to ninety-nine as digits), scales, months, days of the week.
+    """What a sentence must not get wrong: numbers (also as words), scales, months, days of the week.
 
     Evidence is read more generously: months in small letters count, for some pages are lower-cased throughout, "5m" is a
     million, and 2031-03-06 has March and 6.
     """
-    found = set(numbers(text))
-    words = text.lower()
-    for tens, unit in _COMPOUND.findall(words):
-        found.add(str(int(_TENS[tens]) + int(_NUMBER_WORDS.get(unit, "1"))))
-    found |= {_NUMBER_WORDS[word] for word in _NUMBER_WORD.findall(words if as_evidence else _COMPOUND.sub("", words))}
+    words = _with_digits(text)
+    found = set(numbers(words))
     found |= {_CALENDAR[name.lower()] for name in (_ANY_CASE if as_evidence else _CALENDAR_NAME).findall(text)}
     for scale, short in _SCALES.items():
         if re.search(rf"\b{scale}s?\b", words) or (as_evidence and short and re.search(rf"\d\s?(?:{short})\b", words)):
             found.add(scale)
     if as_evidence:
-        found |= {_MONTHS[int(month) - 1] for month in _ISO_MONTH.findall(text)}
+        found |= {_MONTH_NAMES[int(month) - 1] for month in _ISO_MONTH.findall(text)}
         found |= {number.lstrip("0") for number in found if number.startswith("0")} - {""}
     return frozenset(found)
 
@@ -203,7 +213,7 @@ def _name_words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def _terms(text: str) -> frozenset[str]:
-    return frozenset(terms(text))
+    return frozenset(terms(_with_digits(text)))
 
 
 def support(text: str, evidence: str) -> float:
@@ -218,10 +228,12 @@ def support(text: str, evidence: str) -> float:
 
 _ABOUT_THE_WRITING = re.compile(
     r"\A(?:please )?(?:note|disclaimer|word count)\b\s*[:(]|\Ahere (?:is|are|'s)\b|\A(?:sure|certainly|of course|sorry)[,.!]|"
-    r"\b(?-i:I)(?:['’](?:m|ve|ll|d)|(?-i: (?:cannot|can['’]?t|can not|could not|am|was|have|will|would|hope|do not|don['’]t|"
-    r"apologi[sz]e)))\b|\bas an ai\b|\b(?:provided|numbered|above) (?:evidence|passages?|sources?|statements?|context|texts?)\b|"
-    r"\b(?:evidence|passages?|statements?) above\b|\bsquare brackets\b|\A(?:write|plan) (?:only|a|the|its)\b|"
-    r"\A(?:do not repeat|after every sentence|never write|use only the)\b|\Agive \w+ to \w+ headings\b|\Ayou write encyclopedia\b",
+    r"\b(?-i:I)['’](?:m|ve|ll|d)\b|(?:\A|[,;:] |\b(?:and|but|that|so|as|because) )"  # not "World War I was"
+    r"(?-i:I (?:cannot|can['’]?t|can not|could not|am|was|have|will|would|hope|do not|don['’]t|apologi[sz]e))\b|"
+    r"\bas an ai\b|\b(?:evidence|passages?|statements?) above\b|\bsquare brackets\b|"
+    r"\b(?:provided|numbered|above) (?:evidence|passages?|sources?|statements?|context|texts?)\b|"
+    r"\A(?:(?:write|plan) (?:only|a|the|its)|do not repeat|after every sentence|never write|use only the|"
+    r"you write encyclopedia|give \w+ to \w+ headings)\b",
     re.I,
 )
 """The model speaking of its task, or the task repeated: never a sentence of an article, whatever words it shares."""
@@ -257,7 +269,7 @@ def repair(cited: Cited, index: PassageIndex, section: str, policy: UnsupportedP
         if policy != "remove":
             kept.append(Sentence(text, sentence.cites, unsupported=True))
         if policy != "keep":
-            kind = "sentence_removed" if policy == "remove" else "sentence_marked"
+            kind: RepairKind = "sentence_removed" if policy == "remove" else "sentence_marked"
             why = "it is about the writing, not the subject" if own_talk else _why_not(sentence, index, by_id)
             repairs.append(Repair(kind, section, text, why))
     return Cited(tuple(kept), tuple(repairs))

@@ -11,11 +11,12 @@ from data.types import Heading, Outline
 MAX_HEADING_WORDS = 10
 MAX_LEVEL = 3
 
-_APPARATUS = frozenset(
+_APPARATUS_WORDS = (
     "references reference notes footnotes citations sources bibliography gallery links categories infobox works cited see "
     "also external further reading table contents outline headings heading sections section article proposed suggested title "
-    "and of the for lead introduction conclusion paragraph summary abstract".split()
+    "and of the for lead introduction conclusion paragraph summary abstract"
 )
+_APPARATUS = frozenset(_APPARATUS_WORDS.split())
 """A heading of these words only is none: it belongs to an article's frame, or is the model's talk about its answer."""
 _CHATTER = re.compile(
     r"here(?:'s| is| are)\b|(?:sure|certainly|absolutely|ok|okay|sorry|apologies|unfortunately)[,.!:]|of course\b|"

@@ -66,10 +66,12 @@ def _quoted(text: str, fence: str) -> str:
 def outline(title: str, evidence: str | None, max_sections: int) -> tuple[Message, ...]:
     """With `evidence` None the outline is planned from the title alone (plan-retrieve-read)."""
     shown = f"{evidence}\n\n" if evidence else ""
-    number = f"{min(3, max_sections)} to {max_sections}" if max_sections > 1 else "1"
+    wanted = (
+        f"3 to {max_sections} headings" if max_sections > 3 else f"{max_sections} headings" if max_sections > 1 else "1 heading"
+    )
     return _ask(
         f'{shown}Plan the section headings of an encyclopedia article titled "{title}". '
-        f"Give {number} headings, one on each line, without numbers, without the title, and without "
+        f"Give {wanted}, one on each line, without numbers, without the title, and without "
         '"References" or "See also".' + (" Plan only sections that the evidence can fill." if evidence else "")
     )
 

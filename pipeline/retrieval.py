@@ -17,13 +17,11 @@ from data.types import Hit, Passage
 from decoding.api import Encoder
 
 _TOKEN = re.compile(r"\w+")
-STOPWORDS = frozenset(
-    """
-    a an and are as at be been but by for from had has have he her his i in into is it its of on or our s she t that the
-    their them they this to was we were which while who will with would you your not no than then there these those also
-    about after
-    """.split()
-)
+_STOPWORDS = """
+a an and are as at be been but by for from had has have he her his i in into is it its of on or our s she t that the their them
+they this to was we were which while who will with would you your not no than then there these those also about after
+"""
+STOPWORDS = frozenset(_STOPWORDS.split())
 
 
 class Ranker(Protocol):

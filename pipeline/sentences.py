@@ -55,13 +55,12 @@ class Candidate:
         return self.passage.page
 
 
-def candidates(
-    passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70
-) -> list[Candidate]:
+def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70) -> list[Candidate]:
     """Every sentence of the passages that could stand in an article, in page order.
 
-    Left out: subheadings of a page, its own title, bylines and head rows of tables. `quality` in (0, 1] is lower for first and second person,
-    questions, bare quotations, chatter and fragments; text of pages that address a model (`suspicious`) is marked down.
+    Left out: subheadings of a page, its own title, bylines and head rows of tables. `quality` in (0, 1] is lower for first
+    and second person, questions, bare quotations, chatter and fragments; text of pages that address a model (`suspicious`)
+    is marked down.
     """
     found: list[Candidate] = []
     for passage in passages:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from decoding.api import Completion, DecodeStats, Message, SamplingParams
+from decoding.models import break_control_tokens
 
 
 class FixedEncoder:
@@ -34,3 +37,51 @@ class FixedEncoder:
                     row[int.from_bytes(digest, "big") % self._dimension] += 1.0
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors / np.where(norms > 0, norms, 1.0)
+
+
+class ScriptedGenerator:
+    """Replays texts in order and fails when there are none left, so that a test sees every call it did not expect.
+
+    A token is a word. `prompts` lists the conversations it was asked, `sampling` how. A text that ends in `...` has been cut
+    off by the token limit, as far as its stop reason says.
+    """
+
+    def __init__(self, texts: Sequence[str] = (), *, context_tokens: int = 8192, name: str = "scripted") -> None:
+        self.texts = list(texts)
+        self.prompts: list[tuple[Message, ...]] = []
+        self.sampling: list[SamplingParams] = []
+        self._context_tokens = context_tokens
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self._name}-1"
+
+    @property
+    def context_tokens(self) -> int:
+        return self._context_tokens
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def neutralise(self, text: str) -> str:
+        return break_control_tokens(text)
+
+    def generate(
+        self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
+    ) -> Completion:
+        self.prompts.append(tuple(messages))
+        self.sampling.append(sampling)
+        if not self.texts:
+            raise AssertionError(f"no text is left for prompt {len(self.prompts)}: {messages[-1].content[-300:]!r}")
+        text = self.texts.pop(0)
+        cut_off = text.endswith("...")
+        text = text.removesuffix("...")
+        if on_text is not None:
+            on_text(text)
+        n_prompt = sum(self.count_tokens(m.content) for m in messages)
+        return Completion(text, n_prompt, self.count_tokens(text), "length" if cut_off else "end", DecodeStats(total_s=0.0))

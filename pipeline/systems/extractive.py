@@ -7,6 +7,7 @@ a language model has to beat.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ from data.types import Article, Event, Heading, Outline, Page, Paragraph, Sectio
 from decoding.api import Encoder
 from pipeline.assembly import assemble
 from pipeline.evidence import Evidence
-from pipeline.infobox import facts_from_rows
+from pipeline.infobox import infobox_rows
 from pipeline.kinds import Kind, KindRecogniser
 from pipeline.relevance import feature_rows, load_model, relevance
 from pipeline.retrieval import Bm25Ranker, terms
@@ -38,6 +39,10 @@ MIN_PAGES_TO_JUDGE = 4
 ENOUGH_WORDS = 2_000
 """With less than this on the subject, doubtful pages are used as well: they are right more often than not."""
 LEAD_WORDS = 110
+_PROVISIONAL = re.compile(
+    r"\b(?:will|at least|so far|expected to|hopes? to|tomorrow|tonight|projections?|provisional|preliminary|first reports)\b"
+)
+"""Marks of a report from before or during the event; a lead tells it from afterwards."""
 MIN_SECTION_WORDS = 45
 MAX_PARAGRAPH_SENTENCES = 6
 
@@ -76,7 +81,8 @@ class ExtractiveSystem:
 
         def make() -> Article:
             cited = sorted({int(c.split(":")[0]) for s in (lead, *sections) for x in s.sentences for c in x.cites})
-            return assemble(evidence, lead, sections, infobox=facts_from_rows(evidence, cited))
+            opening = " ".join(s.text for s in lead.sentences)
+            return assemble(evidence, lead, sections, infobox=infobox_rows(evidence, cited, opening))
 
         return stages.once("article", Article, make)
 
@@ -189,6 +195,8 @@ class ExtractivePlan:
             value += 0.05 * bool(c.facts) + 0.05 * (c.index in first_of_page)
             if c.dangling or not 8 <= c.n_words <= 45:
                 value *= 0.5
+            if _PROVISIONAL.search(c.text):
+                value *= 0.6
             score.append(value)
         picked: list[int] = []
         words = 0

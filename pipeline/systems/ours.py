@@ -28,7 +28,7 @@ from pipeline.kinds import KindRecogniser
 from pipeline.planning import merge_outlines
 from pipeline.retrieval import PassageIndex, terms
 from pipeline.systems.baselines import LEAD_HEADING
-from pipeline.systems.paper import OUTLINE_TOKENS, ModelSystem, paragraphs_of
+from pipeline.systems.paper import ModelSystem, paragraphs_of, removed_first
 
 MIN_HEADINGS = 3
 GAP_NAMES = 6
@@ -87,7 +87,8 @@ class OurSystem(ModelSystem):
         body = [w.section for w in written if w.section.sentences]
         repairs += [r for w in written for r in w.repairs]
         if not body:
-            raise StageError("writing", self._nothing_left(repairs))
+            wrote = f"no sentence that {self._generator.name} wrote is supported by the evidence"
+            raise StageError("writing", wrote + removed_first(repairs))
         lead = stages.once("sections/00", WrittenSection, lambda: self._lead(evidence, index, body, stages))
         infobox = stages.once("infobox", WrittenInfobox, lambda: self._infobox(evidence, index, stages))
         repairs += [*lead.repairs, *infobox.repairs]
@@ -172,11 +173,6 @@ class OurSystem(ModelSystem):
             ),
         )
         return check_infobox(draft.answer, draft.shown, {p.id: p for p in evidence.passages})
-
-    def _nothing_left(self, repairs: Sequence[Repair]) -> str:
-        removed = [r for r in repairs if r.kind == "sentence_removed"]
-        told = f"; {len(removed)} were removed, the first: {removed[0].text[:80]!r} ({removed[0].detail})" if removed else ""
-        return f"no sentence that {self._generator.name} wrote is supported by the evidence{told}"
 
 
 def check_infobox(text: str, shown: Sequence[Sequence[str]], by_id: Mapping[str, Passage]) -> WrittenInfobox:

@@ -66,7 +66,8 @@ class ModelSystem:
             "temperature": str(self._model.temperature),
             "seed": str(self._model.seed),
             "retrieval": f"{r.method} words={r.passage_words} overlap={r.passage_overlap} k={r.top_k} rrf={r.rrf_k}",
-            "writing": f"words={w.max_words} sections={w.max_sections} tokens={w.section_max_tokens} unsupported={w.unsupported}",
+            "writing": f"words={w.max_words} sections={w.max_sections} tokens={w.section_max_tokens}",
+            "unsupported": w.unsupported,
         }
 
     def _index(self, evidence: Evidence) -> PassageIndex:
@@ -116,9 +117,8 @@ class ModelSystem:
     ) -> Article:
         """Raises StageError when nothing is left of what the model wrote."""
         if not lead.sentences and not any(s.sentences for s in sections):
-            raise StageError(
-                "writing", f"{self._generator.name} wrote no sentence about {evidence.event.title!r}{_told(repairs)}"
-            )
+            wrote = f"{self._generator.name} wrote no sentence about {evidence.event.title!r}"
+            raise StageError("writing", wrote + removed_first(repairs))
         lead, sections, cut = within_words(lead, sections, self._writing.max_words)
         return assemble(evidence, lead, sections, infobox=infobox, repairs=[*repairs, *cut])
 
@@ -146,10 +146,9 @@ class RetrieveRead(ModelSystem):
         repairs: list[Repair] = []
         parts = split_at_headings(title, draft.answer)
         for n, (heading, body) in enumerate(parts):
-            if n and is_apparatus(heading.text) or n > self._writing.max_sections:
-                why = (
-                    "no part of the text" if is_apparatus(heading.text) else f"more than {self._writing.max_sections} sections"
-                )
+            is_frame = n > 0 and is_apparatus(heading.text)
+            if is_frame or n > self._writing.max_sections:
+                why = "no part of the text" if is_frame else f"more than {self._writing.max_sections} sections"
                 repairs.append(Repair("section_removed", heading.text, " ".join(body.split()), why))
                 continue
             cut_off = draft.stop == "length" and n == len(parts) - 1
@@ -213,6 +212,7 @@ def paragraphs_of(sentences: Sequence[Sentence], *, size: int = PARAGRAPH_SENTEN
     return tuple(tuple(sentences[at : at + step]) for at in range(0, len(sentences), step))
 
 
-def _told(repairs: Sequence[Repair]) -> str:
+def removed_first(repairs: Sequence[Repair]) -> str:
+    """For an error message: how much was removed, and the first of it."""
     removed = [r for r in repairs if r.kind in ("sentence_removed", "section_removed")]
     return f"; {len(removed)} texts were removed, the first: {removed[0].text[:80]!r} ({removed[0].detail})" if removed else ""

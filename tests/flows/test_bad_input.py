@@ -1,0 +1,363 @@
+"""Wrong values, broken files, full disks: one line that names the value and the next step, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from data.snapshot import SAMPLE
+from tests.conftest import COPIED, Command, Ran, set_pages
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD, BAD = COPIED
+BM25 = ("generate", "--system", "bm25")
+
+
+def refused(ran: Ran, *names: object) -> None:
+    """A user error: exit 2, nothing on stdout, and a message of one line that has all of `names`."""
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("wikigenben: ") and ran.err.count("\n") == 1
+    for name in names:
+        assert str(name) in ran.err
+
+
+def event_failed(ran: Ran, event_id: str, stage: str, *names: object) -> None:
+    """One event failed with a reason, the other was written."""
+    assert ran.code == 1 and ran.json["failed"] == [event_id] and ran.json["written"] == 1
+    assert f"failed: {event_id} " in ran.err and f": {stage}: " in ran.err
+    for name in names:
+        assert str(name) in ran.err
+    failures = [json.loads(line) for line in Path("run/failures.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(failure["event_id"], failure["stage"]) for failure in failures] == [(event_id, stage)]
+    assert Path(f"run/events/{GOOD}/article.json").is_file()
+
+
+# ---- what was asked for
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--events", "4711"], ["no event '4711'", "known ids run from 9000001 to 9000005", "wikigenben events"]),
+        (["--events", "9000001", "../wiki/9000001"], ["'../wiki/9000001'"]),
+        (["--events", ""], ["no event ''"]),
+        (["--limit", "0"], ["--limit 0", "use 1 or more"]),
+        (["--limit", "-3"], ["--limit -3", "use 1 or more"]),
+        (["--set", "retrieval.topk=8"], ["'topk'", "did you mean 'top_k'?"]),
+        (["--set", "retrieving.top_k=8"], ["'retrieving'", "did you mean 'retrieval'?"]),
+        (["--set", "top_k=8"], ["'top_k=8'", "section.key=value"]),
+        (["--set", "retrieval.top_k=many"], ["retrieval.top_k", "'many'"]),
+        (["--set", "retrieval.top_k=0"], ["retrieval.top_k = 0", "least is 1"]),
+        (["--set", "retrieval.method=magic"], ["retrieval.method", "'magic'"]),
+        (["--set", "model.temperature=nan"], ["model.temperature = nan", "least is 0"]),
+        (["--config", "nowhere.toml"], ["--config nowhere.toml", "No such file"]),
+        (["--model", "hf:models/qwen"], ["--system bm25 uses no language model", "drop --model hf:models/qwen"]),
+    ],
+)
+def test_wrong_values(wikigenben: Command, words: list[str], names: list[str]) -> None:
+    refused(wikigenben(*BM25, "--data", "sample", *words), *names)
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("--system", "gpt"), ("--track", "web"), ("--split", "train"), ("--limit", "some"), ("--seed", "x")]
+)
+def test_values_that_the_command_line_knows(wikigenben: Command, flag: str, value: str) -> None:
+    ran = wikigenben("generate", flag, value)
+    assert (ran.code, ran.out) == (2, "") and flag in ran.err and repr(value) in ran.err
+
+
+@pytest.mark.parametrize("system", ["rr", "prr", "rprr", "ours"])
+def test_a_model_is_needed(wikigenben: Command, system: str) -> None:
+    refused(wikigenben("generate", "--system", system, "--data", "sample"), f"--system {system}", "--model hf:FOLDER_OR_ID")
+
+
+@pytest.mark.parametrize("name", ["qwen", "hf:", "server:qwen", "server:", "gguf:models/qwen.gguf"])
+def test_malformed_model(wikigenben: Command, name: str) -> None:
+    refused(wikigenben("generate", "--system", "ours", "--data", "sample", "--model", name), repr(name), "hf:PATH_OR_ID")
+
+
+def test_model_folder_without_a_model(wikigenben: Command, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    words = ("generate", "--system", "ours", "--data", "sample", "--model", f"hf:{tmp_path / 'model'}")
+    refused(wikigenben(*words), tmp_path / "model", "no config.json", "name the folder")
+    (tmp_path / "model" / "config.json").write_text('{"model_type": "llama"}')
+    refused(wikigenben(*words), tmp_path / "model", "no weights", "name another one")
+    refused(wikigenben(*words[:-1], "hf:./nowhere/at/all"), "./nowhere/at/all", "check the path")
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (b"[writing\n", ["is not TOML"]),
+        (b"\xff\xfe\x00", ["is not TOML"]),
+        (b"max_words = 100\n", ["max_words must be a table"]),
+        (b"[writing]\nmax_word = 100\n", ["'max_word'", "did you mean 'max_words'?"]),
+        (b'[writing]\nmax_words = "many"\n', ["writing.max_words", "'many'"]),
+    ],
+)
+def test_bad_settings_file(wikigenben: Command, content: bytes, names: list[str]) -> None:
+    Path("settings.toml").write_bytes(content)
+    refused(wikigenben(*BM25, "--data", "sample", "--config", "settings.toml"), *names)
+
+
+# ---- the benchmark folder
+
+
+def test_no_snapshot(wikigenben: Command, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    refused(wikigenben(*BM25, "--data", tmp_path / "empty"), tmp_path / "empty", "neither wiki/", "python -m data.download")
+    for name in ("nowhere", "file"):
+        refused(wikigenben(*BM25, "--data", tmp_path / name), tmp_path / name, "no benchmark folder", "python -m data.download")
+    refused(wikigenben("events", "--data", tmp_path / "empty"), tmp_path / "empty")
+    refused(wikigenben("events", "--data", "long" * 100), "cannot read longlong", "File name too long", "--data DIR")
+
+
+def test_halves_that_do_not_meet(wikigenben: Command, copied_sample: Path) -> None:
+    (copied_sample / "google" / f"{GOOD}.json").unlink()
+    (copied_sample / "wiki" / f"{BAD}.json").unlink()
+    refused(wikigenben(*BM25, "--data", copied_sample), "1 without search pages", "1 without a reference")
+    refused(wikigenben(*BM25, "--data", copied_sample, "--events", GOOD), f"event {GOOD} has no pages", "--track cited")
+    refused(wikigenben(*BM25, "--data", copied_sample, "--events", BAD), f"no event '{BAD}'")
+
+
+def test_sample_split_of_other_data(wikigenben: Command, copied_sample: Path) -> None:
+    refused(wikigenben(*BM25, "--data", copied_sample, "--split", "sample"), "--split sample", "use --split full")
+
+
+BROKEN_JSON = {
+    "cut off": b'[{"title": "A',
+    "empty": b"",
+    "not text": b"\x80\x81\x82",
+    "a number": b"7",
+    "too deep": b"[" * 200_000,
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN_JSON)
+@pytest.mark.parametrize("half", ["wiki", "google"])
+def test_broken_file_fails_its_own_event(wikigenben: Command, copied_sample: Path, half: str, kind: str) -> None:
+    (copied_sample / half / f"{BAD}.json").write_bytes(BROKEN_JSON[kind])
+    ran = wikigenben(*BM25, "--data", copied_sample, "--out", "run", "--events", BAD, GOOD, "--json")
+    event_failed(ran, BAD, "data", f"{half}/{BAD}.json")
+
+
+@pytest.mark.parametrize(
+    "pages", [{"title": "A"}, ["text"], [{"title": "A", "html": "../../etc/passwd"}], [{"html": "gone.html"}]]
+)
+def test_page_lists_of_another_shape(wikigenben: Command, copied_sample: Path, pages: list[dict[str, str]]) -> None:
+    set_pages(copied_sample, BAD, pages)
+    event_failed(wikigenben(*BM25, "--data", copied_sample, "--out", "run", "--json"), BAD, "data", BAD)
+
+
+def sample_pages() -> list[dict[str, str]]:
+    pages = json.loads((SAMPLE / "google" / f"{BAD}.json").read_text(encoding="utf-8"))
+    assert isinstance(pages, list)
+    return pages
+
+
+PROSE = "The river rose by two metres in the night and the levee at Vasterlow gave way at four in the morning. "
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        ({"title": "A large page", "text": PROSE * 100_000}, "too_large"),
+        ({"title": "Nothing but zeros", "text": "\0" * 100_000}, None),
+        ({"title": "\ud800 half a character", "text": f"\udfff {PROSE * 20}", "link": "https://a.example/\ud83d"}, None),
+        ({"title": None, "text": None, "link": None}, None),
+        ({"title": ["A"], "text": 7, "link": {}}, None),
+        ({}, None),
+    ],
+    ids=["10 MB", "zeros", "surrogates", "nulls", "other types", "empty"],
+)
+def test_odd_pages_cost_no_event(wikigenben: Command, copied_sample: Path, page: dict[str, str], reason: str | None) -> None:
+    set_pages(copied_sample, BAD, [page, *sample_pages()])
+    began = time.monotonic()
+    ran = wikigenben(*BM25, "--data", copied_sample, "--out", "run", "--events", BAD, "--json")
+    assert ran.code == 0 and ran.json["written"] == 1
+    assert time.monotonic() - began < 20
+    first, *others = [
+        json.loads(line) for line in Path(f"run/events/{BAD}/pages.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(others) == len(sample_pages()) and "\0" not in first["text"]
+    if reason:
+        assert first["drop_reason"] == reason and len(first["text"]) <= 2000
+    assert wikigenben(*BM25, "--data", copied_sample, "--out", "run", "--events", BAD, "--json").json["reused"] == 1
+
+
+def test_odd_titles_do_not_reach_the_terminal(wikigenben: Command, copied_sample: Path) -> None:
+    value = json.loads((copied_sample / "wiki" / f"{BAD}.json").read_text(encoding="utf-8"))
+    (copied_sample / "wiki" / f"{BAD}.json").write_text(json.dumps({**value, "key": "A\x1b[2J\ncup\u202efinal"}))
+    set_pages(copied_sample, BAD, [])
+    ran = wikigenben(*BM25, "--data", copied_sample, "--out", "run", "--json")
+    assert ran.code == 1 and len(ran.err.splitlines()) == 1
+    assert not {"\x1b", "\u202e"} & set(ran.err)
+
+
+# ---- the run folder
+
+
+def test_out_is_a_foreign_folder(wikigenben: Command) -> None:
+    Path("mine").mkdir()
+    Path("mine/diary.txt").write_text("do not touch")
+    refused(wikigenben(*BM25, "--data", "sample", "--out", "mine"), "mine is not empty and not a run folder", "another --out")
+    assert [path.name for path in Path("mine").iterdir()] == ["diary.txt"]
+
+
+@pytest.mark.parametrize("out", ["file", "file/below"])
+def test_out_is_a_file(wikigenben: Command, out: str) -> None:
+    Path("file").write_text("do not touch")
+    refused(wikigenben(*BM25, "--data", "sample", "--out", out), out, "choose another")
+    assert Path("file").read_text() == "do not touch"
+
+
+@pytest.mark.parametrize("out", ["/proc/run", f"{'long' * 100}"])
+def test_out_cannot_be_made(wikigenben: Command, out: str) -> None:
+    refused(wikigenben(*BM25, "--data", "sample", "--out", out), out, "choose another")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("begun", [False, True])
+def test_out_is_read_only(wikigenben: Command, begun: bool) -> None:
+    words = (*BM25, "--data", "sample", "--out", "run", "--limit")
+    if begun:
+        assert wikigenben(*words, "1").code == 0
+    else:
+        Path("run").mkdir()
+    Path("run").chmod(0o555)
+    try:
+        refused(wikigenben(*words, "2"), "run", "Permission denied", "choose another")
+    finally:
+        Path("run").chmod(0o755)
+
+
+def test_out_holds_another_run(wikigenben: Command) -> None:
+    assert wikigenben(*BM25, "--data", "sample", "--out", "run", "--limit", "1").code == 0
+    before = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    lead = wikigenben("generate", "--system", "lead", "--data", "sample", "--out", "run", "--limit", "1")
+    refused(lead, "run holds a run made otherwise", "system: 'bm25' there, 'lead' now", "another --out")
+    shorter = wikigenben(*BM25, "--data", "sample", "--out", "run", "--set", "writing.max_words=300")
+    refused(shorter, "system.max_words: '1500' there, '300' now")
+    other_track = wikigenben(*BM25, "--data", "sample", "--out", "run", "--track", "cited")
+    refused(other_track, "track: 'search' there, 'cited' now")
+    assert {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xff", b'"run"'])
+def test_run_json_is_damaged(wikigenben: Command, content: bytes) -> None:
+    Path("run").mkdir()
+    Path("run/run.json").write_bytes(content)
+    refused(wikigenben(*BM25, "--data", "sample", "--out", "run"), "run/run.json", "choose another --out")
+
+
+def test_run_is_locked_by_another_process(wikigenben: Command) -> None:
+    words = (*BM25, "--data", "sample", "--out", "run", "--limit", "1")
+    assert wikigenben(*words).code == 0
+    hold = "import filelock, sys; kept = filelock.FileLock(sys.argv[1]); kept.acquire(); print(1, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold, "run/.lock"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None and holder.stdout.readline() == "1\n"
+            refused(wikigenben(*words), "another command is working on run", "wait for it or choose another --out")
+        finally:
+            holder.kill()
+    assert wikigenben(*words, "--json").json["reused"] == 1  # the lock of a killed process does not stay
+
+
+@pytest.mark.parametrize("name", ["article.json", "pages.jsonl"])
+def test_stored_file_was_damaged_by_hand(wikigenben: Command, name: str) -> None:
+    words = (*BM25, "--data", "sample", "--out", "run", "--limit", "1")
+    assert wikigenben(*words).code == 0
+    folder = Path("run/events/9000001")
+    article = (folder / "article.json").read_bytes()
+    (folder / "article.json").unlink()
+    (folder / name).write_bytes(b'{"event_id": "9000001", "lead": \xff')
+    ran = wikigenben(*words)
+    refused(ran, f"{folder}/{name}", "delete the file and run the command again")
+    (folder / name).unlink()
+    assert wikigenben(*words).code == 0
+    assert (folder / "article.json").read_bytes() == article
+
+
+def test_edited_outline_fails_its_event_only(wikigenben: Command, copied_sample: Path) -> None:
+    words = ("generate", "--system", "extractive", "--data", copied_sample, "--out", "run", "--json")
+    folder = Path(f"run/events/{BAD}")
+    folder.mkdir(parents=True)
+    shutil.rmtree("run")
+    assert wikigenben(*words, "--events", GOOD).code == 0
+    folder.mkdir()
+    (folder / "outline.json").write_text('{"title": "A cup", "headings": [{"heading": "Goals"}]}')
+    ran = wikigenben(*words)
+    assert ran.code == 1 and ran.json["reused"] == 1 and ran.json["failed"] == [BAD]
+    assert f"{folder}/outline.json is not a readable Outline" in ran.err and "delete the file" in ran.err
+
+
+@pytest.mark.parametrize("content", ["{", "[1]\n", '{"signature": 1}\n{', ""])
+def test_stored_scores_were_damaged(wikigenben: Command, content: str) -> None:
+    words = ("evaluate", "--system", "bm25", "--data", "sample", "--out", "run", "--limit", "1")
+    assert wikigenben(*BM25, *words[3:]).code == 0
+    Path("run/scores.jsonl").write_text(content)
+    ran = wikigenben(*words)
+    if content == "{":
+        refused(ran, "run/scores.jsonl is not JSON", "delete the file and run the command again")
+    else:  # other metrics, or none: made anew
+        assert ran.code == 0
+        assert len(Path("run/scores.jsonl").read_text().splitlines()) == 2
+
+
+# ---- the machine
+
+
+def test_disk_is_full(wikigenben: Command) -> None:
+    """Stands in for a full disk: for a while no file may grow beyond 20 kB, and the event's pages are larger."""
+    words = (*BM25, "--data", "sample", "--limit", "1", "--out")
+    assert wikigenben(*words, "undisturbed").code == 0
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        refused(wikigenben(*words, "run"), "cannot write run/events/9000001/pages.jsonl: File too large", "make room there")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(Path("run").rglob("*.tmp")) and not list(Path("run").rglob("pages.jsonl"))
+    assert wikigenben(*words, "run", "--json").json["written"] == 1
+
+
+def test_reader_of_stdout_has_gone() -> None:
+    """As with `| head -0`."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "flows.cli", "events", "--data", "sample"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    finally:
+        os.close(write)
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+# ---- submissions
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[]", b"\xff", b'{"schema": "other/1"}', b'{"schema": "wikigenben-submission/1"}']
+)
+def test_no_submission(wikigenben: Command, content: bytes) -> None:
+    Path("submission.json").write_bytes(content)
+    ran = wikigenben("validate", "submission.json")
+    assert ran.code == 2 and ran.out.startswith("submission.json: ") and ran.err == ""
+    refused(wikigenben("compare", "submission.json", "submission.json"), "submission.json")
+
+
+def test_no_submission_in_the_run(wikigenben: Command) -> None:
+    Path("run").mkdir()
+    refused(wikigenben("compare", "run", "run"), "cannot read run/submission.json")
+    assert wikigenben("validate", "run").code == 2
