@@ -43,7 +43,7 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
     from pydantic import ValidationError
 
     try:
-        value: T = _adapter(kind).validate_json(text)
+        value: T = _adapter(kind).validate_json(text, strict=True)
         return value
     except ValidationError as error:
         first = error.errors()[0]

@@ -7,7 +7,6 @@ Layout (WikiGenBench): `wiki/ID.json` holds the reference article, `google/ID.js
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,18 +125,6 @@ class Snapshot:
         for citation, url, text in flatten_references(self.reference(event_id).get("reference")):
             pages.append(RawPage(url=url, title=citation, body=text, media="text", origin="cited"))
         return pages
-
-
-def locate(path: str | None) -> Path:
-    """`--data`, else WIKIGEN_DATA, else what `python -m data.download` fetched, else the bundled sample."""
-    chosen = path or os.environ.get("WIKIGEN_DATA")
-    if chosen == "sample":
-        return SAMPLE
-    if chosen:
-        return Path(chosen).expanduser()
-    from data.download import installed_snapshot
-
-    return installed_snapshot() or SAMPLE
 
 
 def flatten_references(value: object) -> list[tuple[str, str, str]]:

@@ -64,7 +64,8 @@ def _events(argv: Sequence[str]) -> int:
 
     def run() -> int:
         from data.errors import StageError
-        from data.snapshot import N_BENCHMARK_EVENTS, Snapshot, locate
+        from data.locate import locate
+        from data.snapshot import N_BENCHMARK_EVENTS, Snapshot
         from flows import console
 
         snapshot = Snapshot(locate(arguments.data))

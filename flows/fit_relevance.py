@@ -39,8 +39,9 @@ def fit(data: str | None, out: Path | None) -> int:
     from data import codec
     from data.errors import NoEvidence
     from data.gold import load_gold
+    from data.locate import locate
     from data.settings import Settings
-    from data.snapshot import Snapshot, locate
+    from data.snapshot import Snapshot
     from eval.text import words
     from flows.wiring import build_collect, build_encoder
     from pipeline.evidence import Evidence

@@ -33,9 +33,10 @@ from benchmark import scoring
 from benchmark.runner import EventOutcome
 from data import codec
 from data.errors import NoEvidence, UserError
+from data.locate import locate
 from data.runs import default_run_path
 from data.settings import load_settings
-from data.snapshot import Snapshot, locate
+from data.snapshot import Snapshot
 from flows import console, preview
 from flows.evaluate import Evaluated
 from flows.evaluate import evaluate as evaluate_run

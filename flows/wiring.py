@@ -12,9 +12,10 @@ from benchmark import splits
 from benchmark.leaks import leak_checks
 from benchmark.system import System
 from data.errors import UserError
+from data.locate import locate
 from data.runs import RunFolder, default_run_path
 from data.settings import ModelSettings, Settings
-from data.snapshot import Snapshot, locate
+from data.snapshot import Snapshot
 from data.types import Event, Page
 from flows.job import MODEL_SYSTEMS, SYSTEMS, Job
 

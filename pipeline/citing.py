@@ -81,7 +81,7 @@ _ENDED = re.compile(r"[.!?…。！？؟।][\"'”’»)\]]*\Z")
 _NUMBERED = re.compile(r"\s*\(?\d{1,2}[.)]\s+(?=\S)")
 _PREFIX = re.compile(r"\s*(?:[-*•+]\s+|#{1,6}\s+|>\s*|(?:answer|assistant|section)\s*:\s*)+", re.I)
 _SOURCE_LIST = re.compile(r"\W*(?:references|sources|citations|bibliography|works cited)\W*:", re.I)
-_SOURCE_ENTRY = re.compile(r"\s*\[\d+\]\W*(?=\w)[^.!?]{1,120}\Z")
+_SOURCE_ENTRY = re.compile(r"\s*\[\d+\][\s\"“'*–-]*[^\W\d][^.!?]{1,120}\Z")
 _ECHO = re.compile(r'\s*\[\d+\]\s*\(from "')
 
 
@@ -207,8 +207,9 @@ def figures(text: str, *, as_evidence: bool = False) -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def _name_words(text: str) -> frozenset[str]:
-    """Words as `names` spells them, without a final s: Smith, Smiths and Smith's are one."""
-    return frozenset(word.rstrip("s") for word in re.sub(r"[^\w\s]", "", text).lower().split())
+    """Words as `names` spells them, without initials and a final s: Smith, Smiths and J. Smith's are one."""
+    words = (word.rstrip("s") for word in re.sub(r"[^\w\s]", "", text).lower().split())
+    return frozenset(word for word in words if len(word) > 1)
 
 
 @lru_cache(maxsize=20_000)

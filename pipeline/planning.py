@@ -12,9 +12,9 @@ MAX_HEADING_WORDS = 10
 MAX_LEVEL = 3
 
 _APPARATUS_WORDS = (
-    "references reference notes footnotes citations sources bibliography gallery links categories infobox works cited see "
+    "references reference notes footnotes citations sources bibliography gallery links categories infobox see "
     "also external further reading table contents outline headings heading sections section article proposed suggested title "
-    "and of the for lead introduction conclusion paragraph summary abstract"
+    "and of the for lead introduction conclusion paragraph abstract"
 )
 _APPARATUS = frozenset(_APPARATUS_WORDS.split())
 """A heading of these words only is none: it belongs to an article's frame, or is the model's talk about its answer."""
@@ -98,7 +98,7 @@ def clean_heading(text: str) -> str:
 def is_apparatus(heading: str) -> bool:
     """Whether it names a part of an article's frame, such as "References" or "See also", and no subject of its own."""
     words = re.findall(r"\w+", heading.lower())
-    return not words or all(word in _APPARATUS for word in words)
+    return all(word in _APPARATUS for word in words) or words == ["works", "cited"]
 
 
 def same_words(text: str) -> str:

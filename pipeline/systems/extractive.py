@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from data import codec
 from data.errors import NoEvidence
 from data.runs import Stages
 from data.settings import RetrievalSettings, WritingSettings
@@ -22,15 +23,15 @@ from decoding.api import Encoder
 from pipeline.assembly import assemble
 from pipeline.evidence import Evidence
 from pipeline.infobox import infobox_rows
-from pipeline.kinds import Kind, KindRecogniser
+from pipeline.kinds import Kind, KindRecogniser, load_kinds
 from pipeline.relevance import feature_rows, load_model, relevance
 from pipeline.retrieval import Bm25Ranker, terms
 from pipeline.selecting import Scored, SelectionWeights, select
 from pipeline.sentences import Candidate, candidates, is_fragment
 from pipeline.systems.baselines import LEAD_HEADING
 
-MAX_CANDIDATES = 600
-"""Sentences encoded per event, best first by BM25 for the title: bounds time on events with very much evidence."""
+MAX_CANDIDATE_WORDS = 4_000
+"""Words of evidence sentences that are encoded for one event, best passages first: bounds time where evidence abounds."""
 LIST_KINDS = frozenset({"list", "awards", "legislature", "nature", "league season", "team season"})
 MIN_LIST_WORDS = 300
 MAX_JOINED_WORDS = 40
@@ -64,6 +65,8 @@ class ExtractiveSystem:
         return {
             "rules": "extractive/1",
             "encoder": self._encoder.name,
+            "relevance": codec.sha256(codec.to_json(load_model()))[:12],
+            "kinds": codec.sha256("\n".join(f"{k.name} {k.about} {k.title.pattern} {k.sections}" for k in load_kinds()))[:12],
             "max_words": str(self._writing.max_words),
             "max_sections": str(self._writing.max_sections),
             "passage_words": str(self._retrieval.passage_words),
@@ -273,13 +276,23 @@ def score_candidates(evidence: Evidence, encoder: Encoder) -> Scored:
     found = candidates(evidence.passages, evidence.pages)
     if not found:
         raise NoEvidence(f"the usable pages of {title!r} hold no sentence that could be quoted")
-    if len(found) > MAX_CANDIDATES:
-        scores = Bm25Ranker([p.text for p in evidence.passages]).scores(title)
-        top = max(float(scores.max()), 1e-9)
-        by_id = {p.id: float(s) / top for p, s in zip(evidence.passages, scores, strict=True)}
-        best = sorted(found, key=lambda c: (-c.quality * (0.2 + by_id[c.passage.id]), c.index))[:MAX_CANDIDATES]
-        found = sorted(best, key=lambda c: c.index)
+    if sum(c.n_words for c in found) > MAX_CANDIDATE_WORDS:
+        found = _best_candidates(found, evidence)
     return Scored(found, encoder.encode([c.text for c in found]), np.ones(len(found)))
+
+
+def _best_candidates(found: list[Candidate], evidence: Evidence) -> list[Candidate]:
+    """As many as fit into MAX_CANDIDATE_WORDS, by quality and by their passage's BM25 score for the title, in page order."""
+    scores = Bm25Ranker([p.text for p in evidence.passages]).scores(evidence.event.title)
+    top = max(float(scores.max()), 1e-9)
+    by_id = {p.id: float(s) / top for p, s in zip(evidence.passages, scores, strict=True)}
+    kept, words = [], 0
+    for candidate in sorted(found, key=lambda c: (-c.quality * (0.2 + by_id[c.passage.id]), c.index)):
+        words += candidate.n_words
+        if words > MAX_CANDIDATE_WORDS:
+            break
+        kept.append(candidate)
+    return sorted(kept, key=lambda c: c.index)
 
 
 def off_topic(scored: Scored) -> np.ndarray:

@@ -16,7 +16,8 @@ import pytest
 
 from data.download import TRIES, DownloadError, Installed, _etag_file, _part_file, download, installed_snapshot, main
 from data.errors import UserError
-from data.snapshot import Snapshot, locate
+from data.locate import locate
+from data.snapshot import Snapshot
 
 Handler = BaseHTTPRequestHandler
 Answer = Callable[["Handler", int], None]

@@ -120,7 +120,7 @@ def test_outlines_as_models_write_them(text: str, headings: list[str]) -> None:
         "---\n***\n===\n[1]\n...",
         "References\nSee also\nExternal links",
         "I cannot write an outline without evidence.",
-        "The Tolvane flood struck Vasterlow on 16 March 2031. It killed fourteen people.\nThe levee broke at night, as the report found.",
+        "The Tolvane flood struck Vasterlow on 16 March 2031. It killed fourteen people.\nThe levee broke at night.",
         "this line goes on in small letters and is talk\nWhy did it flood?\nWhat a night!",
         "one two three four five six seven eight nine ten eleven",
     ],
@@ -185,8 +185,8 @@ def test_heading_lines(line: str, heading: Heading | None) -> None:
 
 @pytest.mark.parametrize(
     ("text", "clean"),
-    [("  **2. Rain:** ", "Rain"), ("'rain'", "Rain"), ("Rain [1][2]", "Rain"), ("", ""), ("***", ""), ("U.S. response", "U.S. response")],
-)  # fmt: skip
+    [("  **2. Rain:** ", "Rain"), ("'rain'", "Rain"), ("Rain [1][2]", "Rain"), ("***", ""), ("U.S. rain", "U.S. rain")],
+)
 def test_clean_heading(text: str, clean: str) -> None:
     assert clean_heading(text) == clean
 
@@ -198,7 +198,7 @@ def test_apparatus_is_told_from_subjects() -> None:
     assert not any(
         map(
             is_apparatus,
-            ["Background", "Reading of the bill", "Sources of the river", "Notes on a scandal", "Summary judgment"],
+            ["Background", "Reading of the bill", "Sources of the river", "Notes on a scandal", "Summary"],
         )
     )
 

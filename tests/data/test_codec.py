@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data import codec
+from data.errors import UserError
+from data.runs import EventFailure, EventStats
+from data.scores import EventScores, SystemScores
+from data.types import Article, Event, Fact, Heading, Hit, Outline, Page, Passage, Section, Sentence
+
+KINDS = (Article, EventFailure, EventScores, EventStats, Fact, Hit, Outline, Page, Section, SystemScores)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_reading_gives_what_was_written(kind: type) -> None:
+    @settings(max_examples=50)
+    @given(st.from_type(kind).filter(_is_finite), st.sampled_from([None, 1]))
+    def check(value: object, indent: int | None) -> None:
+        text = codec.to_json(value, indent=indent)
+        assert codec.from_json(kind, text, where="test") == value
+        assert codec.from_json(kind, text.encode(), where="test") == value
+        assert codec.to_json(codec.from_json(kind, text, where="test"), indent=indent) == text
+        assert codec.from_plain(kind, codec.to_plain(value), where="test") == value
+
+    check()
+
+
+def _is_finite(value: object) -> bool:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, tuple):
+        return all(map(_is_finite, value))
+    names = getattr(type(value), "__dataclass_fields__", {})
+    return all(_is_finite(getattr(value, name)) for name in names)
+
+
+def test_equal_values_give_equal_bytes() -> None:
+    one = Page(url="u", title="Zoë", text="é\u2028\x85", origin="search", flags=("bare",))
+    other = Page(flags=("bare",), origin="search", text="é\u2028\x85", title="Zoë", url="u")
+    assert codec.to_json(one) == codec.to_json(other)
+    assert list(json.loads(codec.to_json(one))) == [
+        "url", "title", "text", "origin", "published", "language", "flags", "drop_reason", "drop_detail", "duplicate_of",
+    ]  # fmt: skip
+    assert "Zoë" in codec.to_json(one)  # readable, not escaped
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_json_cannot_say_is_not_written(value: float) -> None:
+    with pytest.raises(ValueError):
+        codec.to_json(Hit(Passage(0, 0, 1, "a"), value, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"id": "1", "title": "A", "gold": "x"}', "gold"),
+        ('{"id": "1"}', "title"),
+        ('{"id": 1, "title": "A"}', "id"),
+        ('{"id": "1", "title": null}', "title"),
+        ('["1", "A"]', "the whole file"),
+        ('{"id": "1", "title": "A"', "the whole file"),
+        ("", "the whole file"),
+        (b"\xff\xfe", "the whole file"),
+    ],
+)
+def test_anything_else_is_refused_by_name(text: str | bytes, told: str) -> None:
+    with pytest.raises(UserError, match=r"events/1/event\.json is not a readable Event") as caught:
+        codec.from_json(Event, text, where="events/1/event.json")
+    assert f"(at {told}, " in str(caught.value) and "delete the file and run the command again" in str(caught.value)
+
+
+def test_the_place_of_the_fault_is_named() -> None:
+    text = codec.to_json(Section(Heading("A"), ((Sentence("B.", ("0:0-2",)),),))).replace('["0:0-2"]', "[7]")
+    with pytest.raises(UserError, match=r"at paragraphs\.0\.0\.cites\.0, 1 problems"):
+        codec.from_json(Section, text, where="x")
+
+
+def test_numbers_are_not_read_from_strings_but_from_settings() -> None:
+    with pytest.raises(UserError, match="at level"):
+        codec.from_json(Heading, '{"text": "A", "level": "2"}', where="x")
+    assert codec.from_plain(Heading, {"text": "A", "level": "2"}, where="x") == Heading("A", 2)
+    with pytest.raises(UserError, match=r"settings: level = 'two'"):
+        codec.from_plain(Heading, {"text": "A", "level": "two"}, where="settings")
+
+
+# ---- files
+
+
+def test_written_files_are_whole_utf8_and_for_everybody(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "a.json"
+    codec.write_atomic(path, "é\r\n\n\u2028")
+    assert path.read_bytes() == "é\r\n\n\u2028".encode()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    codec.write_atomic(path, "")
+    assert path.read_bytes() == b""
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    codec.write_atomic(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        codec.write_atomic(path, "new \ud800")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written_is_the_users_to_mend(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write .*file/a\.json: .*choose another folder"):
+        codec.write_atomic(tmp_path / "file" / "a.json", "x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "full").touch()
+    with pytest.raises(UserError, match="cannot write"):
+        codec.write_atomic(tmp_path / "folder", "x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_writers_at_the_same_time_never_mix(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    texts = [str(n) * 50_000 for n in range(4)]
+    threads = [threading.Thread(target=lambda text=text: [codec.write_atomic(path, text) for _ in range(5)]) for text in texts]
+    for thread in threads:
+        thread.start()
+    seen = set()
+    while any(thread.is_alive() for thread in threads):
+        if path.exists():
+            seen.add(path.read_text())
+    for thread in threads:
+        thread.join()
+    assert seen | {path.read_text()} <= set(texts)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_write_leaves_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    def unlinked(self: Path, missing_ok: bool = False) -> None:
+        raise Killed  # as after SIGKILL, the cleaning up does not take place
+
+    monkeypatch.setattr(Path, "unlink", unlinked)
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(Killed()))
+    with pytest.raises(Killed):
+        codec.write_atomic(tmp_path / "article.json", "{}")
+    (left,) = tmp_path.iterdir()
+    assert codec.is_temporary(left)
+    for name in ("article.json", ".lock", "notes.tmp", ".article.json"):
+        assert not codec.is_temporary(tmp_path / name)
+
+
+@dataclass(frozen=True)
+class Loose:
+    n: int
+
+
+def test_only_strict_values_refuse_unknown_keys() -> None:
+    """Submissions come from other versions: what they are made of is read leniently."""
+    assert codec.from_json(Loose, '{"n": 1, "later": true}', where="x") == Loose(1)
+
+
+@given(st.text())
+def test_hash_is_of_the_utf8_bytes(text: str) -> None:
+    import hashlib
+
+    assert codec.sha256(text) == hashlib.sha256(text.encode()).hexdigest()
