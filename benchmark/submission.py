@@ -7,6 +7,7 @@ major. Means and intervals are recomputed from the event rows before anything is
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -207,7 +208,7 @@ def _event_problems(event: SubmittedEvent, names: Iterable[str]) -> list[str]:
     if event.status != "ok" and any(value for value in event.scores.values()):
         found.append(f"event {event.id} is {event.status} but has a score other than 0")
     for name, value in event.scores.items():
-        if value is not None and not (value == value and abs(value) != float("inf")):
+        if value is not None and not math.isfinite(value):
             found.append(f"event {event.id}: {name} is not a finite number")
     missing = [name for name in names if name not in event.scores]
     if missing:
@@ -219,6 +220,8 @@ def _score_problems(name: str, score: SubmittedScore, submission: Submission, n_
     values = [event.scores.get(name) for event in submission.events]
     if all(value is None for value in values):
         return [f"scores.{name} is given, but no event has a value for it"]
+    if not all(value is None or math.isfinite(value) for value in values):
+        return [f"scores.{name} cannot be recomputed: a value is not a finite number"]
     again = estimate(values, name=name, seed=submission.profile.seed, resamples=submission.profile.resamples, n_failed=n_failed)
     claimed = (score.mean, *score.ci95)
     recomputed = (again.mean, again.low, again.high)

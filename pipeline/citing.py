@@ -25,6 +25,8 @@ ATTACH = 0.7
 MIN_TERMS = 2
 MISSING_NAME = 0.2
 """What each name that the passage lacks takes from that share."""
+VALUE_HELD = 0.8
+"""Least share of the words of an infobox value."""
 REPEATED = 0.8
 """Share of a sentence's words in an earlier one from which it is a repetition, unless it has a new figure."""
 SHARED_MARKER = 4
@@ -223,8 +225,16 @@ def support(text: str, evidence: str) -> float:
     if len(wanted) < MIN_TERMS or not figures(text) <= figures(evidence, as_evidence=True):
         return 0.0
     share = len(wanted & _terms(evidence)) / len(wanted)
-    missing = sum(not _name_words(name) <= _name_words(evidence) for name in names(text))
+    missing = sum(name not in _CALENDAR and not _name_words(name) <= _name_words(evidence) for name in names(text))
     return max(round(share - MISSING_NAME * missing, 9), 0.0)
+
+
+def stands_in(value: str, evidence: str) -> bool:
+    """Whether the evidence holds all figures and most words of a value, such as an infobox has."""
+    words = _terms(value)
+    if not words or not figures(value) <= figures(evidence, as_evidence=True):
+        return False
+    return len(words & _terms(evidence)) >= VALUE_HELD * len(words)
 
 
 _ABOUT_THE_WRITING = re.compile(

@@ -19,7 +19,7 @@ _APPARATUS_WORDS = (
 _APPARATUS = frozenset(_APPARATUS_WORDS.split())
 """A heading of these words only is none: it belongs to an article's frame, or is the model's talk about its answer."""
 _CHATTER = re.compile(
-    r"here(?:'s| is| are)\b|(?:sure|certainly|absolutely|ok|okay|sorry|apologies|unfortunately)[,.!:]|of course\b|"
+    r"here(?:'s| is| are)\b|(?:sure|certainly|absolutely|ok|okay|sorry|apologies|unfortunately)(?:[,.!:]|\Z)|of course\b|"
     r"below (?:is|are)\b|the following\b|based on (?:the|this|your|these)\b|note:|let (?:me|us)\b|hope (?:this|these|it)\b|"
     r"please (?:note|let|find|see)\b|feel free\b|as (?:requested|an ai)\b|would you\b|(?:user|assistant):|"
     r"these (?:headings|sections|are)\b|this (?:outline|article|is|structure)\b|i'(?:ll|m|ve|d)\b|"

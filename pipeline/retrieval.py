@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -95,28 +95,33 @@ class DenseRanker:
 
 
 class PassageIndex:
-    """Searches one event's passages by the method of the settings."""
+    """Searches one event's passages by the method of the settings. Built at the first search: a resumed event may need none."""
 
     def __init__(self, passages: Sequence[Passage], settings: RetrievalSettings, encoder: Encoder | None) -> None:
-        texts = [passage.text for passage in passages]
-        self.passages = tuple(passages)
-        self._rrf_k = settings.rrf_k
         if settings.method in ("dense", "hybrid") and encoder is None:
             raise ValueError(f"retrieval method {settings.method!r} needs an encoder")
-        self._rankers: list[Ranker] = []
-        if settings.method in ("bm25", "hybrid"):
-            self._rankers.append(Bm25Ranker(texts))
-        if settings.method in ("tfidf", "hybrid"):
-            self._rankers.append(TfidfRanker(texts))
-        if settings.method in ("dense", "hybrid"):
-            assert encoder is not None
-            self._rankers.append(DenseRanker(texts, encoder))
+        self.passages = tuple(passages)
+        self._settings = settings
+        self._encoder = encoder
+
+    @cached_property
+    def _rankers(self) -> list[Ranker]:
+        texts = [passage.text for passage in self.passages]
+        rankers: list[Ranker] = []
+        if self._settings.method in ("bm25", "hybrid"):
+            rankers.append(Bm25Ranker(texts))
+        if self._settings.method in ("tfidf", "hybrid"):
+            rankers.append(TfidfRanker(texts))
+        if self._settings.method in ("dense", "hybrid"):
+            assert self._encoder is not None
+            rankers.append(DenseRanker(texts, self._encoder))
+        return rankers
 
     def search(self, *queries: str, k: int) -> tuple[Hit, ...]:
         """The best `k` passages for all queries together. With one query and one ranker the score is that ranker's, else
         it is the fused one; ties keep page order, so that a run can be repeated byte for byte."""
         lists = [ranker.scores(query) for ranker in self._rankers for query in queries]
-        scores = lists[0] if len(lists) == 1 else fuse(lists, self._rrf_k)
+        scores = lists[0] if len(lists) == 1 else fuse(lists, self._settings.rrf_k)
         rounded = [round(float(score), 6) for score in scores]  # coarser than what threads and batches do to the last digits
         order = sorted(range(len(self.passages)), key=lambda i: (-rounded[i], i))[:k]
         return tuple(Hit(self.passages[i], rounded[i], rank) for rank, i in enumerate(order, 1))

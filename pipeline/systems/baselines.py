@@ -21,7 +21,7 @@ class LeadSystem:
     name = "lead"
 
     def __init__(self, retrieval: RetrievalSettings, writing: WritingSettings) -> None:
-        self._retrieval = retrieval
+        self._retrieval = RetrievalSettings(passage_words=retrieval.passage_words)  # an overlap would be quoted twice
         self._writing = writing
 
     @property
@@ -43,9 +43,7 @@ class Bm25System:
     name = "bm25"
 
     def __init__(self, retrieval: RetrievalSettings, writing: WritingSettings) -> None:
-        self._retrieval = RetrievalSettings(
-            method="bm25", passage_words=retrieval.passage_words, passage_overlap=retrieval.passage_overlap
-        )
+        self._retrieval = RetrievalSettings(method="bm25", passage_words=retrieval.passage_words)
         self._writing = writing
 
     @property

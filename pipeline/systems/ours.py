@@ -20,13 +20,14 @@ from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence, Strict
 from decoding.api import Encoder, Generator
 from pipeline import prompts
-from pipeline.citing import drop_repeats, figures, repair, resolve, tidy_generated, without_markup
+from pipeline.citing import drop_repeats, figures, repair, resolve, stands_in, tidy_generated, without_markup
 from pipeline.drafting import Draft, Quote
 from pipeline.evidence import Evidence
 from pipeline.facts import names
 from pipeline.kinds import KindRecogniser
 from pipeline.planning import merge_outlines
-from pipeline.retrieval import PassageIndex, terms
+from pipeline.retrieval import PassageIndex
+from pipeline.sentences import sentence_texts
 from pipeline.systems.baselines import LEAD_HEADING
 from pipeline.systems.paper import ModelSystem, paragraphs_of, removed_first
 
@@ -37,8 +38,6 @@ LEAD_TOKENS = 240
 LEAD_STATEMENTS = 12
 MAX_FACTS = 8
 MAX_VALUE_WORDS = 15
-VALUE_WORDS_HELD = 0.8
-"""Least share of a value's words that its passage must hold."""
 _ROW = re.compile(r"\W*(?:\d{1,2}[.)]\s+)?([A-Za-z][\w ’'/()-]{1,40}?)\s*[:=|]\s*(\S.*)")
 _NO_LABEL = frozenset({"note", "notes", "source", "sources", "reference", "references", "infobox", "title", "name"})
 
@@ -101,20 +100,19 @@ class OurSystem(ModelSystem):
 
     def _plan(self, evidence: Evidence, index: PassageIndex, stages: Stages) -> tuple[Outline, list[Repair]]:
         """The model's headings; when it gives fewer than three, those usual for this kind of article fill up."""
-        found = self._found(evidence, index, evidence.event.title)
-        draft, planned = self._draft_outline(evidence, found, stages)
-        outline = stages.once("outline", Outline, lambda: self._filled(evidence, planned, found))
+        draft, planned = self._draft_outline(evidence, index, stages)
+        outline = stages.once("outline", Outline, lambda: self._filled(evidence, planned, index))
         own = set(planned.headings)
         n = len(own)
         why = f"the model gave {n or 'no'} usable heading{'' if n == 1 else 's'}: {draft.text[:80]!r}"
         return outline, [Repair("outline_filled", h.text, "", why) for h in outline.headings if h not in own]
 
-    def _filled(self, evidence: Evidence, planned: Outline, found: Sequence[Quote]) -> Outline:
-        limit = self._writing.max_sections
+    def _filled(self, evidence: Evidence, planned: Outline, index: PassageIndex) -> Outline:
+        title, limit = evidence.event.title, self._writing.max_sections
         if len(planned.headings) >= min(MIN_HEADINGS, limit):
             return planned
-        kind = self._recogniser.recognise(evidence.event.title, [quote.text[:300] for quote in found[:2]])
-        return merge_outlines(evidence.event.title, planned.headings, [Heading(s.heading) for s in kind.sections], limit)
+        kind = self._recogniser.recognise(title, [quote.text[:300] for quote in self._found(evidence, index, title)[:2]])
+        return merge_outlines(title, planned.headings, [Heading(s.heading) for s in kind.sections], limit)
 
     def _checked_section(
         self,
@@ -214,20 +212,15 @@ def tidy_value(text: str) -> str:
     return text[:-1].rstrip() if text.endswith(".") and not re.search(r"\b[A-Z]\.\Z", text) else text
 
 
-def stands_in(value: str, evidence: str) -> bool:
-    """All figures and at least four fifths of the words of an infobox value."""
-    words = set(terms(value))
-    if not words or not figures(value) <= figures(evidence, as_evidence=True):
-        return False
-    return len(words & set(terms(evidence))) >= VALUE_WORDS_HELD * len(words)
-
-
 def gap_query(evidence: Evidence, sentences: Sequence[Sentence]) -> str:
     """The names on most pages that no sentence mentions yet: what the article still lacks."""
     written = re.sub(r"[^\w\s]", "", " ".join(s.text for s in sentences)).lower()  # as `names` spells them
     names_of: dict[int, set[str]] = {}
     for passage in evidence.passages:
-        names_of.setdefault(passage.page, set()).update(names(passage.text))
+        for sentence in sentence_texts(passage):  # one by one: a name may not run on into the next sentence
+            names_of.setdefault(passage.page, set()).update(names(sentence))
     pages_with = Counter(name for found in names_of.values() for name in found)
-    missing = [(-n, name) for name, n in pages_with.items() if n > 1 and name not in written]
+    missing = [
+        (-n, name) for name, n in pages_with.items() if n > 1 and name not in written and not figures(name, as_evidence=True)
+    ]
     return " ".join(name for _, name in sorted(missing)[:GAP_NAMES])

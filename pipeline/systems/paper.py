@@ -79,13 +79,14 @@ class ModelSystem:
         ranked = sorted(hits, key=lambda hit: "suspicious" in evidence.pages[hit.passage.page].flags)
         return quotes([hit.passage for hit in ranked[: self._retrieval.top_k]], evidence.pages)
 
-    def _draft_outline(self, evidence: Evidence, found: Sequence[Quote] | None, stages: Stages) -> tuple[Draft, Outline]:
-        """Planned from what was found, or from the title alone; the outline may be empty."""
+    def _draft_outline(self, evidence: Evidence, index: PassageIndex | None, stages: Stages) -> tuple[Draft, Outline]:
+        """Planned from what the index finds for the title, or from the title alone; the outline may be empty."""
         title, limit = evidence.event.title, self._writing.max_sections
 
         def make() -> Draft:
-            if found is None:
+            if index is None:
                 return self._writer.ask_plain("outline", prompts.outline(title, None, limit), max_new_tokens=OUTLINE_TOKENS)
+            found = self._found(evidence, index, title)
             return self._writer.ask(
                 "outline", found, lambda block: prompts.outline(title, block, limit), max_new_tokens=OUTLINE_TOKENS
             )
@@ -176,8 +177,7 @@ class PlanRetrieveRead(ModelSystem):
         return stages.once("article", Article, lambda: self._finished(evidence, Section(LEAD_HEADING, ()), sections, repairs))
 
     def _plan(self, evidence: Evidence, index: PassageIndex, stages: Stages) -> Outline:
-        found = self._found(evidence, index, evidence.event.title) if self.plans_from_evidence else None
-        draft, outline = self._draft_outline(evidence, found, stages)
+        draft, outline = self._draft_outline(evidence, index if self.plans_from_evidence else None, stages)
         if not outline.headings:
             raise StageError("outline", f"{self._generator.name} gave no heading, but: {draft.text[:120]!r}")
         return outline

@@ -119,6 +119,8 @@ def test_outlines_as_models_write_them(text: str, headings: list[str]) -> None:
         "   \n\n\t",
         "---\n***\n===\n[1]\n...",
         "References\nSee also\nExternal links",
+        "ok",
+        "Certainly",
         "I cannot write an outline without evidence.",
         "The Tolvane flood struck Vasterlow on 16 March 2031. It killed fourteen people.\nThe levee broke at night.",
         "this line goes on in small letters and is talk\nWhy did it flood?\nWhat a night!",

@@ -137,6 +137,15 @@ def test_more_queries_find_what_each_asks_for() -> None:
     assert {hit.passage.id for hit in index.search("shelters residents", "gauge measured metres", k=2)} == {PROVINCE, RAIN}
 
 
+def test_nothing_is_encoded_before_the_first_search() -> None:
+    encoder = FixedEncoder()
+    index = PassageIndex(evidence().passages, settings("hybrid"), encoder)
+    assert encoder.seen == []
+    index.search("levee", k=1)
+    index.search("rain", k=1)
+    assert len(encoder.seen) == len(index.passages) + 2, "the passages once, and each query"
+
+
 def test_dense_methods_need_an_encoder() -> None:
     for method in ("dense", "hybrid"):
         with pytest.raises(ValueError, match=method):

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from benchmark.runner import EventOutcome, run_event
+from data.errors import NoEvidence, StageError, UserError
+from data.runs import EventFolder, RunFolder, Stages
+from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source
+
+PAGES = (
+    Page("https://a.example/", "A", "Twelve died.", "search"),
+    Page("https://b.example/", "B", "Checking your browser.", "search", drop_reason="blocked"),
+)
+PASSAGE = Passage(0, 0, 12, "Twelve died.")
+
+
+class Writer:
+    """A system that quotes the first page, or raises what it is given. `seen` lists the pages of each call."""
+
+    name = "writer"
+    identity: Mapping[str, str] = {}
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+        self.seen: list[tuple[Page, ...]] = []
+
+    def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        self.seen.append(pages)
+        if self.error is not None:
+            raise self.error
+        lead = Section(Heading("", 1), ((Sentence("Twelve died.", (PASSAGE.id,)),),))
+        source = Source(PASSAGE, pages[0].url, pages[0].title, None)
+        return stages.once("article", Article, lambda: Article(event.id, event.title, lead, (), (), (source,)))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder.open(tmp_path, {"system": "writer"})
+
+
+def titled(event_id: str) -> Event:
+    return Event(event_id, "A fire")
+
+
+def write(
+    run: RunFolder,
+    writer: Writer,
+    load: Callable[[str], Event] = titled,
+    collect: Callable[[Event], tuple[Page, ...]] = lambda event: PAGES,
+) -> EventOutcome:
+    return run_event(run, writer, "7", load, collect)
+
+
+def test_an_event_is_written_with_all_that_belongs_to_it(run: RunFolder) -> None:
+    writer = Writer()
+    outcome = write(run, writer)
+    assert (outcome.event_id, outcome.title, outcome.status, outcome.failure) == ("7", "A fire", "written", None)
+    assert outcome.seconds > 0 and writer.seen == [PAGES]
+    folder = run.event("7")
+    article, stats = folder.article(), folder.stats()
+    assert article is not None and article.title == "A fire"
+    assert stats is not None and (stats.n_pages, stats.n_usable) == (2, 1)
+    assert folder.stored_pages() == PAGES and folder.failure() is None
+    assert json.loads((run.path / "wikigenbench" / "7.json").read_text()) == {
+        "text": "Twelve died.[1]",
+        "retrieve": ["Twelve died."],
+    }
+
+
+def test_a_written_event_is_reused(run: RunFolder) -> None:
+    write(run, Writer())
+    (run.path / "wikigenbench" / "7.json").unlink()
+    writer = Writer(AssertionError("written again"))
+    outcome = write(run, writer)
+    assert outcome == EventOutcome("7", "A fire", "reused", 0.0) and writer.seen == []
+    assert (run.path / "wikigenbench" / "7.json").is_file()  # made anew
+
+
+@pytest.mark.parametrize(
+    ("error", "stage", "kind", "message"),
+    [
+        (StageError("plan", "the model gave no heading"), "plan", "StageError", "the model gave no heading"),
+        (NoEvidence("no usable page"), "evidence", "NoEvidence", "no usable page"),
+        (ValueError("a bug"), "unknown", "ValueError", "a bug"),
+        (KeyError(), "unknown", "KeyError", "KeyError()"),
+        (RecursionError("too deep"), "unknown", "RecursionError", "too deep"),
+        (MemoryError(), "unknown", "MemoryError", "MemoryError()"),
+    ],
+)
+def test_whatever_happens_is_the_events_failure(run: RunFolder, error: Exception, stage: str, kind: str, message: str) -> None:
+    outcome = write(run, Writer(error))
+    assert outcome.status == "failed" and outcome.failure is not None
+    assert (outcome.failure.stage, outcome.failure.kind, outcome.failure.message) == (stage, kind, message)
+    assert ("test_runner.py" in outcome.failure.traceback) is (stage == "unknown")  # for bugs only
+    folder = run.event("7")
+    assert folder.failure() == outcome.failure and folder.article() is None and folder.stats() is None
+    assert folder.stored_pages() == PAGES  # what was done stays
+    assert not (run.path / "wikigenbench").exists()
+
+
+def test_a_failed_event_is_tried_again_with_the_stored_pages(run: RunFolder) -> None:
+    write(run, Writer(ValueError("once")))
+    outcome = write(run, Writer(), collect=lambda event: ())
+    assert outcome.status == "written"
+    assert run.event("7").failure() is None
+
+
+def test_failures_before_the_writer(run: RunFolder) -> None:
+    def unreadable(_: object) -> tuple[Page, ...]:
+        raise StageError("data", "google/7.json is not JSON")
+
+    outcome = write(run, Writer(), collect=unreadable)
+    assert outcome.status == "failed" and outcome.title == "A fire" and run.event("7").stored_pages() is None
+    outcome = write(run, Writer(), load=unreadable)  # type: ignore[arg-type]
+    assert outcome.status == "failed" and outcome.title == "7"
+
+
+@pytest.mark.parametrize("error", [UserError("no such model"), KeyboardInterrupt()])
+def test_what_stops_the_run_is_no_failure_of_the_event(run: RunFolder, error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        write(run, Writer(error))
+    assert run.event("7").failure() is None
+
+
+def test_stages_can_be_wrapped(run: RunFolder) -> None:
+    asked = []
+
+    class Seen:
+        def __init__(self, folder: EventFolder) -> None:
+            self.folder = folder
+
+        def once(self, name, kind, make):  # type: ignore[no-untyped-def]
+            asked.append((self.folder.event_id, name))
+            return self.folder.once(name, kind, make)
+
+    assert run_event(run, Writer(), "7", titled, lambda event: PAGES, Seen).status == "written"
+    assert asked == [("7", "article")]

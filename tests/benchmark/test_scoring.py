@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from benchmark.scoring import HEADLINE, failed_values, metric_names, score_run, signature, system_scores
+from data import codec
+from data.runs import EventFailure, RunFolder
+from data.scores import EventScores
+from data.snapshot import Snapshot
+from data.types import Article, Event, Heading, Page, Section, Sentence
+from eval.metric import Better, Case
+
+IDS = ("1", "2", "3")
+NAMES: dict[str, Better] = {"recall": "higher", "errors": "lower", "words": "neither"}
+
+
+class Words:
+    """Counts words of the article and of the evidence. `seen` lists the events it was asked for."""
+
+    def __init__(self, version: str = "1") -> None:
+        self.names: Mapping[str, Better] = NAMES
+        self.signature = f"words:v{version}"
+        self.seen: list[str] = []
+
+    def score(self, case: Case) -> dict[str, float | None]:
+        self.seen.append(case.article.event_id)
+        n = len(case.prose.split())
+        return {"recall": n / 10, "errors": None if n > 8 else 0.25, "words": float(len(case.evidence))}
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Snapshot:
+    for half, value in (("wiki", {"key": "A fire", "text": "Gold."}), ("google", [])):
+        (tmp_path / "data" / half).mkdir(parents=True)
+        for event_id in IDS:
+            (tmp_path / "data" / half / f"{event_id}.json").write_text(json.dumps(value))
+    return Snapshot(tmp_path / "data")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    run = RunFolder.open(tmp_path / "run", {"system": "x"})
+    for n, event_id in enumerate(IDS):
+        write(run, event_id, 3 * (n + 1))
+    return run
+
+
+def write(run: RunFolder, event_id: str, n_words: int) -> None:
+    sentences = (Sentence(" ".join(["word"] * n_words), ()),) if n_words else ()
+    article = Article(event_id, "A fire", Section(Heading("", 1), (sentences,)), (), (), ())
+    codec.write_atomic(run.event(event_id).path / "article.json", codec.to_json(article))
+
+
+def collect(event: Event) -> tuple[Page, ...]:
+    return (Page("u", "t", "text", "search"), Page("u", "t", "text", "search", drop_reason="blocked"))
+
+
+def score(run: RunFolder, snapshot: Snapshot, metric: Words, ids: tuple[str, ...] = IDS) -> list[EventScores]:
+    return list(score_run(run, snapshot, ids, [metric], collect))
+
+
+def test_every_event_gets_a_row_in_the_order_asked(run: RunFolder, snapshot: Snapshot) -> None:
+    rows = score(run, snapshot, Words(), ("3", "1"))
+    assert [(row.event_id, row.status, row.words, row.values) for row in rows] == [
+        ("3", "ok", 9, {"recall": 0.9, "errors": None, "words": 1.0}),
+        ("1", "ok", 3, {"recall": 0.3, "errors": 0.25, "words": 1.0}),
+    ]
+    assert rows[0].article_sha256 == codec.sha256((run.event("3").path / "article.json").read_text())
+
+
+def test_rows_are_kept_while_article_and_metrics_are_the_same(run: RunFolder, snapshot: Snapshot) -> None:
+    metric = Words()
+    first = score(run, snapshot, metric)
+    assert score(run, snapshot, metric) == first and metric.seen == list(IDS)
+    write(run, "2", 7)
+    again = score(run, snapshot, metric)
+    assert metric.seen == [*IDS, "2"] and again[1].values["recall"] == 0.7 and again[::2] == first[::2]
+    newer = Words(version="2")
+    assert score(run, snapshot, newer) == again and newer.seen == list(IDS)
+    lines = (run.path / "scores.jsonl").read_text().splitlines()
+    assert json.loads(lines[0]) == {"signature": "words:v2"} and len(lines) == 4
+
+
+def test_scoring_some_events_keeps_the_rows_of_others(run: RunFolder, snapshot: Snapshot) -> None:
+    metric = Words()
+    score(run, snapshot, metric)
+    score(run, snapshot, metric, ("2",))
+    score(run, snapshot, metric)
+    assert metric.seen == list(IDS)
+
+
+def test_what_was_scored_before_an_interruption_is_kept(run: RunFolder, snapshot: Snapshot) -> None:
+    metric = Words()
+    rows = score_run(run, snapshot, IDS, [metric], collect)
+    next(rows), next(rows)
+    rows.close()  # as Ctrl-C does
+    score(run, snapshot, metric)
+    assert metric.seen == list(IDS)
+
+
+def test_events_without_an_article_are_worst_not_absent(run: RunFolder, snapshot: Snapshot) -> None:
+    for event_id in ("1", "2"):
+        (run.event(event_id).path / "article.json").unlink()
+    run.event("1").fail(EventFailure("1", "evidence", "NoEvidence", "no usable\u2028page"))
+    write(run, "3", 0)
+    metric = Words()
+    rows = score(run, snapshot, metric)
+    assert [(row.status, row.reason) for row in rows] == [
+        ("failed", "evidence: no usable\u2028page"),
+        ("failed", "no article in the run"),
+        ("empty", "the article has no sentence"),
+    ]
+    assert all(row.values == {"recall": 0.0, "errors": None, "words": None} and row.words == 0 for row in rows)
+    assert metric.seen == []
+    write(run, "1", 5)  # written since: its old row is not used, the other two are the same
+    again = score(run, snapshot, metric)
+    assert (again[0].status, again[0].values["recall"]) == ("ok", 0.5) and again[1:] == rows[1:]
+
+
+def test_a_reference_that_cannot_be_read_leaves_the_event_unscored(run: RunFolder, snapshot: Snapshot) -> None:
+    (snapshot.root / "wiki" / "2.json").write_text("{")
+    row = score(run, snapshot, Words())[1]
+    assert row.status == "ok" and set(row.values.values()) == {None}
+    assert row.reason.startswith("unscored: ") and "wiki/2.json is not JSON" in row.reason
+
+
+def test_stored_pages_are_what_is_scored(run: RunFolder, snapshot: Snapshot) -> None:
+    run.event("1").pages(lambda: (*collect(Event("1", "")), *collect(Event("1", ""))))
+    assert [row.values["words"] for row in score(run, snapshot, Words())] == [2.0, 1.0, 1.0]
+
+
+def test_pages_that_cannot_be_had_leave_the_event_unscored(run: RunFolder, snapshot: Snapshot) -> None:
+    def fails(event: Event) -> tuple[Page, ...]:
+        return tuple(page for _ in snapshot.raw_pages(event.id, "search") for page in collect(event))
+
+    (snapshot.root / "google" / "1.json").write_text("{")
+    rows = list(score_run(run, snapshot, IDS, [Words()], fails))
+    assert rows[0].values["recall"] is None and "google/1.json" in rows[0].reason and rows[1].values["recall"] == 0.6
+
+
+# ---- the system
+
+
+def row(event_id: str, recall: float | None, errors: float | None = None, status: str = "ok") -> EventScores:
+    return EventScores(event_id, status, "", 1, {"recall": recall, "errors": errors, "words": None})  # type: ignore[arg-type]
+
+
+def test_failures_lower_the_mean_and_the_unscored_do_not() -> None:
+    rows = [row("b", 0.8, 0.5), row("a", None), row("d", 0.0, status="failed"), row("c", 0.0, status="empty")]
+    found = system_scores("x", "search", "full", rows, [Words()], resamples=200, seed=0)
+    assert [event.event_id for event in found.events] == ["a", "b", "c", "d"]
+    recall, errors = found.estimates["recall"], found.estimates["errors"]
+    assert recall.mean == pytest.approx(0.8 / 3) and (recall.n, recall.n_failed, recall.n_unscored) == (3, 2, 1)
+    assert -1e-12 <= recall.low <= recall.mean <= recall.high <= 0.8 + 1e-12
+    assert errors.mean == 0.5 and (errors.n, errors.n_unscored) == (1, 3)
+    assert "words" not in found.estimates  # no event has it
+    assert (found.system, found.track, found.split, found.signature) == ("x", "search", "full", "words:v1")
+    shuffled = system_scores("x", "search", "full", rows[::-1], [Words()], resamples=200, seed=0)
+    assert shuffled == found
+    assert system_scores("x", "search", "full", rows, [Words()], resamples=200, seed=1).estimates["recall"].mean == recall.mean
+
+
+def test_values_of_a_failed_event() -> None:
+    assert failed_values(NAMES) == {"recall": 0.0, "errors": None, "words": None}
+    assert metric_names([Words()]) == NAMES
+    assert signature([Words(), Words("2")]) == "words:v1 ; words:v2"
+
+
+def test_headline_metrics_exist_and_higher_is_better() -> None:
+    """A failed event must cost something in each of them."""
+    from data.settings import Settings
+    from eval.citations import Citations
+    from eval.coverage import Coverage
+    from eval.embedded_judge import EmbeddedJudge
+    from eval.faithfulness import Faithfulness
+    from eval.structure import Headings
+    from tests.fakes import FixedEncoder
+
+    assert Settings().evaluation.judge == "embedded"
+    judge = EmbeddedJudge()
+    names = metric_names([Citations(judge), Faithfulness(judge), Coverage(), Headings(FixedEncoder())])
+    assert {names.get(name) for name in HEADLINE} == {"higher"}

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark.splits import choose, ids_sha256, in_dev, split_ids
+from data.errors import UserError
+from data.snapshot import SAMPLE, Snapshot
+
+
+def snapshot(root: Path, both: list[str], only_reference: tuple[str, ...] = ()) -> Snapshot:
+    for half, ids in (("wiki", [*both, *only_reference]), ("google", both)):
+        (root / half).mkdir(parents=True)
+        for event_id in ids:
+            (root / half / f"{event_id}.json").write_text(json.dumps({} if half == "wiki" else []))
+    return Snapshot(root)
+
+
+MANY = [str(n) for n in range(100, 160)]
+
+
+def test_dev_and_test_divide_the_events(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, MANY)
+    dev, test, full = (split_ids(found, "search", split) for split in ("dev", "test", "full"))
+    assert full == tuple(MANY)
+    assert not set(dev) & set(test) and sorted((*dev, *test)) == sorted(full)
+    assert all(map(in_dev, dev)) and not any(map(in_dev, test))
+    assert list(dev) == sorted(dev, key=int) and list(test) == sorted(test, key=int)
+
+
+def test_an_event_stays_on_its_side_when_others_are_missing(tmp_path: Path) -> None:
+    whole, part = snapshot(tmp_path / "a", MANY), snapshot(tmp_path / "b", MANY[::3])
+    for split in ("dev", "test"):
+        assert set(split_ids(part, "search", split)) == set(split_ids(whole, "search", split)) & set(MANY[::3])
+
+
+def test_the_division_is_the_published_one() -> None:
+    """Moving an event from test to dev would make every number reported before incomparable."""
+    assert [event_id for event_id in Snapshot(SAMPLE).ids("search") if in_dev(event_id)] == ["9000003", "9000004"]
+    share = sum(in_dev(str(n)) for n in range(20_000)) / 20_000
+    assert share == pytest.approx(5 / 16, abs=0.01)
+
+
+def test_tracks_have_their_own_events(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, ["1", "2"], ("3",))
+    assert split_ids(found, "search", "full") == split_ids(found, "both", "full") == ("1", "2")
+    assert split_ids(found, "cited", "full") == ("1", "2", "3")
+
+
+def test_sample_is_the_bundled_data(tmp_path: Path) -> None:
+    assert len(split_ids(Snapshot(SAMPLE), "search", "sample")) == 5
+    with pytest.raises(UserError, match=r"drop --data .*, or use --split full"):
+        split_ids(snapshot(tmp_path, ["1"]), "search", "sample")
+
+
+# ---- the events of a job
+
+
+def test_named_events_come_in_their_order_and_once(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, MANY)
+    assert choose(found, "search", "dev", events=["155", "101", "155"]) == ("155", "101")
+    assert choose(found, "search", "full", events=["155", "101"], limit=1) == ("155",)
+    assert choose(found, "search", "full", limit=3) == ("100", "101", "102")
+    assert choose(found, "search", "full", limit=1000) == tuple(MANY)
+
+
+def test_events_that_cannot_be_had(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, ["1"], ("3",))
+    with pytest.raises(UserError, match=r"no event '2' in .* \(known ids run from 1 to 3\)"):
+        choose(found, "search", "full", events=["1", "2"])
+    with pytest.raises(UserError, match=r"event 3 has no pages on the track 'search' .*; try --track cited"):
+        choose(found, "search", "full", events=["3"])
+    assert choose(found, "cited", "full", events=["3"]) == ("3",)
+
+
+def test_a_named_event_need_not_be_readable(tmp_path: Path) -> None:
+    """That is the event's own failure, later, and must not stop the others."""
+    found = snapshot(tmp_path, ["1", "2"])
+    (tmp_path / "wiki" / "1.json").write_text("{")
+    assert choose(found, "search", "full", events=["1", "2"]) == ("1", "2")
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_leaves_something(tmp_path: Path, limit: int) -> None:
+    with pytest.raises(UserError, match=f"--limit {limit} leaves no event"):
+        choose(snapshot(tmp_path, ["1"]), "search", "full", limit=limit)
+
+
+def test_a_split_without_events_says_what_is_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no event of split 'full' on track 'search': 0 events .*1 without search pages \(3\)"):
+        choose(snapshot(tmp_path, [], ("3",)), "search", "full")
+
+
+@given(st.lists(st.text(st.characters(codec="ascii", categories=["N", "L"]), min_size=1), unique=True), st.randoms())
+def test_the_hash_names_a_set_of_events(ids: list[str], random: object) -> None:
+    shuffled = list(ids)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert ids_sha256(shuffled) == ids_sha256(iter(ids)) and len(ids_sha256(ids)) == 64
+    assert ids_sha256([*ids, "x y"]) != ids_sha256(ids)
+    if ids:
+        assert ids_sha256(ids[1:]) != ids_sha256(ids)

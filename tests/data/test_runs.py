@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from data import codec
+from data.errors import StageError, UserError
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Unstored, default_run_path
+from data.types import Article, Event, Heading, Outline, Page, Section
+
+IDENTITY = {"system": "lead", "track": "search"}
+OUTLINE = Outline("A fire", (Heading("Cause"), Heading("Aftermath")))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> EventFolder:
+    return RunFolder.open(tmp_path / "run", IDENTITY).event("7")
+
+
+def never() -> Outline:
+    raise AssertionError("made again")
+
+
+# ---- stages of one event
+
+
+def test_a_stage_is_made_once(folder: EventFolder) -> None:
+    assert folder.once("outline", Outline, lambda: OUTLINE) == OUTLINE
+    assert folder.once("outline", Outline, never) == OUTLINE
+    assert folder.once("sections/02", Section, lambda: Section(Heading("Cause"), ())).heading.text == "Cause"
+    assert sorted(str(p.relative_to(folder.path)) for p in folder.path.rglob("*.json")) == ["outline.json", "sections/02.json"]
+    (folder.path / "outline.json").unlink()
+    with pytest.raises(AssertionError, match="made again"):
+        folder.once("outline", Outline, never)
+    assert not (folder.path / "outline.json").exists()  # what failed is not done
+
+
+def test_a_stage_edited_by_hand_is_used_or_refused(folder: EventFolder) -> None:
+    folder.once("outline", Outline, lambda: OUTLINE)
+    path = folder.path / "outline.json"
+    path.write_text(path.read_text().replace("Cause", "Causes"))
+    assert folder.once("outline", Outline, never).headings[0].text == "Causes"
+    path.write_text(path.read_text().replace("headings", "heading"))
+    with pytest.raises(StageError, match=r"outline\.json is not a readable Outline") as caught:
+        folder.once("outline", Outline, never)
+    assert caught.value.stage == "outline" and "delete the file" in caught.value.why
+
+
+def test_unstored_stages_are_made_every_time() -> None:
+    made = []
+    for _ in range(2):
+        Unstored().once("outline", Outline, lambda: made.append(1) or OUTLINE)  # type: ignore[func-returns-value]
+    assert len(made) == 2
+
+
+PAGE = Page(url="https://a.example/", title="A\u2028B", text="One.\nTwo\x85three.\u2029\r\x0b\x1c", origin="search")
+
+
+def test_pages_come_back_as_they_were(folder: EventFolder) -> None:
+    """Text holds characters that end a line for Python, but not in a .jsonl file."""
+    pages = (PAGE, Page("", "", "", "cited", drop_reason="blocked", drop_detail="x"))
+    assert folder.stored_pages() is None
+    assert folder.pages(lambda: pages) == pages
+    assert folder.pages(lambda: ()) == pages
+    assert folder.stored_pages() == pages
+    assert (folder.path / "pages.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_no_pages_are_also_stored(folder: EventFolder) -> None:
+    assert folder.pages(tuple) == () == folder.pages(lambda: (PAGE,))
+
+
+def test_damaged_pages_are_named_by_line(folder: EventFolder) -> None:
+    folder.pages(lambda: (PAGE, PAGE))
+    path = folder.path / "pages.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"url": "\xff"}\n')
+    with pytest.raises(UserError, match=r"pages\.jsonl:3 is not a readable Page"):
+        folder.stored_pages()
+
+
+def test_failure_and_statistics(folder: EventFolder) -> None:
+    assert (folder.failure(), folder.stats(), folder.article()) == (None, None, None)
+    failure = EventFailure("7", "plan", "ValueError", "no\u2028title", "Traceback …")
+    folder.fail(failure)
+    assert folder.failure() == failure
+    folder.clear_failure()
+    folder.clear_failure()  # none there: nothing to do
+    assert folder.failure() is None
+    stats = EventStats("7", 1.5, 10, 3, n_new_tokens=4)
+    folder.write_stats(stats)
+    assert folder.stats() == stats
+
+
+def test_clear_forgets_the_event(folder: EventFolder) -> None:
+    folder.once("sections/01", Section, lambda: Section(Heading("Cause"), ()))
+    folder.fail(EventFailure("7", "plan", "X", "y"))
+    folder.clear()
+    assert not folder.path.exists()
+    folder.clear()
+
+
+def test_a_temporary_file_is_no_article(folder: EventFolder) -> None:
+    folder.path.mkdir(parents=True)
+    (folder.path / ".article.json.abc.tmp").write_text("{}")
+    assert folder.article() is None
+    article = Article("7", "A fire", Section(Heading(""), ()), (), (), ())
+    assert folder.once("article", Article, lambda: article) == article == folder.article()
+
+
+# ---- the run
+
+
+def test_open_starts_and_resumes(tmp_path: Path) -> None:
+    run = RunFolder.open(tmp_path / "a" / "run", IDENTITY)
+    assert json.loads((run.path / "run.json").read_text()) == IDENTITY
+    before = (run.path / "run.json").stat().st_mtime_ns
+    again = RunFolder.open(run.path, dict(reversed(IDENTITY.items())))
+    assert again.identity() == IDENTITY and (run.path / "run.json").stat().st_mtime_ns == before
+
+
+def test_open_takes_an_empty_folder(tmp_path: Path) -> None:
+    assert RunFolder.open(tmp_path, IDENTITY).identity() == IDENTITY
+
+
+def test_open_goes_on_after_a_kill_in_its_first_write(tmp_path: Path) -> None:
+    (tmp_path / ".run.json.abc.tmp").write_text('{"sys')
+    assert RunFolder.open(tmp_path, IDENTITY).identity() == IDENTITY
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"system": "bm25", "track": "search"}, "system: 'lead' there, 'bm25' now"),
+        ({"system": "lead"}, "track: 'search' there, None now"),
+        ({**IDENTITY, "package": "2"}, "package: None there, '2' now"),
+        ({"system": "bm25", "track": "cited"}, "system: 'lead' there, 'bm25' now; track: 'search' there, 'cited' now"),
+    ],
+)
+def test_open_refuses_another_identity(tmp_path: Path, other: dict[str, str], told: str) -> None:
+    RunFolder.open(tmp_path, IDENTITY)
+    with pytest.raises(UserError) as caught:
+        RunFolder.open(tmp_path, other)
+    assert f"({told})" in str(caught.value) and "choose another --out" in str(caught.value)
+
+
+def test_events_are_folders(tmp_path: Path) -> None:
+    run = RunFolder.open(tmp_path, IDENTITY)
+    assert list(run.event_folders()) == [] == run.failures()
+    for event_id in ("9", "10"):
+        run.event(event_id).fail(EventFailure(event_id, "plan", "X", event_id))
+    (tmp_path / "events" / "notes.txt").write_text("mine")
+    assert [folder.event_id for folder in run.event_folders()] == ["10", "9"]
+    run.write_failures()
+    lines = (tmp_path / "failures.jsonl").read_text().splitlines()
+    assert [codec.from_json(EventFailure, line, where="x").message for line in lines] == ["10", "9"]
+    run.event("9").clear_failure()
+    run.write_failures()
+    assert len((tmp_path / "failures.jsonl").read_text().splitlines()) == 1
+
+
+def test_write_lines(tmp_path: Path) -> None:
+    run = RunFolder.open(tmp_path, IDENTITY)
+    run.write_lines("events.jsonl", [Event("1", "A\u2028"), Event("2", "B")])
+    assert (tmp_path / "events.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_only_one_command_works_on_a_run(tmp_path: Path) -> None:
+    run = RunFolder.open(tmp_path, IDENTITY)
+    with run.locked(), pytest.raises(UserError, match="another command is working on"), RunFolder(tmp_path).locked():
+        pass
+    with pytest.raises(ZeroDivisionError), run.locked():
+        raise ZeroDivisionError
+    with run.locked():  # released, also after an error
+        pass
+
+
+def test_default_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WIKIGEN_RUNS", raising=False)
+    assert default_run_path("ours", "dev", "both") == Path("runs/ours-dev-both")
+    monkeypatch.setenv("WIKIGEN_RUNS", "/elsewhere")
+    assert default_run_path("ours", "dev", "both") == Path("/elsewhere/ours-dev-both")
