@@ -94,8 +94,9 @@ def _bootstrap(values: Sequence[float], generator: np.random.Generator, resample
     array = np.asarray(values, dtype=np.float64)
     offsets = array - array[0]  # equal values then give an interval of width 0, not of some rounding error
     means = [offsets[generator.integers(0, len(array), size=(size, len(array)))].mean(axis=1) for size in _blocks(resamples)]
-    low, high = np.percentile(np.concatenate(means), _INTERVAL)
-    return float(array[0] + offsets.mean()), float(array[0] + low), float(array[0] + high)
+    low, high = array[0] + np.percentile(np.concatenate(means), _INTERVAL)
+    bounds = array.min(), array.max()  # no mean lies beyond; rounding could put a bound there by 1e-16
+    return float(array[0] + offsets.mean()), float(np.clip(low, *bounds)), float(np.clip(high, *bounds))
 
 
 def _blocks(resamples: int) -> list[int]:
