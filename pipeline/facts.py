@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_NAME = re.compile(
-    r"[A-ZÀ-ÖØ-Þ][\w’'&.-]*(?:\s+(?:(?:of|the|de|la|le|du|da|del|van|von|al|bin|y|e|&)\s+){0,2}[A-ZÀ-ÖØ-Þ][\w’'&-]*)*"
-)
+_WORD = r"(?:(?:[A-Z]\.)+|[A-ZÀ-ÖØ-Þ][\w’'&-]*)"  # initials keep their full stops, other words end before one
+_NAME = re.compile(rf"{_WORD}(?:\s+(?:(?:of|the|de|la|le|du|da|del|van|von|al|bin|y|e|&)\s+){{0,2}}{_WORD})*")
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 _FULL_DATE = re.compile(
     r"\b(?:\d{1,2}\s+(?:January|February|March|April|May|June|July|August|September|October|November|December)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,7 +30,7 @@ from pipeline.selecting import Scored, SelectionWeights, select
 from pipeline.sentences import Candidate, candidates, is_fragment
 from pipeline.systems.baselines import LEAD_HEADING
 
-MAX_CANDIDATE_WORDS = 4_000
+MAX_CANDIDATE_WORDS = 3_000
 """Words of evidence sentences that are encoded for one event, best passages first: bounds time where evidence abounds."""
 LIST_KINDS = frozenset({"list", "awards", "legislature", "nature", "league season", "team season"})
 MIN_LIST_WORDS = 300
@@ -54,7 +54,7 @@ class ExtractiveSystem:
     def __init__(
         self, retrieval: RetrievalSettings, writing: WritingSettings, encoder: Encoder, weights: SelectionWeights | None = None
     ) -> None:
-        self._retrieval = retrieval
+        self._retrieval = replace(retrieval, passage_overlap=0)  # a sentence in two passages would be quoted twice
         self._writing = writing
         self._encoder = encoder
         self._weights = weights or SelectionWeights()
@@ -153,7 +153,7 @@ class ExtractivePlan:
         """Heading -> chosen candidates in evidence order. Headings that stay too thin give theirs to the next best."""
         rest = [i for i in self.chosen if i not in set(self.opening)]
         sections = self.kind.sections
-        targets = self.encoder.encode([f"{s.heading}: {s.about}" for s in sections])
+        targets = self.recogniser.section_vectors(self.kind)
         fit = self.scored.vectors @ targets.T
         fit = self._smoothed(fit)
         fit -= 0.5 * fit.mean(axis=0, keepdims=True)  # a heading that is close to everything says little
