@@ -60,9 +60,7 @@ def run_event(
         return EventOutcome(event_id, title, "failed", time.perf_counter() - began, failure)
     seconds = time.perf_counter() - began
     folder.clear_failure()
-    folder.write_stats(
-        EventStats(event_id=event_id, seconds=round(seconds, 3), n_pages=len(pages), n_usable=sum(p.usable for p in pages))
-    )
+    folder.write_stats(EventStats(event_id, round(seconds, 3), len(pages), sum(page.usable for page in pages), folder.usage()))
     _export(run, article)
     return EventOutcome(event_id, title, "written", seconds)
 

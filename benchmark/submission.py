@@ -93,6 +93,8 @@ class SubmittedCost:
 
     write_s: float
     n_written: int
+    n_prompt_tokens: int | None = None
+    n_new_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The run folder: what is done, what failed, and how to go on.
 
     runs/demo/  run.json  environment.json  failures.jsonl  scores.jsonl  submission.json
-                events/<id>/{pages.jsonl,outline.json,sections/NN.json,article.json,stats.json,failure.json}
+                events/<id>/{pages.jsonl,outline.json,drafts/*.json,sections/NN.json,article.json,stats.json,failure.json}
                 wikigenbench/<id>.json
 
 A stage is done when its file exists; files appear whole (`codec.write_atomic`). So resuming is running the same command
@@ -53,16 +53,27 @@ class EventFailure(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class Usage(Strict):
+    """What a language model was asked for one event, over all its drafts: calls, tokens in and out, seconds generating."""
+
+    n_calls: int
+    n_prompt_tokens: int
+    n_new_tokens: int
+    generate_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class EventStats(Strict):
-    """What writing one event took. Timings are not part of the article, so that its bytes can be reproduced."""
+    """What writing one event took. Timings are not part of the article, so that its bytes can be reproduced.
+
+    `seconds` is of the command that finished the event; `usage` is of all its drafts, and None without a model.
+    """
 
     event_id: str
     seconds: float
     n_pages: int
     n_usable: int
-    n_prompt_tokens: int = 0
-    n_new_tokens: int = 0
-    generate_s: float = 0.0
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,18 @@ class EventFolder:
     def article(self) -> Article | None:
         path = self.path / "article.json"
         return codec.read(Article, path) if path.exists() else None
+
+    def usage(self) -> Usage | None:
+        """Summed over the stored drafts, so that a resumed event counts what was asked before it was killed."""
+        drafts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((self.path / "drafts").glob("*.json"))]
+        if not drafts:
+            return None
+        return Usage(
+            n_calls=len(drafts),
+            n_prompt_tokens=sum(int(d["n_prompt_tokens"]) for d in drafts),
+            n_new_tokens=sum(int(d["n_new_tokens"]) for d in drafts),
+            generate_s=round(sum(float(d["seconds"]) for d in drafts), 3),
+        )
 
     def write_stats(self, stats: EventStats) -> None:
         codec.write_atomic(self.path / "stats.json", codec.to_json(stats, indent=1) + "\n")

@@ -71,6 +71,7 @@ def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_
 def _submission(prepared: wiring.Prepared, scores: SystemScores) -> submission.Submission:
     job, identity = prepared.job, prepared.run.identity() or {}
     stats = [s for i in prepared.ids if (s := prepared.run.event(i).stats()) is not None]
+    usages = [s.usage for s in stats if s.usage is not None]
     models = ()
     if job.system in MODEL_SYSTEMS:
         models = (submission.SubmittedModel("writer", identity["system.model"], identity["system.model_fingerprint"]),)
@@ -88,7 +89,12 @@ def _submission(prepared: wiring.Prepared, scores: SystemScores) -> submission.S
         leak_filter=job.settings.evidence.leak_filter,
         resamples=job.settings.evaluation.resamples,
         seed=job.settings.evaluation.seed,
-        cost=submission.SubmittedCost(write_s=round(sum(s.seconds for s in stats), 3), n_written=len(stats)),
+        cost=submission.SubmittedCost(
+            write_s=round(sum(s.seconds for s in stats), 3),
+            n_written=len(stats),
+            n_prompt_tokens=sum(u.n_prompt_tokens for u in usages) if usages else None,
+            n_new_tokens=sum(u.n_new_tokens for u in usages) if usages else None,
+        ),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from data import codec
+from data.codec import write_atomic
 from data.errors import StageError, UserError
-from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Unstored, default_run_path
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Unstored, Usage, default_run_path
 from data.types import Article, Event, Heading, Outline, Page, Section
 
 IDENTITY = {"system": "lead", "track": "search"}
@@ -88,9 +89,18 @@ def test_failure_and_statistics(folder: EventFolder) -> None:
     folder.clear_failure()
     folder.clear_failure()  # none there: nothing to do
     assert folder.failure() is None
-    stats = EventStats("7", 1.5, 10, 3, n_new_tokens=4)
+    stats = EventStats("7", 1.5, 10, 3, Usage(2, 100, 4, 0.5))
     folder.write_stats(stats)
     assert folder.stats() == stats
+
+
+def test_usage_is_summed_over_the_drafts_and_none_without(folder: EventFolder) -> None:
+    assert folder.usage() is None
+    for n, name in enumerate(("outline", "01"), 1):
+        write_atomic(
+            folder.path / "drafts" / f"{name}.json", f'{{"n_prompt_tokens": {100 * n}, "n_new_tokens": {n}, "seconds": 0.25}}'
+        )
+    assert folder.usage() == Usage(n_calls=2, n_prompt_tokens=300, n_new_tokens=3, generate_s=0.5)
 
 
 def test_clear_forgets_the_event(folder: EventFolder) -> None:
