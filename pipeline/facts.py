@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_WORD = r"(?:(?:[A-Z]\.)+|[A-ZÀ-ÖØ-Þ][\w’'&-]*)"  # initials keep their full stops, other words end before one
+_WORD = r"(?:(?:[A-Z]\.)+|(?:St|Mt|Ft|Dr|Mr|Mrs|Ms)\.|[A-ZÀ-ÖØ-Þ][\w’'&-]*)"  # other words end before a full stop
 _NAME = re.compile(rf"{_WORD}(?:\s+(?:(?:of|the|de|la|le|du|da|del|van|von|al|bin|y|e|&)\s+){{0,2}}{_WORD})*")
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 _FULL_DATE = re.compile(
