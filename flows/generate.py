@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmark.runner import EventOutcome, run_event
 from data import codec
 from data.errors import NoEvidence
+from data.snapshot import N_BENCHMARK_EVENTS
 from flows import console, preview
 from flows.wiring import Prepared
 
@@ -55,6 +56,12 @@ def generate(prepared: Prepared, write: Write = one_by_one) -> Generated:
     """Write what is missing. The run is locked while this goes on."""
     with prepared.run.locked():
         _record_environment(prepared)
+        if not prepared.snapshot.is_sample:
+            found = prepared.snapshot.inventory
+            console.note(
+                f"{len(prepared.ids)} events asked for; of the benchmark's {N_BENCHMARK_EVENTS}, "
+                f"{prepared.snapshot.root} holds {found.describe()}"
+            )
         began = time.perf_counter()
         ids = _events_to_write(prepared)
         outcomes = tuple(write(prepared, ids))

@@ -229,7 +229,14 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> No
         for half in ("wiki", "google"):
             shutil.copyfile(SAMPLE / half / f"{COPIED[0]}.json", root / half / f"{n + 1}.json")
     words = [sys.executable, "-m", "flows.cli", "generate", "--system", "bm25", "--data", str(root), "--out", str(out)]
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell would hand down "ignore"
+    )
     try:
         deadline = time.monotonic() + 60
         while not list(out.glob("events/*/article.json")) and time.monotonic() < deadline:
