@@ -209,7 +209,7 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
         loaded.model.generate(  # type: ignore[operator]
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
-            generation_config=GenerationConfig(max_new_tokens=sampling.max_new_tokens, do_sample=False, pad_token_id=0),
+            generation_config=GenerationConfig(max_new_tokens=sampling.max_new_tokens, do_sample=False, pad_token_id=0),  # type: ignore[no-untyped-call]
             logits_processor=_draws(sampling, n_prompt),
             stopping_criteria=StoppingCriteriaList([Handover()]),
         )
