@@ -123,13 +123,11 @@ def test_deployment_runs_by_its_full_and_by_its_short_name(installation: Install
     assert deployment["job_variables"]["working_dir"] == str(ROOT)
     assert deployment["parameter_openapi_schema"]["properties"]["limit"]["default"] is None
 
-    installation.prefect("deployment", "run", "wiki-gen/wiki-gen", "-p", "limit=2")
     (short,) = ALIASES
-    installation.prefect("deployment", "run", short, "-p", "limit=1")
-    done: list[dict[str, Any]] = []
-    for _ in range(2):  # one run at a time: a worker that takes what is there takes the first, the next worker the second
+    for name, limit in (("wiki-gen/wiki-gen", "limit=2"), (short, "limit=1")):
+        installation.prefect("deployment", "run", name, "-p", limit)
         installation.prefect("worker", "start", "--pool", "wiki-gen-local", "--type", "process", "--run-once", timeout=240)
-        done = installation.api("/flow_runs/filter", {"sort": "EXPECTED_START_TIME_ASC"})
+    done: list[dict[str, Any]] = installation.api("/flow_runs/filter", {"sort": "EXPECTED_START_TIME_ASC"})
 
     assert [run["state"]["type"] for run in done] == ["COMPLETED", "COMPLETED"], [run["state"] for run in done]
     assert [run["parameters"]["limit"] for run in done] == [2, 1]
