@@ -1,6 +1,7 @@
 """What differs between two scored systems, and whether it is more than chance.
 
     python -m benchmark.compare runs/extractive-full-search runs/bm25-full-search
+    python -m benchmark.compare runs/extractive-full-search runs/bm25-full-search --split test
 
 Paired over the same events, failures included: mean difference with a 95% bootstrap interval and a sign-flip p; Holm's
 adjustment over the headline metrics only.
@@ -26,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("first", type=Path, help="submission.json, or a run folder that holds one")
     parser.add_argument("second", type=Path)
     parser.add_argument("--metrics", nargs="+", default=[], metavar="NAME", help="only these (default: all that both have)")
+    parser.add_argument("--split", choices=("dev", "test"), help="only the events of both that belong to this split")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
 
@@ -33,10 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         from benchmark import submission
+        from benchmark.splits import in_dev
         from flows import compare
 
         files = [p / "submission.json" if p.is_dir() else p for p in (arguments.first, arguments.second)]
         a, b = (submission.read(path) for path in files)
+        if arguments.split:
+            a, b = (submission.part(s, arguments.split, lambda i: in_dev(i) == (arguments.split == "dev")) for s in (a, b))
         compare.report(a, b, differences(a, b, arguments.metrics), as_json=arguments.json)
         return 0
 

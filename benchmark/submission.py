@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 
@@ -140,6 +140,25 @@ def build(
         cost=cost,
         environment=environment(),
     )
+
+
+def part(submission: Submission, split: str, keep: Callable[[str], bool]) -> Submission:
+    """The same submission over the events whose id is kept, its means and intervals computed from their rows alone.
+
+    Raises UserError when no event is left.
+    """
+    events = tuple(event for event in submission.events if keep(event.id))
+    if not events:
+        raise UserError(f"{submission.system.name} has no event of split {split!r}; evaluate it on --split full")
+    profile, n_failed = submission.profile, sum(event.status != "ok" for event in events)
+    scores = {}
+    for name in submission.scores:
+        values = [event.scores.get(name) for event in events]
+        if any(value is not None for value in values):
+            e = estimate(values, name=name, seed=profile.seed, resamples=profile.resamples, n_failed=n_failed)
+            scores[name] = SubmittedScore(e.mean, (e.low, e.high), e.n, e.n_failed, e.n_unscored)
+    data = replace(submission.data, split=split, n_events=len(events), ids_sha256=ids_sha256(event.id for event in events))
+    return replace(submission, data=data, scores=scores, events=events)
 
 
 def environment() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from data.settings import Settings
-from flows import console, evaluate, preview
+from flows import console, evaluate
 from flows.job import Job
 from flows.wiring import prepare
 
@@ -19,7 +19,4 @@ def demo(out: Path, *, as_json: bool) -> int:
     console.note(f"writing {len(prepared.ids)} articles on invented events, from their web pages; nothing is fetched")
     evaluated = evaluate.evaluate(prepared)
     evaluate.report(evaluated, as_json=as_json)
-    if not as_json:
-        console.result("")
-        console.result(f"HTML preview (click a citation to see its evidence): {preview.index_path(out).resolve()}")
     return evaluated.generated.exit_code

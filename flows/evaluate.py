@@ -121,14 +121,33 @@ def report(evaluated: Evaluated, *, as_json: bool) -> None:
     console.show(score_table(scores))
     n_written = evaluated.generated.count("written")
     if n_written:
-        console.result(
-            f"wrote {n_written} articles in {evaluated.generated.seconds:.1f} s, scored in {evaluated.score_s:.1f} s"
-        )
-    else:
-        console.result(f"scored in {evaluated.score_s:.1f} s")
+        console.result(f"wrote {n_written} articles in {evaluated.generated.seconds:.1f} s ({_each(evaluated)})")
+    console.result(f"scored in {evaluated.score_s:.1f} s; {_conditions()}")
     console.result(f"{len(lost)} of {len(scores.events)} events failed or empty; each counts as 0 where 0 is worst")
     console.result(f"submission: {evaluated.submission}")
-    console.result(f"read the articles: {preview.index_path(evaluated.submission.parent).resolve()}")
+    console.result(
+        f"HTML preview (click a citation to see its evidence): {preview.index_path(evaluated.submission.parent).resolve()}"
+    )
+
+
+def _each(evaluated: Evaluated) -> str:
+    """How long one written event took: evidence, retrieval and writing, models loaded."""
+    from statistics import mean, median
+
+    seconds = [o.seconds for o in evaluated.generated.outcomes if o.status == "written"]
+    return f"an event {mean(seconds):.2f} s on average, median {median(seconds):.2f}, largest {max(seconds):.2f}"
+
+
+def _conditions() -> str:
+    """What the times were measured on; peak memory is of this process since it began."""
+    import os
+    import platform
+    import resource
+    import sys
+
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB on Linux
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
+    return f"peak memory {peak:.2f} GiB, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
 def score_table(scores: SystemScores) -> Table:

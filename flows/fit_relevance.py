@@ -46,7 +46,7 @@ def fit(data: str | None, out: Path | None) -> int:
     from flows.wiring import build_collect, build_encoder
     from pipeline.evidence import Evidence
     from pipeline.relevance import FEATURES, MODEL_FILE, RelevanceModel, feature_rows
-    from pipeline.systems.extractive import score_candidates
+    from pipeline.systems.extractive import find_candidates
 
     snapshot = Snapshot(locate(data))
     settings = Settings()
@@ -57,12 +57,12 @@ def fit(data: str | None, out: Path | None) -> int:
         event = snapshot.event(event_id)
         try:
             evidence = Evidence.cut(event, collect(event), settings.retrieval)
-            found = score_candidates(evidence, encoder)
+            found = find_candidates(evidence, encoder)
         except NoEvidence:
             continue
         gold = words(load_gold(snapshot, event_id).prose)
         known = set(pairwise(gold))
-        features.append(feature_rows(evidence, found.candidates, found.vectors, encoder))
+        features.append(feature_rows(evidence, found))
         for candidate in found.candidates:
             tokens = words(candidate.text)
             bigrams = list(pairwise(tokens))

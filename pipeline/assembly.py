@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from data.errors import StageError
-from data.types import Article, Fact, Repair, Section, Sentence, Source
+from data.types import Article, Fact, Heading, Repair, Section, Sentence, Source
 from pipeline.evidence import Evidence
+
+LEAD_HEADING = Heading(text="", level=1)
+"""The lead has no heading of its own."""
 
 
 def assemble(

@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from data import codec
 from data.types import Strict
-from decoding.api import Encoder
 from pipeline.evidence import Evidence
 from pipeline.facts import full_dates, numbers
-from pipeline.retrieval import STOPWORDS, Bm25Ranker, terms
+from pipeline.retrieval import STOPWORDS, terms
 from pipeline.sentences import Candidate, has_personal_words
 
 MODEL_FILE = Path(__file__).parent / "relevance.json"
@@ -72,22 +71,38 @@ def relevance(features: np.ndarray, model: RelevanceModel) -> np.ndarray:
     return np.asarray(np.clip(value / model.typical, 0.02, 3.0))
 
 
-def feature_rows(evidence: Evidence, items: Sequence[Candidate], vectors: np.ndarray, encoder: Encoder) -> np.ndarray:
-    """Features of all candidates, shape (n, 18). `vectors` are the candidates' unit vectors, shape (n, D)."""
-    title = evidence.event.title
-    title_terms = frozenset(terms(title))
-    to_title = vectors @ encoder.encode([title])[0]
+@dataclass(frozen=True)
+class Found:
+    """An event's candidates with what is measured on them once: unit `vectors` (n, D), the title's `title_vector` (D,), and
+    `passage_scores` (n,), BM25 of the passage around each for the title, best passage = 1."""
+
+    candidates: Sequence[Candidate]
+    vectors: np.ndarray
+    title_vector: np.ndarray
+    passage_scores: np.ndarray
+
+    @cached_property
+    def pages(self) -> np.ndarray:
+        """Page index of each candidate, shape (n,)."""
+        return np.array([candidate.page for candidate in self.candidates])
+
+    @cached_property
+    def elsewhere(self) -> np.ndarray:
+        """Largest cosine to a candidate of another page, shape (n,); 0 when there is no other page."""
+        similar = self.vectors @ self.vectors.T
+        similar[self.pages[:, None] == self.pages[None, :]] = 0.0
+        return np.asarray(similar.max(axis=1))
+
+
+def feature_rows(evidence: Evidence, found: Found) -> np.ndarray:
+    """Features of all candidates in the order of FEATURES, shape (n, 18)."""
+    items, vectors = found.candidates, found.vectors
+    title_terms = frozenset(terms(evidence.event.title))
+    to_title = vectors @ found.title_vector
     pull = np.clip(to_title, 0.05, None) ** 2
     centroid = (vectors * pull[:, None]).sum(axis=0)
     to_centroid = vectors @ (centroid / max(float(np.linalg.norm(centroid)), 1e-9))
-    bm25 = Bm25Ranker([p.text for p in evidence.passages]).scores(title)
-    best = max(float(bm25.max()), 1e-9)
-    passage_score = {p.id: float(s) / best for p, s in zip(evidence.passages, bm25, strict=True)}
-    pages = np.array([c.page for c in items])
-    rank = {int(page): 1.0 / (1 + n) for n, page in enumerate(sorted(set(pages.tolist())))}
-    similar = vectors @ vectors.T
-    similar[pages[:, None] == pages[None, :]] = 0.0
-    elsewhere = similar.max(axis=1)
+    rank = {int(page): 1.0 / (1 + n) for n, page in enumerate(sorted(set(found.pages.tolist())))}
     rows = []
     position: dict[int, int] = {}
     for i, c in enumerate(items):
@@ -99,9 +114,9 @@ def feature_rows(evidence: Evidence, items: Sequence[Candidate], vectors: np.nda
                 to_title[i],
                 to_centroid[i],
                 len(c.terms & title_terms) / max(len(title_terms), 1),
-                passage_score[c.passage.id],
+                found.passage_scores[i],
                 rank[c.page],
-                elsewhere[i],
+                found.elsewhere[i],
                 np.log(c.n_words),
                 len(c.facts) / c.n_words,
                 len(numbers(c.text)) / c.n_words,

@@ -18,7 +18,12 @@ from pipeline.sentences import Candidate
 
 @dataclass(frozen=True, slots=True)
 class SelectionWeights:
-    """Chosen on the development split (benchmark.splits), by ROUGE-2 and entity recall together."""
+    """Chosen on the development split (benchmark.splits), by ROUGE-2 and entity recall together; trials are in LOG.md.
+
+    `facts`: worth of new names and numbers, divided by words to the power `length_power`. `redundancy`: cost of likeness to a
+    chosen sentence of another page, cosine above 0.6. `adjacency`: bonus next to a chosen sentence. From `duplicate_cosine`,
+    or with this share of shared words (`duplicate_overlap`), a sentence is a duplicate and never chosen.
+    """
 
     facts: float = 3.0
     redundancy: float = 0.6
@@ -36,6 +41,11 @@ class Scored:
     candidates: Sequence[Candidate]
     vectors: np.ndarray
     relevance: np.ndarray
+
+    def only(self, keep: np.ndarray) -> Scored:
+        """Those where `keep` (bool, shape (n,)) is true."""
+        kept = [candidate for candidate, kept in zip(self.candidates, keep, strict=True) if kept]
+        return Scored(kept, self.vectors[keep], self.relevance[keep])
 
 
 def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: Sequence[int] = ()) -> list[int]:

@@ -37,7 +37,10 @@ _CHATTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One evidence sentence. `text` may have lost a dateline or an opening connective; the span has not."""
+    """One evidence sentence. `text` may have lost a dateline or an opening connective; the span has not.
+
+    `dangling` sentences lean on the one before; those of pages that address a model (`suspicious`) are not `trusted`.
+    """
 
     index: int
     passage: Passage
@@ -49,6 +52,7 @@ class Candidate:
     facts: frozenset[str]
     dangling: bool
     quality: float
+    trusted: bool
 
     @property
     def page(self) -> int:
@@ -59,8 +63,7 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
     """Every sentence of the passages that could stand in an article, in page order.
 
     Left out: subheadings of a page, its own title, bylines and head rows of tables. `quality` in (0, 1] is lower for first
-    and second person, questions, bare quotations, chatter and fragments; text of pages that address a model (`suspicious`)
-    is marked down.
+    and second person, questions, bare quotations, chatter and fragments.
     """
     found: list[Candidate] = []
     for passage in passages:
@@ -72,8 +75,6 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
             if not shortest <= n_words <= longest:
                 continue
             quality = _quality(text, bare="bare" in page.flags)
-            if "suspicious" in page.flags:
-                quality *= 0.3
             if quality < 0.1 or not any(c.isalpha() for c in text):
                 continue
             if _is_table_head(raw) or _BYLINE.match(text) or text == page.title:
@@ -92,6 +93,7 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
                     facts=names(text) | numbers(text),
                     dangling=bool(_DANGLING.match(text)),
                     quality=quality,
+                    trusted="suspicious" not in page.flags,
                 )
             )
     return found
@@ -123,8 +125,11 @@ def _is_subheading(page_text: str, start: int, end: int) -> bool:
 
 
 def _is_table_head(text: str) -> bool:
-    """A row of at least four cells without any figure: column names, or a caption with empty cells."""
-    return text.count("|") >= 3 and not any(c.isdigit() for c in text.replace("(", " ").split("|")[-1] + text.split("|")[0])
+    """A row of four cells or more without any figure (column names), or with one filled cell only (a caption)."""
+    cells = [cell.strip() for cell in text.split("|") if cell.strip()]
+    if text.count("|") < 3:
+        return False
+    return len(cells) <= 1 or not any(c.isdigit() for c in text)
 
 
 def _quality(text: str, *, bare: bool) -> float:

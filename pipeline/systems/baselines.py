@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from data.runs import Stages
 from data.settings import RetrievalSettings, WritingSettings
-from data.types import Article, Event, Heading, Page, Paragraph, Passage, Section, Sentence
-from pipeline.assembly import assemble
+from data.types import Article, Event, Page, Paragraph, Passage, Section, Sentence
+from pipeline.assembly import LEAD_HEADING, assemble
 from pipeline.evidence import Evidence
 from pipeline.retrieval import PassageIndex
 from pipeline.sentences import sentence_texts
-
-LEAD_HEADING = Heading(text="", level=1)
 
 
 class LeadSystem:

@@ -20,32 +20,38 @@ from data.runs import Stages
 from data.settings import RetrievalSettings, WritingSettings
 from data.types import Article, Event, Heading, Outline, Page, Paragraph, Section, Sentence
 from decoding.api import Encoder
-from pipeline.assembly import assemble
+from pipeline.assembly import LEAD_HEADING, assemble
 from pipeline.evidence import Evidence
 from pipeline.infobox import infobox_rows
 from pipeline.kinds import Kind, KindRecogniser, load_kinds
-from pipeline.relevance import feature_rows, load_model, relevance
+from pipeline.relevance import Found, feature_rows, load_model, relevance
 from pipeline.retrieval import Bm25Ranker, terms
 from pipeline.selecting import Scored, SelectionWeights, select
 from pipeline.sentences import Candidate, candidates, is_fragment
-from pipeline.systems.baselines import LEAD_HEADING
 
 MAX_CANDIDATE_WORDS = 3_000
 """Words of evidence sentences that are encoded for one event, best passages first: bounds time where evidence abounds."""
+
 LIST_KINDS = frozenset({"list", "awards", "legislature", "nature", "league season", "team season"})
 MIN_LIST_WORDS = 300
 MAX_JOINED_WORDS = 40
+"""Of list lines that are joined to one sentence."""
+
 OFF_TOPIC = 0.82
+"""A page is off topic below this share of the usual likeness between pages (chosen on the sample and on split dev)."""
 MIN_PAGES_TO_JUDGE = 4
+UNTRUSTED = 0.3
+"""What is left of the relevance of a sentence whose page addresses a model."""
 ENOUGH_WORDS = 2_000
 """With less than this on the subject, doubtful pages are used as well: they are right more often than not."""
+
 LEAD_WORDS = 110
+MIN_SECTION_WORDS = 45
+MAX_PARAGRAPH_SENTENCES = 6
 _PROVISIONAL = re.compile(
     r"\b(?:will|at least|so far|expected to|hopes? to|tomorrow|tonight|projections?|provisional|preliminary|first reports)\b"
 )
 """Marks of a report from before or during the event; a lead tells it from afterwards."""
-MIN_SECTION_WORDS = 45
-MAX_PARAGRAPH_SENTENCES = 6
 
 
 class ExtractiveSystem:
@@ -63,7 +69,7 @@ class ExtractiveSystem:
     @property
     def identity(self) -> Mapping[str, str]:
         return {
-            "rules": "extractive/1",
+            "rules": "extractive/2",
             "encoder": self._encoder.name,
             "relevance": codec.sha256(codec.to_json(load_model()))[:12],
             "kinds": codec.sha256("\n".join(f"{k.name} {k.about} {k.title.pattern} {k.sections}" for k in load_kinds()))[:12],
@@ -102,15 +108,10 @@ class ExtractivePlan:
 
     @cached_property
     def scored(self) -> Scored:
-        found = score_candidates(self.evidence, self.encoder)
-        features = feature_rows(self.evidence, found.candidates, found.vectors, self.encoder)
-        on_topic = ~off_topic(found)
-        found = Scored(
-            [c for c, keep in zip(found.candidates, on_topic, strict=True) if keep], found.vectors[on_topic], found.relevance
-        )
-        features = features[on_topic]
-        trust = np.array([0.3 if "suspicious" in self.evidence.pages[c.page].flags else 1.0 for c in found.candidates])
-        return Scored(found.candidates, found.vectors, relevance(features, load_model()) * trust)
+        found = find_candidates(self.evidence, self.encoder)
+        trust = np.array([1.0 if c.trusted else UNTRUSTED for c in found.candidates])
+        near = relevance(feature_rows(self.evidence, found), load_model()) * trust
+        return Scored(found.candidates, found.vectors, near).only(~doubtful(found))
 
     @cached_property
     def kind(self) -> Kind:
@@ -270,24 +271,30 @@ class ExtractivePlan:
         return ()
 
 
-def score_candidates(evidence: Evidence, encoder: Encoder) -> Scored:
-    """All candidates of an event with their vectors; relevance is still 1 for each."""
+def find_candidates(evidence: Evidence, encoder: Encoder) -> Found:
+    """The sentences that an event's article may be made of, with their vectors. Raises NoEvidence when there is none."""
     title = evidence.event.title
     found = candidates(evidence.passages, evidence.pages)
     if not found:
         raise NoEvidence(f"the usable pages of {title!r} hold no sentence that could be quoted")
+    bm25 = Bm25Ranker([p.text for p in evidence.passages]).scores(title)
+    best = max(float(bm25.max()), 1e-9)
+    score_of = {p.id: float(s) / best for p, s in zip(evidence.passages, bm25, strict=True)}
     if sum(c.n_words for c in found) > MAX_CANDIDATE_WORDS:
-        found = _best_candidates(found, evidence)
-    return Scored(found, encoder.encode([c.text for c in found]), np.ones(len(found)))
+        found = _best_candidates(found, score_of)
+    vectors = encoder.encode([title, *(c.text for c in found)])
+    return Found(
+        candidates=found,
+        vectors=vectors[1:],
+        title_vector=vectors[0],
+        passage_scores=np.array([score_of[c.passage.id] for c in found]),
+    )
 
 
-def _best_candidates(found: list[Candidate], evidence: Evidence) -> list[Candidate]:
-    """As many as fit into MAX_CANDIDATE_WORDS, by quality and by their passage's BM25 score for the title, in page order."""
-    scores = Bm25Ranker([p.text for p in evidence.passages]).scores(evidence.event.title)
-    top = max(float(scores.max()), 1e-9)
-    by_id = {p.id: float(s) / top for p, s in zip(evidence.passages, scores, strict=True)}
+def _best_candidates(found: list[Candidate], score_of: Mapping[str, float]) -> list[Candidate]:
+    """As many as fit into MAX_CANDIDATE_WORDS: trusted ones first, by quality and their passage's score; in page order."""
     kept, words = [], 0
-    for candidate in sorted(found, key=lambda c: (-c.quality * (0.2 + by_id[c.passage.id]), c.index)):
+    for candidate in sorted(found, key=lambda c: (not c.trusted, -c.quality * (0.2 + score_of[c.passage.id]), c.index)):
         words += candidate.n_words
         if words > MAX_CANDIDATE_WORDS:
             break
@@ -295,21 +302,26 @@ def _best_candidates(found: list[Candidate], evidence: Evidence) -> list[Candida
     return sorted(kept, key=lambda c: c.index)
 
 
-def off_topic(scored: Scored) -> np.ndarray:
-    """Which candidates stand on a page that is about something else, shape (n,).
+def doubtful(found: Found) -> np.ndarray:
+    """Which candidates to leave out, because their page is off topic or not trusted: bool, shape (n,).
+
+    None while the rest holds less than ENOUGH_WORDS.
+    """
+    out = off_topic(found) | np.array([not c.trusted for c in found.candidates])
+    left = sum(c.n_words for c, leave in zip(found.candidates, out, strict=True) if not leave)
+    return out if left >= ENOUGH_WORDS else np.zeros(len(out), dtype=bool)
+
+
+def off_topic(found: Found) -> np.ndarray:
+    """Which candidates stand on a page that is about something else: bool, shape (n,).
 
     Pages on one event say similar things: a page whose sentences are on average much less like those of the other pages
     than is usual among them only shares words with the title. Judged from four pages on; with fewer there is no usual.
     """
-    pages = np.array([c.page for c in scored.candidates])
+    pages = found.pages
     distinct = sorted(set(pages.tolist()))
     if len(distinct) < MIN_PAGES_TO_JUDGE:
         return np.zeros(len(pages), dtype=bool)
-    similar = scored.vectors @ scored.vectors.T
-    similar[pages[:, None] == pages[None, :]] = 0.0
-    nearest = similar.max(axis=1)
-    closeness = {page: float(nearest[pages == page].mean()) for page in distinct}
+    closeness = {page: float(found.elsewhere[pages == page].mean()) for page in distinct}
     usual = float(np.median(list(closeness.values())))
-    off = np.array([closeness[int(page)] < OFF_TOPIC * usual for page in pages])
-    left = sum(c.n_words for c, doubtful in zip(scored.candidates, off, strict=True) if not doubtful)
-    return off if left >= ENOUGH_WORDS else np.zeros(len(pages), dtype=bool)
+    return np.array([closeness[int(page)] < OFF_TOPIC * usual for page in pages])

@@ -20,6 +20,7 @@ from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence, Strict
 from decoding.api import Encoder, Generator
 from pipeline import prompts
+from pipeline.assembly import LEAD_HEADING
 from pipeline.citing import drop_repeats, figures, repair, resolve, stands_in, tidy_generated, without_markup
 from pipeline.drafting import Draft, Quote
 from pipeline.evidence import Evidence
@@ -28,7 +29,6 @@ from pipeline.kinds import KindRecogniser
 from pipeline.planning import merge_outlines
 from pipeline.retrieval import PassageIndex
 from pipeline.sentences import sentence_texts
-from pipeline.systems.baselines import LEAD_HEADING
 from pipeline.systems.paper import ModelSystem, paragraphs_of, removed_first
 
 MIN_HEADINGS = 3

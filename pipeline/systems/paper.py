@@ -18,13 +18,12 @@ from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Paragraph, Repair, Section, Sentence
 from decoding.api import Encoder, Generator
 from pipeline import prompts
-from pipeline.assembly import assemble, within_words
+from pipeline.assembly import LEAD_HEADING, assemble, within_words
 from pipeline.citing import Cited, resolve
 from pipeline.drafting import Draft, Quote, Writer, quotes
 from pipeline.evidence import Evidence
 from pipeline.planning import heading_line, is_apparatus, parse_outline, same_words
 from pipeline.retrieval import PassageIndex
-from pipeline.systems.baselines import LEAD_HEADING
 
 OUTLINE_TOKENS = 160
 TOKENS_PER_WORD = 1.5

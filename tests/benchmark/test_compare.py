@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmark.compare import differences
-from benchmark.submission import Submission
+from benchmark.submission import Submission, part, problems
 from data.errors import UserError
 from tests.benchmark.submissions import ROWS, failed, ok, submit
 
@@ -66,3 +66,11 @@ def test_other_events_cannot_be_compared(other: Submission) -> None:
 def test_other_metrics_cannot_be_compared() -> None:
     with pytest.raises(UserError, match="scored with different metrics; evaluate both again"):
         differences(OURS, submit(ROWS, signature="words:v2"))
+
+
+def test_a_part_is_scored_from_its_own_events_and_is_valid() -> None:
+    kept = part(OURS, "test", lambda event_id: event_id in {"1", "3"})
+    assert problems(kept) == [] and kept.data.split == "test"
+    assert kept.scores == submit([ROWS[0], ROWS[2]]).scores != OURS.scores
+    with pytest.raises(UserError, match="no event of split 'dev'"):
+        part(OURS, "dev", lambda event_id: False)

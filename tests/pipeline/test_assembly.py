@@ -5,9 +5,8 @@ import pytest
 from data import codec
 from data.errors import NoEvidence, StageError
 from data.types import Article, Fact, Heading, Repair, Section, Sentence
-from pipeline.assembly import assemble, within_words
+from pipeline.assembly import LEAD_HEADING, assemble, within_words
 from pipeline.evidence import Evidence
-from pipeline.systems.baselines import LEAD_HEADING
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RAIN, RETRIEVAL, REVIEW, evidence, page
 
 

@@ -10,7 +10,8 @@ from data.errors import NoEvidence
 from data.runs import EventFolder, Unstored
 from data.settings import RetrievalSettings, WritingSettings
 from data.types import Article
-from pipeline.systems.baselines import LEAD_HEADING, Bm25System, LeadSystem
+from pipeline.assembly import LEAD_HEADING
+from pipeline.systems.baselines import Bm25System, LeadSystem
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RAIN, RETRIEVAL, REVIEW, page
 
 SYSTEMS = [LeadSystem, Bm25System]

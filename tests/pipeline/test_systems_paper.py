@@ -11,7 +11,7 @@ from data.markup import render_text
 from data.runs import EventFolder, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Heading, Outline, Page
-from pipeline.systems.baselines import LEAD_HEADING
+from pipeline.assembly import LEAD_HEADING
 from pipeline.systems.paper import (
     PlanRetrieveRead,
     RetrievePlanRetrieveRead,
