@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from data.types import Strict
+from decoding.statistics import SpeculationStats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,14 +27,21 @@ class Message(Strict):
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams(Strict):
-    """How to continue a prompt. `temperature` 0 is greedy; `stop` strings end the text and are not part of it."""
+    """How to continue a prompt. `temperature` 0 is greedy; `stop` strings end the text and are not part of it.
+
+    `task` and `sources` are hints for drafting, nothing else: `sources` are texts that the answer may repeat although its
+    prompt does not show them (earlier sections of the same article).
+    """
 
     max_new_tokens: int = 400
     temperature: float = 0.0
     top_p: float = 1.0
+    top_k: int = 0
+    repetition_penalty: float = 1.0
     seed: int = 0
     stop: tuple[str, ...] = ()
     task: Task = "other"
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ class DecodeStats(Strict):
     n_drafted: int | None = None
     n_accepted: int | None = None
     n_verify: int | None = None
+    speculation: SpeculationStats | None = None
 
 
 StopReason = Literal["end", "length", "stop", "unknown"]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from data.errors import StageError, UserError
 from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason
 from decoding.models import LoadedModel, break_control_tokens, control_pattern
+from decoding.sampling import check_sampling, draw, uniforms
 
 if TYPE_CHECKING:
     import torch
@@ -220,31 +221,6 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
     return decode
 
 
-def uniforms(seed: int, n: int) -> torch.Tensor:
-    """The random numbers of a seed, shape (n,), in [0, 1): number i decides token i, whatever drafted it."""
-    import torch
-
-    return torch.rand(n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def draw(logits: torch.Tensor, sampling: SamplingParams, uniform: float) -> int:
-    """A token from `logits` (V,) after temperature and nucleus (top_p), by inverting the cumulative distribution.
-
-    The nucleus is the smallest set of most probable tokens whose probabilities reach top_p (Holtzman et al. 2020,
-    section 3.1). Equal logits keep the order of their ids, so the result is a function of the arguments.
-    """
-    import torch
-
-    logits = logits.float()
-    probabilities = torch.softmax((logits - logits.max()) / sampling.temperature, dim=-1)
-    ordered, tokens = torch.sort(probabilities, descending=True, stable=True)  # (V,)
-    total = torch.cumsum(ordered, dim=-1)
-    kept = int((total < sampling.top_p * total[-1]).sum()) + 1
-    kept = min(kept, int((ordered > 0).sum()))
-    at = int((total[:kept] <= uniform * total[kept - 1]).sum())
-    return int(tokens[min(at, kept - 1)])
-
-
 def _draws(sampling: SamplingParams, n_prompt: int) -> Any:
     """For `generate`: leaves only the drawn token possible. None for greedy decoding.
 
@@ -360,18 +336,6 @@ class StopCut:
 def _overlap(text: str, stop: str) -> int:
     """Length of the longest end of `text` that begins `stop`."""
     return next((n for n in range(min(len(stop) - 1, len(text)), 0, -1) if stop.startswith(text[-n:])), 0)
-
-
-def check_sampling(sampling: SamplingParams) -> None:
-    """Raises UserError for a parameter that is out of range, naming it."""
-    if sampling.max_new_tokens < 1:
-        raise UserError(f"max_new_tokens is {sampling.max_new_tokens}; it must be at least 1")
-    if sampling.temperature < 0:
-        raise UserError(f"temperature is {sampling.temperature}; it must be 0 (greedy) or more")
-    if not 0 < sampling.top_p <= 1:
-        raise UserError(f"top_p is {sampling.top_p}; it must be above 0 and at most 1")
-    if "" in sampling.stop:
-        raise UserError("a stop string is empty; leave it out")
 
 
 def _fold_system(messages: Sequence[Message]) -> list[Message]:

@@ -28,8 +28,9 @@ from urllib.parse import urlsplit
 
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason
-from decoding.local import STAGE, StopCut, check_sampling
+from decoding.local import STAGE, StopCut
 from decoding.models import break_control_tokens
+from decoding.sampling import check_sampling
 
 if TYPE_CHECKING:
     import requests

@@ -12,8 +12,9 @@ import pytest
 
 from data.errors import StageError, UserError
 from decoding.api import DecodeStats, Message, SamplingParams
-from decoding.local import LocalGenerator, StopCut, TextSink, draw, uniforms
+from decoding.local import LocalGenerator, StopCut, TextSink
 from decoding.models import LoadedModel, load
+from decoding.sampling import draw, uniforms
 from tests.tiny_model import build_tiny_model
 
 TEXT = [

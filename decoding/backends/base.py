@@ -1,0 +1,224 @@
+"""What every torch backend does alike: one sequence, prefill in pieces, steps, greedy chains, commits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from data.errors import StageError
+from decoding.backend import FULL, BackendInfo, Chain, CostTable, Prefill, SkipSet, Wants
+from decoding.kv_cache import KVCache, transformers_cache
+from decoding.rows import TorchRows, not_numbers
+
+if TYPE_CHECKING:
+    import torch
+
+    from decoding.models import LoadedModel
+
+PREFILL_TOKENS = 512
+"""Prompt tokens per forward: bounds the memory for activations and masks."""
+_HEAD_ROWS = 64
+"""Positions per product with the output layer where whole rows of logits are needed for a prompt."""
+
+
+class TorchBackend(ABC):
+    """Implements `decoding.backend.StepBackend`; a subclass says how the layers run (`_run`).
+
+    Not batch invariant: torch takes other kernels for one row than for eight, so that rows agree to rounding only.
+    Logits are inference tensors: read them, and copy before changing them in place.
+    """
+
+    def __init__(self, loaded: LoadedModel, name: str) -> None:
+        import torch
+
+        model: Any = loaded.model
+        config = model.config.get_text_config(decoder=True)
+        head = model.get_output_embeddings()
+        self._loaded, self._model, self._config, self._output_layer = loaded, model, config, head
+        self._device: torch.device = model.device
+        self._info = BackendInfo(
+            name=name,
+            n_layers=config.num_hidden_layers,
+            vocab_size=head.weight.shape[0],
+            hidden_size=head.weight.shape[1],
+            context_tokens=loaded.context_tokens,
+            device=loaded.device,
+            dtype=loaded.dtype,
+        )
+        self.kv = KVCache(config.num_hidden_layers, self._device)
+        self._cache = transformers_cache(self.kv)
+        self._positions = torch.zeros(1, 0, dtype=torch.long, device=self._device)
+        self._fresh = 0
+        self._costs: CostTable | None = None
+
+    @abstractmethod
+    def _run(
+        self,
+        ids: torch.Tensor,
+        at: int,
+        *,
+        plan: SkipSet = FULL,
+        parents: Sequence[int] | None = None,
+        last_only: bool = False,
+        states: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Run ids (1, T) at positions at.. (or as a tree behind n), writing keys and values.
+
+        Returns logits (T, V), or (1, V) with `last_only`, and with `states` the states after the final norm, (T, D).
+        """
+
+    @property
+    def info(self) -> BackendInfo:
+        return self._info
+
+    @property
+    def n(self) -> int:
+        return self.kv.n
+
+    def prefill(self, ids: Sequence[int], *, capacity: int, wants: Wants = Wants()) -> Prefill:  # noqa: B008
+        import torch
+
+        self._check_prompt(ids, capacity)
+        with torch.inference_mode():
+            self._restart(capacity)
+            prompt = torch.tensor([list(ids)], device=self._device)
+            total = torch.zeros(self._info.hidden_size, device=self._device)
+            top_ids: list[torch.Tensor] = []
+            for start in range(0, len(ids), PREFILL_TOKENS):
+                piece = prompt[:, start : start + PREFILL_TOKENS]
+                # the head sees one row whatever is wanted besides, so that wants cannot change the first token
+                last, states = self._run(piece, start, last_only=True, states=bool(wants.vector or wants.top_k))
+                if wants.vector and states is not None:
+                    total += states.float().sum(dim=0)
+                if wants.top_k and states is not None:
+                    top_ids.append(self._top_ids(states, wants.top_k))
+            self.kv.commit(len(ids))
+            if bool(last.isnan().any()):
+                raise not_numbers(last.dtype)
+            return Prefill(
+                last=TorchRows(last),
+                vector=(total / len(ids)).cpu().numpy() if wants.vector else None,
+                top_ids=torch.cat(top_ids).cpu().numpy() if wants.top_k else None,
+            )
+
+    def step(
+        self, ids: Sequence[int], *, plan: SkipSet = FULL, parents: Sequence[int] | None = None, offset: int = 0
+    ) -> TorchRows:
+        import torch
+
+        if not ids:
+            raise ValueError("a step needs at least one token")
+        if parents is not None and (offset or len(parents) != len(ids)):
+            raise ValueError(
+                f"a tree of {len(ids)} tokens has as many parents and no offset; got {len(parents)}, offset {offset}"
+            )
+        self._check_plan(plan)
+        at = self.kv.n + offset
+        self.kv.need(at + len(ids))
+        self._fresh = 0
+        with torch.inference_mode():
+            logits, _ = self._run(torch.tensor([list(ids)], device=self._device), at, plan=plan, parents=parents)
+        if not plan and not offset:
+            self._fresh = len(ids)
+        return TorchRows(logits)
+
+    def draft_chain(
+        self, pending: int, *, plan: SkipSet, max_tokens: int, go_on: Callable[[Sequence[float]], bool] | None = None
+    ) -> Chain:
+        import torch
+
+        if max_tokens < 1:
+            raise ValueError(f"a chain has at least one token, not {max_tokens}")
+        self._check_plan(plan)
+        self.kv.need(self.kv.n + max_tokens)
+        self._fresh = 0
+        tokens: list[torch.Tensor] = []
+        chances: list[torch.Tensor] = []
+        read: list[float] = []
+        with torch.inference_mode():
+            token = torch.tensor([[pending]], device=self._device)
+            for i in range(max_tokens):
+                logits, _ = self._run(token, self.kv.n + i, plan=plan)
+                token, chance = _best(logits)
+                tokens.append(token)
+                chances.append(chance)
+                if go_on is not None:
+                    read.append(float(chance))
+                    if not go_on(read):
+                        break
+            # one read for both: ids below 2 ** 24 are exact in float32
+            both = torch.stack([torch.cat(tokens).view(-1).float(), torch.cat(chances)]).tolist()
+        return Chain(tuple(int(token) for token in both[0]), tuple(both[1]))
+
+    def commit(self, k: int, path: Sequence[int] | None = None) -> None:
+        import torch
+
+        if not 0 <= k <= self._fresh:
+            raise ValueError(f"{k} rows cannot be committed: the last call was a full step of {self._fresh} tokens")
+        if path is not None and (
+            len(path) != k or any(b <= a for a, b in pairwise(path)) or max(path, default=0) >= self._fresh
+        ):
+            raise ValueError(f"{list(path)} is no path of {k} ascending rows out of {self._fresh}")
+        with torch.inference_mode():
+            self.kv.commit(k, path)
+        self._fresh = 0
+
+    def costs(self) -> CostTable:
+        from decoding.costs import measure_costs
+
+        if self._costs is None:
+            self._costs = measure_costs(self)
+        return self._costs
+
+    def _restart(self, capacity: int) -> None:
+        """An empty sequence with room for `capacity` positions."""
+        import torch
+
+        self._fresh = 0
+        self.kv.reset()
+        self.kv.reserve(capacity)
+        if self._positions.shape[1] != self.kv.capacity:
+            self._positions = torch.arange(self.kv.capacity, device=self._device)[None]
+
+    def _top_ids(self, states: torch.Tensor, k: int) -> torch.Tensor:
+        """(T, k) from states (T, D). The output layer alone: a model's soft cap or scale keeps the order."""
+        import torch
+
+        return torch.cat([self._output_layer(rows).topk(k, dim=-1).indices for rows in states.split(_HEAD_ROWS)])
+
+    def _check_prompt(self, ids: Sequence[int], capacity: int) -> None:
+        context = self._info.context_tokens
+        if not ids:
+            raise ValueError("a prompt needs at least one token")
+        if len(ids) > context:
+            raise StageError(
+                "generate",
+                f"the prompt has {len(ids)} tokens and {self._loaded.name} reads {context}; give it fewer sources, or use "
+                "a model with a longer context",
+            )
+        if capacity < len(ids):
+            raise ValueError(f"capacity {capacity} is less than the prompt's {len(ids)} tokens")
+
+    def _check_plan(self, plan: SkipSet) -> None:
+        largest = max((*plan.attention[-1:], *plan.mlp[-1:]), default=0)
+        if largest >= self._info.n_layers:
+            raise ValueError(f"the plan skips layer {largest} of a model with layers 0 to {self._info.n_layers - 1}")
+
+
+def _best(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The most probable token of logits (1, V), as (1, 1), and its probability, as (1,), in float32.
+
+    NaN counts as probability 0: a skipped model may overflow, and a bad guess must cost no more than time.
+    """
+    value, token = logits.float().max(dim=-1)
+    chance = (value - logits.float().logsumexp(dim=-1)).exp()
+    return token[:, None], chance.nan_to_num(0.0)
+
+
+def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """Euclidean length of the difference over that of `expected`; NaN counts as 0 on both sides."""
+    expected = expected.float().nan_to_num()
+    difference = found.float().nan_to_num() - expected
+    return float(difference.norm() / expected.norm().clamp_min(1e-9))

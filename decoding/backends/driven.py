@@ -1,0 +1,332 @@
+"""The model's own sub-modules, driven by our own loop: every sub-layer can be left out, and nothing is paid for twice.
+
+The loop writes the residual arithmetic of three shapes of decoder layer (pre-norm, sandwich-norm, post-norm); attention, MLP
+and norms stay the model's. It is believed only after it has given the same logits as `hf` on this very model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from decoding.backend import FULL, SkipSet
+from decoding.backends.base import TorchBackend, relative_error
+from decoding.backends.hf import HFBackend, random_ids, replaced_forwards
+from decoding.backends.masks import AttentionMasks, NoMask
+
+if TYPE_CHECKING:
+    import torch
+
+    from decoding.backends.masks import Masks
+    from decoding.models import LoadedModel
+
+    Rotations = dict[str, tuple[torch.Tensor, torch.Tensor]]
+
+_FIXED_ROPES = frozenset(("default", "linear", "llama3", "yarn"))
+"""Rotary embeddings that are a function of the position alone; others (dynamic, longrope) look at the length, too."""
+_PROOF_TOKENS = 24
+
+
+class NotDrivable(Exception):
+    """This model's layers cannot be driven here; `why` says what is different about them."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class DrivenBackend(TorchBackend):
+    """Models with the layers of Llama, Mistral, Qwen2, Qwen3, Phi-3, Granite, Gemma 2, Gemma 3, OLMo 2 and their kin."""
+
+    def __init__(self, loaded: LoadedModel, reference: HFBackend | None = None) -> None:
+        """Raises NotDrivable if the model is built otherwise or its logits differ from the `hf` backend's.
+
+        `reference`: an `hf` backend of the same model to compare with; it loses its sequence.
+        """
+        super().__init__(loaded, "driven")
+        decoder: Any = self._model.get_decoder()
+        self._decoder = decoder
+        for name in ("embed_tokens", "layers", "norm", "rotary_emb"):
+            if not hasattr(decoder, name):
+                raise NotDrivable(f"{type(decoder).__name__} has no {name}")
+        try:
+            self._masks = AttentionMasks(self._config, dtype=self._model.dtype, device=self._device)
+        except NoMask as error:
+            raise NotDrivable(str(error)) from error
+        self._layers = [
+            _layer(module, kind) for module, kind in zip(decoder.layers[: self._info.n_layers], self._masks.kinds, strict=True)
+        ]
+        self._rope = _Rope(decoder.rotary_emb, tuple(self._masks.windows), self._model.dtype, self._device)
+        self._embedding_scale = getattr(decoder, "embedding_multiplier", None)
+        self._logit_divisor = getattr(self._config, "logits_scaling", None)
+        self._logit_cap = getattr(self._config, "final_logit_softcapping", None)
+        self._prove(reference or HFBackend(loaded))
+
+    def _run(
+        self,
+        ids: torch.Tensor,
+        at: int,
+        *,
+        plan: SkipSet = FULL,
+        parents: Sequence[int] | None = None,
+        last_only: bool = False,
+        states: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        if parents is None:
+            positions, masks = self._positions[:, at : at + ids.shape[1]], self._masks.chain(at, ids.shape[1])
+        else:
+            positions, masks = self._masks.tree(at, parents)
+        self._cache.start = at
+        hidden = self._forward(ids, positions, masks, plan, self._cache)
+        return self._head(hidden[:, -1:] if last_only else hidden)[0], hidden[0]
+
+    def _forward(self, ids: torch.Tensor, positions: torch.Tensor, masks: Masks, plan: SkipSet, cache: Any) -> torch.Tensor:
+        """States after the final norm, (1, T, D), of ids (1, T) at positions (1, T).
+
+        Reads nothing back from the device. `masks` by layer kind; `cache` needs only `update(keys, values, layer)`, which
+        stores (1, H_kv, T, D) and returns what the attention is to see.
+        """
+        hidden = self._decoder.embed_tokens(ids)
+        if self._embedding_scale is not None:
+            hidden = hidden * self._embedding_scale
+        rotations = self._rope.at(positions)
+        for i, layer in enumerate(self._layers):
+            if i not in plan.attention:
+                hidden = layer.attend(hidden, positions, rotations[layer.kind], masks[layer.kind], cache)
+            if i not in plan.mlp:
+                hidden = layer.transform(hidden)
+        normed: torch.Tensor = self._decoder.norm(hidden)
+        return normed
+
+    def _head(self, states: torch.Tensor) -> torch.Tensor:
+        """Logits (1, T, V) of states (1, T, D), with the model's own scale or soft cap."""
+        logits: torch.Tensor = self._output_layer(states)
+        if self._logit_divisor is not None:
+            logits = logits / self._logit_divisor
+        if self._logit_cap is not None:
+            logits = (logits / self._logit_cap).tanh() * self._logit_cap
+        return logits
+
+    def _restart(self, capacity: int) -> None:
+        super()._restart(capacity)
+        self._rope.grow(self._positions)
+
+    # --- proof -----------------------------------------------------------------------------------------------------------
+
+    def _prove(self, reference: HFBackend) -> None:
+        import torch
+
+        if not reference.takes_trees:
+            raise NotDrivable("it takes no attention mask of ours")
+        with torch.inference_mode():
+            self._restart(4 * _PROOF_TOKENS)
+            try:
+                self._prove_inputs()
+                self._prove_logits(reference)
+            except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+                raise NotDrivable(f"its sub-modules are called otherwise ({type(error).__name__}: {error})") from error
+
+    def _prove_inputs(self) -> None:
+        """Each layer must be given the masks and rotations that the model itself would give it, beyond every window too."""
+        for window in (None, *self._masks.windows.values()):
+            for length in (1, 4):
+                self._prove_inputs_at(0 if window is None else window + 3, length)
+                self._prove_inputs_at(_PROOF_TOKENS, length)
+
+    def _prove_inputs_at(self, at: int, length: int) -> None:
+        import torch
+
+        given: list[dict[str, Any]] = []
+
+        def record(hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+            given.append(kwargs)
+            return hidden_states
+
+        positions = torch.arange(at, at + length, device=self._device)[None]
+        self._cache.start = at
+        with replaced_forwards({layer.module: record for layer in self._layers}):
+            self._decoder(
+                input_ids=random_ids(length, self._info.vocab_size, self._device),
+                position_ids=positions,
+                past_key_values=self._cache,
+                use_cache=True,
+            )
+        masks = self._masks.chain(at, length)
+        rotations = self._rope.at(positions) if at + length <= self.kv.capacity else None
+        for layer, theirs in zip(self._layers, given, strict=True):
+            if not torch.equal(_visible(theirs["attention_mask"], at, length), _visible(masks[layer.kind], at, length)):
+                raise NotDrivable(f"its attention masks differ from ours {at} tokens into a text")
+            if rotations is not None and not _same_pair(rotations[layer.kind], theirs["position_embeddings"]):
+                raise NotDrivable("its rotary embeddings differ from ours")
+
+    def _prove_logits(self, reference: HFBackend) -> None:
+        """Random tokens: a prompt, steps of one and four, a tree, its committed path, skipped sub-layers."""
+        import torch
+
+        n_layers, vocab_size = self._info.n_layers, self._info.vocab_size
+        tokens = random_ids(_PROOF_TOKENS + 16, vocab_size, torch.device("cpu"))[0].tolist()
+        prompt, fresh = tokens[:_PROOF_TOKENS], iter(tokens[_PROOF_TOKENS:])
+        some = SkipSet(attention=(0, n_layers // 2), mlp=(0, n_layers - 1))
+
+        def take(n: int) -> list[int]:
+            return [next(fresh) for _ in range(n)]
+
+        def compare(what: str, k: int = 0, path: Sequence[int] | None = None, **step: Any) -> None:
+            ours, theirs = (backend.step(**step).logits for backend in (self, reference))
+            self._compare(what, ours, theirs)
+            for backend in (self, reference) if k else ():
+                backend.commit(k, path)
+
+        reference._restart(4 * _PROOF_TOKENS)
+        ours, theirs = (b._run(torch.tensor([prompt], device=self._device), 0)[0] for b in (self, reference))
+        self._compare("a prompt", ours, theirs)
+        self.kv.commit(len(prompt))
+        reference.kv.commit(len(prompt))
+        compare("a step of one token", 1, ids=take(1))
+        compare("a step of four tokens", 2, ids=take(4))
+        compare("a tree", 2, (0, 2), ids=take(4), parents=(-1, 0, 0, -1))
+        compare("the step after a tree", ids=take(1))
+        compare("a step with skipped sub-layers", ids=take(1), plan=some)
+        compare("a step with skipped sub-layers behind another", ids=take(2), plan=some, offset=1)
+
+    def _compare(self, what: str, ours: torch.Tensor, theirs: torch.Tensor) -> None:
+        """Both run the same modules on the same shapes, so they agree bitwise. A GPU may add in another order, to rounding."""
+        import torch
+
+        if torch.equal(ours.nan_to_num(), theirs.nan_to_num()):
+            return
+        error = relative_error(ours, theirs)
+        if self._device.type == "cpu" or error > (1e-5 if ours.element_size() == 4 else 1e-2):
+            raise NotDrivable(f"its logits differ from the model's own by {error:.1e} for {what}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Layer:
+    """One decoder layer, taken apart. A norm that the shape does not have is None."""
+
+    module: Any
+    kind: str
+    before_attention: Any
+    attention: Any
+    after_attention: Any
+    before_mlp: Any
+    mlp: Any
+    after_mlp: Any
+    scale: float | None
+    """What a sub-layer's output is multiplied with before it is added (Granite)."""
+
+    def attend(
+        self,
+        hidden: torch.Tensor,
+        positions: torch.Tensor,
+        rotation: tuple[torch.Tensor, torch.Tensor],
+        mask: torch.Tensor | None,
+        cache: Any,
+    ) -> torch.Tensor:
+        """hidden (1, T, D) plus what the attention sub-layer adds to it."""
+        added = self.attention(
+            hidden_states=hidden if self.before_attention is None else self.before_attention(hidden),
+            position_embeddings=rotation,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+        )[0]
+        return self._add(hidden, added if self.after_attention is None else self.after_attention(added))
+
+    def transform(self, hidden: torch.Tensor) -> torch.Tensor:
+        """hidden (1, T, D) plus what the MLP sub-layer adds to it."""
+        added = self.mlp(hidden if self.before_mlp is None else self.before_mlp(hidden))
+        if isinstance(added, tuple):  # mixtures of experts return their routing, too
+            added = added[0]
+        return self._add(hidden, added if self.after_mlp is None else self.after_mlp(added))
+
+    def _add(self, hidden: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
+        return hidden + added if self.scale is None else hidden + added * self.scale
+
+
+_NORMS: dict[frozenset[str], tuple[str | None, str | None, str | None, str | None]] = {
+    frozenset(("input_layernorm", "post_attention_layernorm")): ("input_layernorm", None, "post_attention_layernorm", None),
+    frozenset(
+        ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm")
+    ): ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"),
+    frozenset(("post_attention_layernorm", "post_feedforward_layernorm")): (
+        None, "post_attention_layernorm", None, "post_feedforward_layernorm",
+    ),
+}  # fmt: skip
+"""Which norms a layer has -> those before and after attention, before and after the MLP: pre-norm, sandwich, post-norm."""
+
+
+def _layer(module: Any, kind: str) -> _Layer:
+    """Raises NotDrivable for a layer of another shape."""
+    weighty = {name for name, child in module.named_children() if next(child.parameters(), None) is not None}
+    norms = _NORMS.get(frozenset(weighty - {"self_attn", "mlp"}))
+    if norms is None or not {"self_attn", "mlp"} <= weighty or next(module.parameters(recurse=False), None) is not None:
+        raise NotDrivable(f"{type(module).__name__} is made of {', '.join(sorted(weighty))}")
+    before_attention, after_attention, before_mlp, after_mlp = (getattr(module, name) if name else None for name in norms)
+    return _Layer(
+        module=module,
+        kind=kind,
+        before_attention=before_attention,
+        attention=module.self_attn,
+        after_attention=after_attention,
+        before_mlp=before_mlp,
+        mlp=module.mlp,
+        after_mlp=after_mlp,
+        scale=getattr(module, "residual_multiplier", None),
+    )
+
+
+class _Rope:
+    """Cosines and sines by layer kind, from tables that the model's own rotary module fills once for all positions.
+
+    Where they depend on the length of the text as well, the module is asked each time.
+    """
+
+    def __init__(self, module: Any, kinds: Sequence[str], dtype: torch.dtype, device: torch.device) -> None:
+        import torch
+
+        types = getattr(module, "rope_type", None)
+        self._module, self._kinds = module, tuple(kinds)
+        self._by_kind = isinstance(types, Mapping)
+        self._fixed = _FIXED_ROPES.issuperset(types.values() if isinstance(types, Mapping) else [types])
+        self._like = torch.empty(0, dtype=dtype, device=device)
+        self._tables: Rotations = {}
+
+    def grow(self, positions: torch.Tensor) -> None:
+        """Tables for positions (1, P) = 0..P-1, if they are not there yet."""
+        if self._fixed and (not self._tables or self._tables[self._kinds[0]][0].shape[1] != positions.shape[1]):
+            self._tables = self._compute(positions)
+
+    def at(self, positions: torch.Tensor) -> Rotations:
+        """(cos, sin) of positions (1, T), each (1, T, rotated dimensions)."""
+        if not self._fixed:
+            return self._compute(positions)
+        rows = positions[0]
+        if not self._by_kind:
+            return dict.fromkeys(self._kinds, _rows(self._tables[self._kinds[0]], rows))
+        return {kind: _rows(table, rows) for kind, table in self._tables.items()}
+
+    def _compute(self, positions: torch.Tensor) -> Rotations:
+        if self._by_kind:
+            return {kind: self._module(self._like, positions, kind) for kind in self._kinds}
+        return dict.fromkeys(self._kinds, self._module(self._like, positions))
+
+
+def _rows(pair: tuple[torch.Tensor, torch.Tensor], rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return pair[0].index_select(1, rows), pair[1].index_select(1, rows)
+
+
+def _same_pair(ours: tuple[torch.Tensor, torch.Tensor], theirs: tuple[torch.Tensor, torch.Tensor]) -> bool:
+    import torch
+
+    return torch.equal(ours[0], theirs[0]) and torch.equal(ours[1], theirs[1])
+
+
+def _visible(mask: torch.Tensor | None, at: int, length: int) -> torch.Tensor:
+    """What a mask lets through, (length, at + length) bool on the CPU, whatever its form."""
+    import torch
+
+    if mask is None:
+        return torch.ones(length, at + length, dtype=torch.bool).tril(at)
+    return (mask if mask.dtype == torch.bool else mask == 0)[0, 0].cpu()
