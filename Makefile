@@ -1,10 +1,11 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`. Both set up .venv first, once.
 PYTHON ?= python3
 VENV := .venv
+CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all test-oldest lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)
@@ -17,6 +18,11 @@ test: $(STAMP)
 test-all: $(STAMP)
 	$(BIN)/pytest -m "not gpu and not network"
 
+# The decoder's tests on the oldest transformers that it supports, in an environment of their own.
+test-oldest:
+	$(MAKE) VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt .venv-oldest/.installed
+	.venv-oldest/bin/pytest tests/decoding
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -26,8 +32,8 @@ clean:
 	rm -rf runs .pytest_cache .mypy_cache .ruff_cache
 
 # Made anew when the dependencies change. The name of the package index is left to pip's own configuration.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,compat]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[dev,compat]"
 	touch $(STAMP)

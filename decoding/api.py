@@ -67,6 +67,8 @@ class Completion(Strict):
     n_new_tokens: int
     stop: StopReason
     stats: DecodeStats
+    stop_string: str | None = None
+    """Which of the stop strings ended the text, where the generator knows."""
 
 
 class Generator(Protocol):

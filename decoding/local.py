@@ -1,8 +1,8 @@
 """A model in this process: prompt in, text out, with exact counts.
 
 The walk: messages -> token ids (chat template, or a plain join) -> `Decode` hands over one token at a time -> `TextSink`
-turns tokens into text and decides when it ends. `Decode` is the seam: `plain_decoding` asks `transformers.generate` for
-the tokens, a faster decoder hands over the same ones sooner.
+turns tokens into text and decides when it ends. `Decode` is the seam: `decoding.engine` decodes speculatively,
+`decoding.reference` asks `transformers.generate` for the same tokens.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 from data.errors import StageError, UserError
 from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason
+from decoding.engine import Engine
 from decoding.models import LoadedModel, break_control_tokens, control_pattern
-from decoding.sampling import check_sampling, draw, uniforms
-
-if TYPE_CHECKING:
-    import torch
+from decoding.sampling import check_sampling
 
 STAGE = "generate"
 
@@ -45,17 +44,23 @@ class LocalGenerator:
     contents of the messages in order, a blank line between them and, unless the last one is the assistant's own beginning
     of an answer, a blank line at the end; roles are not shown. In both forms a final assistant message is continued.
     Message contents are neutralised, so control tokens come from the template only.
+
+    `decode` says how tokens come about; by default an `Engine` with its method `auto`, built for the first text.
     """
 
     def __init__(self, loaded: LoadedModel, decode: Decode | None = None) -> None:
         self._loaded = loaded
-        self._decode = decode or plain_decoding(loaded)
+        self._given = decode
         tokenizer = loaded.tokenizer
         self._control_ids = _control_ids(tokenizer)
         self._control_pattern = control_pattern(tokenizer.convert_ids_to_tokens(sorted(self._control_ids)))
         self._bos = self._find_bos()
         self._template = _template(tokenizer)
         self._template_takes_system = self._template is not None and self._probe_system_role()
+
+    @cached_property
+    def _decode(self) -> Decode:
+        return self._given or Engine(self._loaded).decode
 
     @property
     def name(self) -> str:
@@ -105,26 +110,8 @@ class LocalGenerator:
             StageError: the prompt leaves no room in the context, the template refuses the messages, or no memory is left.
             UserError: sampling parameters out of range.
         """
-        import torch
-
         check_sampling(sampling)
-        started = time.perf_counter()
-        prompt = self.prompt_ids(messages)
-        room = self.context_tokens - len(prompt)
-        if room < 1:
-            raise StageError(
-                STAGE, f"the prompt has {len(prompt)} tokens and {self.name} reads {self.context_tokens}, answer included"
-            )
-        sampling = dataclasses.replace(sampling, max_new_tokens=min(sampling.max_new_tokens, room))
-        sink = TextSink(self._loaded, sampling, on_text)
-        with self._loaded.lock:
-            try:
-                stats = self._decode(prompt, sampling, sink.take)
-            except torch.OutOfMemoryError as error:
-                raise StageError(STAGE, f"no memory left on {self._loaded.device} for {len(prompt)} prompt tokens") from error
-        text, stop = sink.finish()
-        stats = dataclasses.replace(stats, total_s=time.perf_counter() - started)
-        return Completion(text=text, n_prompt_tokens=len(prompt), n_new_tokens=sink.n_tokens, stop=stop, stats=stats)
+        return complete(self._loaded, self._decode, self.prompt_ids(messages), sampling, on_text)
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """The token ids that the model is given for a conversation; see the class for their form."""
@@ -188,59 +175,39 @@ class LocalGenerator:
         return [(start, end) for token, (start, end) in pairs if token in self._control_ids and end > start]
 
 
-def plain_decoding(loaded: LoadedModel) -> Decode:
-    """One token at a time through `transformers.generate`: works for every causal model, and is the reference for speed."""
-
-    def decode(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
-        import torch
-        from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
-
-        n_prompt, marks = len(prompt), [time.perf_counter()]
-
-        class Handover(StoppingCriteria):
-            """Sees the ids after every step, (1, T): passes on the newest and stops when the text has ended."""
-
-            def __call__(self, input_ids: torch.Tensor, scores: object, **kwargs: object) -> torch.Tensor:
-                if len(marks) == 1:
-                    marks.append(time.perf_counter())
-                on = take(int(input_ids[0, -1]))
-                return torch.full((1,), not on, dtype=torch.bool, device=input_ids.device)
-
-        ids = torch.tensor([list(prompt)], device=loaded.model.device)  # (1, T)
-        loaded.model.generate(  # type: ignore[operator]
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            generation_config=GenerationConfig(max_new_tokens=sampling.max_new_tokens, do_sample=False, pad_token_id=0),  # type: ignore[no-untyped-call]
-            logits_processor=_draws(sampling, n_prompt),
-            stopping_criteria=StoppingCriteriaList([Handover()]),
-        )
-        marks.append(time.perf_counter())
-        start, first, end = marks
-        return DecodeStats(total_s=end - start, prefill_s=first - start, decode_s=end - first)
-
-    return decode
-
-
-def _draws(sampling: SamplingParams, n_prompt: int) -> Any:
-    """For `generate`: leaves only the drawn token possible. None for greedy decoding.
-
-    The library's own sampling draws from torch's global generator, which other threads use too.
-    """
+def complete(
+    loaded: LoadedModel,
+    decode: Decode,
+    prompt: Sequence[int],
+    sampling: SamplingParams,
+    on_text: Callable[[str], None] | None = None,
+) -> Completion:
+    """Continue token ids. Takes the model's lock; see `LocalGenerator.generate` for everything else."""
     import torch
-    from transformers import LogitsProcessor, LogitsProcessorList
 
-    if sampling.temperature == 0:
-        return None
-    numbers = uniforms(sampling.seed, sampling.max_new_tokens)
-
-    class Draw(LogitsProcessor):
-        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-            chosen = draw(scores[0], sampling, float(numbers[input_ids.shape[1] - n_prompt]))
-            only = torch.full_like(scores, float("-inf"))  # (1, V)
-            only[0, chosen] = 0.0
-            return only
-
-    return LogitsProcessorList([Draw()])
+    check_sampling(sampling)
+    started = time.perf_counter()
+    room = loaded.context_tokens - len(prompt)
+    if room < 1:
+        raise StageError(
+            STAGE, f"the prompt has {len(prompt)} tokens and {loaded.name} reads {loaded.context_tokens}, answer included"
+        )
+    sampling = dataclasses.replace(sampling, max_new_tokens=min(sampling.max_new_tokens, room))
+    sink = TextSink(loaded, sampling, on_text)
+    with loaded.lock:
+        try:
+            stats = decode(prompt, sampling, sink.take)
+        except torch.OutOfMemoryError as error:
+            raise StageError(STAGE, f"no memory left on {loaded.device} for {len(prompt)} prompt tokens") from error
+    text, stop = sink.finish()
+    return Completion(
+        text=text,
+        n_prompt_tokens=len(prompt),
+        n_new_tokens=sink.n_tokens,
+        stop=stop,
+        stats=dataclasses.replace(stats, total_s=time.perf_counter() - started),
+        stop_string=sink.stop_string,
+    )
 
 
 class TextSink:
@@ -274,6 +241,11 @@ class TextSink:
             self._stop = "length"
         return self._stop is None
 
+    @property
+    def stop_string(self) -> str | None:
+        """The one that ended the text."""
+        return self._cut.cut_by
+
     def finish(self) -> tuple[str, StopReason]:
         """The whole text, and why it ended. Call once."""
         if self._stop != "stop" and not self._cut.feed(self._new_text(last=True)):
@@ -304,16 +276,20 @@ class StopCut:
         self._on_text = on_text
         self._passed: list[str] = []
         self._held = ""
-        self.was_cut = False
+        self.cut_by: str | None = None
+
+    @property
+    def was_cut(self) -> bool:
+        return self.cut_by is not None
 
     def feed(self, piece: str) -> bool:
         """Whether the text goes on: False once a stop string has been seen."""
         self._held += piece
-        starts = [at for stop in self._stop if (at := self._held.find(stop)) >= 0]
-        if starts:
-            self._pass(self._held[: min(starts)])
+        found = [(at, stop) for stop in self._stop if (at := self._held.find(stop)) >= 0]
+        if found:
+            at, self.cut_by = min(found)
+            self._pass(self._held[:at])
             self._held = ""
-            self.was_cut = True
             return False
         keep = max((_overlap(self._held, stop) for stop in self._stop), default=0)
         free = len(self._held) - keep

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+    from decoding.backend import StepBackend
+
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 _CONFIG_FILES = ("config.json", "generation_config.json")
@@ -66,6 +68,8 @@ class LoadedModel:
     dtype: str
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     tokenizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    backends: dict[str, StepBackend] = field(default_factory=dict, repr=False, compare=False)
+    """Those built so far, by kind (`decoding.engine.backend_of`): a model needs one KV cache, whoever decodes it."""
 
 
 def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> LoadedModel:
@@ -84,7 +88,7 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
     """
     if dtype not in DTYPES:
         raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
-    chosen_device = _device(device)
+    chosen_device = resolve_device(device)
     folder = local_folder(path_or_id, wanted=_HUB_FILES, unwanted=_HUB_DUPLICATES)
     _check_files(folder, path_or_id)
 
@@ -93,8 +97,7 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
         context_tokens = _context_tokens(config, path_or_id)
         tokenizer = _tokenizer(folder, path_or_id)
         model = _model(folder, path_or_id, dtype="float32" if dtype == "auto" and chosen_device.type == "cpu" else dtype)
-    embedding: Any = model.get_input_embeddings()
-    rows, largest = embedding.weight.shape[0], max(tokenizer.get_vocab().values())
+    rows, largest = vocabulary_size(model), max(tokenizer.get_vocab().values())
     if largest >= rows:
         raise UserError(
             f"{path_or_id}: the tokenizer has ids up to {largest} but the model knows {rows} tokens, so they do not belong "
@@ -116,6 +119,38 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
     )
 
 
+def in_memory(model: Any, tokenizer: Any) -> LoadedModel:
+    """A `transformers` model that the caller has loaded, with its tokenizer. Nothing of it is changed or copied.
+
+    The fingerprint covers the configuration and 64 KiB of each weight tensor: it tells models apart, yet differs from that of
+    a folder with the same weights. `tokenizer` may be None for whoever works with token ids only.
+
+    Raises:
+        UserError: an encoder-decoder, a model of unknown context, or one in training mode (dropout would bend the text).
+    """
+    name = str(getattr(model, "name_or_path", "") or type(model).__name__)
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise UserError(f"{name} is an encoder-decoder model; choose a causal language model (decoder only)")
+    if model.training:
+        raise UserError(f"{name} is in training mode, where dropout changes its text; call model.eval() first")
+    tokenizer_ids = frozenset() if tokenizer is None else _ids(tokenizer.eos_token_id)
+    return LoadedModel(
+        name=f"hf:{name}",
+        model=model,
+        tokenizer=tokenizer,
+        fingerprint=_memory_fingerprint(model),
+        context_tokens=_context_tokens(model.config, name),
+        eos_ids=_ids(model.generation_config.eos_token_id) | tokenizer_ids,
+        device=str(model.device),
+        dtype=str(model.dtype).removeprefix("torch."),
+    )
+
+
+def vocabulary_size(model: Any) -> int:
+    """Token ids that the model can read."""
+    return int(model.get_input_embeddings().weight.shape[0])
+
+
 @contextmanager
 def quiet_loading() -> Iterator[None]:
     """Without transformers' progress bars: a library does not draw on the caller's terminal."""
@@ -133,7 +168,8 @@ def quiet_loading() -> Iterator[None]:
 # --- where it is ------------------------------------------------------------------------------------------------------
 
 
-def _device(name: str) -> torch.device:
+def resolve_device(name: str) -> torch.device:
+    """The device of a name; raises UserError when it cannot be had here."""
     import torch
 
     if name == "auto":
@@ -351,6 +387,19 @@ def _weights_digest(stream: io.BufferedReader, size: int) -> bytes:
         stream.seek(8 + header_bytes + at)
         digest.update(stream.read(min(_SAMPLE_BYTES, end - at)))
     return digest.digest()
+
+
+def _memory_fingerprint(model: Any) -> str:
+    import torch
+
+    digest = hashlib.sha256(model.config.to_json_string().encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        flat = tensor.detach().reshape(-1)
+        n = min(flat.numel(), _SAMPLE_BYTES // max(tensor.element_size(), 1))
+        start = (flat.numel() - n) // 2
+        digest.update(flat[start : start + n].contiguous().view(torch.uint8).cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 # --- control tokens ---------------------------------------------------------------------------------------------------

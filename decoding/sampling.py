@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from data.errors import StageError, UserError
+from data.errors import UserError
 from decoding.api import SamplingParams
+from decoding.rows import not_numbers
 
 if TYPE_CHECKING:
     import torch
@@ -36,11 +37,10 @@ class RepetitionPenalty:
     def __call__(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
         import torch
 
-        seen = torch.tensor(sorted(set(prefix)), device=logits.device)
+        seen = torch.tensor(prefix, device=logits.device)
         old = logits[seen]
-        logits = logits.clone()
-        logits[seen] = torch.where(old < 0, old * self._penalty, old / self._penalty)
-        return logits
+        # a token that occurred twice is written twice, each time with the same value
+        return logits.scatter(0, seen, torch.where(old < 0, old * self._penalty, old / self._penalty))
 
 
 class HuggingFaceRule:
@@ -78,17 +78,23 @@ class Sampler:
         return self.greedy and not self._rules
 
     def ruled(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
-        """Logits (V,) after the rules, before temperature."""
+        """Logits (V,) after the rules, before temperature; float32 where there are rules, as in `transformers.generate`."""
+        if self._rules:
+            logits = logits.float()
         for rule in self._rules:
             logits = rule(prefix, logits)
         return logits
 
     def choose(self, prefix: Sequence[int], logits: torch.Tensor) -> int:
-        """The token after `prefix` (prompt and answer so far), from the model's logits (V,) there."""
-        logits = self.ruled(prefix, logits)
+        """The token after `prefix` (prompt and answer so far), from the model's logits (V,) there.
+
+        Raises StageError when a logit is NaN.
+        """
+        ruled = self.ruled(prefix, logits)
         if self.greedy:
-            return _finite_argmax(logits)
-        return draw(logits, self.sampling, self.number(prefix))
+            best, token = ruled.max(dim=-1)  # the first of equals; NaN wins over every number
+            return _read(token, best, logits)
+        return draw(ruled, self.sampling, self.number(prefix))
 
     def number(self, prefix: Sequence[int]) -> float:
         """The random number in [0, 1) that decides the token after `prefix`."""
@@ -99,13 +105,14 @@ class Sampler:
         return float(self._numbers[at])
 
     def distribution(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
-        """(V,) float64 probabilities from which `choose` draws, for the rejection rule."""
+        """(V,) float64 probabilities from which `choose` draws, for the rejection rule. Raises StageError for NaN."""
         import torch
 
         ordered, tokens = _nucleus(self.ruled(prefix, logits), self.sampling)
-        probabilities = torch.zeros(logits.shape[-1], dtype=torch.float64, device=logits.device)
-        probabilities[tokens] = ordered.double()
-        return probabilities / probabilities.sum()
+        total = ordered.sum()
+        if bool(total.isnan()):
+            raise not_numbers(logits.dtype)
+        return torch.zeros_like(ordered).scatter(0, tokens, ordered / total)
 
 
 def uniforms(seed: int, n: int) -> torch.Tensor:
@@ -118,49 +125,49 @@ def uniforms(seed: int, n: int) -> torch.Tensor:
 def draw(logits: torch.Tensor, sampling: SamplingParams, uniform: float) -> int:
     """A token from `logits` (V,) after temperature, top_k and nucleus (top_p), by inverting the cumulative distribution.
 
-    Equal logits keep the order of their ids, so the result is a function of the arguments.
+    Equal logits keep the order of their ids, so the result is a function of the arguments. Reads the device once. Raises
+    StageError when a logit is NaN.
     """
-    import torch
-
     ordered, tokens = _nucleus(logits, sampling)
-    total = torch.cumsum(ordered, dim=-1)
-    at = int((total <= uniform * total[-1]).sum())
-    return int(tokens[min(at, len(tokens) - 1)])
+    at = invert(ordered, uniform)
+    return _read(tokens[at], ordered.sum(), logits)
+
+
+def invert(weights: torch.Tensor, uniform: float) -> torch.Tensor:
+    """The index, as a tensor (), that `uniform` in [0, 1) picks when index i has the share weights[i] of their sum.
+
+    Never one of weight 0: `uniform` times the sum may be rounded up to the sum, hence the second bound.
+    """
+    total = weights.cumsum(-1)
+    below = (total <= uniform * total[-1]) & (total < total[-1])
+    return below.sum()
 
 
 def _nucleus(logits: torch.Tensor, sampling: SamplingParams) -> tuple[torch.Tensor, torch.Tensor]:
-    """The tokens that may be drawn, most probable first, and their probabilities before renormalisation.
+    """All tokens (V,), most probable first, and their float64 weights (V,): 0 for those that may not be drawn.
 
     Temperature, then top_k, then the smallest set of most probable tokens that reaches top_p of what is left (Holtzman et
-    al. 2020, section 3.1): the order of transformers' warpers.
+    al. 2020, section 3.1): the order of transformers' warpers. Weights are NaN where logits are, without reading the device.
     """
     import torch
 
     logits = logits.float()
-    if bool(torch.isnan(logits).any()):
-        raise nan_error()
     probabilities = torch.softmax((logits - logits.max()) / sampling.temperature, dim=-1)
-    ordered, tokens = torch.sort(probabilities, descending=True, stable=True)  # (V,)
+    ordered, tokens = torch.sort(probabilities.double(), descending=True, stable=True)
     if sampling.top_k:
-        ordered, tokens = ordered[: sampling.top_k], tokens[: sampling.top_k]
-    total = torch.cumsum(ordered, dim=-1)
-    kept = int((total < sampling.top_p * total[-1]).sum()) + 1
-    kept = min(kept, int((ordered > 0).sum()))
-    return ordered[:kept], tokens[:kept]
+        ordered[sampling.top_k :] = 0
+    if sampling.top_p < 1:
+        total = ordered.cumsum(-1)
+        ordered[1:] *= total[:-1] < sampling.top_p * total[-1]
+    return ordered, tokens
 
 
-def _finite_argmax(logits: torch.Tensor) -> int:
-    import torch
-
-    if bool(torch.isnan(logits).any()):
-        raise nan_error()
-    return int(logits.argmax())
-
-
-def nan_error() -> StageError:
-    return StageError(
-        "generate", "the model's logits are not numbers (NaN); load it with dtype float32 or bfloat16, not float16"
-    )
+def _read(token: torch.Tensor, witness: torch.Tensor, logits: torch.Tensor) -> int:
+    """The token's id; `witness` is NaN if any logit was. One read tells both."""
+    found = int(token.masked_fill(witness.isnan(), -1))
+    if found < 0:
+        raise not_numbers(logits.dtype)
+    return found
 
 
 def check_sampling(sampling: SamplingParams) -> None:

@@ -25,11 +25,13 @@ def decode(
     task: Task = "other",
     sources: tuple[Source, ...] = (),
     on_prefill: Callable[[Prefill], None] | None = None,
+    on_round: Callable[[int], None] | None = None,
 ) -> DecodeStats:
     """Continue `prompt`, handing each new token to `take` until it returns False.
 
     At most `sampler.sampling.max_new_tokens` tokens are handed over. Tokens that a round gives after the one at which
-    `take` ended the text are dropped and not counted.
+    `take` ended the text are dropped and not counted. `on_round` gets the tokens that each pass of the whole model gave to the
+    text: 1 for the prefill, then those of each verify step.
 
     Raises StageError as the backend does: prompt beyond the context, no memory, NaN logits.
     """
@@ -44,9 +46,14 @@ def decode(
 
     tally = _Tally()
     text.append(first)
-    if take(first) and limit > 1:
+    going = take(first)
+    if on_round is not None:
+        on_round(1)
+    if going and limit > 1:
+        handed = time.perf_counter()
         drafter.start(Request(prompt, prefill, sampler, task, sources, limit), backend)
-        _rounds(backend, drafter, text, len(prompt) + limit, sampler, take, tally)
+        tally.draft_s = time.perf_counter() - handed
+        _rounds(backend, drafter, text, len(prompt) + limit, sampler, take, tally, on_round)
     ended = time.perf_counter()
     return DecodeStats(
         total_s=ended - started,
@@ -67,6 +74,7 @@ def _rounds(
     sampler: Sampler,
     take: Callable[[int], bool],
     tally: _Tally,
+    on_round: Callable[[int], None] | None,
 ) -> None:
     # numbers of the rejection rule: apart from those that choose tokens, lest a draw decides whether it is looked at
     fresh = random.Random(f"accept {sampler.sampling.seed}").random
@@ -75,6 +83,7 @@ def _rounds(
         t0 = clock()
         room = end - len(text) - 1  # one token of a round is the model's own
         draft = drafter.propose(text, room) if room > 0 else NOTHING
+        assert len(draft) <= max(0, min(room, drafter.max_tokens)), f"{drafter.name} drafted {len(draft)} tokens, room {room}"
         t1 = clock()
         if draft.parents is None:
             rows = backend.step([text[-1], *draft.tokens])
@@ -91,6 +100,8 @@ def _rounds(
             if not going:
                 break
         tally.add(draft, accepted, taken, t1 - t0, t2 - t1)
+        if on_round is not None:
+            on_round(taken)
         if not going or len(text) >= end:
             return
         if draft.parents is None:

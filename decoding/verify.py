@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from decoding.backend import Rows
 from decoding.drafters.base import Draft
-from decoding.sampling import Sampler
+from decoding.sampling import Sampler, invert
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def accept(draft: Draft, rows: Rows, text: Sequence[int], sampler: Sampler, unif
 
     `uniform` gives fresh random numbers, of which only the rejection rule takes any.
     """
-    if draft.proposal is not None:
+    if draft.proposal is not None and not sampler.greedy:  # greedy: p is one-hot, and p / q accepts exactly its token
         return _reject(draft, rows, text, sampler, uniform)
     return _match(draft, rows, text, sampler)
 
@@ -74,14 +74,8 @@ def _reject(draft: Draft, rows: Rows, text: Sequence[int], sampler: Sampler, uni
             residual = (p - q).clamp(min=0)
             # p and q equal up to rounding leave nothing; then the rejection was rounding as well
             left = residual if float(residual.sum()) > 0 else p
-            return Accepted((*tokens, _invert(left, sampler.number(prefix))), tuple(range(i)))
+            return Accepted((*tokens, int(invert(left, sampler.number(prefix)))), tuple(range(i)))
         tokens.append(token)
         prefix.append(token)
     bonus = sampler.choose(prefix, rows.logits[len(draft.tokens)])
     return Accepted((*tokens, bonus), tuple(range(len(draft.tokens))))
-
-
-def _invert(weights, number: float) -> int:  # type: ignore[no-untyped-def]
-    total = weights.cumsum(-1)
-    at = int((total <= number * total[-1]).sum())
-    return min(at, int(weights.nonzero()[-1]))

@@ -82,6 +82,46 @@ def _events(argv: Sequence[str]) -> int:
     return guarded(run)
 
 
+def _prompts(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="wikigenben prompts",
+        description="Write the prompts of a split's events to a file, for decoding.calibrate and decoding.bench.",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="JSON lines: id, messages, task, topic, event")
+    parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: as for generate)")
+    parser.add_argument("--split", choices=("sample", "dev", "test", "full"), help="default: sample for the sample, else dev")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
+    parser.add_argument("--sections", type=int, metavar="N", help="at most N sections of an event, and as many rewrites")
+    parser.add_argument("--tasks", default="outline,section,rewrite", metavar="A,B", help="default: outline,section,rewrite")
+    parser.add_argument("--max-words", type=int, default=700, metavar="N", help="of a prompt (default: 700); not with --model")
+    parser.add_argument("--model", default="", metavar="FOLDER_OR_ID", help="cut prompts by this model's tokens and context")
+    parser.add_argument("--context", type=int, metavar="N", help="with --model: prompt and answer together (default: its own)")
+    arguments = parser.parse_args(argv)
+    from flows.console import guarded
+
+    def run() -> int:
+        from flows import prompts
+
+        out = arguments.out
+        rows = prompts.export(
+            prompts.Export(
+                data=arguments.data,
+                split=arguments.split,
+                limit=arguments.limit,
+                tasks=tuple(task for task in arguments.tasks.split(",") if task),
+                max_words=arguments.max_words,
+                model=arguments.model,
+                context=arguments.context,
+                sections=arguments.sections,
+            ),
+            out,
+        )
+        prompts.report(rows, out)
+        return 0
+
+    return guarded(run)
+
+
 COMMANDS: dict[str, tuple[Command, str]] = {
     "demo": (_demo, "write and score the bundled sample, offline"),
     "generate": (_generate, "write articles for events"),
@@ -89,6 +129,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "compare": (_compare, "say what differs between two scored runs, and whether it is more than chance"),
     "validate": (_validate, "check a submission file"),
     "events": (_events, "list the events of a benchmark folder"),
+    "prompts": (_prompts, "write the prompts of events to a file, to calibrate and measure the decoder with"),
     "download": (_download, "fetch the public benchmark"),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 CHAT_TEMPLATE = (
@@ -22,7 +22,7 @@ def build_tiny_model(
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = _tokenizer(chat_template, vocab_from, context_tokens)
+    tokenizer = train_tokenizer(vocab_from, chat_template=chat_template, context_tokens=context_tokens)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=64,
@@ -45,7 +45,8 @@ def build_tiny_model(
     return Path(folder)
 
 
-def _tokenizer(chat_template: bool, vocab_from: Sequence[str], context_tokens: int):
+def train_tokenizer(vocab_from: Iterable[str], *, chat_template: bool, context_tokens: int, vocab_size: int = 800):
+    """A byte-level BPE with the special tokens of these models, as transformers' fast tokenizer."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -54,7 +55,7 @@ def _tokenizer(chat_template: bool, vocab_from: Sequence[str], context_tokens: i
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=800,
+        vocab_size=vocab_size,
         special_tokens=[AddedToken(token, special=True) for token in specials],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,

@@ -20,8 +20,9 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
     Raises:
         UserError: `driven` was asked for and this model cannot be driven, or it cannot be decoded step by step at all.
     """
-    from decoding.backends.driven import DrivenBackend, NotDrivable
+    from decoding.backends.driven import DrivenBackend
     from decoding.backends.hf import HFBackend
+    from decoding.backends.layers import NotDrivable
 
     if kind not in ("auto", "hf", "driven"):
         raise UserError(f"unknown backend {kind!r}; choose auto, hf or driven")

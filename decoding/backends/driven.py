@@ -6,14 +6,14 @@ and norms stay the model's. It is believed only after it has given the same logi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from decoding.backend import FULL, SkipSet
-from decoding.backends.base import TorchBackend, relative_error
 from decoding.backends.hf import HFBackend, random_ids, replaced_forwards
+from decoding.backends.layers import NotDrivable, RotaryTables, take_apart
 from decoding.backends.masks import AttentionMasks, NoMask
+from decoding.backends.torch_backend import TorchBackend, relative_error
 
 if TYPE_CHECKING:
     import torch
@@ -21,19 +21,7 @@ if TYPE_CHECKING:
     from decoding.backends.masks import Masks
     from decoding.models import LoadedModel
 
-    Rotations = dict[str, tuple[torch.Tensor, torch.Tensor]]
-
-_FIXED_ROPES = frozenset(("default", "linear", "llama3", "yarn"))
-"""Rotary embeddings that are a function of the position alone; others (dynamic, longrope) look at the length, too."""
 _PROOF_TOKENS = 24
-
-
-class NotDrivable(Exception):
-    """This model's layers cannot be driven here; `why` says what is different about them."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
 
 
 class DrivenBackend(TorchBackend):
@@ -54,10 +42,9 @@ class DrivenBackend(TorchBackend):
             self._masks = AttentionMasks(self._config, dtype=self._model.dtype, device=self._device)
         except NoMask as error:
             raise NotDrivable(str(error)) from error
-        self._layers = [
-            _layer(module, kind) for module, kind in zip(decoder.layers[: self._info.n_layers], self._masks.kinds, strict=True)
-        ]
-        self._rope = _Rope(decoder.rotary_emb, tuple(self._masks.windows), self._model.dtype, self._device)
+        modules = list(decoder.layers)[: self._info.n_layers]
+        self._layers = [take_apart(module, kind) for module, kind in zip(modules, self._masks.kinds, strict=True)]
+        self._rope = RotaryTables(decoder.rotary_emb, tuple(self._masks.windows), self._model.dtype, self._device)
         self._embedding_scale = getattr(decoder, "embedding_multiplier", None)
         self._logit_divisor = getattr(self._config, "logits_scaling", None)
         self._logit_cap = getattr(self._config, "final_logit_softcapping", None)
@@ -129,10 +116,10 @@ class DrivenBackend(TorchBackend):
 
     def _prove_inputs(self) -> None:
         """Each layer must be given the masks and rotations that the model itself would give it, beyond every window too."""
-        for window in (None, *self._masks.windows.values()):
+        beyond = [window + 3 for window in self._masks.windows.values() if window is not None]
+        for at in (0, _PROOF_TOKENS, *beyond):
             for length in (1, 4):
-                self._prove_inputs_at(0 if window is None else window + 3, length)
-                self._prove_inputs_at(_PROOF_TOKENS, length)
+                self._prove_inputs_at(at, length)
 
     def _prove_inputs_at(self, at: int, length: int) -> None:
         import torch
@@ -199,122 +186,6 @@ class DrivenBackend(TorchBackend):
         error = relative_error(ours, theirs)
         if self._device.type == "cpu" or error > (1e-5 if ours.element_size() == 4 else 1e-2):
             raise NotDrivable(f"its logits differ from the model's own by {error:.1e} for {what}")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Layer:
-    """One decoder layer, taken apart. A norm that the shape does not have is None."""
-
-    module: Any
-    kind: str
-    before_attention: Any
-    attention: Any
-    after_attention: Any
-    before_mlp: Any
-    mlp: Any
-    after_mlp: Any
-    scale: float | None
-    """What a sub-layer's output is multiplied with before it is added (Granite)."""
-
-    def attend(
-        self,
-        hidden: torch.Tensor,
-        positions: torch.Tensor,
-        rotation: tuple[torch.Tensor, torch.Tensor],
-        mask: torch.Tensor | None,
-        cache: Any,
-    ) -> torch.Tensor:
-        """hidden (1, T, D) plus what the attention sub-layer adds to it."""
-        added = self.attention(
-            hidden_states=hidden if self.before_attention is None else self.before_attention(hidden),
-            position_embeddings=rotation,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-        )[0]
-        return self._add(hidden, added if self.after_attention is None else self.after_attention(added))
-
-    def transform(self, hidden: torch.Tensor) -> torch.Tensor:
-        """hidden (1, T, D) plus what the MLP sub-layer adds to it."""
-        added = self.mlp(hidden if self.before_mlp is None else self.before_mlp(hidden))
-        if isinstance(added, tuple):  # mixtures of experts return their routing, too
-            added = added[0]
-        return self._add(hidden, added if self.after_mlp is None else self.after_mlp(added))
-
-    def _add(self, hidden: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
-        return hidden + added if self.scale is None else hidden + added * self.scale
-
-
-_NORMS: dict[frozenset[str], tuple[str | None, str | None, str | None, str | None]] = {
-    frozenset(("input_layernorm", "post_attention_layernorm")): ("input_layernorm", None, "post_attention_layernorm", None),
-    frozenset(
-        ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm")
-    ): ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"),
-    frozenset(("post_attention_layernorm", "post_feedforward_layernorm")): (
-        None, "post_attention_layernorm", None, "post_feedforward_layernorm",
-    ),
-}  # fmt: skip
-"""Which norms a layer has -> those before and after attention, before and after the MLP: pre-norm, sandwich, post-norm."""
-
-
-def _layer(module: Any, kind: str) -> _Layer:
-    """Raises NotDrivable for a layer of another shape."""
-    weighty = {name for name, child in module.named_children() if next(child.parameters(), None) is not None}
-    norms = _NORMS.get(frozenset(weighty - {"self_attn", "mlp"}))
-    if norms is None or not {"self_attn", "mlp"} <= weighty or next(module.parameters(recurse=False), None) is not None:
-        raise NotDrivable(f"{type(module).__name__} is made of {', '.join(sorted(weighty))}")
-    before_attention, after_attention, before_mlp, after_mlp = (getattr(module, name) if name else None for name in norms)
-    return _Layer(
-        module=module,
-        kind=kind,
-        before_attention=before_attention,
-        attention=module.self_attn,
-        after_attention=after_attention,
-        before_mlp=before_mlp,
-        mlp=module.mlp,
-        after_mlp=after_mlp,
-        scale=getattr(module, "residual_multiplier", None),
-    )
-
-
-class _Rope:
-    """Cosines and sines by layer kind, from tables that the model's own rotary module fills once for all positions.
-
-    Where they depend on the length of the text as well, the module is asked each time.
-    """
-
-    def __init__(self, module: Any, kinds: Sequence[str], dtype: torch.dtype, device: torch.device) -> None:
-        import torch
-
-        types = getattr(module, "rope_type", None)
-        self._module, self._kinds = module, tuple(kinds)
-        self._by_kind = isinstance(types, Mapping)
-        self._fixed = _FIXED_ROPES.issuperset(types.values() if isinstance(types, Mapping) else [types])
-        self._like = torch.empty(0, dtype=dtype, device=device)
-        self._tables: Rotations = {}
-
-    def grow(self, positions: torch.Tensor) -> None:
-        """Tables for positions (1, P) = 0..P-1, if they are not there yet."""
-        if self._fixed and (not self._tables or self._tables[self._kinds[0]][0].shape[1] != positions.shape[1]):
-            self._tables = self._compute(positions)
-
-    def at(self, positions: torch.Tensor) -> Rotations:
-        """(cos, sin) of positions (1, T), each (1, T, rotated dimensions)."""
-        if not self._fixed:
-            return self._compute(positions)
-        rows = positions[0]
-        if not self._by_kind:
-            return dict.fromkeys(self._kinds, _rows(self._tables[self._kinds[0]], rows))
-        return {kind: _rows(table, rows) for kind, table in self._tables.items()}
-
-    def _compute(self, positions: torch.Tensor) -> Rotations:
-        if self._by_kind:
-            return {kind: self._module(self._like, positions, kind) for kind in self._kinds}
-        return dict.fromkeys(self._kinds, self._module(self._like, positions))
-
-
-def _rows(pair: tuple[torch.Tensor, torch.Tensor], rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return pair[0].index_select(1, rows), pair[1].index_select(1, rows)
 
 
 def _same_pair(ours: tuple[torch.Tensor, torch.Tensor], theirs: tuple[torch.Tensor, torch.Tensor]) -> bool:

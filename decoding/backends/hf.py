@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from decoding.backend import FULL, SkipSet
-from decoding.backends.base import TorchBackend, relative_error
 from decoding.backends.masks import AttentionMasks, NoMask
+from decoding.backends.torch_backend import TorchBackend, relative_error
 
 if TYPE_CHECKING:
     import torch

@@ -91,11 +91,12 @@ class AttentionMasks:
 
 def layer_kinds(config: PreTrainedConfig) -> tuple[str, ...]:
     """The kind of each layer's attention: as the configuration says, or one kind for all by `sliding_window`."""
+    n_layers: int = config.num_hidden_layers
     given: Any = getattr(config, "layer_types", None)
     if given is not None:
-        return tuple(given)
+        return tuple(given)[:n_layers]
     sliding = getattr(config, "sliding_window", None) is not None
-    return (SLIDING_ATTENTION if sliding else FULL_ATTENTION,) * int(config.num_hidden_layers)
+    return (SLIDING_ATTENTION if sliding else FULL_ATTENTION,) * n_layers
 
 
 def _window(kind: str, config: PreTrainedConfig) -> int | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from data.types import Strict
+from decoding.backend import CostTable
+from decoding.drafters.hazard import Hazard
 
 
 class LengthPolicy(Protocol):
@@ -79,6 +81,100 @@ class Threshold(Strict):
 
     def go_on(self, probabilities: Sequence[float]) -> bool:
         return probabilities[-1] >= self.stop_prob
+
+    def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None:
+        pass
+
+
+class AdaptiveThreshold:
+    """Threshold that seeks a wanted share of accepted tokens, as Self-SD's code does (`auto_parameters`; their defaults).
+
+    After each draft: mean acceptance, half of it new; below `target` the threshold rises by `step`, else it falls, unless the
+    draft was as long as allowed; and of that change a tenth is made. Every text begins with `start_prob`.
+    """
+
+    def __init__(
+        self,
+        start_prob: float = 0.8,
+        max_tokens: int = 12,
+        *,
+        memory: float = 0.5,
+        target: float = 0.9,
+        step: float = 0.01,
+        smoothing: float = 0.9,
+    ) -> None:
+        self._start_prob, self._max_tokens = start_prob, max_tokens
+        self._memory, self._target, self._step, self._smoothing = memory, target, step, smoothing
+        self.start()
+
+    @property
+    def max_tokens(self) -> int:
+        return self._max_tokens
+
+    @property
+    def looks(self) -> bool:
+        return True
+
+    @property
+    def stop_prob(self) -> float:
+        return self._stop_prob
+
+    def start(self) -> None:
+        self._stop_prob = self._start_prob
+        self._acceptance = 0.0  # theirs: the first drafts count as poor
+
+    def plan(self, room: int) -> int:
+        return min(self._max_tokens, room)
+
+    def go_on(self, probabilities: Sequence[float]) -> bool:
+        return probabilities[-1] >= self._stop_prob
+
+    def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None:
+        self._acceptance = self._memory * self._acceptance + (1 - self._memory) * accepted / drafted
+        wanted = self._stop_prob
+        if self._acceptance < self._target:
+            wanted += self._step
+        elif drafted < self._max_tokens:
+            wanted -= self._step
+        self._stop_prob = self._smoothing * self._stop_prob + (1 - self._smoothing) * wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Expected(Strict):
+    """Draft on while the next token raises the expected tokens per cost of the round (decoding note, section 1).
+
+    With S = P(all drafted so far are accepted) by the hazard and a = its mean acceptance at the next depth, continue iff
+
+        S * a / (c + v(k + 2) - v(k + 1))  >  (1 + sum of the S so far) / (k * c + v(k + 1))      after k tokens.
+
+    With k = 0 this is the break-even of drafting at all: when one token does not pay, none is drafted.
+    """
+
+    hazard: Hazard
+    costs: CostTable
+    plan_cost: float
+    """c of one draft step; for routed plans that of the dearest."""
+    max_tokens: int = 16
+
+    @property
+    def looks(self) -> bool:
+        return True
+
+    def start(self) -> None:
+        pass
+
+    def plan(self, room: int) -> int:
+        return min(self.max_tokens, room) if self.go_on(()) else 0
+
+    def go_on(self, probabilities: Sequence[float]) -> bool:
+        survival = tokens = 1.0
+        for probability in probabilities:
+            survival *= self.hazard(probability)
+            tokens += survival
+        drafted = len(probabilities)
+        spent = drafted * self.plan_cost + self.costs.v(drafted + 1)
+        more = self.plan_cost + self.costs.v(drafted + 2) - self.costs.v(drafted + 1)
+        return survival * self.hazard.next(drafted) * spent > tokens * more
 
     def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None:
         pass

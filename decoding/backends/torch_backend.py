@@ -157,10 +157,10 @@ class TorchBackend(ABC):
 
         if not 0 <= k <= self._fresh:
             raise ValueError(f"{k} rows cannot be committed: the last call was a full step of {self._fresh} tokens")
-        if path is not None and (
-            len(path) != k or any(b <= a for a, b in pairwise(path)) or max(path, default=0) >= self._fresh
-        ):
-            raise ValueError(f"{list(path)} is no path of {k} ascending rows out of {self._fresh}")
+        if path is not None:
+            ascending = all(a < b for a, b in pairwise((-1, *path, self._fresh)))
+            if len(path) != k or not ascending:
+                raise ValueError(f"{list(path)} is no path of {k} ascending rows out of {self._fresh}")
         with torch.inference_mode():
             self.kv.commit(k, path)
         self._fresh = 0
@@ -186,7 +186,7 @@ class TorchBackend(ABC):
         """(T, k) from states (T, D). The output layer alone: a model's soft cap or scale keeps the order."""
         import torch
 
-        return torch.cat([self._output_layer(rows).topk(k, dim=-1).indices for rows in states.split(_HEAD_ROWS)])
+        return torch.cat([self._output_layer(rows).topk(k, dim=-1).indices for rows in torch.split(states, _HEAD_ROWS)])
 
     def _check_prompt(self, ids: Sequence[int], capacity: int) -> None:
         context = self._info.context_tokens
@@ -212,8 +212,9 @@ def _best(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
     NaN counts as probability 0: a skipped model may overflow, and a bad guess must cost no more than time.
     """
-    value, token = logits.float().max(dim=-1)
-    chance = (value - logits.float().logsumexp(dim=-1)).exp()
+    logits = logits.float()
+    value, token = logits.max(dim=-1)
+    chance = (value - logits.logsumexp(dim=-1)).exp()
     return token[:, None], chance.nan_to_num(0.0)
 
 

@@ -1,0 +1,227 @@
+"""Measures how fast the decoding methods are, on identical text: `python -m decoding.bench`.
+
+    wikigenben prompts --split dev --limit 20 --out prompts.jsonl
+    python -m decoding.bench --model MODEL --prompts prompts.jsonl --methods greedy,copy,mix --against hf,hf-pld --out DIR
+    python -m decoding.bench --shape llama-7b --device cuda --against hf
+
+Every condition is printed with the figures; the last line on stdout is the whole result as JSON. Exit code 0: all texts agree,
+or part where rounding explains it; 1: some text differs by more; 2: bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from data.errors import UserError, WikigenError
+
+if TYPE_CHECKING:
+    from decoding.models import LoadedModel
+
+T = TypeVar("T")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        _check(arguments)
+        if arguments.threads:
+            import torch
+
+            torch.set_num_threads(arguments.threads)
+        if arguments.shape:
+            return _shape(arguments)
+        return _spec_bench(arguments) if arguments.spec_bench else _bench(arguments)
+    except WikigenError as error:
+        sys.stderr.write(f"decoding.bench: {error}\n")
+        return error.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m decoding.bench",
+        description="Measure decoding methods against our greedy decoding and against transformers, on identical text.",
+    )
+    what = parser.add_argument_group("what to measure: --model with --prompts or --spec-bench, or --shape alone")
+    what.add_argument("--model", metavar="FOLDER_OR_ID")
+    what.add_argument("--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE")
+    what.add_argument("--spec-bench", type=Path, metavar="FILE", help="Spec-Bench's question.jsonl: all turns of each question")
+    what.add_argument("--shape", metavar="NAME", help="random weights of a real shape: S, M, llama-7b, llama-13b, qwen-14b")
+    what.add_argument("--methods", type=_names, default=("greedy",), metavar="A,B", help="ours (greedy is always measured)")
+    what.add_argument(
+        "--against", type=_names, default=(), metavar="A,B", help="transformers': hf, hf-pld, hf-early-exit, hf-assisted"
+    )
+    what.add_argument("--assistant", metavar="FOLDER_OR_ID", help="the drafting model of hf-assisted")
+    what.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
+    what.add_argument("--lengths", metavar="POLICY", help="how long drafts of skipped models are (default: the method's own)")
+    how = parser.add_argument_group("how")
+    how.add_argument("--max-new-tokens", type=int, metavar="N", help="default: 200; with --shape 64")
+    how.add_argument("--prompt-tokens", type=int, default=1024, metavar="N", help="with --shape (default: 1024)")
+    how.add_argument("--limit", type=int, metavar="N", help="only N prompts, evenly over the file")
+    how.add_argument("--repetitions", type=int, default=3, metavar="N", help="default: 3")
+    how.add_argument("--seed", type=int, default=0, metavar="N", help="of the order of runs")
+    how.add_argument("--device", default="auto", metavar="DEVICE")
+    how.add_argument("--dtype", default="auto", metavar="DTYPE")
+    how.add_argument("--threads", type=int, metavar="N", help="of torch on the CPU")
+    how.add_argument("--backend", default="auto", metavar="KIND", help="auto, driven or hf")
+    how.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="for bench.json, table.md, plot.png, records.jsonl, and answers in Spec-Bench's form",
+    )
+    return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    given = [flag for flag in ("prompts", "spec_bench", "shape") if getattr(arguments, flag)]
+    if len(given) != 1 or bool(arguments.shape) == bool(arguments.model):
+        raise UserError("name --model with either --prompts FILE or --spec-bench FILE, or --shape NAME alone")
+    for flag in ("max_new_tokens", "prompt_tokens", "limit", "repetitions", "threads"):
+        value = getattr(arguments, flag)
+        if value is not None and value < 1:
+            raise UserError(f"--{flag.replace('_', '-')} {value} is too small; the least is 1")
+    if arguments.shape and set(arguments.against) - {"hf"}:
+        raise UserError(f"--shape compares with hf only, not {', '.join(arguments.against)}: drafts need trained weights")
+    if arguments.shape and set(arguments.methods) - {"greedy"}:
+        raise UserError("--shape replays drafts at stated acceptances; drop --methods, which need trained weights and --model")
+    if arguments.spec_bench and arguments.against:
+        raise UserError("--spec-bench measures our methods; drop --against, or use --prompts with the same file")
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    from data import codec
+    from decoding.bench.session import Request, bench_prompts, measure
+    from decoding.bench.tables import markdown, plot
+    from decoding.certificate import RECORDS, write_records
+    from decoding.knn.prompts import read_prompts
+
+    rows = _evenly(read_prompts(arguments.prompts), arguments.limit)
+    loaded, assistant = _loaded(arguments)
+    limit = arguments.max_new_tokens or 200
+    request = Request(
+        methods=arguments.methods,
+        against=arguments.against,
+        max_new_tokens=limit,
+        repetitions=arguments.repetitions,
+        seed=arguments.seed,
+        backend=arguments.backend,
+        lengths=arguments.lengths,
+        calibration=arguments.calibration,
+        prompts_name=arguments.prompts.name,
+    )
+    measured = measure(loaded, bench_prompts(rows, loaded, limit), request, assistant=assistant, told=_note)
+    told = markdown(measured.result)
+    if arguments.out:
+        from decoding.bench.spec import write
+
+        codec.write_atomic(arguments.out / "bench.json", codec.to_json(measured.result, indent=1) + "\n")
+        codec.write_atomic(arguments.out / "table.md", told)
+        write_records(arguments.out / RECORDS, measured.records(loaded))
+        write(arguments.out, measured.answers(loaded))
+        plot(measured.result, arguments.out / "plot.png")
+        _note(f"check the texts: python -m decoding.certify {arguments.out} --model {arguments.model}")
+    sys.stdout.write(told + codec.to_json(measured.result) + "\n")
+    return 1 if measured.result.n_bugs else 0
+
+
+def _spec_bench(arguments: argparse.Namespace) -> int:
+    import json
+
+    from data import codec
+    from decoding.bench import spec
+    from decoding.bench.session import REFERENCE, engines
+    from decoding.decoder import Decoder
+    from decoding.engine import backend_of
+    from decoding.machine import signature, versions
+    from decoding.spec_bench import read_questions
+
+    questions = _evenly(read_questions(arguments.spec_bench), arguments.limit)
+    if not questions:
+        raise UserError(f"{arguments.spec_bench} holds no question; name Spec-Bench's question.jsonl")
+    loaded, _ = _loaded(arguments)
+    built = engines(
+        loaded, arguments.methods, backend=arguments.backend, calibration=arguments.calibration, lengths=arguments.lengths
+    )
+    limit = arguments.max_new_tokens or 200
+    answers = spec.answer_all(
+        {name: Decoder(loaded, engine) for name, engine in built.items()},
+        questions,
+        model_id=Path(arguments.model).name,
+        max_new_tokens=limit,
+        seed=arguments.seed,
+        told=_note,
+    )
+    results = spec.summarise(answers, REFERENCE)
+    info = backend_of(loaded, arguments.backend).info
+    conditions = [
+        ("model", f"{loaded.name}, fingerprint {loaded.fingerprint[:12]}"),
+        ("machine", signature(info)),
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
+        ("questions", f"{len(questions)} of {arguments.spec_bench.name}, all turns, once"),
+        ("new tokens", f"at most {limit} a turn"),
+        ("calibration", str(arguments.calibration or "none")),
+    ]
+    told = spec.spec_lines(results, conditions)
+    line = json.dumps({"conditions": dict(conditions), "methods": [codec.to_plain(one) for one in results]}, ensure_ascii=False)
+    if arguments.out:
+        spec.write(arguments.out, answers)
+        codec.write_atomic(arguments.out / "table.md", told)
+        codec.write_atomic(arguments.out / "spec_bench.json", line + "\n")
+    sys.stdout.write(told + line + "\n")
+    return 0
+
+
+def _shape(arguments: argparse.Namespace) -> int:
+    from data import codec
+    from decoding.bench.shape import measure_shape, shape_lines
+    from decoding.shapes import random_model
+
+    loaded = random_model(arguments.shape, device=arguments.device, dtype=arguments.dtype)
+    result = measure_shape(
+        loaded,
+        backend_kind=arguments.backend,
+        prompt_tokens=arguments.prompt_tokens,
+        new_tokens=arguments.max_new_tokens or 64,
+        repetitions=arguments.repetitions,
+        against_hf="hf" in arguments.against,
+        told=_note,
+    )
+    told = "\n".join(shape_lines(result)) + "\n"
+    if arguments.out:
+        codec.write_atomic(arguments.out / "shape.json", codec.to_json(result, indent=1) + "\n")
+        codec.write_atomic(arguments.out / "table.md", told)
+    sys.stdout.write(told + codec.to_json(result) + "\n")
+    return 0
+
+
+def _loaded(arguments: argparse.Namespace) -> tuple[LoadedModel, LoadedModel | None]:
+    from decoding.models import load
+
+    loaded = load(arguments.model, device=arguments.device, dtype=arguments.dtype)
+    assistant = load(arguments.assistant, device=loaded.device, dtype=loaded.dtype) if arguments.assistant else None
+    return loaded, assistant
+
+
+def _evenly(rows: Sequence[T], limit: int | None) -> Sequence[T]:
+    """`limit` rows spread over the file, which is sorted by event and task."""
+    if limit is None or limit >= len(rows):
+        return rows
+    return [rows[i * len(rows) // limit] for i in range(limit)]
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,276 @@
+"""One measurement from its request to its result: load, check, run, compare."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median_low
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError
+from decoding.bench.divergence import compare, peer_noise, step_noise
+from decoding.bench.peers import PEERS, early_exit_layer, peer
+from decoding.bench.result import BenchResult, Conditions, Floor, grouped, method_result, timings
+from decoding.bench.runs import BenchPrompt, Contestant, Run, run_all
+from decoding.certificate import Record, stop_of
+from decoding.spec_bench import Answer, Choice
+
+if TYPE_CHECKING:
+    from decoding.backend import CostTable, StepBackend
+    from decoding.engine import Engine
+    from decoding.knn.prompts import PromptRow
+    from decoding.models import LoadedModel
+
+REFERENCE = "greedy"
+_NOISE_PROMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to measure. `greedy` is always measured: it is what the ratios are over."""
+
+    methods: tuple[str, ...]
+    against: tuple[str, ...] = ()
+    max_new_tokens: int = 200
+    repetitions: int = 3
+    seed: int = 0
+    backend: str = "auto"
+    lengths: str | None = None
+    calibration: Path | None = None
+    prompts_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    result: BenchResult
+    runs: tuple[Run, ...]
+    prompts: tuple[BenchPrompt, ...]
+
+    def records(self, loaded: LoadedModel) -> list[Record]:
+        """The texts of the first repetition, for `decoding.certify`. Peers' are not ours to certify."""
+        by_id = {prompt.id: prompt for prompt in self.prompts}
+        return [
+            Record(
+                id=f"{method}/{prompt_id}",
+                method=method,
+                model=loaded.name,
+                fingerprint=loaded.fingerprint,
+                dtype=loaded.dtype,
+                prompt=by_id[prompt_id].ids,
+                answer=of[0].tokens,
+                sampling=by_id[prompt_id].sampling,
+                stop=stop_of(of[0].tokens, by_id[prompt_id].limit, loaded.eos_ids),
+            )
+            for method, by_prompt in grouped(self.runs).items()
+            if method not in PEERS
+            for prompt_id, of in by_prompt.items()
+        ]
+
+    def answers(self, loaded: LoadedModel) -> dict[str, list[Answer]]:
+        """Method -> answers in Spec-Bench's form, of the first repetition; a prompt's number in the file is its question id."""
+        numbers = {prompt.id: (n, prompt) for n, prompt in enumerate(self.prompts, 1)}
+        return {
+            method: [_answer(loaded, method, *numbers[prompt_id], of[0]) for prompt_id, of in by_prompt.items()]
+            for method, by_prompt in grouped(self.runs).items()
+            if method not in PEERS
+        }
+
+
+def _answer(loaded: LoadedModel, method: str, number: int, prompt: BenchPrompt, run: Run) -> Answer:
+    text = loaded.tokenizer.decode(run.tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    model_id = f"{Path(loaded.name.removeprefix('hf:')).name}-{method}"
+    choice = Choice(
+        index=0,
+        turns=(str(text),),
+        decoding_steps=(len(run.accept_lengths),),
+        new_tokens=(len(run.tokens),),
+        wall_time=(run.total_s,),
+        accept_lengths=run.accept_lengths,
+    )
+    return Answer(
+        question_id=number,
+        category=prompt.task,
+        answer_id=f"{model_id}-{prompt.id}",
+        model_id=model_id,
+        choices=(choice,),
+        tstamp=time.time(),
+    )
+
+
+def measure(
+    loaded: LoadedModel,
+    prompts: Sequence[BenchPrompt],
+    request: Request,
+    *,
+    assistant: LoadedModel | None = None,
+    told: Callable[[str], None],
+) -> Measured:
+    """Raises UserError before anything is timed when a method cannot run, and StageError when one fails."""
+    from decoding.engine import backend_of
+
+    contestants = entered(loaded, request, assistant)
+    with loaded.lock:
+        backend = backend_of(loaded, request.backend)
+        told("measuring what steps cost")
+        costs = backend.costs()
+        floor = measure_floor(loaded, costs)
+    runs = run_all(contestants, prompts, loaded, repetitions=request.repetitions, seed=request.seed, told=told)
+    told("comparing texts")
+    with loaded.lock:
+        result = _result(loaded, backend, prompts, request, contestants, runs, costs, floor, assistant)
+    return Measured(result, tuple(runs), tuple(prompts))
+
+
+def entered(loaded: LoadedModel, request: Request, assistant: LoadedModel | None) -> list[Contestant]:
+    """All methods, built: whatever one of them lacks (a calibration, say) is told here."""
+    against = [Contestant(name, peer(name, loaded, assistant), True) for name in dict.fromkeys(request.against)]
+    built = engines(loaded, request.methods, backend=request.backend, calibration=request.calibration, lengths=request.lengths)
+    return [*(Contestant(name, engine.decode) for name, engine in built.items()), *against]
+
+
+def engines(
+    loaded: LoadedModel, methods: Sequence[str], *, backend: str, calibration: Path | None, lengths: str | None
+) -> dict[str, Engine]:
+    """`greedy` first, whether asked for or not. Raises UserError for a method that cannot run."""
+    from decoding.engine import Engine
+
+    if wrong := [name for name in methods if name in PEERS]:
+        raise UserError(f"{wrong[0]!r} is no method of ours; compare with it by --against {wrong[0]}")
+    known = None
+    if calibration is not None:
+        from decoding.knn.artefact import Calibration
+
+        known = Calibration.load(calibration, loaded)
+    names = dict.fromkeys((REFERENCE, *methods))
+    return {name: Engine(loaded, name, backend=backend, calibration=known, lengths=lengths) for name in names}
+
+
+def bench_prompts(rows: Sequence[PromptRow], loaded: LoadedModel, max_new_tokens: int) -> list[BenchPrompt]:
+    """Raises UserError when a prompt leaves no room for `max_new_tokens` in the model's context."""
+    from decoding.local import LocalGenerator
+    from decoding.reference import plain_decoding
+
+    encoder = LocalGenerator(loaded, plain_decoding(loaded))
+    prompts = []
+    for row in rows:
+        ids = encoder.prompt_ids(row.messages)
+        if len(ids) + max_new_tokens > loaded.context_tokens:
+            raise UserError(
+                f"prompt {row.id!r} has {len(ids)} tokens and {loaded.name} reads {loaded.context_tokens}, "
+                f"{max_new_tokens} new ones included; lower --max-new-tokens, or export shorter prompts: wikigenben prompts --max-words N --out FILE"
+            )
+        prompts.append(BenchPrompt(row.id, row.task, row.topic, tuple(ids), max_new_tokens, row.sources))
+    return prompts
+
+
+def measure_floor(loaded: LoadedModel, costs: CostTable) -> Floor:
+    from decoding.roofline import read_bandwidth, step_bytes
+
+    needed = step_bytes(loaded.model)
+    bandwidth = read_bandwidth(loaded.device)
+    return Floor(
+        weight_bytes=needed.weights,
+        kv_bytes=needed.kv_per_token * costs.context,
+        context=costs.context,
+        bandwidth=bandwidth,
+        floor_s=needed.total(costs.context) / bandwidth,
+        step_s=costs.unit_s,
+    )
+
+
+def shape_of(loaded: LoadedModel) -> str:
+    config: Any = loaded.model.config.get_text_config(decoder=True)
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    parameters = sum(p.numel() for p in loaded.model.parameters())
+    return (
+        f"{config.num_hidden_layers} x {config.hidden_size}, {config.num_attention_heads} heads ({heads} for keys), vocabulary "
+        f"{config.vocab_size}, {parameters / 1e6:.1f} M parameters"
+    )
+
+
+def _result(
+    loaded: LoadedModel,
+    backend: StepBackend,
+    prompts: Sequence[BenchPrompt],
+    request: Request,
+    contestants: Sequence[Contestant],
+    runs: Sequence[Run],
+    costs: CostTable,
+    floor: Floor,
+    assistant: LoadedModel | None,
+) -> BenchResult:
+    by_method = grouped(runs)
+    greedy = {prompt: of[0].tokens for prompt, of in by_method[REFERENCE].items()}
+    probed = prompts[:_NOISE_PROMPTS]
+    noise = max(step_noise(backend, p.ids, greedy[p.id]) for p in probed)
+    with_peers = any(contestant.is_peer for contestant in contestants)
+    outside = max(peer_noise(backend, loaded, p.ids, greedy[p.id]) for p in probed) if with_peers else None
+    times = timings(runs)
+    results = []
+    for contestant in contestants:
+        of = by_method[contestant.name]
+        known = max(noise, outside or 0.0) if contestant.is_peer else noise
+        compared = (compare(backend, p, greedy[p.id], of[p.id][0].tokens, known) for p in prompts)
+        parted = [divergence for divergence in compared if divergence is not None]
+        results.append(method_result(contestant.name, of, prompts, times, parted, REFERENCE))
+    return BenchResult(
+        conditions=_conditions(loaded, backend, prompts, request, list(greedy.values()), assistant),
+        costs=costs,
+        floor=floor,
+        noise=noise,
+        peer_noise=outside,
+        process_peak_bytes=_process_peak(),
+        methods=tuple(results),
+    )
+
+
+def _conditions(
+    loaded: LoadedModel,
+    backend: StepBackend,
+    prompts: Sequence[BenchPrompt],
+    request: Request,
+    greedy: Sequence[Sequence[int]],
+    assistant: LoadedModel | None,
+) -> Conditions:
+    import torch
+
+    from decoding.machine import signature, versions
+
+    info = backend.info
+    return Conditions(
+        model=loaded.name,
+        fingerprint=loaded.fingerprint,
+        shape=shape_of(loaded),
+        dtype=loaded.dtype,
+        device=loaded.device,
+        machine=signature(info),
+        threads=torch.get_num_threads(),
+        backend=info.name,
+        batch_invariant=info.batch_invariant,
+        versions=versions(),
+        prompts=request.prompts_name,
+        n_prompts=len(prompts),
+        prompt_tokens=_spread([len(prompt.ids) for prompt in prompts]),
+        new_tokens=_spread([len(tokens) for tokens in greedy]),
+        max_new_tokens=request.max_new_tokens,
+        repetitions=request.repetitions,
+        seed=request.seed,
+        calibration=str(request.calibration or ""),
+        assistant=assistant.name if assistant is not None else "",
+        early_exit_layer=early_exit_layer(loaded) if "hf-early-exit" in request.against else None,
+    )
+
+
+def _spread(values: Sequence[int]) -> tuple[int, int, int]:
+    return min(values), median_low(values), max(values)
+
+
+def _process_peak() -> int:
+    """Of main memory, in bytes."""
+    import resource
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,274 @@
+"""One drafter out of several: each round the guess, and its length, that promise the most tokens for their cost.
+
+The transplant of Learning to Draft (decoding note, section 2.11): state -> (drafter, length), rewarded by tokens per cost. Cost
+comes from the measured table instead of a stopwatch, and chances from counts instead of a policy network, since what every
+free drafter would have gained is known after each round, whoever was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from decoding.backend import CostTable, Rows, StepBackend, Wants
+from decoding.drafters.base import NOTHING, Draft, Request
+from decoding.drafters.copy import CopyCandidate, CopyDrafter
+from decoding.drafters.guard import Guard
+from decoding.drafters.merge import ValuedTree, merged_tree
+from decoding.drafters.recycle import RANKS, RecycleDrafter
+from decoding.drafters.skip import SkipDrafter
+
+SIZES = (1, 2, 3, 5, 7, 11, 15)
+"""Drafted tokens that are considered: with the pending one, sizes of a verify pass that kernels like."""
+_REFRESH = 64
+"""Rounds after which the chances of recycled entries are read again."""
+_HOPE = 0.9
+"""A model-run chain is tried at the length that would be best for this acceptance."""
+
+
+class MixDrafter:
+    """Chooses among a copy, recycled rows and a model-run chain, or none of them, by expected tokens per cost.
+
+    Plain decoding gives one token for each unit of cost; a draft must promise `margin` more. Chances are those that the parts
+    count themselves: copies and rows are judged by what the text became in every round, at no cost; of the model-run chain
+    only its own rounds tell, so while it does not seem to pay it is tried again now and then, where nothing else pays. All
+    counts and accounts go on from text to text; indices and rows do as the parts say.
+
+    Never slower by much: what free drafts lose, and what the chains lose, trials included, is limited by an account each
+    (`Guard`), which the gains of the other do not fill, lest copies that pay finance chains that do not. Each may lose 1% of
+    the text, and 3 units or 1.5 once. So the cost is at most 1.02 * tokens + 4.5 units + the loss of one draft of each kind,
+    over any texts; and it takes texts that deceive the counts all the time to get there. Units are those of the table: the
+    microseconds of the lookups are not in it.
+
+    Args:
+        copy, recycle, skip: the parts, None for those not wanted. Their own length rules and guards are best left off
+            (`costs=None`): the mix cuts what they offer.
+        costs: the backend's table.
+        skip_prior: acceptance of the model-run chain before it was ever tried.
+        merge: copy and rows in one tree; otherwise the better of the two.
+        trees: whether the backend is given trees to verify; without, rows give a chain and nothing is merged.
+    """
+
+    def __init__(
+        self,
+        copy: CopyDrafter | None,
+        recycle: RecycleDrafter | None,
+        skip: SkipDrafter | None,
+        costs: CostTable,
+        *,
+        margin: float = 0.02,
+        skip_prior: float = 0.7,
+        merge: bool = True,
+        trees: bool = True,
+        name: str = "mix",
+    ) -> None:
+        self._name = name
+        self._copy, self._recycle = copy, recycle
+        self._parts = [part for part in (copy, recycle, skip) if part is not None]
+        self._most = min(max((part.max_tokens for part in self._parts), default=0), SIZES[-1])
+        self._verify = [costs.v(1 + size) for size in range(self._most + 1)]
+        self._skip = ModelPart(skip, costs, min(skip.max_tokens, self._most), skip_prior) if skip is not None else None
+        self._guard = Guard(share=0.01, burst=3.0)
+        self._least = 1 + margin
+        self._merge = merge and trees
+        self._ranks = RANKS if trees else 1
+        self._chances: list[list[float]] = []
+        self._rounds = 0
+        self._copied: CopyCandidate | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def wants(self) -> Wants:
+        wants = Wants()
+        for part in self._parts:
+            wants |= part.wants
+        return wants
+
+    @property
+    def max_tokens(self) -> int:
+        return self._most
+
+    @property
+    def confidences(self) -> tuple[float, ...]:
+        """Of the last draft, when the model drafted it."""
+        return self._skip.drafter.confidences if self._skip is not None and self._skip.asked else ()
+
+    @property
+    def copied(self) -> CopyCandidate | None:
+        """The copy that could have been drafted last."""
+        return self._copied
+
+    def start(self, request: Request, backend: StepBackend) -> None:
+        for part in self._parts:
+            part.start(request, backend)
+        self._rounds = 0
+        self._copied = None
+        if self._skip is not None:
+            self._skip.start(backend.info.n_layers)
+
+    def propose(self, text: Sequence[int], room: int) -> Draft:
+        room = min(room, self._most)
+        best, draft = Option(self._least, 0), NOTHING
+        for tree in self._free(text, room):
+            option = self._best(tree.values)
+            if option.rate > best.rate and self._guard.allows:
+                best, draft = option, self._cut(tree, option.size)
+        if self._skip is not None and self._skip.ask(best, room):
+            chain = self._skip.drafter.propose(text, self._skip.asked)
+            if chain.tokens:
+                return chain
+            self._skip.asked = 0
+        return draft
+
+    def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
+        self._rounds += 1
+        if self._copy is not None:
+            self._copy.learn(new)
+        if self._recycle is not None:
+            self._recycle.observe(draft, new, rows)
+        by_model = self._skip is not None and self._skip.observe(draft, new, rows)
+        if draft.tokens and not by_model:
+            self._guard.drafted(len(new), self._verify[len(draft)])
+        else:
+            self._guard.passed(len(new))
+
+    def _free(self, text: Sequence[int], room: int) -> Iterator[ValuedTree]:
+        """What can be drafted without the model, best nodes first."""
+        copied = self._copied = self._copy.candidate(text, room) if self._copy is not None else None
+        if copied is not None and not (self._merge and self._recycle):
+            tokens = copied.tokens
+            yield ValuedTree(tokens, tuple(range(-1, len(tokens) - 1)), copied.survival, (True,) * len(tokens))
+        if self._recycle is not None:
+            self._recycle.propose(text, 0)  # tells it where the text stands; the tree is made here
+            if self._rounds % _REFRESH == 0:
+                self._chances = self._rank_chances(self._recycle)
+            yield merged_tree(text[-1], copied if self._merge else None, self._recycle.row, self._chances, room)
+
+    def _rank_chances(self, recycle: RecycleDrafter) -> list[list[float]]:
+        statistics = recycle.statistics
+        return [[statistics.probability(depth, rank) for rank in range(self._ranks)] for depth in range(len(statistics.tried))]
+
+    def _cut(self, tree: ValuedTree, size: int) -> Draft:
+        """The first nodes, and whose they are, e.g. `copy:prompt`, `recycle`, or `copy:prompt+recycle`."""
+        tokens, parents, copied = tree.tokens[:size], tree.parents[:size], tree.copied[:size]
+        sources = []
+        if self._copied is not None and any(copied):
+            sources.append(f"copy:{self._copied.origin}")
+        if self._recycle is not None and not all(copied):
+            sources.append(self._recycle.name)
+        is_chain = all(parent == at - 1 for at, parent in enumerate(parents))
+        return Draft(tokens, "+".join(sources), None if is_chain else parents)
+
+    def _best(self, values: Sequence[float]) -> Option:
+        """The size at which a draft with these chances gives most for its cost."""
+        best, expected = Option(1 / self._verify[0], 0), 1.0
+        for size, value in enumerate(values, 1):
+            expected += value
+            if size in SIZES and expected > best.rate * self._verify[size]:
+                best = Option(expected / self._verify[size], size)
+        return best
+
+
+class Option(NamedTuple):
+    """What could be done in a round: expected tokens per unit of cost, and how many tokens to draft for that."""
+
+    rate: float
+    size: int
+
+
+class ModelPart:
+    """A model-run drafter inside the mix: what it achieves, what its plan costs, and whether to use it."""
+
+    def __init__(self, drafter: SkipDrafter, costs: CostTable, most: int, prior: float) -> None:
+        self.drafter = drafter
+        self.asked = 0
+        """Tokens asked for in this round."""
+        self._costs, self._most = costs, most
+        self._accepted = AdvanceCounts(prior, most)
+        self._drafted = AdvanceCounts(1.0, most)
+        self._guard = Guard(share=0.01, burst=1.5)
+        self._c = 0.0
+        self._options: list[Option] = []
+        self._trial = 0
+
+    def start(self, n_layers: int) -> None:
+        plan = self.drafter.plan
+        self.asked = 0
+        self._c = self._costs.c(plan, n_layers)
+        hoped = [_HOPE**depth for depth in range(1, self._most + 1)]
+        most_hoped = max(self._weighed(hoped, [1.0] * self._most), default=Option(0.0, 0))
+        # a plan that could not pay even then is not worth a trial
+        self._trial = most_hoped.size if plan and most_hoped.rate > 1 else 0
+        self._weigh()
+
+    def ask(self, other: Option, room: int) -> bool:
+        """Whether to draft by the model rather than do what `other` says (size 0: nothing), and sets `asked`."""
+        self.asked = 0
+        if self._trial and self._guard.allows:
+            best = max((option for option in self._options if option.size <= room), default=Option(0.0, 0))
+            if best.rate > other.rate:
+                self.asked = best.size
+            elif not other.size and self._guard.full:
+                self.asked = min(self._trial, room)
+        return self.asked > 0
+
+    def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> bool:
+        """Whether the draft was this part's."""
+        if not self.asked or not draft.tokens:
+            self._guard.passed(len(new))
+            return False
+        self.drafter.observe(draft, new, rows)
+        self._accepted.add(len(new) - 1, self.asked)
+        self._drafted.add(len(draft), self.asked)
+        self._guard.drafted(len(new), len(draft) * self._c + self._costs.v(len(draft) + 1))
+        self._weigh()
+        return True
+
+    def _weigh(self) -> None:
+        self._options = self._weighed(self._accepted.survival(), self._drafted.survival())
+
+    def _weighed(self, accepted: Sequence[float], drafted: Sequence[float]) -> list[Option]:
+        """For each size, with the chances that a chain is accepted, and drafted, up to each depth."""
+        options = []
+        tokens, steps = 1.0, 0.0
+        for size, (gain, step) in enumerate(zip(accepted, drafted), 1):
+            tokens += gain
+            steps += step
+            if size in SIZES:
+                # the mean cost of passes of several lengths, by that of their mean length
+                low = int(steps)
+                verify = self._costs.v(1 + low) * (low + 1 - steps) + self._costs.v(2 + low) * (steps - low)
+                options.append(Option(tokens / (steps * self._c + verify), size))
+        return options
+
+
+class AdvanceCounts:
+    """How far chains get: the chance to reach a depth when the one before it was reached.
+
+    Counts fade by `memory` with each chain. The prior of a depth is the estimate of the depth before it, worth `weight` chains.
+    """
+
+    def __init__(self, prior: float, depths: int, *, weight: float = 2.0, memory: float = 0.97) -> None:
+        self._prior, self._weight, self._memory = prior, weight, memory
+        self._tried = [0.0] * depths
+        self._reached = [0.0] * depths
+
+    def add(self, reached: int, asked: int) -> None:
+        """A chain that might have had `asked` tokens got to `reached`."""
+        self._tried = [count * self._memory for count in self._tried]
+        self._reached = [count * self._memory for count in self._reached]
+        for depth in range(min(reached + 1, asked)):
+            self._tried[depth] += 1
+            self._reached[depth] += depth < reached
+
+    def survival(self) -> list[float]:
+        """The chance to reach each depth from the start, for a chain that may be as long."""
+        alive, chance, found = 1.0, self._prior, []
+        for tried, reached in zip(self._tried, self._reached):
+            chance = (reached + self._weight * chance) / (tried + self._weight)
+            alive *= chance
+            found.append(alive)
+        return found

@@ -1,0 +1,183 @@
+"""The model drafts for itself with some sub-layers left out (Self-SD, Zhang et al. 2024, arXiv 2309.08168).
+
+The plan is one for all texts, or routed: chosen from the request, as KNN-SSD does by the prompt's nearest anchor (arXiv
+2505.16162). Drafting steps write approximate keys and values behind the committed ones; verification writes them again.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from decoding.backend import FULL, CostTable, Rows, SkipSet, StepBackend, Wants
+from decoding.drafters.base import NOTHING, Draft, Request
+from decoding.drafters.guard import Guard
+from decoding.drafters.lengths import LengthPolicy
+from decoding.sampling import Sampler
+
+if TYPE_CHECKING:
+    import torch
+
+Router = Callable[[Request], SkipSet]
+
+Sampling = Literal["coupled", "rejection"]
+"""How a draft is sampled. `coupled`: with the random number that the verifier will use, so that both choose the same token
+wherever their distributions nearly agree; the text is that of plain decoding. `rejection`: with numbers of its own, for the
+rule of Leviathan et al. 2023; the text has the right distribution but is another one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelChain:
+    """Drafted tokens with the draft model's own probabilities of them; `proposal` (len, V) when they were drawn freely."""
+
+    tokens: tuple[int, ...] = ()
+    probabilities: tuple[float, ...] = ()
+    proposal: torch.Tensor | None = None
+
+
+class SkipDrafter:
+    """Chains from the model under a skip set. What a policy or guard has learned of acceptance stays with it as it says.
+
+    Nothing is drafted for a text whose router returns the empty set, nor, with `costs`, while drafting does not pay (`Guard`,
+    whose account goes on from text to text).
+
+    Args:
+        plan: a skip set, or a router; a router may read `request.prefill.vector`.
+        policy: how many tokens; one drafter, one policy.
+        sampling: see `Sampling`; greedy texts do not care.
+        costs: the backend's table; None drafts whether it pays or not, as the published methods do.
+    """
+
+    def __init__(
+        self,
+        plan: SkipSet | Router,
+        policy: LengthPolicy,
+        name: str = "skip",
+        sampling: Sampling = "coupled",
+        costs: CostTable | None = None,
+    ) -> None:
+        self._name = name
+        self._router: Router = (lambda request: plan) if isinstance(plan, SkipSet) else plan
+        self._wants = Wants(vector=not isinstance(plan, SkipSet))
+        self._policy = policy
+        self._sampling: Sampling = sampling
+        self._costs = costs
+        self._guard = Guard()
+        self._plan = FULL
+        self._last = ModelChain()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def wants(self) -> Wants:
+        return self._wants
+
+    @property
+    def max_tokens(self) -> int:
+        return self._policy.max_tokens
+
+    @property
+    def plan(self) -> SkipSet:
+        """The current text's; empty means that this text is not drafted."""
+        return self._plan
+
+    @property
+    def confidences(self) -> tuple[float, ...]:
+        """Of the last draft's tokens; empty when neither the policy nor the backend had to look."""
+        return self._last.probabilities
+
+    def start(self, request: Request, backend: StepBackend) -> None:
+        self._backend, self._sampler = backend, request.sampler
+        self._plan = self._router(request)
+        self._policy.start()
+        own = random.Random(f"draft {request.sampler.sampling.seed}").random
+        self._uniform = own if self._sampling == "rejection" and not request.sampler.greedy else None
+        self._last = ModelChain()
+
+    def propose(self, text: Sequence[int], room: int) -> Draft:
+        self._last = ModelChain()
+        if not self._plan or (self._costs is not None and not self._guard.allows):
+            return NOTHING
+        most = self._policy.plan(room)
+        if most < 1:
+            return NOTHING
+        go_on = self._policy.go_on if self._policy.looks else None
+        self._last = draft_chain(self._backend, self._sampler, self._plan, text, most, go_on, self._uniform)
+        if not self._last.tokens:
+            self._plan = FULL  # it overflows where nothing has been drafted yet: no use for this text
+            return NOTHING
+        return Draft(self._last.tokens, self._name, proposal=self._last.proposal)
+
+    def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
+        if not draft.tokens:
+            self._guard.passed(len(new))
+            return
+        self._policy.observe(len(draft), len(new) - 1, self._last.probabilities)
+        if self._costs is not None:
+            spent = len(draft) * self._costs.c(self._plan, self._backend.info.n_layers) + self._costs.v(len(draft) + 1)
+            self._guard.drafted(len(new), spent)
+
+
+def draft_chain(
+    backend: StepBackend,
+    sampler: Sampler,
+    plan: SkipSet,
+    text: Sequence[int],
+    most: int,
+    go_on: Callable[[Sequence[float]], bool] | None,
+    uniform: Callable[[], float] | None = None,
+) -> ModelChain:
+    """Up to `most` (at least 1) tokens after `text` from the model under `plan`, chosen as the sampler chooses.
+
+    Rules and temperature are applied at each position, on the text drafted so far. `uniform` gives the numbers of a free draw.
+    Every drawn token is returned, the one at which `go_on` stops as well: leaving out what was drawn would bend the
+    distribution. The chain ends early, perhaps empty, where the skipped model overflows.
+    """
+    if sampler.plain:
+        chain = backend.draft_chain(text[-1], plan=plan, max_tokens=most, go_on=go_on)
+        return ModelChain(chain.tokens, chain.probabilities)
+    import torch
+
+    prefix = list(text)
+    probabilities: list[float] = []
+    proposal: list[torch.Tensor] = []
+    for i in range(most):
+        logits = backend.step([prefix[-1]], plan=plan, offset=i).logits[0]
+        if not math.isfinite(float(logits.max())):  # NaN included
+            break
+        token, probability = _choice(sampler, prefix, logits, uniform, proposal, go_on is not None)
+        prefix.append(token)
+        if probability is not None:
+            probabilities.append(probability)
+        if go_on is not None and not go_on(probabilities):
+            break
+    return ModelChain(tuple(prefix[len(text) :]), tuple(probabilities), torch.stack(proposal) if proposal else None)
+
+
+def _choice(
+    sampler: Sampler,
+    prefix: Sequence[int],
+    logits: torch.Tensor,
+    uniform: Callable[[], float] | None,
+    proposal: list[torch.Tensor],
+    looks: bool,
+) -> tuple[int, float | None]:
+    """The drafted token and, where it is known or `looks`, its probability. A free draw adds its distribution to `proposal`."""
+    if uniform is not None:
+        q = sampler.distribution(prefix, logits)
+        total = q.cumsum(-1)
+        at = int((total <= uniform() * total[-1]).sum())
+        token = min(at, int(q.nonzero()[-1]))
+        proposal.append(q)
+        return token, float(q[token])
+    token = sampler.choose(prefix, logits)
+    if not looks:
+        return token, None
+    if sampler.greedy:
+        return token, float(sampler.ruled(prefix, logits).float().softmax(-1)[token])
+    return token, float(sampler.distribution(prefix, logits)[token])

@@ -1,0 +1,135 @@
+"""A model, its backend and a drafter: token ids in, the same token ids as plain decoding out, sooner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from data.errors import UserError
+from decoding.api import DecodeStats, SamplingParams
+from decoding.backend import StepBackend
+from decoding.drafters.base import Source
+from decoding.methods import MAY_SKIP, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
+from decoding.sampling import LogitsRule, Sampler
+from decoding.speculative import decode
+
+if TYPE_CHECKING:
+    from decoding.backends.build import Kind
+    from decoding.knn.artefact import Calibration
+    from decoding.models import LoadedModel
+
+logger = logging.getLogger(__name__)
+
+
+class Engine:
+    """Decodes one text at a time. What a drafter learns from a text may speed up the next one and never changes it.
+
+    Building one runs the model (its backend proves itself, costs may be measured), so it waits for `loaded.lock`. Engines of
+    one `LoadedModel` share its backend.
+
+    Raises:
+        UserError: an unknown method or backend, a calibration that is missing or of another shape of model, or a model that
+            cannot be decoded in steps.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        method: str = "auto",
+        *,
+        backend: str = "auto",
+        calibration: Calibration | None = None,
+        lengths: str | None = None,
+    ) -> None:
+        self._loaded = loaded
+        self.lock = loaded.lock
+        """Held by whoever calls `decode`."""
+        check_method(method)
+        if method in NEED_CALIBRATION and calibration is None:
+            raise lacks_calibration(method)
+        with loaded.lock:
+            self._backend = backend_of(loaded, backend)
+            if calibration is not None:
+                _check_shape(calibration, self._backend)
+            self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths)
+
+    def describe(self) -> str:
+        """Which drafter on which backend, as in `mix(copy, recycle) on driven, float32, cpu`."""
+        info = self._backend.info
+        return f"{self._drafter.name} on {info.name}, {info.dtype}, {info.device}"
+
+    def decode(
+        self,
+        prompt: Sequence[int],
+        sampling: SamplingParams,
+        take: Callable[[int], bool],
+        *,
+        rules: Sequence[LogitsRule] = (),
+        on_round: Callable[[int], None] | None = None,
+    ) -> DecodeStats:
+        """Continue `prompt` (see `decoding.local.Decode`, which this is); the caller holds `lock`.
+
+        `rules` change the logits before a token is chosen. `on_round` gets the number of tokens that each pass of the whole
+        model gave, the prefill's 1 first.
+        """
+        return decode(
+            self._backend,
+            self._drafter,
+            prompt,
+            Sampler(sampling, len(prompt), rules),
+            take,
+            task=sampling.task,
+            sources=self._tokenised(sampling.sources),
+            on_round=on_round,
+        )
+
+    def _tokenised(self, texts: Sequence[str]) -> tuple[Source, ...]:
+        if not texts:
+            return ()
+        with self._loaded.tokenizer_lock:
+            found = [self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids for text in texts]
+        return tuple(Source("sources", tuple(ids)) for ids in found if ids)
+
+
+def calibration_for(loaded: LoadedModel, method: str, given: Calibration | Path | str | None = None) -> Calibration | None:
+    """What a method needs to know of a model: what is `given` (a folder is checked to be this model's), else what is found
+    where `decoding.calibrate` puts it (`decoding.knn.artefact.calibration_folder`).
+
+    None for methods that skip no layers, and for `auto` and `mix` where nothing fitting is found. The caller does not hold
+    `loaded.lock`. Raises UserError, with the command to run, for the others.
+    """
+    from decoding.knn.artefact import Calibration, calibration_folder, load_for
+
+    check_method(method)
+    if isinstance(given, (str, Path)):
+        return Calibration.load(Path(given), loaded)
+    if given is not None:
+        return given
+    if method in NEED_CALIBRATION:
+        return load_for(loaded)
+    if method in MAY_SKIP and (calibration_folder(loaded) / "meta.json").is_file():
+        try:
+            return load_for(loaded)
+        except UserError as error:
+            logger.warning("%s; until then no layers are skipped", error)
+    return None
+
+
+def _check_shape(calibration: Calibration, backend: StepBackend) -> None:
+    mine, theirs = calibration.meta.identity, backend.info
+    if (mine.n_layers, mine.hidden_size) != (theirs.n_layers, theirs.hidden_size):
+        raise UserError(
+            f"the calibration is of a model with {mine.n_layers} layers of size {mine.hidden_size} ({mine.model}) and this one has "
+            f"{theirs.n_layers} of size {theirs.hidden_size}; make its own: python -m decoding.calibrate --model MODEL"
+        )
+
+
+def backend_of(loaded: LoadedModel, kind: str = "auto") -> StepBackend:
+    """The model's backend of this kind, built at the first call. The caller holds `loaded.lock`."""
+    from decoding.backends.build import build_backend
+
+    if kind not in loaded.backends:
+        loaded.backends[kind] = build_backend(loaded, cast("Kind", kind), say=logger.warning)  # it refuses other words
+    return loaded.backends[kind]

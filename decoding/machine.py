@@ -1,0 +1,46 @@
+"""What a number was measured on: a figure without its machine is worth nothing."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decoding.backend import BackendInfo
+
+
+def device_name(device: str) -> str:
+    """The processor or accelerator behind a torch device string, e.g. `NVIDIA H100 80GB HBM3`."""
+    import torch
+
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(torch.device(device))
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return named or platform.processor() or platform.machine()
+
+
+def signature(info: BackendInfo) -> str:
+    """Device, threads, dtype, backend and torch: timings are comparable where these are equal."""
+    import torch
+
+    threads = "" if info.device.startswith("cuda") else f"{torch.get_num_threads()} threads; "
+    return f"{device_name(info.device)}; {threads}{info.dtype}; {info.name}; torch {torch.__version__}"
+
+
+def versions() -> dict[str, str]:
+    """Of what decides speed and text."""
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in ("torch", "transformers")}}
+
+
+def synchronise(device: str) -> None:
+    """Wait until the device has done what it was given: without this a clock around CUDA calls times their launch."""
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.synchronize(torch.device(device))

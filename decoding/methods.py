@@ -1,0 +1,181 @@
+"""Names of decoding methods -> drafters. The text is the same with every one of them; they differ in speed.
+
+| method | what it drafts |
+|---|---|
+| `greedy` | nothing: one token for each pass of the model, the reference |
+| `auto` | `mix`, with layer skipping when there is a calibration |
+| `copy` | what followed the same words in the prompt, the answer or earlier texts |
+| `recycle` | small trees of what the model said after the same tokens before |
+| `skip` | the model without the layers that the calibration found for such prompts, as long as it pays |
+| `mix` | in each round the one of these that promises the most tokens for its cost |
+
+Published methods, with the rules and numbers of their authors, to compare with: `self-ssd` (Self-SD, one skip set a task) and
+`self-ssd-mix` (one for everything), `knn-ssd` (nearest anchor), `swift`, `copyspec`, `pld` (prompt lookup), `recycling` (Token
+Recycling).
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from data.errors import UserError
+
+if TYPE_CHECKING:
+    from decoding.backend import SkipSet, StepBackend
+    from decoding.drafters.base import Drafter, Request
+    from decoding.drafters.lengths import LengthPolicy
+    from decoding.drafters.skip import SkipDrafter
+    from decoding.knn.artefact import Calibration
+
+METHODS = (
+    "greedy", "auto", "copy", "skip", "recycle", "mix",
+    "self-ssd", "self-ssd-mix", "knn-ssd", "swift", "copyspec", "pld", "recycling",
+)  # fmt: skip
+
+NEED_CALIBRATION = frozenset({"skip", "self-ssd", "self-ssd-mix", "knn-ssd"})
+MAY_SKIP = frozenset({"auto", "mix"})
+"""These skip layers as well when there is a calibration."""
+
+
+def check_method(method: str) -> None:
+    """Raises UserError for an unknown method, naming the nearest."""
+    if method not in METHODS:
+        near = difflib.get_close_matches(method, METHODS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(METHODS)}"
+        raise UserError(f"there is no decoding method {method!r}; {hint}")
+
+
+def lacks_calibration(method: str) -> UserError:
+    return UserError(
+        f"the decoding method {method!r} needs a calibration of this model; make one with: python -m decoding.calibrate "
+        "--model MODEL --prompts FILE --out DIR, and name DIR as the calibration"
+    )
+
+
+def build_drafter(
+    method: str, backend: StepBackend, *, calibration: Calibration | None = None, lengths: str | None = None
+) -> Drafter:
+    """The drafter of a method. May measure the backend's costs, which loses its current sequence.
+
+    `lengths` says how long drafts of skipped models are: `threshold`, `fixed:N` or `expected`. None is the method's own rule:
+    the published ones stop below 0.8 and after 12 tokens, ours where one more token no longer promises to pay (`expected`).
+    Methods that do not draft with the model have no use for it.
+
+    Raises:
+        UserError: an unknown method or length rule, a missing calibration, or a backend that cannot verify the method's trees.
+    """
+    check_method(method)
+    if lengths is not None:
+        check_lengths(lengths)
+    match method:
+        case "greedy":
+            from decoding.drafters.plain import NoDrafter
+
+            return NoDrafter()
+        case "copy":
+            from decoding.drafters.copy import CopyDrafter
+
+            return CopyDrafter(costs=backend.costs())
+        case "recycle" | "recycling":
+            return _recycle(method, backend)
+        case "auto" | "mix":
+            return _mix(backend, calibration, lengths)
+        case "copyspec":
+            from decoding.drafters.lookup import CopySpec
+
+            return CopySpec()
+        case "pld":
+            from decoding.drafters.lookup import PromptLookup
+
+            return PromptLookup()
+        case "swift":
+            from decoding.drafters.swift import SwiftDrafter
+
+            return SwiftDrafter()
+    if calibration is None:
+        raise lacks_calibration(method)
+    return _skip(method, backend, calibration, lengths)
+
+
+def _recycle(method: str, backend: StepBackend) -> Drafter:
+    from decoding.drafters.recycle import RecycleDrafter
+
+    if not takes_trees(backend):
+        raise UserError(f"the method {method!r} drafts trees, which this model cannot verify; choose copy, or auto")
+    return RecycleDrafter.original() if method == "recycling" else RecycleDrafter(costs=backend.costs())
+
+
+def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | None) -> Drafter:
+    from decoding.drafters.copy import CopyDrafter
+    from decoding.drafters.mix import MixDrafter
+    from decoding.drafters.recycle import RecycleDrafter
+
+    # the mix weighs costs itself, so its parts are not given any
+    skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
+    name = "mix(copy, recycle, skip)" if skip else "mix(copy, recycle)"
+    return MixDrafter(CopyDrafter(), RecycleDrafter(), skip, backend.costs(), trees=takes_trees(backend), name=name)
+
+
+def _skip(method: str, backend: StepBackend, calibration: Calibration, lengths: str | None) -> Drafter:
+    from decoding.drafters.skip import SkipDrafter
+    from decoding.knn.artefact import EVERYTHING
+    from decoding.knn.router import Router
+
+    if method == "skip":
+        policy = _policy(lengths, backend, calibration)
+        return SkipDrafter(_routed(calibration), policy, costs=backend.costs())
+    policy = _policy(lengths or "threshold", backend, calibration)
+    match method:
+        case "self-ssd":
+            return _skipping(method, lambda request: calibration.skip_for(request.task), policy)
+        case "self-ssd-mix":
+            return _skipping(method, calibration.plan(EVERYTHING).skip, policy)
+        case _:
+            return _skipping(method, Router(calibration, "global"), policy)
+
+
+def _skipping(name: str, plan: SkipSet | Callable[[Request], SkipSet], policy: LengthPolicy) -> SkipDrafter:
+    from decoding.drafters.skip import SkipDrafter
+
+    return SkipDrafter(plan, policy, name=name)
+
+
+def _routed(calibration: Calibration) -> Callable[[Request], SkipSet]:
+    from decoding.knn.router import Router
+
+    return Router(calibration)
+
+
+def takes_trees(backend: StepBackend) -> bool:
+    """Whether the backend verifies trees; all do whose model honours an attention mask."""
+    return bool(getattr(backend, "takes_trees", True))
+
+
+def check_lengths(lengths: str) -> None:
+    """Raises UserError for a length rule of another form."""
+    if lengths not in ("threshold", "expected") and not re.fullmatch(r"fixed:[1-9][0-9]?", lengths):
+        raise UserError(f"there is no length rule {lengths!r}; use threshold, expected, or fixed:N with N from 1 to 99")
+
+
+def _policy(lengths: str | None, backend: StepBackend, calibration: Calibration) -> LengthPolicy:
+    from decoding.drafters.lengths import Expected, Fixed, Threshold
+    from decoding.knn.artefact import EVERYTHING
+
+    if lengths == "threshold":
+        return Threshold()
+    if lengths is not None and lengths.startswith("fixed:"):
+        return Fixed(int(lengths.removeprefix("fixed:")))
+    hazard = calibration.stops.get(EVERYTHING)
+    if hazard is None:
+        if lengths == "expected":
+            raise UserError(
+                "the calibration has too few rounds for the length rule 'expected'; use threshold, or calibrate on more prompts"
+            )
+        return Threshold()
+    costs = backend.costs()
+    n_layers = backend.info.n_layers
+    dearest = max((costs.c(plan, n_layers) for plan in calibration.skip_sets), default=1.0)
+    return Expected(hazard, costs, plan_cost=dearest)

@@ -1,0 +1,485 @@
+"""The decoder behind an OpenAI-compatible HTTP server, for every client that speaks that API.
+
+    python -m decoding.serve --model Qwen/Qwen3-0.6B
+    curl localhost:8000/v1/chat/completions -H 'Content-Type: application/json' \\
+         -d '{"model": "Qwen/Qwen3-0.6B", "messages": [{"role": "user", "content": "Hello"}]}'
+
+`/v1/models`, `/v1/chat/completions`, `/v1/completions` (whole or streamed), `/health`, `/metrics` (JSON). One text is written
+at a time, the others wait in order; a client that hangs up ends its text. Answers carry `timings` (llama.cpp's names) and
+`speculation` (vLLM's). A request without a seed gets a random one, which the answer tells. Contents of messages cannot inject
+control tokens; a final assistant message is continued.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hmac
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data import codec
+from data.errors import StageError, UserError, WikigenError
+from decoding.api import Completion, DecodeStats, SamplingParams
+from decoding.chat_requests import Asked, Refused, read_request
+from decoding.methods import METHODS, check_method
+from decoding.statistics import SpeculationStats
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request, Response
+
+    from decoding.engine import Engine
+    from decoding.models import LoadedModel
+
+BODY_BYTES = 32 << 20
+_POLL_S = 0.1
+
+
+class Abandoned(Exception):
+    """Nobody waits for this text any more."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """Since the server began. Texts that clients gave up count as abandoned, with the tokens that they had."""
+
+    requests: int = 0
+    finished: int = 0
+    refused: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    waiting: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    decode_s: float = 0.0
+    speculation: SpeculationStats = field(default_factory=SpeculationStats)
+
+    def add(self, done: Completion) -> None:
+        self.finished += 1
+        self.prompt_tokens += done.n_prompt_tokens
+        self.completion_tokens += done.n_new_tokens
+        self.decode_s += done.stats.total_s
+        self.speculation += done.stats.speculation or SpeculationStats()
+
+
+class Text:
+    """One text being written for a request: where it is written from, and whether anybody still wants it."""
+
+    def __init__(self, prompt: Sequence[int], sampling: SamplingParams) -> None:
+        self.prompt = prompt
+        self.sampling = sampling
+        self.abandoned = threading.Event()
+
+
+class Service:
+    """Writes texts for requests, one at a time."""
+
+    def __init__(self, loaded: LoadedModel, engine: Engine, name: str) -> None:
+        from decoding.local import LocalGenerator
+        from decoding.models import vocabulary_size
+
+        self.name = name
+        self.fingerprint = loaded.fingerprint
+        self.context_tokens = loaded.context_tokens
+        self.created = int(time.time())
+        self.totals = Totals()
+        self.closing = threading.Event()
+        self._loaded = loaded
+        self._engine = engine
+        self._generator = LocalGenerator(loaded, engine.decode)
+        self._n_tokens = vocabulary_size(loaded.model)
+        self._turn = asyncio.Lock()  # first come, first served; the model's own lock knows no order
+
+    def describe(self) -> str:
+        return self._engine.describe()
+
+    def text_for(self, asked: Asked) -> Text:
+        """Raises Refused for another model, or a prompt that leaves no room for what was asked."""
+        if asked.model != self.name:
+            known = f"the model {asked.model!r} is not served here; this is {self.name!r}"
+            raise Refused(404, known, param="model", code="model_not_found")
+        prompt = self._prompt_ids(asked)
+        room = self.context_tokens - len(prompt)
+        wanted = asked.max_tokens or max(room, 1)
+        if wanted > room:
+            raise Refused(
+                400,
+                f"this model's maximum context length is {self.context_tokens} tokens, but the prompt has {len(prompt)} "
+                f"and the answer may have {wanted}; shorten the prompt or lower max_tokens",
+                param="messages" if asked.messages else "prompt",
+                code="context_length_exceeded",
+            )
+        return Text(prompt, replace(asked.sampling, max_new_tokens=wanted))
+
+    def _prompt_ids(self, asked: Asked) -> list[int]:
+        if asked.messages:
+            try:
+                return self._generator.prompt_ids(asked.messages)
+            except StageError as error:
+                raise Refused(400, error.why, param="messages") from None
+        if isinstance(asked.prompt, str):
+            with self._loaded.tokenizer_lock:
+                return list(self._loaded.tokenizer(asked.prompt, verbose=False).input_ids)
+        ids = list(asked.prompt or ())
+        if wrong := [i for i in ids if i >= self._n_tokens]:
+            raise Refused(400, f"token id {wrong[0]} is outside of the vocabulary of {self._n_tokens}", param="prompt")
+        return ids
+
+    async def write(self, text: Text, on_text: Callable[[str], None] | None = None) -> Completion:
+        """Waits for its turn. `on_text` is called on another thread. Raises Abandoned, or StageError as decoding does."""
+        self.totals.waiting += 1
+        try:
+            async with self._turn:
+                done = await asyncio.to_thread(self._written, text, on_text)
+        except Abandoned:
+            self.totals.abandoned += 1
+            raise
+        except Exception:
+            self.totals.failed += 1
+            raise
+        finally:
+            self.totals.waiting -= 1
+        self.totals.add(done)
+        return done
+
+    def _written(self, text: Text, on_text: Callable[[str], None] | None) -> Completion:
+        from decoding.local import complete
+
+        def decode(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
+            def take_if_wanted(token: int) -> bool:
+                return self._is_wanted(text) and take(token)
+
+            return self._engine.decode(prompt, sampling, take_if_wanted) if self._is_wanted(text) else DecodeStats(0.0)
+
+        done = complete(self._loaded, decode, text.prompt, text.sampling, on_text)
+        if not self._is_wanted(text):
+            raise Abandoned
+        return done
+
+    def _is_wanted(self, text: Text) -> bool:
+        return not (text.abandoned.is_set() or self.closing.is_set())
+
+
+# --- answers ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How answers of one method look: whole, in pieces, and what all of them share."""
+
+    chat: bool
+    model: str
+    id: str
+    created: int
+
+    def whole(self, done: Completion, seed: int) -> dict[str, Any]:
+        part = {"message": {"role": "assistant", "content": done.text}} if self.chat else {"text": done.text}
+        choice = {"index": 0, **part, "logprobs": None, **_ending(done)}
+        name = "chat.completion" if self.chat else "text_completion"
+        return self._answer(name, [choice]) | {"usage": _usage(done)} | _statistics(done, seed)
+
+    def first(self) -> dict[str, Any]:
+        return self._piece({"role": "assistant", "content": ""}, "")
+
+    def piece(self, text: str) -> dict[str, Any]:
+        return self._piece({"content": text}, text)
+
+    def last(self, done: Completion, seed: int) -> dict[str, Any]:
+        return self._piece({}, "", **_ending(done)) | _statistics(done, seed)
+
+    def usage(self, done: Completion) -> dict[str, Any]:
+        return self._answer(self._chunk, []) | {"usage": _usage(done)}
+
+    def _piece(self, delta: Mapping[str, str], text: str, **ending: object) -> dict[str, Any]:
+        part: dict[str, Any] = {"delta": dict(delta)} if self.chat else {"text": text}
+        return self._answer(self._chunk, [{"index": 0, **part, "logprobs": None, "finish_reason": None, **ending}])
+
+    @property
+    def _chunk(self) -> str:
+        return "chat.completion.chunk" if self.chat else "text_completion"
+
+    def _answer(self, name: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"id": self.id, "object": name, "created": self.created, "model": self.model, "choices": choices}
+
+
+def _ending(done: Completion) -> dict[str, str | None]:
+    """`stop_reason` is vLLM's: the stop string, or null for the model's own end."""
+    return {"finish_reason": "length" if done.stop == "length" else "stop", "stop_reason": done.stop_string}
+
+
+def _usage(done: Completion) -> dict[str, int]:
+    total = done.n_prompt_tokens + done.n_new_tokens
+    return {"prompt_tokens": done.n_prompt_tokens, "completion_tokens": done.n_new_tokens, "total_tokens": total}
+
+
+def _statistics(done: Completion, seed: int) -> dict[str, Any]:
+    stats = done.stats
+    timings = {
+        "prompt_n": done.n_prompt_tokens,
+        "prompt_ms": round(1000 * (stats.prefill_s or 0), 3),
+        "predicted_n": done.n_new_tokens,
+        "predicted_ms": round(1000 * (stats.decode_s or 0), 3),
+        "draft_n": stats.n_drafted,
+        "draft_n_accepted": stats.n_accepted,
+        "seed": seed,
+    }
+    return {"timings": timings, "speculation": codec.to_plain(stats.speculation or SpeculationStats())}
+
+
+# --- HTTP ---------------------------------------------------------------------------------------------------------------
+
+
+def build_app(service: Service, api_key: str | None = None) -> FastAPI:
+    """The ASGI application. With `api_key` everything below /v1 needs it."""
+    from fastapi import FastAPI
+    from fastapi.responses import JSONResponse
+    from starlette.exceptions import HTTPException
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.closing.set()  # a text in the making would keep the process alive
+
+    app = FastAPI(title="Wiki-GenBen decoder", openapi_url=None, lifespan=lifespan)
+
+    def answering(make: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        """A handler whose refusals are answers."""
+
+        async def handler(request: Request) -> Response:
+            try:
+                if request.url.path.startswith("/v1/"):
+                    _check_key(request.headers.get("authorization"), api_key)
+                answer: Response = await make(request)
+                return answer
+            except Refused as error:
+                service.totals.refused += 1
+                return JSONResponse(error.body, status_code=error.status)
+            except StageError as error:
+                return JSONResponse(Refused(500, str(error)).body, status_code=500)
+
+        return handler
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok", "model": service.name, "decoding": service.describe()})
+
+    async def metrics(request: Request) -> Response:
+        return JSONResponse(codec.to_plain(service.totals))
+
+    async def models(request: Request) -> Response:
+        return JSONResponse({"object": "list", "data": [_listed(service)]})
+
+    async def model(request: Request) -> Response:
+        if (name := request.path_params["name"]) != service.name:
+            raise Refused(404, f"the model {name!r} is not served here", param="model", code="model_not_found")
+        return JSONResponse(_listed(service))
+
+    async def chat(request: Request) -> Response:
+        return await _answered(service, request, chat=True)
+
+    async def completions(request: Request) -> Response:
+        return await _answered(service, request, chat=False)
+
+    async def broken(request: Request, error: Exception) -> Response:
+        return JSONResponse(Refused(500, f"{type(error).__name__}: {error}").body, status_code=500)
+
+    async def unknown(request: Request, error: HTTPException) -> Response:
+        message = f"{request.method} {request.url.path}: {error.detail}"
+        return JSONResponse(Refused(error.status_code, message).body, status_code=error.status_code, headers=error.headers)
+
+    for path, make, method in (
+        ("/health", health, "GET"),
+        ("/metrics", metrics, "GET"),
+        ("/v1/models", models, "GET"),
+        ("/v1/models/{name:path}", model, "GET"),
+        ("/v1/chat/completions", chat, "POST"),
+        ("/v1/completions", completions, "POST"),
+    ):
+        app.add_route(path, answering(make), methods=[method])
+    app.add_exception_handler(HTTPException, unknown)  # type: ignore[arg-type]
+    app.add_exception_handler(Exception, broken)
+    return app
+
+
+def _listed(service: Service) -> dict[str, Any]:
+    """`root` is what the weights are: clients that keep answers can tell whether the model is still the same."""
+    return {
+        "id": service.name,
+        "object": "model",
+        "created": service.created,
+        "owned_by": "wikigenben",
+        "root": service.fingerprint,
+        "max_model_len": service.context_tokens,
+    }
+
+
+def _check_key(header: str | None, api_key: str | None) -> None:
+    if api_key is not None and not hmac.compare_digest((header or "").encode(), f"Bearer {api_key}".encode()):
+        raise Refused(401, "a valid key is needed: Authorization: Bearer KEY", code="invalid_api_key")
+
+
+async def _body(request: Request) -> object:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":  # also keeps pages in a browser from posting without leave
+        raise Refused(415, f"the content type is {kind or 'not given'}; send application/json")
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > BODY_BYTES:
+            raise Refused(413, f"the body is larger than {BODY_BYTES >> 20} MiB")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is not JSON: {error}") from None
+
+
+async def _answered(service: Service, request: Request, *, chat: bool) -> Response:
+    from fastapi.responses import JSONResponse, StreamingResponse
+
+    service.totals.requests += 1
+    asked = read_request(await _body(request), chat=chat)
+    text = await asyncio.to_thread(service.text_for, asked)
+    form = Form(chat, service.name, f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}", int(time.time()))
+    if asked.stream:
+        return StreamingResponse(_events(service, text, form, asked.include_usage), media_type="text/event-stream")
+    writing = asyncio.create_task(service.write(text))
+    while not (await asyncio.wait({writing}, timeout=_POLL_S))[0]:
+        if await request.is_disconnected():
+            text.abandoned.set()
+    try:
+        done = writing.result()
+    except Abandoned:
+        raise Refused(503, "the text was given up: the client hung up, or the server is closing") from None
+    return JSONResponse(form.whole(done, text.sampling.seed))
+
+
+async def _events(service: Service, text: Text, form: Form, include_usage: bool) -> AsyncIterator[bytes]:
+    """Server-sent events. An error after the beginning can only be told in the stream."""
+    loop = asyncio.get_running_loop()
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def hand_over(piece: str | None) -> None:
+        loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+    def end(task: asyncio.Task[Completion]) -> None:
+        pieces.put_nowait(None)
+        if not task.cancelled():
+            task.exception()  # seen, also when nobody is left to be told
+
+    writing = asyncio.create_task(service.write(text, hand_over))
+    writing.add_done_callback(end)
+    try:
+        if form.chat:
+            yield _event(form.first())
+        while (piece := await pieces.get()) is not None:
+            yield _event(form.piece(piece))
+        done = writing.result()
+        yield _event(form.last(done, text.sampling.seed))
+        if include_usage:
+            yield _event(form.usage(done))
+        yield b"data: [DONE]\n\n"
+    except (WikigenError, Abandoned) as error:
+        yield _event(Refused(500, str(error) or "the server is closing").body)
+    finally:
+        text.abandoned.set()  # the client may have hung up: then this generator is closed early
+
+
+def _event(value: Mapping[str, Any]) -> bytes:
+    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode()
+
+
+# --- command ------------------------------------------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        return _serve(arguments)
+    except WikigenError as error:
+        sys.stderr.write(f"decoding.serve: {error}\n")
+        return error.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m decoding.serve", description="Serve a model, OpenAI-compatible.")
+    parser.add_argument("--model", required=True, metavar="PATH_OR_ID", help="model folder, or an id of the Hugging Face hub")
+    parser.add_argument("--served-name", metavar="NAME", help="what clients call it (default: the id, or the folder's name)")
+    parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
+    parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
+    parser.add_argument("--lengths", metavar="POLICY", help="of drafts from skipped models: threshold, fixed:4, expected")
+    parser.add_argument("--backend", default="auto", help="auto, driven or hf")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ...")
+    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    parser.add_argument("--api-key-env", metavar="VARIABLE", help="environment variable with the key that clients must send")
+    return parser
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    api_key = _api_key(arguments.api_key_env)
+    check_method(arguments.method)
+    listening = _listen(arguments.host, arguments.port)  # before the model is loaded: a taken port should not cost minutes
+    with listening:
+        from decoding.engine import Engine, calibration_for
+        from decoding.models import load
+
+        loaded = load(arguments.model, device=arguments.device, dtype=arguments.dtype)
+        calibration = calibration_for(loaded, arguments.method, arguments.calibration)
+        how = {"backend": arguments.backend, "calibration": calibration, "lengths": arguments.lengths}
+        engine = Engine(loaded, arguments.method, **how)
+        service = Service(loaded, engine, arguments.served_name or _served_name(arguments.model))
+        return _run(service, listening, api_key)
+
+
+def _run(service: Service, listening: socket.socket, api_key: str | None) -> int:
+    import uvicorn
+
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    if api_key is None and not host.startswith("127.") and host != "::1":
+        sys.stderr.write(f"decoding.serve: {shown} can be reached from elsewhere, and no key is asked for (--api-key-env)\n")
+    listening.listen(64)  # connections wait here until the server takes over
+    sys.stdout.write(f"{service.name} ({service.describe()}) at http://{shown}:{port}/v1\n")
+    sys.stdout.flush()
+    config = uvicorn.Config(build_app(service, api_key), log_level="warning", timeout_graceful_shutdown=5)
+    uvicorn.Server(config).run(sockets=[listening])
+    return 0
+
+
+def _api_key(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UserError(f"--api-key-env {variable}: that variable is empty; set it to the key, or leave the flag out")
+    return key
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        raise UserError(f"cannot listen on {host}:{port} ({error}); choose another --port (0 takes a free one)") from None
+    return listening
+
+
+def _served_name(model: str) -> str:
+    folder = Path(model).expanduser()
+    return folder.resolve().name if folder.is_dir() else model
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Length policies against decisions worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from decoding.backend import CostTable
+from decoding.drafters.guard import Guard
+from decoding.drafters.hazard import Hazard
+from decoding.drafters.lengths import AdaptiveThreshold, Expected, Fixed, Threshold
+
+# v(T) = 1 + 0.1 * (T - 1): each further row costs 0.1
+COSTS = CostTable(
+    unit_s=0.01, verify=((1, 1.0), (11, 2.0)), fixed=0.1, attention=0.05, mlp=0.0625, context=64, machine="made up"
+)
+
+
+def hazard(next_chance: float) -> Hazard:
+    """Confidence is acceptance."""
+    return Hazard((0.0, 1.0), (0.0, 1.0), (next_chance,))
+
+
+def test_fixed_and_threshold() -> None:
+    assert Fixed(4).plan(9) == 4 and Fixed(4).plan(3) == 3 and not Fixed(4).looks
+    threshold = Threshold(0.8, 12)
+    assert threshold.plan(5) == 5 and threshold.looks
+    assert threshold.go_on([0.2, 0.8]) and not threshold.go_on([0.99, 0.79])
+
+
+def test_adaptive_threshold_moves_as_self_sd_does() -> None:
+    """auto_parameters = [1, .5, .9, 1e-2, .9], worked out for five drafts of at most 4 tokens."""
+    policy = AdaptiveThreshold(0.8, 4)
+    policy.start()
+    expected = 0.8
+    for drafted, accepted, change in (
+        (2, 2, +0.01),  # mean acceptance 0.5: half of it new, from 0
+        (2, 2, +0.01),  # 0.75
+        (4, 4, +0.01),  # 0.875
+        (4, 4, 0.0),  # 0.9375, but the draft was as long as allowed
+        (3, 3, -0.01),  # 0.96875
+        (2, 0, +0.01),  # 0.484375
+    ):
+        policy.observe(drafted, accepted, ())
+        expected += 0.1 * change
+        assert policy.stop_prob == pytest.approx(expected)
+    assert policy.go_on([policy.stop_prob]) and not policy.go_on([policy.stop_prob - 1e-6])
+    policy.start()
+    assert policy.stop_prob == 0.8
+
+
+def test_expected_drafts_nothing_below_break_even() -> None:
+    """One token costs c + 0.1 on top of 1: it pays iff its chance is above c + 0.1."""
+    assert Expected(hazard(0.61), COSTS, plan_cost=0.5).plan(9) == 9
+    assert Expected(hazard(0.59), COSTS, plan_cost=0.5).plan(9) == 0
+    assert Expected(hazard(0.61), COSTS, plan_cost=0.5, max_tokens=4).plan(9) == 4
+
+
+def test_expected_stops_where_the_next_token_lowers_tokens_per_cost() -> None:
+    policy = Expected(hazard(0.9), COSTS, plan_cost=0.5)
+    # after one token of confidence p: (1 + p) / 1.6 so far; the next adds 0.9 * p / 0.6
+    # p = 0.9: 1.1875 < 1.35; p = 0.7: 1.0625 > 1.05; p = 0.72: 1.075 < 1.08
+    assert policy.go_on([0.9]) and policy.go_on([0.72]) and not policy.go_on([0.7])
+    # after two of 0.9: (1 + 0.9 + 0.81) / 2.2 = 1.232 > 0.729 / 0.6 = 1.215
+    assert not policy.go_on([0.9, 0.9])
+    # a cheaper plan goes on: 2.71 / 1.6 = 1.694 < 0.729 / 0.3 = 2.43
+    assert Expected(hazard(0.9), COSTS, plan_cost=0.2).go_on([0.9, 0.9])
+
+
+def test_expected_reads_confidence_through_the_hazard() -> None:
+    timid = Hazard((0.0, 1.0), (0.0, 0.5), (0.9,))
+    assert Expected(hazard(0.9), COSTS, plan_cost=0.5).go_on([0.99])
+    assert not Expected(timid, COSTS, plan_cost=0.5).go_on([0.99])
+
+
+def test_expected_uses_the_chance_of_the_next_depth() -> None:
+    falling = Hazard((0.0, 1.0), (0.0, 1.0), (0.9, 0.3))
+    policy = Expected(falling, COSTS, plan_cost=0.5)
+    assert policy.plan(5) == 5 and not policy.go_on([1.0])
+
+
+def test_guard_limits_what_is_lost() -> None:
+    """Drafts that never succeed: cost 1.8 for one token each time they are allowed."""
+    guard = Guard(share=0.02, burst=2.0)
+    tokens = cost = 0.0
+    drafts = 0
+    for _ in range(1000):
+        tokens += 1
+        if guard.allows:
+            drafts += 1
+            cost += 1.8
+            guard.drafted(1, 1.8)
+        else:
+            cost += 1
+            guard.passed(1)
+        assert cost <= 1.02 * tokens + 2.0 + 0.8
+    assert drafts > 3, "it is tried again now and then"
+
+
+def test_guard_lets_drafts_go_on_that_gain() -> None:
+    guard = Guard(share=0.02, burst=2.0)
+    for round_ in range(100):
+        assert guard.allows
+        guard.drafted(*((3, 1.8) if round_ % 2 else (1, 1.8)))
+
+
+def test_guard_does_not_let_earlier_gains_be_spent() -> None:
+    guard = Guard(share=0.02, burst=2.0)
+    for _ in range(1000):
+        guard.drafted(5, 1.8)
+    losses = 0
+    while guard.allows:
+        guard.drafted(1, 1.8)
+        losses += 1
+    assert losses == 3, "0.78 each, from 2 units"
+
+
+def test_guard_comes_back_when_drafts_gain_again() -> None:
+    guard = Guard(share=0.02, burst=2.0)
+    while guard.allows:
+        guard.drafted(1, 1.8)
+    waited = 0
+    while not guard.allows:
+        guard.passed(1)
+        waited += 1
+    assert 10 < waited < 40
+    for _ in range(100):
+        guard.drafted(4, 1.8)
+        assert guard.allows

@@ -1,0 +1,178 @@
+"""Layer-skip chains: the text is that of plain decoding under every policy, plan and way of sampling."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+
+from decoding.api import SamplingParams
+from decoding.backend import FULL, SkipSet
+from decoding.drafters.base import Request
+from decoding.drafters.hazard import Hazard
+from decoding.drafters.lengths import AdaptiveThreshold, Expected, Fixed, LengthPolicy, Threshold
+from decoding.drafters.plain import NoDrafter
+from decoding.drafters.skip import SkipDrafter, draft_chain
+from decoding.rows import TorchRows
+from decoding.sampling import Sampler
+from decoding.speculative import decode
+from tests.decoding.drafters.equality import check_equals_plain, run
+from tests.toy_backend import COSTS, ToyBackend
+
+PLAN = SkipSet((1, 3, 5), (2, 4))
+POLICIES: dict[str, LengthPolicy] = {
+    "fixed": Fixed(4),
+    "threshold": Threshold(0.4, 6),
+    "adaptive": AdaptiveThreshold(0.4, 6),
+    "expected": Expected(Hazard((0.0, 1.0), (0.3, 1.0), (0.9,)), COSTS, COSTS.c(PLAN, 8), 6),
+}
+SAMPLED = SamplingParams(max_new_tokens=60, temperature=0.8, top_p=0.9, repetition_penalty=1.2, seed=5)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_text_equals_plain_decoding(policy: str) -> None:
+    assert check_equals_plain(SkipDrafter(PLAN, POLICIES[policy], name=policy), n_prompts=2) > 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("top_k", [0, 5])
+def test_sampled_text_equals_plain_decoding(policy: str, top_k: int) -> None:
+    accepted = 0
+    for seed in range(4):
+        sampling = replace(SAMPLED, seed=seed, top_k=top_k)
+        expected, _ = run(NoDrafter(), [3, 1, 4], sampling=sampling, seed=seed)
+        ids, stats = run(SkipDrafter(PLAN, POLICIES[policy]), [3, 1, 4], sampling=sampling, seed=seed)
+        assert ids == expected
+        accepted += stats.n_accepted or 0
+    assert accepted > 0
+
+
+def test_one_number_for_draft_and_verifier_guesses_better_than_two() -> None:
+    """Coupled drafts are accepted more often than drafts drawn with numbers of their own and compared for equality."""
+    accepted = {}
+    for sampling in ("coupled", "rejection"):
+        drafter = SkipDrafter(PLAN, Fixed(3), sampling=sampling)
+        _, stats = run(drafter, [3, 1, 4], sampling=replace(SAMPLED, max_new_tokens=400))
+        assert stats.speculation is not None
+        accepted[sampling] = stats.speculation.acceptance_rate or 0.0
+    assert accepted["coupled"] > 0.3
+
+
+def test_rejection_keeps_the_distribution() -> None:
+    """Two tokens after a fixed first one, against their exact probabilities; the draft model is far from the target."""
+    n, vocab = 1500, 6
+    backend = ToyBackend(vocab, order=2, sharpness=1.0, noise=4.0, seed=2)
+    base = SamplingParams(max_new_tokens=3, temperature=0.9, top_p=0.95)
+    drafter = SkipDrafter(PLAN, Fixed(2), sampling="rejection")
+    found: Counter[tuple[int, ...]] = Counter()
+    accepted = 0
+    for seed in range(n):
+        ids: list[int] = []
+        stats = decode(backend, drafter, [0, 1], Sampler(replace(base, seed=seed), 2), lambda t, ids=ids: not ids.append(t))
+        found[tuple(ids)] += 1
+        accepted += stats.n_accepted or 0
+    sampler = Sampler(base, 2)
+    distance = 0.0
+    for a in range(vocab):
+        first = sampler.distribution([0, 1], backend.logits_after([0, 1]))[a]
+        second = sampler.distribution([0, 1, a], backend.logits_after([0, 1, a]))
+        for b in range(vocab):
+            third = sampler.distribution([0, 1, a, b], backend.logits_after([0, 1, a, b]))
+            for c in range(vocab):
+                distance += abs(float(first * second[b] * third[c]) - found[a, b, c] / n) / 2
+    assert accepted > n / 4
+    assert distance < 1.5 * 0.5 * (2 * vocab**3 / (3.14 * n)) ** 0.5
+
+
+def test_rejection_gives_the_distribution_it_drew_from() -> None:
+    backend = ToyBackend(16, order=2)
+    prefill = backend.prefill([1, 2, 3], capacity=64)
+    sampler = Sampler(SAMPLED, 3)
+    drafter = SkipDrafter(PLAN, Fixed(3), sampling="rejection")
+    drafter.start(Request([1, 2, 3], prefill, sampler), backend)
+    text = [1, 2, 3, 7]
+    draft = drafter.propose(text, 3)
+    assert draft.proposal is not None and draft.proposal.shape == (3, 16)
+    for i, token in enumerate(draft.tokens):
+        prefix = [*text, *draft.tokens[:i]]
+        assert torch.equal(draft.proposal[i], sampler.distribution(prefix, backend.logits_after(prefix, PLAN)))
+        assert draft.proposal[i, token] > 0
+        assert drafter.confidences[i] == pytest.approx(float(draft.proposal[i, token]))
+
+
+def test_greedy_rejection_is_a_plain_guess() -> None:
+    expected, _ = run(NoDrafter(), [3, 1, 4])
+    ids, stats = run(SkipDrafter(PLAN, Fixed(3), sampling="rejection"), [3, 1, 4])
+    assert ids == expected and stats.n_accepted
+
+
+def test_router_chooses_by_request() -> None:
+    seen: list[Request] = []
+
+    def route(request: Request) -> SkipSet:
+        seen.append(request)
+        assert request.prefill.vector is not None and len(request.prefill.vector) == 8
+        return PLAN if request.prompt[0] == 1 else FULL
+
+    drafter = SkipDrafter(route, Fixed(3), name="knn_ssd")
+    assert drafter.wants.vector and not SkipDrafter(PLAN, Fixed(3)).wants.vector
+    _, stats = run(drafter, [1, 2])
+    assert len(seen) == 1 and stats.n_drafted and drafter.plan == PLAN
+    assert stats.speculation is not None and stats.speculation.by_source[0].source == "knn_ssd"
+    _, stats = run(drafter, [2, 1])
+    assert stats.n_drafted == 0 and not drafter.plan
+
+
+def test_guard_gives_up_a_plan_that_does_not_pay() -> None:
+    """Each draft of 4 costs about 3 units and hardly gives a token."""
+    sampling = SamplingParams(max_new_tokens=400)
+    spent = {}
+    for costs in (None, COSTS):
+        backend = ToyBackend(200, noise=1000.0)
+        drafter = SkipDrafter(PLAN, Fixed(4), costs=costs)
+        ids: list[int] = []
+        stats = decode(backend, drafter, [1, 2, 3], Sampler(sampling, 3), lambda t, ids=ids: not ids.append(t) and len(ids) < 400)
+        told = stats.speculation
+        assert told is not None
+        plain_rounds = told.num_verify_steps - told.num_drafts
+        spent[costs] = plain_rounds + told.num_drafts * COSTS.v(5) + told.num_draft_tokens * COSTS.c(PLAN, 8)
+    assert spent[None] > 2 * 399
+    assert spent[COSTS] < 1.02 * 399 + 4 + 3
+
+
+class Overflowing(ToyBackend):
+    """Under a plan its logits are NaN."""
+
+    def step(self, ids: Sequence[int], *, plan: SkipSet = FULL, **kwargs: object) -> TorchRows:
+        rows = super().step(ids, plan=plan, **kwargs)  # type: ignore[arg-type]
+        return TorchRows(torch.full_like(rows.logits, float("nan"))) if plan else rows
+
+
+@pytest.mark.parametrize("sampling", ["coupled", "rejection"])
+def test_a_skipped_model_that_overflows_costs_time_only(sampling: str) -> None:
+    prompt, params = [1, 2, 3], replace(SAMPLED, max_new_tokens=30)
+    expected, _ = run(NoDrafter(), prompt, sampling=params)
+    ids: list[int] = []
+    drafter = SkipDrafter(PLAN, Fixed(3), sampling=sampling)  # type: ignore[arg-type]
+    backend = Overflowing(16, order=2)
+    decode(backend, drafter, prompt, Sampler(params, 3), lambda t: not ids.append(t) and len(ids) < 30)
+    assert ids == expected
+
+
+def test_rules_see_the_drafted_text() -> None:
+    """Every token may be used once: a draft that forgot its own tokens would repeat one."""
+
+    class Once:
+        def __call__(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+            logits = logits.clone()
+            logits[list(prefix)] = float("-inf")
+            return logits
+
+    backend = ToyBackend(16, order=1)
+    backend.prefill([1, 2], capacity=40)
+    for sampling in (SamplingParams(), SamplingParams(temperature=1.0)):
+        chain = draft_chain(backend, Sampler(sampling, 2, [Once()]), PLAN, [1, 2, 3], 10, None)
+        assert len({1, 2, 3, *chain.tokens}) == 13

@@ -1,0 +1,518 @@
+"""Accept rules against exact distributions: all texts of three tokens over eight ids, enumerated; and rules that are wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from data.errors import StageError
+from decoding.api import SamplingParams
+from decoding.backend import FULL, SkipSet, StepBackend, Wants
+from decoding.drafters.base import Draft, Request
+from decoding.drafters.plain import NoDrafter
+from decoding.rows import TorchRows
+from decoding.sampling import Sampler, invert
+from decoding.speculative import decode
+from decoding.verify import Accepted, accept
+from tests.toy_backend import ToyBackend
+
+V, HORIZON = 8, 3
+PROMPT = (2, 6, 1)
+DRAFT_PLAN = SkipSet((1, 2, 3, 4), (1, 2, 3, 4))
+LIMIT = 2 * HORIZON
+"""Texts end at HORIZON by their reader, so that drafts may reach beyond it."""
+WARPERS = {
+    "temperature": SamplingParams(max_new_tokens=LIMIT, temperature=0.7),
+    "top_k": SamplingParams(max_new_tokens=LIMIT, temperature=1.3, top_k=5),
+    "top_p": SamplingParams(max_new_tokens=LIMIT, temperature=1.1, top_p=0.85),
+    "all": SamplingParams(max_new_tokens=LIMIT, temperature=0.9, top_k=6, top_p=0.95, repetition_penalty=1.3),
+}
+N_TESTS = 2 * len(WARPERS)
+LEAST_P = 1e-3 / N_TESTS  # Bonferroni
+
+
+# --- the truth, by other code -----------------------------------------------------------------------------------------
+
+
+def expected_next(logits: NDArray[np.float64], prefix: Sequence[int], sampling: SamplingParams) -> NDArray[np.float64]:
+    """What the next token's distribution should be, token by token."""
+    scores = {
+        token: (x / sampling.repetition_penalty if x > 0 else x * sampling.repetition_penalty) if token in prefix else x
+        for token, x in enumerate(logits.tolist())
+    }
+    best_first = sorted(scores, key=lambda token: -scores[token])[: sampling.top_k or None]
+    weights = {token: math.exp(scores[token] / sampling.temperature) for token in best_first}
+    whole = sum(weights.values())
+    kept: dict[int, float] = {}
+    for token in best_first:
+        if sum(kept.values()) >= sampling.top_p * whole:
+            break
+        kept[token] = weights[token]
+    return np.array([kept.get(token, 0.0) / sum(kept.values()) for token in range(V)])
+
+
+def expected_joint(model: ToyBackend, sampling: SamplingParams) -> NDArray[np.float64]:
+    """(V ** HORIZON,): the probability of each text, texts in lexical order."""
+    joint = np.ones(1)
+    for length in range(HORIZON):
+        rows = []
+        for answer in itertools.product(range(V), repeat=length):
+            prefix = (*PROMPT, *answer)
+            rows.append(expected_next(model.logits_after(prefix).numpy(), prefix, sampling))
+        joint = (joint[:, None] * np.array(rows)).ravel()
+    return joint
+
+
+def p_value(counts: NDArray[np.int64], joint: NDArray[np.float64]) -> float:
+    """Chi-square; cells where fewer than 5 are expected count as one. 0 if an impossible text occurred."""
+    if counts[joint == 0].any():
+        return 0.0
+    expected = joint * counts.sum()
+    rare = expected < 5
+    observed = np.append(counts[~rare], counts[rare].sum())
+    wanted = np.append(expected[~rare], expected[rare].sum())
+    cells = wanted > 0
+    statistic = float(((observed - wanted)[cells] ** 2 / wanted[cells]).sum())
+    return float(chi2.sf(statistic, cells.sum() - 1))
+
+
+def variation(counts: NDArray[np.int64], joint: NDArray[np.float64]) -> tuple[float, float]:
+    """Total variation distance of the counts from `joint`, and its mean for a true sampler (normal approximation)."""
+    n = counts.sum()
+    found = float(np.abs(counts / n - joint).sum()) / 2
+    return found, float(np.sqrt(2 * joint * (1 - joint) / (math.pi * n)).sum()) / 2
+
+
+# --- fast enough for many texts ---------------------------------------------------------------------------------------
+
+
+class RememberingModel(ToyBackend):
+    """Eight ids; each row of logits is made once."""
+
+    def __init__(self) -> None:
+        super().__init__(vocab_size=V, order=3, sharpness=1.5, noise=3.0, seed=1)
+        self._rows: dict[object, torch.Tensor] = {}
+
+    def logits_after(self, prefix: Sequence[int], plan: SkipSet = FULL) -> torch.Tensor:
+        key = (tuple(prefix[-3:]), plan)
+        if key not in self._rows:
+            self._rows[key] = super().logits_after(prefix, plan)
+        return self._rows[key]
+
+
+class RememberingSampler(Sampler):
+    """Choices and distributions as `Sampler` makes them, each distribution made once for all texts."""
+
+    def __init__(self, sampling: SamplingParams, known: dict[tuple[int, ...], Any]) -> None:
+        super().__init__(sampling, len(PROMPT))
+        self._known = known
+
+    def distribution(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+        key = (*prefix, -1)
+        if key not in self._known:
+            self._known[key] = super().distribution(prefix, logits)
+        return self._known[key]
+
+    def choose(self, prefix: Sequence[int], logits: torch.Tensor) -> int:
+        """Where along [0, 1) the choice changes is found with `Sampler.choose` itself, by bisection."""
+        key = tuple(prefix)
+        if key not in self._known:
+            self._known[key] = self._steps(prefix, logits)
+        ends, tokens = self._known[key]
+        return tokens[bisect_right(ends, self.number(prefix))]
+
+    def _steps(self, prefix: Sequence[int], logits: torch.Tensor) -> tuple[list[float], list[int]]:
+        chooser = _Given(self.sampling, len(PROMPT))
+
+        def at(number: float) -> int:
+            chooser.given = number
+            return chooser.choose(prefix, logits)
+
+        ends: list[float] = []
+        tokens = [at(0.0)]
+        last = at(1 - 2**-53)
+        while tokens[-1] != last:
+            low, high = ends[-1] if ends else 0.0, 1 - 2**-53
+            for _ in range(45):
+                middle = (low + high) / 2
+                low, high = (middle, high) if at(middle) == tokens[-1] else (low, middle)
+            ends.append(high)
+            tokens.append(at(high))
+        return ends, tokens
+
+
+class _Given(Sampler):
+    given = 0.0
+
+    def number(self, prefix: Sequence[int]) -> float:
+        return self.given
+
+
+class Plain(NoDrafter):
+    def with_seed(self, seed: int) -> None:
+        pass
+
+
+class Skipping:
+    """Drafts one or two tokens from the model with sub-layers left out; how they are picked is the subclass's."""
+
+    name = "skipping"
+    wants = Wants()
+    max_tokens = 6
+
+    def __init__(self, model: ToyBackend, sampling: SamplingParams, memory: Memory) -> None:
+        self._model, self._sampling, self._memory = model, sampling, memory
+
+    def with_seed(self, seed: int) -> None:
+        """Random numbers of its own: no other seed of a text gives them."""
+        self._own = random.Random(f"draft {seed}")
+        self.sampler = RememberingSampler(replace(self._sampling, seed=seed), self._memory.draft)
+
+    def start(self, request: Request, backend: StepBackend) -> None:
+        pass
+
+    def observe(self, draft: Draft, new: Sequence[int], rows: Any) -> None:
+        pass
+
+    def logits(self, text: Sequence[int]) -> torch.Tensor:
+        return self._model.logits_after(text, DRAFT_PLAN)
+
+    def q(self, text: Sequence[int]) -> torch.Tensor:
+        return self.sampler.distribution(text, self.logits(text))
+
+
+class Coupled(Skipping):
+    """Each guess is made with the random number that the verifier will use."""
+
+    def propose(self, text: Sequence[int], room: int) -> Draft:
+        prefix = list(text)
+        for _ in range(min(room, self._own.choice((1, 2)))):
+            prefix.append(self.sampler.choose(prefix, self.logits(prefix)))
+        return Draft(tuple(prefix[len(text) :]), "coupled")
+
+
+class Tree(Skipping):
+    """The two best after the pending token, and the two best after the better of them."""
+
+    def propose(self, text: Sequence[int], room: int) -> Draft:
+        first = self.logits(text).topk(2).indices.tolist()
+        second = self.logits([*text, first[0]]).topk(2).indices.tolist()
+        return Draft((*first, *second)[:room], "tree", (-1, -1, 0, 0)[:room])
+
+
+class Drawn(Skipping):
+    """Draws from the draft model's distribution, for the rejection rule."""
+
+    def propose(self, text: Sequence[int], room: int) -> Draft:
+        prefix, proposal = list(text), []
+        for _ in range(min(room, self._own.choice((1, 2)))):
+            proposal.append(self.q(prefix))
+            prefix.append(self.pick(prefix))
+        return Draft(tuple(prefix[len(text) :]), "drawn", proposal=torch.stack(proposal))
+
+    def pick(self, prefix: Sequence[int]) -> int:
+        return int(invert(self.q(prefix), self._own.random()))
+
+
+class Memory:
+    """What is known of the model and of the draft model under one set of sampling parameters."""
+
+    def __init__(self) -> None:
+        self.target: dict[tuple[int, ...], Any] = {}
+        self.draft: dict[tuple[int, ...], Any] = {}
+
+
+def draws(drafter: Any, model: ToyBackend, sampling: SamplingParams, memory: Memory, n: int) -> NDArray[np.int64]:
+    """How often each text occurred in `n` texts with seeds 0..n-1: (V ** HORIZON,)."""
+    counts = np.zeros((V,) * HORIZON, dtype=np.int64)
+    for seed in range(n):
+        taken: list[int] = []
+
+        def take(token: int, taken: list[int] = taken) -> bool:
+            taken.append(token)
+            return len(taken) < HORIZON
+
+        drafter.with_seed(seed)
+        decode(model, drafter, PROMPT, RememberingSampler(replace(sampling, seed=seed), memory.target), take)
+        counts[tuple(taken)] += 1
+    return counts.ravel()
+
+
+# --- right rules ------------------------------------------------------------------------------------------------------
+
+
+def judged(counts: NDArray[np.int64], joint: NDArray[np.float64]) -> tuple[float, float]:
+    """p of the chi-square test, and the variation distance in units of a true sampler's."""
+    found, usual = variation(counts, joint)
+    return p_value(counts, joint), found / usual
+
+
+def compare(name: str, n: int, n_same: int) -> None:
+    """Plain draws and drawn drafts against the exact distribution; guesses against plain draws, text by text."""
+    sampling, model, memory = WARPERS[name], RememberingModel(), Memory()
+    joint = expected_joint(model, sampling)
+    assert joint.sum() == pytest.approx(1)
+    for drafter in (Plain(), Drawn(model, sampling, memory)):
+        p, distance = judged(draws(drafter, model, sampling, memory, n), joint)
+        assert p > LEAST_P, (drafter.name, p)
+        assert distance < 1.5, (drafter.name, distance)
+    plain = draws(Plain(), model, sampling, memory, n_same)
+    for guesser in (Coupled, Tree):
+        assert draws(guesser(model, sampling, memory), model, sampling, memory, n_same).tolist() == plain.tolist()
+
+
+@pytest.mark.parametrize("name", WARPERS)
+def test_texts_have_the_model_s_own_distribution(name: str) -> None:
+    compare(name, 10_000, 1_000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", WARPERS)
+def test_many_texts_have_the_model_s_own_distribution(name: str) -> None:
+    compare(name, 200_000, 200_000)
+
+
+# --- wrong rules ------------------------------------------------------------------------------------------------------
+
+
+def rule_with(flaw: str) -> Callable[..., Accepted]:
+    """The rejection rule written again, with one fault."""
+
+    def rule(draft: Draft, rows: TorchRows, text: Sequence[int], sampler: Sampler, uniform: Callable[[], float]) -> Accepted:
+        if draft.proposal is None:
+            return accept(draft, rows, text, sampler, uniform)
+        prefix = list(text)
+        for at, token in enumerate(draft.tokens):
+            p, q = sampler.distribution(prefix, rows.logits[at]), draft.proposal[at]
+            number = sampler.number(prefix)
+            look = number if flaw == "one number for both" else uniform()
+            if flaw != "accepts everything" and look * float(q[token]) >= float(p[token]):
+                residual = {"wrong sign": q - p, "replaced from p": p}.get(flaw, p - q).clamp(min=0)
+                whole = torch.tensor(1.0) if flaw == "residual not renormalised" else residual.sum()
+                chosen = min(int((residual.cumsum(-1) <= number * whole).sum()), V - 1)
+                return Accepted((*draft.tokens[:at], chosen), tuple(range(at)))
+            prefix.append(token)
+        bonus = sampler.choose(prefix, rows.logits[len(draft)])
+        if flaw == "bonus not warped":
+            bonus = int(invert(rows.logits[len(draft)].softmax(-1), sampler.number(prefix)))
+        return Accepted((*draft.tokens, bonus), tuple(range(len(draft))))
+
+    return rule
+
+
+class GreedyDrawn(Drawn):
+    """Wrong: takes the most probable token and says that it was drawn."""
+
+    def pick(self, prefix: Sequence[int]) -> int:
+        return int(self.q(prefix).argmax())
+
+
+class CoupledDrawn(Drawn):
+    """Wrong: draws with the verifier's numbers and says that it did not."""
+
+    def pick(self, prefix: Sequence[int]) -> int:
+        return self.sampler.choose(prefix, self.logits(prefix))
+
+
+FLAWS = (
+    "accepts everything",
+    "wrong sign",
+    "replaced from p",
+    "residual not renormalised",
+    "bonus not warped",
+    "one number for both",
+)
+
+
+@pytest.mark.parametrize("flaw", ["none", *FLAWS])
+def test_a_wrong_rule_is_found_out(flaw: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`none`: without its fault the rule passes, so that what is found out is the fault."""
+    monkeypatch.setattr("decoding.speculative.accept", rule_with(flaw))
+    found = _judged_drawn(Drawn)
+    assert (found[0] > LEAST_P and found[1] < 1.5) is (flaw == "none"), found
+
+
+@pytest.mark.parametrize("drafter", [GreedyDrawn, CoupledDrawn])
+def test_a_wrong_proposal_is_found_out(drafter: type[Drawn]) -> None:
+    p, distance = _judged_drawn(drafter)
+    assert p < LEAST_P or distance > 1.5, (p, distance)
+
+
+def _judged_drawn(drafter: type[Drawn]) -> tuple[float, float]:
+    sampling, model, memory = WARPERS["top_k"], RememberingModel(), Memory()
+    counts = draws(drafter(model, sampling, memory), model, sampling, memory, 4_000)
+    return judged(counts, expected_joint(model, sampling))
+
+
+# --- how much is accepted ---------------------------------------------------------------------------------------------
+
+
+class Watched(Drawn):
+    """Counts acceptance against 1 - TV(p, q) at each drafted token that was reached."""
+
+    n_reached = n_accepted = 0
+    expected = spread = 0.0
+
+    def propose(self, text: Sequence[int], room: int) -> Draft:
+        self._text = list(text)
+        return super().propose(text, room)
+
+    def observe(self, draft: Draft, new: Sequence[int], rows: Any) -> None:
+        assert draft.proposal is not None
+        target = RememberingSampler(self._sampling, self._memory.target)
+        for at in range(min(len(draft), len(new))):
+            prefix = [*self._text, *new[:at]]
+            p = target.distribution(prefix, rows.logits[at])
+            chance = 1 - float((p - draft.proposal[at]).abs().sum()) / 2
+            self.n_reached += 1
+            self.n_accepted += at < len(new) - 1
+            self.expected += chance
+            self.spread += chance * (1 - chance)
+
+
+def _watch(sampling: SamplingParams, n: int) -> Watched:
+    """Texts without end, so that each round is observed whole."""
+    model, memory = RememberingModel(), Memory()
+    watched = Watched(model, sampling, memory)
+    for seed in range(n):
+        watched.with_seed(seed)
+        sampler = RememberingSampler(replace(sampling, seed=seed), memory.target)
+        decode(model, watched, PROMPT, sampler, lambda token: True)
+    assert watched.n_reached > n
+    return watched
+
+
+@pytest.mark.parametrize("name", ["top_k", "all"])
+def test_drawn_drafts_are_accepted_as_often_as_can_be(name: str) -> None:
+    """Leviathan et al. 2023, theorem 3.5: 1 - TV(p, q), here within three standard errors."""
+    watched = _watch(WARPERS[name], 1_500)
+    assert abs(watched.n_accepted - watched.expected) < 3 * math.sqrt(watched.spread)
+    assert 0.2 < watched.n_accepted / watched.n_reached < 0.9
+
+
+def test_a_rule_that_accepts_too_little_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right in distribution, and wasteful: a tenth of what could be accepted is rejected."""
+
+    def wasteful(
+        draft: Draft, rows: TorchRows, text: Sequence[int], sampler: Sampler, uniform: Callable[[], float]
+    ) -> Accepted:
+        if draft.proposal is None:
+            return accept(draft, rows, text, sampler, uniform)
+        prefix = list(text)
+        for at, token in enumerate(draft.tokens):
+            p, q = sampler.distribution(prefix, rows.logits[at]), draft.proposal[at]
+            if uniform() * float(q[token]) >= 0.9 * min(float(p[token]), float(q[token])):
+                left = p - 0.9 * torch.minimum(p, q)
+                return Accepted((*draft.tokens[:at], int(invert(left, sampler.number(prefix)))), tuple(range(at)))
+            prefix.append(token)
+        return Accepted((*draft.tokens, sampler.choose(prefix, rows.logits[len(draft)])), tuple(range(len(draft))))
+
+    monkeypatch.setattr("decoding.speculative.accept", wasteful)
+    p, distance = _judged_drawn(Drawn)
+    assert p > LEAST_P and distance < 1.5
+    watched = _watch(WARPERS["top_k"], 1_500)
+    assert watched.expected - watched.n_accepted > 3 * math.sqrt(watched.spread)
+
+
+def test_guesses_are_accepted_as_often_as_the_model_says_them() -> None:
+    sampling, model, memory = WARPERS["top_k"], RememberingModel(), Memory()
+    sampler = RememberingSampler(sampling, memory.target)
+    rows = TorchRows(torch.stack([model.logits_after(PROMPT), model.logits_after((*PROMPT, 0))]))
+    p = sampler.distribution(PROMPT, rows.logits[0])
+    for guess in range(V):
+        accepted = 0
+        for seed in range(400):
+            asked = RememberingSampler(replace(sampling, seed=seed), memory.target)
+            accepted += len(accept(Draft((guess,), "guess"), rows, PROMPT, asked, random.random).path)
+        chance = float(p[guess])
+        assert abs(accepted - 400 * chance) <= 3 * math.sqrt(400 * chance * (1 - chance)) + 1e-9
+
+
+# --- single rounds ----------------------------------------------------------------------------------------------------
+
+
+def rows_saying(*tokens: int, vocab: int = 10) -> TorchRows:
+    """Row i prefers tokens[i]."""
+    return TorchRows(torch.nn.functional.one_hot(torch.tensor(tokens), vocab).double())
+
+
+GREEDY = SamplingParams()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "parents", "said", "expected", "path"),
+    [
+        ((), None, (4,), (4,), ()),
+        ((4, 5), None, (4, 5, 6), (4, 5, 6), (0, 1)),
+        ((4, 5), None, (4, 9, 6), (4, 9), (0,)),
+        ((4, 5), None, (9, 5, 6), (9,), ()),
+        ((4, 5), (-1, -1), (5, 9, 6), (5, 6), (1,)),
+        ((4, 4, 5, 5), (-1, -1, 1, 0), (4, 5, 9, 9, 7), (4, 5, 7), (0, 3)),  # of equal siblings the first, and its children
+        ((4, 5, 6, 7), (-1, 0, 0, 2), (4, 6, 9, 7, 8), (4, 6, 7, 8), (0, 2, 3)),
+    ],
+)
+def test_one_greedy_round(
+    tokens: tuple[int, ...],
+    parents: tuple[int, ...] | None,
+    said: tuple[int, ...],
+    expected: tuple[int, ...],
+    path: tuple[int, ...],
+) -> None:
+    found = accept(Draft(tokens, "", parents), rows_saying(*said), [1, 2], Sampler(GREEDY, 2), random.random)
+    assert found == Accepted(expected, path)
+
+
+def test_greedy_drawn_drafts_are_accepted_where_the_model_says_the_same() -> None:
+    proposal = torch.full((2, 10), 0.1, dtype=torch.float64)
+    for said, expected in (((4, 5, 6), (4, 5, 6)), ((4, 9, 6), (4, 9)), ((9, 5, 6), (9,))):
+        draft = Draft((4, 5), "", proposal=proposal)
+        assert accept(draft, rows_saying(*said), [1, 2], Sampler(GREEDY, 2), lambda: 0.999).tokens == expected
+
+
+def test_equal_distributions_accept_everything() -> None:
+    """Also where rounding leaves p a little below q, and with a proposal in another precision."""
+    sampling = SamplingParams(temperature=0.7, seed=3)
+    logits = torch.randn(3, 50, generator=torch.Generator().manual_seed(0))
+    sampler = Sampler(sampling, 2)
+    q = torch.stack([sampler.distribution([1, 2], row) for row in logits[:2]])
+    for proposal in (q, q.float(), q * (1 + 1e-15)):
+        found = accept(Draft((4, 5), "", proposal=proposal), TorchRows(logits), [1, 2], sampler, lambda: 0.999999)
+        assert found.path == (0, 1)
+
+
+def test_a_drawn_token_that_the_model_never_says_is_replaced() -> None:
+    logits = torch.tensor([[0.0, 0.0, -torch.inf], [0.0, 0.0, 0.0]])
+    proposal = torch.tensor([[0.2, 0.2, 0.6]], dtype=torch.float64)
+    for seed in range(50):
+        sampler = Sampler(SamplingParams(temperature=1.0, seed=seed), 1)
+        found = accept(Draft((2,), "", proposal=proposal), TorchRows(logits), [0], sampler, lambda: 0.0)
+        assert found.path == ()
+        assert found.tokens[0] in (0, 1)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("proposed", [False, True])
+def test_logits_that_are_not_numbers_are_an_error(temperature: float, proposed: bool) -> None:
+    logits = torch.zeros(2, 4)
+    logits[0, 2] = torch.nan
+    proposal = torch.full((1, 4), 0.25, dtype=torch.float64) if proposed else None
+    with pytest.raises(StageError, match="NaN"):
+        accept(
+            Draft((1,), "", proposal=proposal),
+            TorchRows(logits),
+            [0],
+            Sampler(SamplingParams(temperature=temperature), 1),
+            lambda: 0.0,
+        )
