@@ -54,12 +54,19 @@ class EventFailure(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Usage(Strict):
-    """What a language model was asked for one event, over all its drafts: calls, tokens in and out, seconds generating."""
+    """What a language model was asked for one event, over all its drafts: calls, tokens in and out, seconds generating.
+
+    Of the calls that say so (a local model's): how often the whole model was run after reading a prompt, how many tokens had
+    been guessed for it, and how many of those stood.
+    """
 
     n_calls: int
     n_prompt_tokens: int
     n_new_tokens: int
     generate_s: float
+    n_verify: int | None = None
+    n_drafted: int | None = None
+    n_accepted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,9 @@ class EventFolder:
             n_prompt_tokens=sum(int(d["n_prompt_tokens"]) for d in drafts),
             n_new_tokens=sum(int(d["n_new_tokens"]) for d in drafts),
             generate_s=round(sum(float(d["seconds"]) for d in drafts), 3),
+            n_verify=_known_sum(drafts, "n_verify"),
+            n_drafted=_known_sum(drafts, "n_drafted"),
+            n_accepted=_known_sum(drafts, "n_accepted"),
         )
 
     def write_stats(self, stats: EventStats) -> None:
@@ -144,6 +154,11 @@ class EventFolder:
     def clear(self) -> None:
         """Forget the event: its stages, its failure. Used by `--retry-failed`."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _known_sum(drafts: Iterable[Mapping[str, object]], key: str) -> int | None:
+    known = [value for draft in drafts if isinstance(value := draft.get(key), int)]
+    return sum(known) if known else None
 
 
 class RunFolder:

@@ -33,6 +33,20 @@ class ModelSettings(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class DecodingSettings(Strict):
+    """How a local model (`hf:`) decodes: its speed, never its text. See `decoding.methods` and `decoding.load`.
+
+    `method` and `lengths` as there; `calibration` is a folder of `decoding.calibrate`, empty for the usual place; `backend` is
+    `auto`, `driven` or `hf`.
+    """
+
+    method: str = "auto"
+    lengths: str = ""
+    calibration: str = ""
+    backend: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
 class EvidenceSettings(Strict):
     """`leak_filter` drops pages that are, or copy, the human article; `languages` lists ISO codes of pages to keep."""
 
@@ -74,6 +88,7 @@ class EvaluationSettings(Strict):
 @dataclass(frozen=True, slots=True)
 class Settings(Strict):
     model: ModelSettings = field(default_factory=ModelSettings)
+    decoding: DecodingSettings = field(default_factory=DecodingSettings)
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     writing: WritingSettings = field(default_factory=WritingSettings)

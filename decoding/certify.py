@@ -136,6 +136,8 @@ def certify(records: Sequence[Record], loaded: LoadedModel, *, gap: float | None
 
 
 def _same_model(records: Sequence[Record], loaded: LoadedModel) -> None:
+    model: Any = loaded.model
+    vocab = model.get_output_embeddings().weight.shape[0]
     for record in records:
         if record.fingerprint != loaded.fingerprint:
             raise UserError(
@@ -144,7 +146,6 @@ def _same_model(records: Sequence[Record], loaded: LoadedModel) -> None:
             )
         if not record.prompt or not record.answer:
             raise UserError(f"record {record.id} has no {'answer' if record.prompt else 'prompt'}; make the records again")
-        vocab = loaded.model.get_output_embeddings().weight.shape[0]
         if not all(0 <= token < vocab for token in (*record.prompt, *record.answer)):
             raise UserError(f"record {record.id} holds tokens that {loaded.name} does not know; make the records again")
 

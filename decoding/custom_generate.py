@@ -110,10 +110,10 @@ class _Growing:
 
 
 def _refuse(input_ids: torch.Tensor, config: Any, model_kwargs: dict[str, Any]) -> None:
+    if config.num_beams not in (None, 1) or config.num_return_sequences not in (None, 1):
+        raise UserError("speculative decoding writes one text; leave num_beams and num_return_sequences out")
     if input_ids.shape[0] != 1:
         raise UserError(f"speculative decoding continues one prompt at a time, not {input_ids.shape[0]}; call it for each")
-    if config.num_beams != 1 or config.num_return_sequences not in (None, 1):
-        raise UserError("speculative decoding has no beams; leave num_beams and num_return_sequences out")
     asked = [o for o in ("output_scores", "output_logits", "output_attentions", "output_hidden_states") if getattr(config, o)]
     if asked and config.return_dict_in_generate:
         raise UserError(f"speculative decoding keeps no scores or states of single steps; leave {asked[0]} out")

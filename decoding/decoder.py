@@ -80,7 +80,7 @@ def load(
     Raises:
         UserError: no such model, method, backend, or calibration; the message says what to do.
     """
-    loaded = load_model(model, device=device, dtype=dtype)
+    loaded = load_model(model.removeprefix("hf:"), device=device, dtype=dtype)
     known = calibration_for(loaded, method, calibration)
     return Decoder(loaded, Engine(loaded, method, backend=backend, calibration=known, lengths=lengths))
 

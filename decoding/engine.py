@@ -121,8 +121,8 @@ def _check_shape(calibration: Calibration, backend: StepBackend) -> None:
     mine, theirs = calibration.meta.identity, backend.info
     if (mine.n_layers, mine.hidden_size) != (theirs.n_layers, theirs.hidden_size):
         raise UserError(
-            f"the calibration is of a model with {mine.n_layers} layers of size {mine.hidden_size} ({mine.model}) and this one has "
-            f"{theirs.n_layers} of size {theirs.hidden_size}; make its own: python -m decoding.calibrate --model MODEL"
+            f"the calibration is of a model with {mine.n_layers} layers of size {mine.hidden_size} ({mine.model}), this one "
+            f"has {theirs.n_layers} of size {theirs.hidden_size}; make its own: python -m decoding.calibrate --model MODEL"
         )
 
 

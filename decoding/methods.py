@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING
 from data.errors import UserError
 
 if TYPE_CHECKING:
+    from decoding.api import Task
     from decoding.backend import SkipSet, StepBackend
     from decoding.drafters.base import Drafter, Request
     from decoding.drafters.lengths import LengthPolicy
     from decoding.drafters.skip import SkipDrafter
-    from decoding.knn.artefact import Calibration
+    from decoding.knn.artefact import Calibration, Plan
 
 METHODS = (
     "greedy", "auto", "copy", "skip", "recycle", "mix",
@@ -127,12 +128,13 @@ def _skip(method: str, backend: StepBackend, calibration: Calibration, lengths: 
     if method == "skip":
         policy = _policy(lengths, backend, calibration)
         return SkipDrafter(_routed(calibration), policy, costs=backend.costs())
+    # the published methods draft with what was found, whether it pays or not
     policy = _policy(lengths or "threshold", backend, calibration)
     match method:
         case "self-ssd":
-            return _skipping(method, lambda request: calibration.skip_for(request.task), policy)
+            return _skipping(method, lambda request: _plan_for(calibration, request.task).found, policy)
         case "self-ssd-mix":
-            return _skipping(method, calibration.plan(EVERYTHING).skip, policy)
+            return _skipping(method, calibration.plan(EVERYTHING).found, policy)
         case _:
             return _skipping(method, Router(calibration, "global"), policy)
 
@@ -141,6 +143,12 @@ def _skipping(name: str, plan: SkipSet | Callable[[Request], SkipSet], policy: L
     from decoding.drafters.skip import SkipDrafter
 
     return SkipDrafter(plan, policy, name=name)
+
+
+def _plan_for(calibration: Calibration, task: Task) -> Plan:
+    from decoding.knn.artefact import EVERYTHING
+
+    return calibration.plan(task if calibration.task(task) else EVERYTHING)
 
 
 def _routed(calibration: Calibration) -> Callable[[Request], SkipSet]:

@@ -6,6 +6,7 @@ sampled text, too, is the same with every drafter and with none, and a draft ste
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +16,10 @@ from decoding.rows import not_numbers
 
 if TYPE_CHECKING:
     import torch
+
+
+_LEADERS = (512, 16384)
+"""So many of the most probable tokens are looked at first; to sort all takes ten times as long and is rarely needed."""
 
 
 class LogitsRule(Protocol):
@@ -92,9 +97,8 @@ class Sampler:
         """
         ruled = self.ruled(prefix, logits)
         if self.greedy:
-            best, token = ruled.max(dim=-1)  # the first of equals; NaN wins over every number
-            return _read(token, best, logits)
-        return draw(ruled, self.sampling, self.number(prefix))
+            return _argmax(ruled, logits.dtype)
+        return _inverted(_softmax(ruled, self.sampling, logits.dtype), self.sampling, self.number(prefix))
 
     def number(self, prefix: Sequence[int]) -> float:
         """The random number in [0, 1) that decides the token after `prefix`."""
@@ -108,11 +112,14 @@ class Sampler:
         """(V,) float64 probabilities from which `choose` draws, for the rejection rule. Raises StageError for NaN."""
         import torch
 
-        ordered, tokens = _nucleus(self.ruled(prefix, logits), self.sampling)
-        total = ordered.sum()
-        if bool(total.isnan()):
-            raise not_numbers(logits.dtype)
-        return torch.zeros_like(ordered).scatter(0, tokens, ordered / total)
+        p = _softmax(self.ruled(prefix, logits), self.sampling, logits.dtype)
+        if not self.sampling.top_k and self.sampling.top_p == 1:
+            return p / p.sum()
+        for n in (*_LEADERS, len(p)):
+            tokens, weights = _ranked(p, self.sampling, n)
+            if not bool(weights[-1] > 0):
+                break
+        return torch.zeros_like(p).scatter(0, tokens, weights[:-1] / weights.sum())
 
 
 def uniforms(seed: int, n: int) -> torch.Tensor:
@@ -125,12 +132,10 @@ def uniforms(seed: int, n: int) -> torch.Tensor:
 def draw(logits: torch.Tensor, sampling: SamplingParams, uniform: float) -> int:
     """A token from `logits` (V,) after temperature, top_k and nucleus (top_p), by inverting the cumulative distribution.
 
-    Equal logits keep the order of their ids, so the result is a function of the arguments. Reads the device once. Raises
+    The most probable come first and equals keep the order of their ids, so the result is a function of the arguments. Raises
     StageError when a logit is NaN.
     """
-    ordered, tokens = _nucleus(logits, sampling)
-    at = invert(ordered, uniform)
-    return _read(tokens[at], ordered.sum(), logits)
+    return _inverted(_softmax(logits, sampling, logits.dtype), sampling, uniform)
 
 
 def invert(weights: torch.Tensor, uniform: float) -> torch.Tensor:
@@ -143,30 +148,59 @@ def invert(weights: torch.Tensor, uniform: float) -> torch.Tensor:
     return below.sum()
 
 
-def _nucleus(logits: torch.Tensor, sampling: SamplingParams) -> tuple[torch.Tensor, torch.Tensor]:
-    """All tokens (V,), most probable first, and their float64 weights (V,): 0 for those that may not be drawn.
+def _softmax(logits: torch.Tensor, sampling: SamplingParams, dtype: torch.dtype) -> torch.Tensor:
+    """(V,) float64. Raises StageError, naming the model's `dtype`, when a logit is NaN, or when none or one is infinite."""
+    import torch
 
-    Temperature, then top_k, then the smallest set of most probable tokens that reaches top_p of what is left (Holtzman et
-    al. 2020, section 3.1): the order of transformers' warpers. Weights are NaN where logits are, without reading the device.
+    temperature = max(sampling.temperature, 1e-30)  # less would be 0 in float32
+    logits = logits.float()
+    p = torch.softmax((logits - logits.max()) / temperature, dim=-1)
+    if bool(p[0].isnan()):  # then all are
+        raise not_numbers(dtype)
+    return p.double()
+
+
+def _inverted(p: torch.Tensor, sampling: SamplingParams, uniform: float) -> int:
+    """The token that `uniform` picks when those that may be drawn lie along [0, 1), the most probable first."""
+    for n in (*_LEADERS, len(p)):
+        tokens, weights = _ranked(p, sampling, n)
+        at = int(invert(weights, uniform))
+        if at < len(tokens):
+            break
+    return int(tokens[at])
+
+
+def _ranked(p: torch.Tensor, sampling: SamplingParams, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """At least the `n` most probable tokens, most probable first, and their weights: 0 for those that may not be drawn.
+
+    The last weight, one more than there are tokens, is that of all other tokens; inf if it cannot be told from so few.
+
+    top_k first, then the smallest set of most probable tokens that reaches top_p of what is left (Holtzman et al. 2020,
+    section 3.1): the order of transformers' warpers.
     """
     import torch
 
-    logits = logits.float()
-    probabilities = torch.softmax((logits - logits.max()) / sampling.temperature, dim=-1)
-    ordered, tokens = torch.sort(probabilities.double(), descending=True, stable=True)
+    n = min(max(n, sampling.top_k), len(p))
+    tokens = ((p >= p.topk(n).values[-1]) & (p > 0)).nonzero().flatten()  # with all equals of the last
+    weights, order = p[tokens].sort(descending=True, stable=True)
+    tokens = tokens[order]
+    rest = (p.sum() - weights.sum()).clamp(min=0) if n < len(p) else p.new_zeros(())
     if sampling.top_k:
-        ordered[sampling.top_k :] = 0
+        tokens, weights, rest = tokens[: sampling.top_k], weights[: sampling.top_k], torch.zeros_like(rest)
     if sampling.top_p < 1:
-        total = ordered.cumsum(-1)
-        ordered[1:] *= total[:-1] < sampling.top_p * total[-1]
-    return ordered, tokens
+        total = weights.cumsum(-1)
+        enough = sampling.top_p * (total[-1] + rest)
+        weights[1:] *= total[:-1] < enough
+        rest = torch.where((total[-1] < enough) & (rest > 0), torch.inf, 0.0)
+    return tokens, torch.cat([weights, rest[None].double()])
 
 
-def _read(token: torch.Tensor, witness: torch.Tensor, logits: torch.Tensor) -> int:
-    """The token's id; `witness` is NaN if any logit was. One read tells both."""
-    found = int(token.masked_fill(witness.isnan(), -1))
+def _argmax(logits: torch.Tensor, dtype: torch.dtype) -> int:
+    """The first of equals, with one read from the device."""
+    best, token = logits.max(dim=-1)  # NaN wins over every number
+    found = int(token.masked_fill(best.isnan(), -1))
     if found < 0:
-        raise not_numbers(logits.dtype)
+        raise not_numbers(dtype)
     return found
 
 
@@ -174,13 +208,15 @@ def check_sampling(sampling: SamplingParams) -> None:
     """Raises UserError for a parameter that is out of range, naming it."""
     if sampling.max_new_tokens < 1:
         raise UserError(f"max_new_tokens is {sampling.max_new_tokens}; it must be at least 1")
-    if sampling.temperature < 0:
+    if not 0 <= sampling.temperature < math.inf:
         raise UserError(f"temperature is {sampling.temperature}; it must be 0 (greedy) or more")
     if not 0 < sampling.top_p <= 1:
         raise UserError(f"top_p is {sampling.top_p}; it must be above 0 and at most 1")
     if sampling.top_k < 0:
         raise UserError(f"top_k is {sampling.top_k}; it must be 0 (off) or more")
-    if sampling.repetition_penalty <= 0:
+    if not 0 < sampling.repetition_penalty < math.inf:
         raise UserError(f"repetition_penalty is {sampling.repetition_penalty}; it must be above 0 (1 is off)")
+    if not 0 <= sampling.seed < 1 << 64:
+        raise UserError(f"seed is {sampling.seed}; it must be from 0 to 2**64 - 1")
     if "" in sampling.stop:
         raise UserError("a stop string is empty; leave it out")

@@ -433,11 +433,11 @@ def _serve(arguments: argparse.Namespace) -> int:
         from decoding.engine import Engine, calibration_for
         from decoding.models import load
 
-        loaded = load(arguments.model, device=arguments.device, dtype=arguments.dtype)
+        model = arguments.model.removeprefix("hf:")
+        loaded = load(model, device=arguments.device, dtype=arguments.dtype)
         calibration = calibration_for(loaded, arguments.method, arguments.calibration)
-        how = {"backend": arguments.backend, "calibration": calibration, "lengths": arguments.lengths}
-        engine = Engine(loaded, arguments.method, **how)
-        service = Service(loaded, engine, arguments.served_name or _served_name(arguments.model))
+        engine = Engine(loaded, arguments.method, backend=arguments.backend, calibration=calibration, lengths=arguments.lengths)
+        service = Service(loaded, engine, arguments.served_name or _served_name(model))
         return _run(service, listening, api_key)
 
 

@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, cast
 
 from data.errors import UserError
-from decoding.models import LoadedModel, resolve_device
+from decoding.models import DTYPES, LoadedModel, resolve_device
 
 if TYPE_CHECKING:
     import torch
@@ -58,6 +58,8 @@ def random_weights(
     import torch
     from transformers import AutoConfig
 
+    if dtype not in DTYPES:
+        raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
     place = resolve_device(device)
     if dtype == "auto":
         dtype = "float32" if place.type == "cpu" else "bfloat16"
@@ -86,7 +88,7 @@ def _made(config: PreTrainedConfig, device: torch.device, dtype: torch.dtype, se
     from transformers import AutoModelForCausalLM, GenerationConfig
 
     with torch.device("meta"):
-        model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)  # type: ignore[no-untyped-call]
     model.to_empty(device=device)
     for module in model.modules():  # buffers computed at construction are lost on meta
         for child_name, child in list(module.named_children()):
@@ -102,5 +104,5 @@ def _made(config: PreTrainedConfig, device: torch.device, dtype: torch.dtype, se
                 parameter.zero_()
             else:
                 parameter.fill_(1.0)  # norms
-    model.generation_config = GenerationConfig()
+    model.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
     return model.eval().requires_grad_(False)

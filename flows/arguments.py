@@ -36,6 +36,11 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
     how.add_argument(
         "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
     )
+    how.add_argument(
+        "--decoding",
+        metavar="METHOD",
+        help="how a local model decodes, for speed only: auto, greedy, copy, skip, recycle, mix, ...",
+    )
     how.add_argument("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, ...")
     how.add_argument("--seed", type=int, metavar="N", help="seed of sampling (temperature > 0)")
     how.add_argument("--retry-failed", action="store_true", help="forget the failed events of the run and write only those")
@@ -47,6 +52,7 @@ def job_from(arguments: argparse.Namespace) -> Job:
         arguments.config,
         arguments.assignments,
         model={"name": arguments.model, "device": arguments.device, "seed": arguments.seed},
+        decoding={"method": arguments.decoding},
         evidence={"track": arguments.track},
     )
     return Job(

@@ -18,7 +18,7 @@ from data.errors import StageError, UserError
 from data.locate import locate
 from data.settings import ModelSettings, Settings
 from data.snapshot import Snapshot
-from data.types import Event, Outline, Page, Section, Sentence
+from data.types import Event, Outline, Page, Section
 from decoding.api import Completion, DecodeStats, Message, SamplingParams, Task
 from decoding.knn.prompts import PromptRow
 from decoding.models import break_control_tokens
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 TASKS: tuple[Task, ...] = ("outline", "section", "rewrite")
 DEFAULT_WORDS = 700
+DRAFT_SHARE = 0.3
+"""Of the context, for the draft that is to be rewritten."""
 T = TypeVar("T")
 
 
@@ -74,7 +76,7 @@ def export(request: Export, out: Path) -> tuple[PromptRow, ...]:
     for event_id in console.tracked("prompts", ids, len(ids), str):
         try:
             event = snapshot.event(event_id)
-            found = writer.rows(event, collect(event))
+            found = list(writer.rows(event, collect(event)))
         except StageError as error:
             console.note(f"left out: {event_id}: {error}")
             continue
@@ -191,8 +193,8 @@ class PromptWriter:
         for n, messages in enumerate(sections[: self._sections], 1):
             yield PromptRow(f"{event.id}-{n:02}", messages, "section", topic, event.id)
         for n in range(1, len(sections[: self._sections]) + 1):
-            if (messages := self._rewrite(event, evidence, n, kept)) is not None:
-                yield PromptRow(f"{event.id}-{n:02}-rewrite", messages, "rewrite", topic, event.id)
+            if (rewrite := self._rewrite(event, evidence, n, kept)) is not None:
+                yield PromptRow(f"{event.id}-{n:02}-rewrite", rewrite, "rewrite", topic, event.id)
 
     def _write(self, event: Event, pages: tuple[Page, ...], plan: ExtractivePlan, kept: Kept) -> Scribe:
         headings = [heading.text for heading in plan.outline.headings]
@@ -228,7 +230,7 @@ class PromptWriter:
         by_id = {passage.id: passage for passage in evidence.passages}
         scribe = Scribe(self._reader, lambda task, n: "")
         writer = Writer(scribe, temperature=0.0, seed=0, max_new_tokens=self._settings.writing.section_max_tokens)
-        text = _marked(section, order)
+        text = _marked(section, order, self._reader)
         writer.ask(
             "rewrite",
             quotes([by_id[passage_id] for passage_id in order], evidence.pages),
@@ -237,14 +239,24 @@ class PromptWriter:
         return scribe.asked[0][1]
 
 
-def _marked(section: Section, order: Sequence[str]) -> str:
-    """Its sentences, each with the numbers of the passages that it cites."""
+def _marked(section: Section, order: Sequence[str], reader: Reader) -> str:
+    """Its sentences, each with the numbers of the passages that it cites, as far as they leave room for evidence."""
     number = {passage_id: k for k, passage_id in enumerate(order, 1)}
-
-    def marked(sentence: Sentence) -> str:
-        return sentence.text + "".join(f"[{number[c]}]" for c in sentence.cites)
-
-    return "\n\n".join(" ".join(map(marked, paragraph)) for paragraph in section.paragraphs)
+    room = reader.context_tokens * DRAFT_SHARE
+    paragraphs: list[str] = []
+    for paragraph in section.paragraphs:
+        marked: list[str] = []
+        for sentence in paragraph:
+            text = sentence.text + "".join(f"[{number[c]}]" for c in sentence.cites)
+            room -= reader.count_tokens(text)
+            if room < 0 and (paragraphs or marked):
+                break
+            marked.append(text)
+        if marked:
+            paragraphs.append(" ".join(marked))
+        if room < 0:
+            break
+    return "\n\n".join(paragraphs)
 
 
 def _text(section: Section) -> str:

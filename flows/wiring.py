@@ -14,9 +14,10 @@ from benchmark.system import System
 from data.errors import UserError
 from data.locate import locate
 from data.runs import RunFolder, default_run_path
-from data.settings import ModelSettings, Settings
+from data.settings import DecodingSettings, ModelSettings, Settings
 from data.snapshot import Snapshot
 from data.types import Event, Page
+from flows import console
 from flows.job import MODEL_SYSTEMS, SYSTEMS, Job
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def build_system(name: str, settings: Settings) -> System:
 
     retrieval, writing = settings.retrieval, settings.writing
     if name in MODEL_SYSTEMS:
-        generator = build_generator(name, settings.model)
+        generator = build_generator(name, settings.model, settings.decoding)
         encoder = build_encoder()
         match name:
             case "rr":
@@ -93,6 +94,8 @@ def build_system(name: str, settings: Settings) -> System:
                 return OurSystem(settings.model, retrieval, writing, generator, encoder)
     if settings.model.name:
         raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")
+    if settings.decoding != DecodingSettings():
+        raise UserError(f"--system {name} uses no language model; drop --decoding and the settings decoding.*")
     match name:
         case "lead":
             return LeadSystem(retrieval, writing)
@@ -104,7 +107,7 @@ def build_system(name: str, settings: Settings) -> System:
             raise UserError(f"there is no system {name!r}; known: {', '.join(SYSTEMS)}")
 
 
-def build_generator(system: str, model: ModelSettings) -> Generator:
+def build_generator(system: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
     kind, _, rest = model.name.partition(":")
     if not model.name:
         raise UserError(
@@ -112,16 +115,38 @@ def build_generator(system: str, model: ModelSettings) -> Generator:
             "for an OpenAI-compatible server; --system extractive needs none"
         )
     if kind == "hf" and rest:
-        from decoding.local import LocalGenerator
-        from decoding.models import load
-
-        return LocalGenerator(load(rest, device=model.device, dtype=model.dtype))
+        return _local_generator(rest, model, decoding)
     if kind == "server" and "@" in rest:
+        if decoding != DecodingSettings():
+            raise UserError(
+                f"{model.name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:..."
+            )
         from decoding.server import ServerGenerator, Timeouts
 
         name, _, base_url = rest.partition("@")
         return ServerGenerator(name, base_url, timeouts=Timeouts(read_s=model.timeout_s))
     raise UserError(f"--model {model.name!r} is neither hf:PATH_OR_ID nor server:MODEL@BASE_URL")
+
+
+def _local_generator(path_or_id: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
+    from decoding.engine import Engine, calibration_for
+    from decoding.local import LocalGenerator
+    from decoding.methods import check_lengths, check_method
+    from decoding.models import load
+
+    check_method(decoding.method)  # before minutes of loading
+    if decoding.lengths:
+        check_lengths(decoding.lengths)
+    loaded = load(path_or_id, device=model.device, dtype=model.dtype)
+    engine = Engine(
+        loaded,
+        decoding.method,
+        backend=decoding.backend,
+        calibration=calibration_for(loaded, decoding.method, decoding.calibration or None),
+        lengths=decoding.lengths or None,
+    )
+    console.note(f"{loaded.name} decodes by {engine.describe()}")
+    return LocalGenerator(loaded, engine.decode)
 
 
 @cache

@@ -37,7 +37,7 @@ class Draft(Strict):
     """A model's raw answer, stored with the run.
 
     `[k]` in `text` stands for the passages `shown[k - 1]`; `left_out` did not fit. `stop` is `length` when the text was
-    cut off by the token limit.
+    cut off by the token limit. `n_verify`, `n_drafted` and `n_accepted` are those of `decoding.api.DecodeStats`.
     """
 
     text: str
@@ -47,6 +47,9 @@ class Draft(Strict):
     n_new_tokens: int
     stop: StopReason
     seconds: float
+    n_verify: int | None = None
+    n_drafted: int | None = None
+    n_accepted: int | None = None
 
     @property
     def answer(self) -> str:
@@ -72,10 +75,12 @@ class Writer:
         prompt: Callable[[str], Sequence[Message]],
         *,
         max_new_tokens: int | None = None,
+        sources: Sequence[str] = (),
     ) -> Draft:
         """Ask about `shown`, best first; the last ones are left out when prompt and answer exceed the context.
 
-        `prompt` gets the evidence block. Raises StageError when not even one fits.
+        `prompt` gets the evidence block. `sources` are texts that the answer may repeat: they speed it up, no more. Raises
+        StageError when not even one fits.
         """
         limit = max_new_tokens or self.max_new_tokens
         n = len(shown)
@@ -88,7 +93,7 @@ class Writer:
             if self._needed(messages, limit) <= self.generator.context_tokens:
                 break
             n -= 1
-        return self._run(task, messages, limit, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]])
+        return self._run(task, messages, limit, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]], sources)
 
     def ask_plain(self, task: Task, messages: Sequence[Message], *, max_new_tokens: int) -> Draft:
         """Ask without evidence. Raises StageError when the prompt does not fit."""
@@ -115,8 +120,11 @@ class Writer:
         limit: int,
         shown: Sequence[tuple[str, ...]],
         left_out: Sequence[tuple[str, ...]],
+        sources: Sequence[str] = (),
     ) -> Draft:
-        sampling = SamplingParams(max_new_tokens=limit, temperature=self.temperature, seed=self.seed, task=task)
+        sampling = SamplingParams(
+            max_new_tokens=limit, temperature=self.temperature, seed=self.seed, task=task, sources=tuple(sources)
+        )
         completion = self.generator.generate(messages, sampling)
         return Draft(
             text=completion.text,
@@ -126,4 +134,7 @@ class Writer:
             n_new_tokens=completion.n_new_tokens,
             stop=completion.stop,
             seconds=round(completion.stats.total_s, 3),
+            n_verify=completion.stats.n_verify,
+            n_drafted=completion.stats.n_drafted,
+            n_accepted=completion.stats.n_accepted,
         )

@@ -11,29 +11,40 @@ if TYPE_CHECKING:
     from decoding.backend import StepBackend
     from decoding.models import LoadedModel
 
-Kind = Literal["auto", "hf", "driven"]
+Kind = Literal["auto", "hf", "driven", "static"]
 
 
 def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str], None] | None = None) -> StepBackend:
-    """The backend of a model: with `auto` the driven one, or where that cannot be, `hf`, telling `say` why.
+    """The backend of a model: with `auto` the fastest that it allows, telling `say` why it is not a faster one.
+
+    Those are `static` on CUDA, `driven`, and `hf`, in this order.
 
     Raises:
-        UserError: `driven` was asked for and this model cannot be driven, or it cannot be decoded step by step at all.
+        UserError: the model cannot be decoded by the kind that was asked for, or not step by step at all.
     """
     from decoding.backends.driven import DrivenBackend
     from decoding.backends.hf import HFBackend
     from decoding.backends.layers import NotDrivable
+    from decoding.backends.static import NotStatic, StaticBackend
 
-    if kind not in ("auto", "hf", "driven"):
-        raise UserError(f"unknown backend {kind!r}; choose auto, hf or driven")
+    if kind not in ("auto", "hf", "driven", "static"):
+        raise UserError(f"unknown backend {kind!r}; choose auto, hf, driven or static")
     reference = HFBackend(loaded)
     if kind == "hf":
         return reference
     try:
+        if kind == "static" or (kind == "auto" and loaded.model.device.type == "cuda"):
+            try:
+                return StaticBackend(loaded, reference, say)
+            except NotStatic as error:
+                if kind == "static":
+                    raise UserError(f"{loaded.name}: no static steps: {error.why}; use backend driven or auto") from error
+                if say is not None:
+                    say(f"{loaded.name}: decoding without CUDA graphs, which is slower, because {error.why}")
         return DrivenBackend(loaded, reference)
     except NotDrivable as error:
         architecture = type(loaded.model).__name__
-        if kind == "driven":
+        if kind != "auto":
             raise UserError(f"{loaded.name}: {architecture} cannot be driven: {error.why}; use backend auto or hf") from error
         if say is not None:
             say(

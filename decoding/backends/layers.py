@@ -115,6 +115,11 @@ class RotaryTables:
         self._like = torch.empty(0, dtype=dtype, device=device)
         self._tables: Rotations = {}
 
+    @property
+    def fixed(self) -> bool:
+        """Whether they are a function of the position alone."""
+        return self._fixed
+
     def grow(self, positions: torch.Tensor) -> None:
         """Tables for positions (1, P) = 0..P-1, if they are not there yet."""
         if self._fixed and (not self._tables or self._tables[self._kinds[0]][0].shape[1] != positions.shape[1]):

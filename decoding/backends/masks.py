@@ -58,15 +58,9 @@ class AttentionMasks:
         """
         import torch
 
-        depths: list[int] = []
-        sees: list[set[int]] = []
-        for node, parent in enumerate(parents):
-            if not -1 <= parent < node:
-                raise ValueError(f"node {node} names {parent} as its parent; a parent is an earlier node, or -1 for a root")
-            depths.append(depths[parent] + 1 if parent >= 0 else 0)
-            sees.append({node} | (sees[parent] if parent >= 0 else set()))
+        depths, sees = ancestry(parents)
         size = len(parents)
-        among = torch.tensor([[column in row for column in range(size)] for row in sees])  # (T, T)
+        among = torch.tensor(sees)  # (T, T)
         visible = torch.cat([torch.ones(size, n, dtype=torch.bool), among], dim=1).to(self._device)  # (T, n + T)
         queries = torch.tensor([n + depth for depth in depths], device=self._device)
         keys = torch.cat([torch.arange(n, device=self._device), queries])
@@ -87,6 +81,21 @@ class AttentionMasks:
             smallest = torch.finfo(self._dtype).min
             visible = torch.zeros(visible.shape, dtype=self._dtype, device=self._device).masked_fill(~visible, smallest)
         return visible[None, None]
+
+
+def ancestry(parents: Sequence[int]) -> tuple[list[int], list[list[bool]]]:
+    """The depth of each node of a tree, roots at 0; and T rows of T: whether a node is the row's own or its ancestor.
+
+    Raises ValueError for a parent that does not come before its child.
+    """
+    depths: list[int] = []
+    sees: list[set[int]] = []
+    for node, parent in enumerate(parents):
+        if not -1 <= parent < node:
+            raise ValueError(f"node {node} names {parent} as its parent; a parent is an earlier node, or -1 for a root")
+        depths.append(depths[parent] + 1 if parent >= 0 else 0)
+        sees.append({node} | (sees[parent] if parent >= 0 else set()))
+    return depths, [[column in row for column in range(len(parents))] for row in sees]
 
 
 def layer_kinds(config: PreTrainedConfig) -> tuple[str, ...]:

@@ -134,22 +134,28 @@ class TorchBackend(ABC):
         self._check_plan(plan)
         self.kv.need(self.kv.n + max_tokens)
         self._fresh = 0
+        with torch.inference_mode():
+            return self._chain(pending, plan, max_tokens, go_on)
+
+    def _chain(self, pending: int, plan: SkipSet, max_tokens: int, go_on: Callable[[Sequence[float]], bool] | None) -> Chain:
+        """`draft_chain` after its checks."""
+        import torch
+
         tokens: list[torch.Tensor] = []
         chances: list[torch.Tensor] = []
         read: list[float] = []
-        with torch.inference_mode():
-            token = torch.tensor([[pending]], device=self._device)
-            for i in range(max_tokens):
-                logits, _ = self._run(token, self.kv.n + i, plan=plan)
-                token, chance = _best(logits)
-                tokens.append(token)
-                chances.append(chance)
-                if go_on is not None:
-                    read.append(float(chance))
-                    if not go_on(read):
-                        break
-            # one read for both: ids below 2 ** 24 are exact in float32
-            both = torch.stack([torch.cat(tokens).view(-1).float(), torch.cat(chances)]).tolist()
+        token = torch.tensor([[pending]], device=self._device)
+        for i in range(max_tokens):
+            logits, _ = self._run(token, self.kv.n + i, plan=plan)
+            token, chance = best_token(logits)
+            tokens.append(token)
+            chances.append(chance)
+            if go_on is not None:
+                read.append(float(chance))
+                if not go_on(read):
+                    break
+        # one read for both: ids below 2 ** 24 are exact in float32
+        both = torch.stack([torch.cat(tokens).view(-1).float(), torch.cat(chances)]).tolist()
         return Chain(tuple(int(token) for token in both[0]), tuple(both[1]))
 
     def commit(self, k: int, path: Sequence[int] | None = None) -> None:
@@ -207,7 +213,7 @@ class TorchBackend(ABC):
             raise ValueError(f"the plan skips layer {largest} of a model with layers 0 to {self._info.n_layers - 1}")
 
 
-def _best(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def best_token(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The most probable token of logits (1, V), as (1, 1), and its probability, as (1,), in float32.
 
     NaN counts as probability 0: a skipped model may overflow, and a bad guess must cost no more than time.

@@ -79,7 +79,7 @@ class Measured:
 
 
 def _answer(loaded: LoadedModel, method: str, number: int, prompt: BenchPrompt, run: Run) -> Answer:
-    text = loaded.tokenizer.decode(run.tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    text = loaded.tokenizer.decode(list(run.tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
     model_id = f"{Path(loaded.name.removeprefix('hf:')).name}-{method}"
     choice = Choice(
         index=0,
@@ -159,7 +159,8 @@ def bench_prompts(rows: Sequence[PromptRow], loaded: LoadedModel, max_new_tokens
         if len(ids) + max_new_tokens > loaded.context_tokens:
             raise UserError(
                 f"prompt {row.id!r} has {len(ids)} tokens and {loaded.name} reads {loaded.context_tokens}, "
-                f"{max_new_tokens} new ones included; lower --max-new-tokens, or export shorter prompts: wikigenben prompts --max-words N --out FILE"
+                f"{max_new_tokens} new ones included; lower --max-new-tokens, or export shorter prompts: "
+                "wikigenben prompts --max-words N --out FILE"
             )
         prompts.append(BenchPrompt(row.id, row.task, row.topic, tuple(ids), max_new_tokens, row.sources))
     return prompts

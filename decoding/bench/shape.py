@@ -96,6 +96,7 @@ def measure_shape(
     new_tokens: int,
     repetitions: int,
     against_hf: bool,
+    costs_budget_s: float = 4.0,
     told: Callable[[str], None],
 ) -> ShapeResult:
     """Raises UserError when prompt, answer and the longest draft do not fit the shape's context."""
@@ -113,7 +114,7 @@ def measure_shape(
     with loaded.lock:
         backend = backend_of(loaded, backend_kind)
         told("measuring what steps cost")
-        costs = measure_costs(backend, context=prompt_tokens, budget_s=4.0)
+        costs = measure_costs(backend, context=prompt_tokens, budget_s=costs_budget_s)
         floor = measure_floor(loaded, costs)
         numbers = random.Random(0)
         prompt = [numbers.randrange(backend.info.vocab_size) for _ in range(prompt_tokens)]

@@ -221,4 +221,4 @@ def _bars(axes: Any, methods: Sequence[MethodResult]) -> None:
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xticks(range(len(groups)), groups)
     axes.set_ylabel("speedup over our greedy decoding, end to end")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(shown))

@@ -92,7 +92,7 @@ class SuffixAutomaton:
             shares.append(share)
             state = following
         start = self._end[state] - len(tokens) + 1
-        if not self._next[state]:  # only the state of the whole text has no followers
+        if self._end[state] == self._n - 1:  # read up to the end of the text
             period = len(tokens)
             for at in range(max_tokens - period):
                 tokens.append(tokens[at])

@@ -202,6 +202,11 @@ class CopyDrafter:
         self._candidate = CopyCandidate(found.tokens, found.match_length, origin, survival, found.shares)
         return self._candidate
 
+    @property
+    def copied(self) -> CopyCandidate | None:
+        """The candidate of this round, until `learn` or `observe`."""
+        return self._candidate
+
     def propose(self, text: Sequence[int], room: int) -> Draft:
         candidate = self.candidate(text, room)
         return candidate.draft(self._length(candidate)) if candidate else NOTHING

@@ -6,38 +6,36 @@ from __future__ import annotations
 class Guard:
     """An account of what a drafter's drafts lost against plain decoding, which gives one token for each unit of cost.
 
-    It may draft while the account is not empty. Each token of the text, whoever drafted it, pays in `share` of a unit; each
-    round of its own pays in its gain, or takes its loss; `burst` units are the most that it holds. So, over the tokens and costs
-    of its rounds, from a full account on,
+    It starts with `start` units. Each round, whoever drafted, pays in `share` of its tokens, or of its cost if that is less;
+    each round of its own also pays in its gain, or takes its loss. A draft may be made if the account covers its loss should
+    all of it be rejected. So, over the tokens and costs of its rounds, whatever the texts:
 
-        costs - tokens <= share * tokens of the text + burst + the largest loss of one round,
+        costs - tokens <= share * min(tokens of the texts, their cost) + start.
 
-    whatever the text: no round changes the account by more than the difference, and only the last draft can have taken it below
-    zero. Earlier gains are not saved up, as the account is never more than full, so no text can spend them. A drafter that
-    gains hardly ever empties the account; one that loses is tried again as often as `share` allows.
+    Up to `saved` units of earlier gains are kept: a drafter that gains on balance is not stopped by a few bad rounds, and one
+    that no longer does has lost `saved` units at most before it is cut down to what `share` allows.
     """
 
-    def __init__(self, *, share: float = 0.02, burst: float = 4.0) -> None:
-        self._share, self._burst = share, burst
-        self._account = burst
+    def __init__(self, *, share: float = 0.02, start: float = 4.0, saved: float = 10.0) -> None:
+        self._share, self._start, self._saved = share, start, max(start, saved)
+        self._account = start
+
+    def affords(self, loss: float) -> bool:
+        """Whether to make a draft that may lose so many units: what it costs beyond a plain round."""
+        return loss <= self._account
 
     @property
-    def allows(self) -> bool:
-        """Whether to draft in this round."""
-        return self._account > 0
-
-    @property
-    def full(self) -> bool:
-        """Whether there is nothing to make good for."""
-        return self._account >= self._burst
+    def untouched(self) -> bool:
+        """Whether there is as much as at the start, so that something doubtful may be tried."""
+        return self._account >= self._start
 
     def drafted(self, tokens: int, cost: float) -> None:
-        """A round with a draft gave `tokens`, the model's own included, for `cost` units, drafting included."""
-        self._pay_in(self._share * tokens + tokens - cost)
+        """A round with its draft gave `tokens`, the model's own included, for `cost` units, drafting included."""
+        self._pay_in(self._share * min(tokens, cost) + tokens - cost)
 
-    def passed(self, tokens: int) -> None:
-        """A round without one gave `tokens`."""
-        self._pay_in(self._share * tokens)
+    def passed(self, tokens: int, cost: float = 1.0) -> None:
+        """A round without its draft gave `tokens` for `cost` units."""
+        self._pay_in(self._share * min(tokens, cost))
 
     def _pay_in(self, amount: float) -> None:
-        self._account = min(self._burst, self._account + amount)
+        self._account = min(self._saved, self._account + amount)

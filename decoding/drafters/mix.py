@@ -36,9 +36,8 @@ class MixDrafter:
 
     Never slower by much: what free drafts lose, and what the chains lose, trials included, is limited by an account each
     (`Guard`), which the gains of the other do not fill, lest copies that pay finance chains that do not. Each may lose 1% of
-    the text, and 3 units or 1.5 once. So the cost is at most 1.02 * tokens + 4.5 units + the loss of one draft of each kind,
-    over any texts; and it takes texts that deceive the counts all the time to get there. Units are those of the table: the
-    microseconds of the lookups are not in it.
+    the texts and 2 units once, so the cost is at most 1.02 * tokens + 4 units; and it takes texts that deceive the counts all
+    the time to get there. Units are those of the table: the microseconds of the lookups are not in it.
 
     Args:
         copy, recycle, skip: the parts, None for those not wanted. Their own length rules and guards are best left off
@@ -68,7 +67,7 @@ class MixDrafter:
         self._most = min(max((part.max_tokens for part in self._parts), default=0), SIZES[-1])
         self._verify = [costs.v(1 + size) for size in range(self._most + 1)]
         self._skip = ModelPart(skip, costs, min(skip.max_tokens, self._most), skip_prior) if skip is not None else None
-        self._guard = Guard(share=0.01, burst=3.0)
+        self._guard = Guard(share=0.01, start=2.0)
         self._least = 1 + margin
         self._merge = merge and trees
         self._ranks = RANKS if trees else 1
@@ -114,7 +113,7 @@ class MixDrafter:
         best, draft = Option(self._least, 0), NOTHING
         for tree in self._free(text, room):
             option = self._best(tree.values)
-            if option.rate > best.rate and self._guard.allows:
+            if option.rate > best.rate:
                 best, draft = option, self._cut(tree, option.size)
         if self._skip is not None and self._skip.ask(best, room):
             chain = self._skip.drafter.propose(text, self._skip.asked)
@@ -129,11 +128,16 @@ class MixDrafter:
             self._copy.learn(new)
         if self._recycle is not None:
             self._recycle.observe(draft, new, rows)
-        by_model = self._skip is not None and self._skip.observe(draft, new, rows)
-        if draft.tokens and not by_model:
-            self._guard.drafted(len(new), self._verify[len(draft)])
+        cost = self._verify[len(draft)]
+        if self._skip is not None and self._skip.asked and draft.tokens:
+            self._guard.passed(len(new), self._skip.observe(draft, new, rows))
+            return
+        if self._skip is not None:
+            self._skip.passed(len(new), cost)
+        if draft.tokens:
+            self._guard.drafted(len(new), cost)
         else:
-            self._guard.passed(len(new))
+            self._guard.passed(len(new), cost)
 
     def _free(self, text: Sequence[int], room: int) -> Iterator[ValuedTree]:
         """What can be drafted without the model, best nodes first."""
@@ -167,6 +171,8 @@ class MixDrafter:
         best, expected = Option(1 / self._verify[0], 0), 1.0
         for size, value in enumerate(values, 1):
             expected += value
+            if not self._guard.affords(self._verify[size] - 1):
+                break
             if size in SIZES and expected > best.rate * self._verify[size]:
                 best = Option(expected / self._verify[size], size)
         return best
@@ -189,7 +195,7 @@ class ModelPart:
         self._costs, self._most = costs, most
         self._accepted = AdvanceCounts(prior, most)
         self._drafted = AdvanceCounts(1.0, most)
-        self._guard = Guard(share=0.01, burst=1.5)
+        self._guard = Guard(share=0.01, start=2.0)
         self._c = 0.0
         self._options: list[Option] = []
         self._trial = 0
@@ -207,25 +213,35 @@ class ModelPart:
     def ask(self, other: Option, room: int) -> bool:
         """Whether to draft by the model rather than do what `other` says (size 0: nothing), and sets `asked`."""
         self.asked = 0
-        if self._trial and self._guard.allows:
-            best = max((option for option in self._options if option.size <= room), default=Option(0.0, 0))
+        if self._trial:
+            possible = [option for option in self._options if option.size <= room and self._affords(option.size)]
+            best = max(possible, default=Option(0.0, 0))
             if best.rate > other.rate:
                 self.asked = best.size
-            elif not other.size and self._guard.full:
-                self.asked = min(self._trial, room)
+            elif possible and not other.size and self._guard.untouched:
+                self.asked = min(self._trial, possible[-1].size)
         return self.asked > 0
 
-    def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> bool:
-        """Whether the draft was this part's."""
-        if not self.asked or not draft.tokens:
-            self._guard.passed(len(new))
-            return False
+    def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> float:
+        """Its draft was verified; returns the cost of the round."""
         self.drafter.observe(draft, new, rows)
         self._accepted.add(len(new) - 1, self.asked)
         self._drafted.add(len(draft), self.asked)
-        self._guard.drafted(len(new), len(draft) * self._c + self._costs.v(len(draft) + 1))
         self._weigh()
-        return True
+        cost = 1 + self._loss(len(draft))
+        self._guard.drafted(len(new), cost)
+        return cost
+
+    def passed(self, tokens: int, cost: float) -> None:
+        """A round without its draft."""
+        self._guard.passed(tokens, cost)
+
+    def _affords(self, size: int) -> bool:
+        return self._guard.affords(self._loss(size))
+
+    def _loss(self, size: int) -> float:
+        """What a chain costs beyond a plain round."""
+        return size * self._c + self._costs.v(size + 1) - 1
 
     def _weigh(self) -> None:
         self._options = self._weighed(self._accepted.survival(), self._drafted.survival())

@@ -124,14 +124,6 @@ def _best_first(
     return nodes, values
 
 
-@dataclass(frozen=True, slots=True)
-class RecycleCandidate:
-    """The chain of first entries. `tokens` is never empty; `survival` as in `CopyCandidate`."""
-
-    tokens: tuple[int, ...]
-    survival: tuple[float, ...]
-
-
 class RecycleDrafter:
     """Drafts from the rows that the model gave to the same tokens before.
 
@@ -223,25 +215,8 @@ class RecycleDrafter:
         """What may follow `token`, best first; empty if it was never seen."""
         return self._table.get(token, ())
 
-    def chain_candidate(self, text: Sequence[int], room: int) -> RecycleCandidate | None:
-        """First entries from the text's last token on, up to `max_tokens` and `room`; None if it has no row."""
-        self._pending = token = text[-1]
-        statistics = self.statistics
-        tokens: list[int] = []
-        survival: list[float] = []
-        alive = 1.0
-        for depth in range(min(self.max_tokens, room)):
-            row = self.row(token)
-            if not row:
-                break
-            token = row[0]
-            alive *= statistics.probability(depth, 0)
-            tokens.append(token)
-            survival.append(alive)
-        return RecycleCandidate(tuple(tokens), tuple(survival)) if tokens else None
-
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
-        """Learns from any round of its text, whoever drafted it, once it has seen the text (`propose`, `chain_candidate`)."""
+        """Learns from any round, whoever drafted it, once `propose` has seen the text (room 0 will do)."""
         if self._pending is not None:
             self._learn_ranks(self._pending, new)
             ids, _ = rows.top(RANKS)

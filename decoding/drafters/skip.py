@@ -41,8 +41,8 @@ class ModelChain:
 class SkipDrafter:
     """Chains from the model under a skip set. What a policy or guard has learned of acceptance stays with it as it says.
 
-    Nothing is drafted for a text whose router returns the empty set, nor, with `costs`, while drafting does not pay (`Guard`,
-    whose account goes on from text to text).
+    Nothing is drafted for a text whose router returns the empty set. With `costs`, drafts are cut to what their `Guard`
+    affords, whose account goes on from text to text.
 
     Args:
         plan: a skip set, or a router; a router may read `request.prefill.vector`.
@@ -101,9 +101,9 @@ class SkipDrafter:
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
         self._last = ModelChain()
-        if not self._plan or (self._costs is not None and not self._guard.allows):
-            return NOTHING
-        most = self._policy.plan(room)
+        most = self._policy.plan(room) if self._plan else 0
+        while most > 0 and not self._guard.affords(self._cost(most) - 1):
+            most -= 1
         if most < 1:
             return NOTHING
         go_on = self._policy.go_on if self._policy.looks else None
@@ -118,9 +118,13 @@ class SkipDrafter:
             self._guard.passed(len(new))
             return
         self._policy.observe(len(draft), len(new) - 1, self._last.probabilities)
-        if self._costs is not None:
-            spent = len(draft) * self._costs.c(self._plan, self._backend.info.n_layers) + self._costs.v(len(draft) + 1)
-            self._guard.drafted(len(new), spent)
+        self._guard.drafted(len(new), self._cost(len(draft)))
+
+    def _cost(self, n_drafted: int) -> float:
+        """Of a round, in units; without a table it passes for a plain one."""
+        if self._costs is None:
+            return 1.0
+        return n_drafted * self._costs.c(self._plan, self._backend.info.n_layers) + self._costs.v(n_drafted + 1)
 
 
 def draft_chain(

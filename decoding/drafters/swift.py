@@ -22,6 +22,7 @@ and behind a verbatim copy of the answer, which any set that keeps some inductio
 from __future__ import annotations
 
 import random
+import warnings
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -143,7 +144,9 @@ class SkipSearch:
         for parts, score in sorted(self._seen, key=lambda seen: seen[1], reverse=True)[:_GP_POINTS]:
             skipped = set(parts)
             optimiser.register({name: float(part in skipped) for part, name in enumerate(names)}, score)
-        point = optimiser.suggest()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # kernel bounds reached, points seen twice: both expected of a step function
+            point = optimiser.suggest()
         return sorted(range(self._n_parts), key=lambda part: -float(point[names[part]]))[: self._n_skipped]
 
 
@@ -163,7 +166,7 @@ class SwiftDrafter:
 
     Args:
         settings: of the search; with `max_proposals=0` every odd block is skipped for good.
-        costs: with them, drafting and scoring stop while they do not pay (`Guard`); None as published.
+        costs: with them, drafts are cut to what their `Guard` affords, scoring included; None as published.
         max_nodes: nodes of the tree for greedy texts: the chain, and side leaves as far as they fit. 0 gives chains.
     """
 
@@ -210,9 +213,11 @@ class SwiftDrafter:
     def propose(self, text: Sequence[int], room: int) -> Draft:
         assert self._search is not None, "start comes first"
         self._round = _Round()
-        if self._gives_up or not self._search.best or (self._costs is not None and not self._guard.allows):
+        most = self._policy.plan(room) if self._search.best and not self._gives_up else 0
+        while most > 0 and not self._guard.affords(self._cost(most, most, max(most, min(room, self._max_nodes))) - 1):
+            most -= 1
+        if most < 1:
             return NOTHING
-        most = self._policy.plan(room)
         if self._max_nodes and self._sampler.plain:
             draft = self._tree(self._search.best, text, most, min(room, self._max_nodes))
         else:
@@ -229,21 +234,22 @@ class SwiftDrafter:
         if not draft.tokens:
             self._guard.passed(len(new))
             return
-        if self._costs is not None:
-            self._guard.drafted(len(new), self._spent(self._costs, self._search, len(draft)))
         chain, predicted = self._round.chain.tokens, self._round.predicted
+        self._guard.drafted(len(new), self._cost(len(chain), len(predicted), len(draft)))
         right = next((i for i, (drafted, actual) in enumerate(zip(chain, new)) if drafted != actual), min(len(chain), len(new)))
         judged = min(right + 1, len(chain))
         if predicted:
             hits = sum(guess == actual for guess, actual in zip(predicted[:judged], new))
             self._search.tell(hits, right, judged)
 
-    def _spent(self, costs: CostTable, search: SkipSearch, n_drafted: int) -> float:
-        c = costs.c(search.best, self._backend.info.n_layers)
-        n_chain = len(self._round.chain.tokens)
+    def _cost(self, n_chain: int, n_scored: int, n_drafted: int) -> float:
+        """Of a round, in units; without a table it passes for a plain one."""
+        if self._costs is None or self._search is None:
+            return 1.0
+        c = self._costs.c(self._search.best, self._backend.info.n_layers)
         # a pass of the skipped model over several tokens: as much dearer than over one as with the whole model
-        scored = c * costs.v(len(self._round.predicted)) if self._round.predicted else 0.0
-        return n_chain * c + scored + costs.v(n_drafted + 1)
+        scored = c * self._costs.v(n_scored) if n_scored else 0.0
+        return n_chain * c + scored + self._costs.v(n_drafted + 1)
 
     def _predicted(self, plan: SkipSet, text: Sequence[int]) -> list[int]:
         """What the model under `plan` would say at each place of the chain, given the chain up to there."""

@@ -10,6 +10,7 @@ pass; so agreement is a little underrated far into the answer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -134,7 +135,7 @@ class Rounds(Strict):
 
     def cost(self, c: float, costs: CostTable) -> float:
         """In full steps of one token, drafting at `c` a token."""
-        return sum(n * c + costs.v(1 + n) for n in self.drafted)
+        return sum(times * (n * c + costs.v(1 + n)) for n, times in Counter(self.drafted).items())
 
 
 def replay(agreement: Agreement, policy: LengthPolicy, limit: int) -> Rounds:

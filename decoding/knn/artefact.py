@@ -187,7 +187,7 @@ class Calibration:
 
     @property
     def skip_sets(self) -> tuple[SkipSet, ...]:
-        """All that may be asked for, each once; a backend may want to prepare them."""
+        """All that drafting uses where it pays, each once; a backend may want to prepare them."""
         return tuple(dict.fromkeys(plan.skip for plan in self.plans if plan.skip))
 
     def save(self, folder: Path) -> None:

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 Objective = Literal["cost", "wall"]
 Say = Callable[[str], None]
 
+NO_DRAFTS = "no drafting"
+
 MIN_HELD_OUT = 3
 """Prompts: with fewer nothing is decided on them."""
 SMALL_REGRET = 0.03
 """A constant set this close to the best set of each prompt leaves routing nothing to gain."""
-_FLOOR_PERCENTILE = 2.0
+_LOWEST = 2.0
 _GLOBAL_CLUSTERS = 10
 _GLOBAL_SEED = 42
 
@@ -100,7 +102,7 @@ class Planner:
             mean=mean,
             centroids=clusters.centroids,
             medoids=unit_rows[clusters.medoids],
-            floor=round(_percentile(own_cosines, _FLOOR_PERCENTILE), 4),
+            floor=_floor(own_cosines),
             plans=tuple(used),
             medoid_ids=tuple(split.calibration[int(i)].id for i in clusters.medoids),
             sizes=tuple(int((clusters.of == i).sum()) for i in range(clusters.k)),
@@ -186,17 +188,23 @@ class Planner:
     def _constant_does(self, own: Plan, plans: Sequence[Plan], held_out: Sequence[Logged]) -> bool:
         if len(held_out) < MIN_HELD_OUT:
             return True
-        return mean_regret(speeds(self._trials, held_out, plans), [own.name] * len(held_out)) < SMALL_REGRET
+        return mean_regret(speeds(self._trials, held_out, plans), [chosen(own)] * len(held_out)) < SMALL_REGRET
 
 
 def speeds(trials: Trials, prompts: Sequence[Logged], plans: Sequence[Plan]) -> list[dict[str, float]]:
-    """For each prompt the speed of each plan as it is used; drafting nothing is always among them, under the name ``."""
-    return [{"": 1.0} | {p.name: trials.speed([logged], Drafted(p.skip, p.policy)) for p in plans} for logged in prompts]
+    """For each prompt the speed of each plan's set, used or not; drafting nothing is among them, under the name NO_DRAFTS."""
+    drafted = {plan.name: Drafted(plan.found, plan.policy) for plan in plans}
+    return [{NO_DRAFTS: 1.0} | {name: trials.speed([logged], one) for name, one in drafted.items()} for logged in prompts]
 
 
-def mean_regret(speeds: Sequence[dict[str, float]], chosen: Sequence[str]) -> float:
+def chosen(plan: Plan) -> str:
+    """The name in `speeds` of what a plan comes to."""
+    return plan.name if plan.skip else NO_DRAFTS
+
+
+def mean_regret(speeds: Sequence[dict[str, float]], names: Sequence[str]) -> float:
     """Mean over prompts of 1 - speed(chosen) / speed(best of the plans for that prompt)."""
-    return sum(1 - row[name] / max(row.values()) for row, name in zip(speeds, chosen, strict=True)) / len(speeds)
+    return sum(1 - row[name] / max(row.values()) for row, name in zip(speeds, names, strict=True)) / len(speeds)
 
 
 def _vectors(prompts: Sequence[Logged]) -> tuple[Vectors, Vectors]:
@@ -226,7 +234,9 @@ def _in_turn(prompts: Sequence[Logged], groups: NDArray[np.int64] | None) -> lis
     return [logged for _, _, logged in sorted(order, key=lambda item: item[:2])]
 
 
-def _percentile(values: NDArray[np.float32], at: float) -> float:
+def _floor(cosines: NDArray[np.float32]) -> float:
+    """Twice as far below the median of the cosines to the own centroid as their lowest are, and not below 0."""
     import numpy as np
 
-    return float(np.percentile(values, at))
+    low, middle = np.percentile(cosines, [_LOWEST, 50])
+    return round(max(0.0, float(2 * low - middle)), 4)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from decoding.api import Vectors
 
 Mode = Literal["task", "global"]
-"""`task`: among the clusters of the prompt's own task, which the caller knows. `global`: the original's, one index for all."""
+"""`task`: among the clusters of the prompt's own task, which the caller knows. `global`: the original's, one index for all, and
+the set that was found, whether it pays or not."""
 
 NEIGHBOURS = 3
 
@@ -48,7 +49,8 @@ class Router:
         vector = request.prefill.vector
         if vector is None:
             raise ValueError("routing needs the prompt's vector: ask the prefill for Wants(vector=True)")
-        return self.choose(request.task, vector).plan.skip
+        plan = self.choose(request.task, vector).plan
+        return plan.found if self._mode == "global" else plan.skip
 
     def choose(self, task: Task, vector: Vectors) -> Choice:
         """`vector`: (D,), as the prefill gives it."""

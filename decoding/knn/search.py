@@ -10,6 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 from data.types import Strict
 from decoding.backend import FULL, SkipSet
@@ -27,6 +29,8 @@ PATIENCE = 6
 SWAPS = 4
 """How many of the best removals and additions are tried together."""
 MAX_SWAPS = 12
+FEW = 4
+"""With so few sub-layers (the four of a model of four blocks) all sets are scored instead."""
 _KAPPA = 2.5
 _NOISE = 1e-2
 
@@ -65,6 +69,9 @@ def search(
     if not choices:
         return Found(FULL, 1.0, 0)
     scores = _Scores(evaluate)
+    if len(choices) <= FEW:
+        scores.of([_set(set(some)) for n in range(1, len(choices) + 1) for some in combinations(choices, n)])
+        return Found(scores.best(), scores.one(scores.best()), len(scores))
     first = [*start, SkipSet(_odd(n_layers), _odd(n_layers)), SkipSet(attention=_odd(n_layers))]
     scores.of([plan for plan in first if plan])
     if greedy:
@@ -162,23 +169,34 @@ def _refine(scores: _Scores, choices: Sequence[SubLayer], iterations: int, seed:
     from bayes_opt import BayesianOptimization
     from bayes_opt.acquisition import UpperConfidenceBound
 
+    class OneClimb(UpperConfidenceBound):
+        """Climbs once from the best of 10,000 random points: ten times would take longer than scoring a set."""
+
+        def suggest(self, *args: Any, **settings: Any) -> Any:
+            return super().suggest(*args, **settings | {"n_smart": 1})
+
     names = {f"{kind}_{layer:03d}": (kind, layer) for kind, layer in choices}
     optimiser = BayesianOptimization(
         f=None,
         pbounds=dict.fromkeys(names, (0.0, 1.0)),
-        acquisition_function=UpperConfidenceBound(kappa=_KAPPA),
+        acquisition_function=OneClimb(kappa=_KAPPA),
         random_state=seed,
         verbose=0,
-        allow_duplicate_points=True,
     )
     optimiser.set_gp_params(alpha=_NOISE)
+    seen: set[tuple[object, ...]] = set()
     # the best are told in full; a process of hundreds of points would take longer than the model does
     for plan, score in sorted(scores.items(), key=lambda item: -item[1])[: 4 * len(choices)]:
         members = _members(plan)
-        optimiser.register({name: float(x in members) for name, x in names.items()}, score)
+        corner = {name: float(x in members) for name, x in names.items()}
+        seen.add(tuple(corner.values()))
+        optimiser.register(corner, score)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # kernel bounds reached, points seen twice: both expected of a step function
+        warnings.simplefilter("ignore")  # bounds of the kernel's length are reached: expected of a step function
         for _ in range(iterations):
             point = optimiser.suggest()
+            while tuple(point.values()) in seen:  # a corner that is known
+                (point,) = optimiser.random_sample(1)
+            seen.add(tuple(point.values()))
             plan = _set({x for name, x in names.items() if point[name] > 0.5})
             optimiser.register(point, scores.one(plan))

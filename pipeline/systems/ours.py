@@ -129,7 +129,8 @@ class OurSystem(ModelSystem):
             queries = [f"{evidence.event.title} {heading.text}", heading.text]
             if gap := gap_query(evidence, before):
                 queries.append(f"{heading.text} {gap}")
-            _, cited = self._draft_section(evidence, index, outline, n, queries, stages)
+            earlier = [" ".join(s.text for s in before)] if before else []
+            _, cited = self._draft_section(evidence, index, outline, n, queries, stages, earlier)
             checked = repair(cited, index, heading.text, self._writing.unsupported)
             fresh = drop_repeats(checked.sentences, [s.text for s in before], heading.text)
             return WrittenSection(Section(heading, paragraphs_of(fresh.sentences)), (*checked.repairs, *fresh.repairs))

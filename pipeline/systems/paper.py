@@ -94,15 +94,24 @@ class ModelSystem:
         return draft, parse_outline(title, draft.answer, limit)
 
     def _draft_section(
-        self, evidence: Evidence, index: PassageIndex, outline: Outline, n: int, queries: Sequence[str], stages: Stages
+        self,
+        evidence: Evidence,
+        index: PassageIndex,
+        outline: Outline,
+        n: int,
+        queries: Sequence[str],
+        stages: Stages,
+        written: Sequence[str] = (),
     ) -> tuple[Draft, Cited]:
-        """Section `n`, from 1: what the model wrote, and its sentences."""
+        """Section `n`, from 1: what the model wrote, and its sentences. `written` are the sections before it."""
         title, heading = evidence.event.title, outline.headings[n - 1].text
         words = max(self._writing.max_words // (len(outline.headings) + 1), 30)  # the lead is one part more
 
         def make() -> Draft:
             found = self._found(evidence, index, *queries)
-            return self._writer.ask("section", found, lambda block: prompts.section(title, outline, heading, block, words))
+            return self._writer.ask(
+                "section", found, lambda block: prompts.section(title, outline, heading, block, words), sources=written
+            )
 
         draft = stages.once(f"drafts/{n:02}", Draft, make)
         return draft, resolve(draft.answer, draft.shown, heading, headings=[title], cut_off=draft.stop == "length")
@@ -168,8 +177,12 @@ class PlanRetrieveRead(ModelSystem):
         outline = stages.once("outline", Outline, lambda: self._plan(evidence, index, stages))
         sections: list[Section] = []
         repairs: list[Repair] = []
+        answers: list[str] = []
         for n, heading in enumerate(outline.headings, 1):
-            cited = self._draft_section(evidence, index, outline, n, [f"{event.title} {heading.text}"], stages)[1]
+            draft, cited = self._draft_section(
+                evidence, index, outline, n, [f"{event.title} {heading.text}"], stages, answers.copy()
+            )
+            answers.append(draft.answer)
             section = Section(heading, paragraphs_of(cited.sentences))
             sections.append(stages.once(f"sections/{n:02}", Section, lambda section=section: section))  # type: ignore[misc]
             repairs += cited.repairs

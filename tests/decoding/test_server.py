@@ -1,4 +1,4 @@
-"""Generating through an OpenAI-compatible server, against a real process (tests/openai_server.py)."""
+"""Generating through OpenAI-compatible servers, real processes: ours, and one full of faults (`tests/servers.py`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import json
 import logging
 import random
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from decoding.api import Message, SamplingParams
 from decoding.local import LocalGenerator
 from decoding.models import load
 from decoding.server import ServerGenerator, Timeouts, estimated_tokens
+from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model
 
 TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Zürich – 6:4 – won on 12 March 2021."]
@@ -35,18 +34,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def base(folder: Path) -> Iterator[str]:
-    script = Path(__file__).parent.parent / "openai_server.py"
-    command = [sys.executable, str(script), "--model", str(folder), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        word, port = process.stdout.readline().split()
-        assert word == "PORT"
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
+def base() -> Iterator[str]:
+    with faulty() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def ours(folder: Path) -> Iterator[str]:
+    with served(folder) as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -75,14 +71,14 @@ def fault(base: str, model: str, **options: object) -> str:
 # --- the same text as in this process ---------------------------------------------------------------------------------
 
 
-def test_a_served_model_writes_what_it_writes_here(base: str, folder: Path) -> None:
+def test_a_served_model_writes_what_it_writes_here(ours: str, folder: Path) -> None:
     local = LocalGenerator(load(str(folder), device="cpu")).generate(ASK, SamplingParams(max_new_tokens=40))
     pieces: list[str] = []
-    generator = ServerGenerator("tiny", f"{base}/v1")
+    generator = ServerGenerator("tiny", f"{ours}/v1")
     whole = generator.generate(ASK, SamplingParams(max_new_tokens=40))
     streamed = generator.generate(ASK, SamplingParams(max_new_tokens=40), pieces.append)
     for completion in (whole, streamed):
-        assert completion.text.rstrip("�") == local.text
+        assert completion.text == local.text
         assert completion.n_prompt_tokens == local.n_prompt_tokens
         assert completion.n_new_tokens == local.n_new_tokens
         assert completion.stop == local.stop
@@ -92,23 +88,29 @@ def test_a_served_model_writes_what_it_writes_here(base: str, folder: Path) -> N
     assert len(pieces) > 1
 
 
-def test_stop_strings_hold_whether_or_not_the_server_obeys(base: str, folder: Path) -> None:
-    """The test server obeys in whole answers and ignores `stop` in streams."""
+def test_stop_strings_hold_where_the_server_obeys(ours: str, folder: Path) -> None:
     local = LocalGenerator(load(str(folder), device="cpu"))
     full = local.generate(ASK, SamplingParams(max_new_tokens=40)).text
     stop = full[len(full) // 2 :][:2]
-    generator = ServerGenerator("tiny", f"{base}/v1")
+    generator = ServerGenerator("tiny", f"{ours}/v1")
     sampling = SamplingParams(max_new_tokens=40, stop=(stop,))
     pieces: list[str] = []
-    assert generator.generate(ASK, sampling).text == full.split(stop)[0]
-    streamed = generator.generate(ASK, sampling, pieces.append)
-    assert streamed.text == full.split(stop)[0] == "".join(pieces)
-    assert streamed.stop == "stop"
+    for completion in (generator.generate(ASK, sampling), generator.generate(ASK, sampling, pieces.append)):
+        assert (completion.text, completion.stop) == (full.split(stop)[0], "stop")
+    assert "".join(pieces) == full.split(stop)[0]
 
 
-def test_a_prompt_beyond_the_context_is_a_stage_error(base: str) -> None:
+def test_stop_strings_hold_where_the_server_does_not(base: str) -> None:
+    pieces: list[str] = []
+    generator = ServerGenerator("ignores-stop", f"{base}/v1")
+    streamed = generator.generate(ASK, SamplingParams(stop=("###",)), pieces.append)
+    assert (streamed.text, streamed.stop) == ("The bridge fell.", "stop")
+    assert "".join(pieces) == streamed.text
+
+
+def test_a_prompt_beyond_the_context_is_a_stage_error(ours: str) -> None:
     with pytest.raises(StageError, match=r"status 400.*maximum context length is 1024"):
-        ServerGenerator("tiny", f"{base}/v1").generate([Message("user", "river " * 2000)], SamplingParams())
+        ServerGenerator("tiny", f"{ours}/v1").generate([Message("user", "river " * 2000)], SamplingParams())
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------------

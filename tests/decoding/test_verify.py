@@ -8,6 +8,7 @@ import random
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -233,6 +234,12 @@ class Memory:
         self.draft: dict[tuple[int, ...], Any] = {}
 
 
+@cache
+def world(name: str) -> tuple[ToyBackend, SamplingParams, Memory]:
+    """One for all tests with these sampling parameters: nothing in it depends on drafts or seeds."""
+    return RememberingModel(), WARPERS[name], Memory()
+
+
 def draws(drafter: Any, model: ToyBackend, sampling: SamplingParams, memory: Memory, n: int) -> NDArray[np.int64]:
     """How often each text occurred in `n` texts with seeds 0..n-1: (V ** HORIZON,)."""
     counts = np.zeros((V,) * HORIZON, dtype=np.int64)
@@ -260,7 +267,7 @@ def judged(counts: NDArray[np.int64], joint: NDArray[np.float64]) -> tuple[float
 
 def compare(name: str, n: int, n_same: int) -> None:
     """Plain draws and drawn drafts against the exact distribution; guesses against plain draws, text by text."""
-    sampling, model, memory = WARPERS[name], RememberingModel(), Memory()
+    model, sampling, memory = world(name)
     joint = expected_joint(model, sampling)
     assert joint.sum() == pytest.approx(1)
     for drafter in (Plain(), Drawn(model, sampling, memory)):
@@ -274,7 +281,7 @@ def compare(name: str, n: int, n_same: int) -> None:
 
 @pytest.mark.parametrize("name", WARPERS)
 def test_texts_have_the_model_s_own_distribution(name: str) -> None:
-    compare(name, 10_000, 1_000)
+    compare(name, 6_000, 500)
 
 
 @pytest.mark.slow
@@ -351,7 +358,7 @@ def test_a_wrong_proposal_is_found_out(drafter: type[Drawn]) -> None:
 
 
 def _judged_drawn(drafter: type[Drawn]) -> tuple[float, float]:
-    sampling, model, memory = WARPERS["top_k"], RememberingModel(), Memory()
+    model, sampling, memory = world("top_k")
     counts = draws(drafter(model, sampling, memory), model, sampling, memory, 4_000)
     return judged(counts, expected_joint(model, sampling))
 
@@ -359,46 +366,43 @@ def _judged_drawn(drafter: type[Drawn]) -> tuple[float, float]:
 # --- how much is accepted ---------------------------------------------------------------------------------------------
 
 
-class Watched(Drawn):
-    """Counts acceptance against 1 - TV(p, q) at each drafted token that was reached."""
+class Watched:
+    """A rule, and how much it accepts against 1 - TV(p, q) of each drafted token that was reached."""
 
-    n_reached = n_accepted = 0
-    expected = spread = 0.0
+    def __init__(self, rule: Callable[..., Accepted] = accept) -> None:
+        self._rule = rule
+        self.n_reached = self.n_accepted = 0
+        self.expected = self.spread = 0.0
 
-    def propose(self, text: Sequence[int], room: int) -> Draft:
-        self._text = list(text)
-        return super().propose(text, room)
+    def __call__(
+        self, draft: Draft, rows: TorchRows, text: Sequence[int], sampler: Sampler, uniform: Callable[[], float]
+    ) -> Accepted:
+        accepted = self._rule(draft, rows, text, sampler, uniform)
+        if draft.proposal is not None:
+            for at in range(min(len(draft), len(accepted.tokens))):
+                p = sampler.distribution([*text, *draft.tokens[:at]], rows.logits[at])
+                chance = 1 - float((p - draft.proposal[at]).abs().sum()) / 2
+                self.n_reached += 1
+                self.n_accepted += at < len(accepted.path)
+                self.expected += chance
+                self.spread += chance * (1 - chance)
+        return accepted
 
-    def observe(self, draft: Draft, new: Sequence[int], rows: Any) -> None:
-        assert draft.proposal is not None
-        target = RememberingSampler(self._sampling, self._memory.target)
-        for at in range(min(len(draft), len(new))):
-            prefix = [*self._text, *new[:at]]
-            p = target.distribution(prefix, rows.logits[at])
-            chance = 1 - float((p - draft.proposal[at]).abs().sum()) / 2
-            self.n_reached += 1
-            self.n_accepted += at < len(new) - 1
-            self.expected += chance
-            self.spread += chance * (1 - chance)
-
-
-def _watch(sampling: SamplingParams, n: int) -> Watched:
-    """Texts without end, so that each round is observed whole."""
-    model, memory = RememberingModel(), Memory()
-    watched = Watched(model, sampling, memory)
-    for seed in range(n):
-        watched.with_seed(seed)
-        sampler = RememberingSampler(replace(sampling, seed=seed), memory.target)
-        decode(model, watched, PROMPT, sampler, lambda token: True)
-    assert watched.n_reached > n
-    return watched
+    @property
+    def standard_errors(self) -> float:
+        """By which acceptance exceeds its expectation."""
+        return (self.n_accepted - self.expected) / math.sqrt(self.spread)
 
 
 @pytest.mark.parametrize("name", ["top_k", "all"])
-def test_drawn_drafts_are_accepted_as_often_as_can_be(name: str) -> None:
+def test_drawn_drafts_are_accepted_as_often_as_can_be(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leviathan et al. 2023, theorem 3.5: 1 - TV(p, q), here within three standard errors."""
-    watched = _watch(WARPERS[name], 1_500)
-    assert abs(watched.n_accepted - watched.expected) < 3 * math.sqrt(watched.spread)
+    model, sampling, memory = world(name)
+    watched = Watched()
+    monkeypatch.setattr("decoding.speculative.accept", watched)
+    draws(Drawn(model, sampling, memory), model, sampling, memory, 3_000)
+    assert abs(watched.standard_errors) < 3
+    assert watched.n_reached > 3_000
     assert 0.2 < watched.n_accepted / watched.n_reached < 0.9
 
 
@@ -419,18 +423,17 @@ def test_a_rule_that_accepts_too_little_is_found_out(monkeypatch: pytest.MonkeyP
             prefix.append(token)
         return Accepted((*draft.tokens, sampler.choose(prefix, rows.logits[len(draft)])), tuple(range(len(draft))))
 
-    monkeypatch.setattr("decoding.speculative.accept", wasteful)
+    watched = Watched(wasteful)
+    monkeypatch.setattr("decoding.speculative.accept", watched)
     p, distance = _judged_drawn(Drawn)
     assert p > LEAST_P and distance < 1.5
-    watched = _watch(WARPERS["top_k"], 1_500)
-    assert watched.expected - watched.n_accepted > 3 * math.sqrt(watched.spread)
+    assert watched.standard_errors < -3
 
 
 def test_guesses_are_accepted_as_often_as_the_model_says_them() -> None:
-    sampling, model, memory = WARPERS["top_k"], RememberingModel(), Memory()
-    sampler = RememberingSampler(sampling, memory.target)
+    model, sampling, memory = world("top_k")
     rows = TorchRows(torch.stack([model.logits_after(PROMPT), model.logits_after((*PROMPT, 0))]))
-    p = sampler.distribution(PROMPT, rows.logits[0])
+    p = RememberingSampler(sampling, memory.target).distribution(PROMPT, rows.logits[0])
     for guess in range(V):
         accepted = 0
         for seed in range(400):

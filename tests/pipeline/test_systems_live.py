@@ -1,4 +1,4 @@
-"""The systems with real models behind them: a tiny random one in this process, and the loopback server with its faults.
+"""The systems with real models: a tiny random one in this process, and loopback servers, one of them full of faults.
 
 Random text is the worst a model can write, so events fail or are written badly; nothing may crash, and every failure says why.
 """
@@ -23,6 +23,7 @@ from decoding.models import load
 from pipeline.drafting import Draft
 from pipeline.generate import main
 from pipeline.prompts import Numbered, evidence_block, outline
+from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model
 
 EVENT = "9000001"
@@ -49,17 +50,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def base(folder: Path) -> Iterator[str]:
-    script = ROOT / "tests" / "openai_server.py"
-    command = [sys.executable, str(script), "--model", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=ONE_THREAD) as server:
-        assert server.stdout is not None
-        try:
-            port = server.stdout.readline().removeprefix("PORT ").strip()
-            assert port.isdigit(), "the server did not start"
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.kill()
+def base() -> Iterator[str]:
+    with faulty() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def ours(folder: Path) -> Iterator[str]:
+    with served(folder) as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -138,9 +137,9 @@ def test_a_context_too_small_for_one_passage_says_what_to_change(folder: Path, t
     assert "lower retrieval.passage_words or writing.section_max_tokens" in found.message
 
 
-def test_a_server_that_writes_at_random(base: str, tmp_path: Path) -> None:
+def test_a_server_that_writes_at_random(ours: str, tmp_path: Path) -> None:
     short = ["--set", "retrieval.top_k=1", "--set", "retrieval.passage_words=40"]
-    assert generate("prr", f"server:tiny@{base}/v1", tmp_path / "run", *short) in (0, 1)
+    assert generate("prr", f"server:tiny@{ours}/v1", tmp_path / "run", *short) in (0, 1)
     drafts = sorted((RunFolder(tmp_path / "run").event(EVENT).path / "drafts").glob("*.json"))
     assert drafts and codec.read(Draft, drafts[-1]).n_new_tokens > 10
 

@@ -77,13 +77,13 @@ def run(
     return ids, stats
 
 
-def check_equals_plain(drafter: Drafter, *, n_prompts: int = 6, sources: tuple[Source, ...] = ()) -> int:
+def check_equals_plain(drafter: Drafter, *, n_prompts: int = 4, sources: tuple[Source, ...] = ()) -> int:
     """Every limit from 1 to LONGEST and an end at every token, with one drafter for all texts; returns tokens accepted."""
     random = Random(drafter.name)
     accepted = 0
     for at in range(n_prompts):
-        prompt = [random.randrange(16) for _ in range(random.choice((1, 2, 7, 60)))]
-        for sampling in VARIANTS:
+        prompt = [random.randrange(16) for _ in range((1, 40, 2, 7)[at % 4])]
+        for sampling in VARIANTS if at < 2 else (GREEDY,):
             model = {"order": 1 + at % 2, "seed": at}
             expected, _ = run(NoDrafter(), prompt, sampling=sampling, **model)
             assert len(expected) == LONGEST

@@ -82,7 +82,7 @@ def test_continuation_is_what_followed(sources, max_tokens):
 def test_the_most_frequent_follower_is_chosen_then_the_one_after_a_shorter_suffix():
     assert _automaton([5, 6, 1, 5, 6, 2, 5, 6, 2, 5, 6]).continuation(1).tokens == (2,)
     # 1 and 2 both followed (5, 6) once, but 1 also followed 6 elsewhere
-    tied = _automaton([5, 6, 1, 5, 6, 2, 7, 6, 1, 5, 6]).continuation(1)
+    tied = _automaton([5, 6, 1, 0, 5, 6, 2, 7, 6, 1, 3, 5, 6]).continuation(1)
     assert tied.tokens == (1,) and tied.shares == (0.5,) and tied.match_length == 2
 
 

@@ -32,7 +32,7 @@ def simulated(n: int, *, seed: int = 0) -> list[RoundLog]:
 def test_fit_is_monotone_and_calibrated() -> None:
     fitted = fit_hazard(simulated(4000))
     grid = [fitted(i / 100) for i in range(101)]
-    assert grid == sorted(grid) and 0 < grid[0] and grid[-1] < 1
+    assert grid == sorted(grid) and grid[0] > 0 and grid[-1] < 1
     for confidence in (0.3, 0.5, 0.7, 0.9):
         assert fitted(confidence) == pytest.approx(confidence**2, abs=0.08)
     assert fitted.calibration_error is not None and fitted.calibration_error < 0.03
@@ -93,7 +93,8 @@ def test_rounds_are_logged_as_they_were(tmp_path: Path) -> None:
 def test_drafts_without_probabilities_are_logged_too() -> None:
     logs: list[RoundLog] = []
     run(Logged(CopyDrafter(), logs.append), [1, 2, 3, 4] * 4, order=1, sampling=SamplingParams(max_new_tokens=100))
-    assert logs and all(log.source.startswith("copy:") and not log.probabilities for log in logs)
+    assert logs and all(log.source == f"copy:{log.origin}" and not log.probabilities for log in logs)
+    assert all((log.match_length or 0) >= 2 for log in logs)
     unread: list[RoundLog] = []
     run(Logged(SkipDrafter(SkipSet((1,)), Fixed(3), sampling="coupled"), unread.append), [1, 2, 3])
     assert unread and all(log.probabilities for log in unread), "a greedy chain knows its probabilities anyway"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from decoding.api import SamplingParams
 from decoding.drafters.lookup import CopySpec, PromptLookup
 from tests.decoding.drafters.equality import check_equals_plain, run
 
@@ -53,12 +54,6 @@ def test_text_is_that_of_plain_decoding(make):
 
 @pytest.mark.parametrize("make", [PromptLookup, CopySpec])
 def test_repeating_text_is_accepted(make):
-    _, stats = run(make(), [1, 2, 3], sampling=_long(), order=1)
+    _, stats = run(make(), [1, 2, 3], sampling=SamplingParams(max_new_tokens=120), order=1)
     assert stats.n_accepted > 80
     assert stats.speculation.by_source[0].source == make.name
-
-
-def _long():
-    from decoding.api import SamplingParams
-
-    return SamplingParams(max_new_tokens=120)

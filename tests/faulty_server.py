@@ -1,24 +1,19 @@
-"""An OpenAI-compatible server on a tiny model, as a process of its own: `python tests/openai_server.py --model DIR --port 0`.
+"""An OpenAI-compatible server without a model, as a process of its own: `python tests/faulty_server.py`.
 
-Prints `PORT n` when it accepts connections. `/v1/models` lists `tiny`, which `transformers` really runs (greedily; `stop` is
-honoured in whole answers and ignored in streams, as some servers do). Other model names choose a canned answer: `echo`
-repeats the request (in hex), `fault-*` goes wrong in the way that it says. Below `/bare` there is no model list, below
+Prints `PORT n` when it accepts connections. The model's name chooses a canned answer: `echo` repeats the request (in hex),
+`fault-*` goes wrong in the way that it says. `/v1/models` lists `tiny` and `other`. Below `/bare` there is no model list, below
 `/keyed` every request needs the key `secret`.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import email.utils
 import json
 import socket
-import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import uvicorn
@@ -28,7 +23,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Stre
 CONTEXT_TOKENS = 1024
 
 
-def build_app(folder: Path) -> FastAPI:
+def build_app() -> FastAPI:
     app = FastAPI()
     seen: Counter[str] = Counter()
 
@@ -49,8 +44,6 @@ def build_app(folder: Path) -> FastAPI:
         model = body["model"]
         first = seen[f"{model}/{body.get('seed')}"] == 0  # a test that wants its own first time brings its own seed
         seen[f"{model}/{body.get('seed')}"] += 1
-        if model == "tiny":
-            return await asyncio.to_thread(generated, folder, body)
         if model == "echo":
             headers = {name: request.headers.get(name) for name in ("authorization", "accept-encoding")}
             return whole(json.dumps({"body": body, "headers": headers}).encode().hex())  # no stop string occurs in hex
@@ -113,6 +106,8 @@ async def canned(model: str, body: dict[str, Any], first: bool) -> Response:
             text = b": ping\r\n\r\n" + event("", reasoning_content="let me think") + event("Z\u00fcrich ") + event("\u2013 6:4")
             text += event("", finish_reason="stop")
             return StreamingResponse(bytewise(text.replace(b"\n", b"\r\n")), media_type="text/event-stream")
+        case "ignores-stop":
+            return sse(event("The bridge f") + event("ell.#") + event("##") + event(" On.", finish_reason="stop"))
         case "unstreamed":
             return whole("all at once")
     return JSONResponse({"error": {"message": f"The model `{model}` does not exist."}}, status_code=404)
@@ -153,70 +148,13 @@ async def drip() -> AsyncIterator[bytes]:
         await asyncio.sleep(0.05)
 
 
-@lru_cache(maxsize=1)
-def loaded(folder: Path) -> tuple[Any, Any, threading.Lock]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    return AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder), threading.Lock()
-
-
-def generated(folder: Path, body: dict[str, Any]) -> Response:
-    import torch
-    from transformers import TextIteratorStreamer
-
-    model, tokenizer, lock = loaded(folder)
-    text = tokenizer.apply_chat_template(body["messages"], tokenize=False, add_generation_prompt=True)
-    ids = torch.tensor([tokenizer(text, add_special_tokens=False).input_ids])
-    n_prompt = ids.shape[1]
-    if n_prompt + body["max_tokens"] > CONTEXT_TOKENS:
-        return JSONResponse({"error": {"message": f"maximum context length is {CONTEXT_TOKENS} tokens"}}, status_code=400)
-    options = {"max_new_tokens": body["max_tokens"], "do_sample": False, "attention_mask": torch.ones_like(ids)}
-
-    def finish_reason(n_new: int) -> str:
-        return "length" if n_new >= body["max_tokens"] else "stop"
-
-    if not body.get("stream"):
-        stop = {"stop_strings": body["stop"], "tokenizer": tokenizer} if body.get("stop") else {}
-        with lock:
-            new = model.generate(ids, **options, **stop)[0, n_prompt:]
-        answer = tokenizer.decode(new, skip_special_tokens=True)
-        cut = min((at for s in body.get("stop", []) if (at := answer.find(s)) >= 0), default=len(answer))
-        reason = "stop" if cut < len(answer) else finish_reason(len(new))
-        return whole(answer[:cut], reason, n_prompt, len(new))
-
-    def stream() -> Iterator[bytes]:
-        streamer = TextIteratorStreamer(tokenizer, skip_prompt=True, skip_special_tokens=True)
-        out: list[int] = []
-
-        def run() -> None:
-            with lock:
-                out.append(model.generate(ids, **options, streamer=streamer).shape[1] - n_prompt)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        for piece in streamer:
-            yield event(piece)
-        thread.join()
-        yield event("", finish_reason=finish_reason(out[0]))
-        usage = {"prompt_tokens": n_prompt, "completion_tokens": out[0], "total_tokens": n_prompt + out[0]}
-        if body.get("stream_options", {}).get("include_usage"):
-            yield f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
-        yield b"data: [DONE]\n\n"
-
-    return StreamingResponse(stream(), media_type="text/event-stream")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, required=True, help="folder written by tests/tiny_model.py")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    options = parser.parse_args()
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.bind(("127.0.0.1", options.port))
+    listening.bind(("127.0.0.1", 0))
     listening.listen(64)  # connections wait here until the server takes over
     print(f"PORT {listening.getsockname()[1]}", flush=True)
-    config = uvicorn.Config(build_app(options.model), log_level="critical", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(build_app(), log_level="critical", timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[listening])
 
 

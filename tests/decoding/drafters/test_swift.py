@@ -1,0 +1,183 @@
+"""SWIFT: plain text whatever it searches, scores at true positions, and a search that gets somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+import torch
+
+from decoding.api import SamplingParams
+from decoding.backend import FULL, SkipSet
+from decoding.drafters.lengths import Fixed
+from decoding.drafters.plain import NoDrafter
+from decoding.drafters.skip import SkipDrafter
+from decoding.drafters.swift import SkipSearch, SwiftDrafter, SwiftSettings
+from decoding.sampling import Sampler
+from decoding.speculative import decode
+from tests.decoding.drafters.equality import Watched, check_equals_plain, run
+from tests.toy_backend import COSTS, ToyBackend
+
+QUICK = SwiftSettings(window=10, bayes_interval=0)
+SAMPLED = SamplingParams(max_new_tokens=60, temperature=0.8, top_p=0.9, repetition_penalty=1.2)
+
+
+@pytest.mark.parametrize("max_nodes", [0, 30])
+def test_text_equals_plain_decoding(max_nodes: int) -> None:
+    assert check_equals_plain(SwiftDrafter(QUICK, max_nodes=max_nodes), n_prompts=2) > 0
+
+
+def test_sampled_text_equals_plain_decoding() -> None:
+    drafter = SwiftDrafter(QUICK, max_nodes=30)
+    accepted = 0
+    for seed in range(6):
+        sampling = replace(SAMPLED, seed=seed)
+        ids, stats = run(drafter, [3, 1, 4], sampling=sampling, seed=seed)
+        assert ids == run(NoDrafter(), [3, 1, 4], sampling=sampling, seed=seed)[0]
+        accepted += stats.n_accepted or 0
+    assert accepted > 0 and drafter.search is not None and drafter.search.n_proposals > 0
+
+
+class Uneven(ToyBackend):
+    """Attention sub-layers may go; each MLP sub-layer that is skipped costs."""
+
+    def logits_after(self, prefix: Sequence[int], plan: SkipSet = FULL) -> torch.Tensor:
+        return super().logits_after(prefix, SkipSet(mlp=plan.mlp))
+
+
+def test_search_finds_better_sets_over_the_stream() -> None:
+    drafter = SwiftDrafter(replace(QUICK, window=30))
+    backend = Uneven(64, order=4, noise=6.0)
+    for at in range(6):
+        decode(backend, Watched(drafter), [at, 3], Sampler(SamplingParams(max_new_tokens=300), 2), lambda token: True)
+    search = drafter.search
+    assert search is not None
+    assert len(search.best.mlp) < 3, "3 MLP sub-layers at the start"
+    rates = []
+    for plan in (SkipSearch(8, QUICK).best, search.best):
+        sampler = Sampler(SamplingParams(max_new_tokens=300), 2)
+        stats = decode(backend, SkipDrafter(plan, Fixed(2)), [50, 3], sampler, lambda token: True)
+        assert stats.speculation is not None and stats.speculation.acceptance_rate is not None
+        rates.append(stats.speculation.acceptance_rate)
+    assert rates[1] > rates[0] + 0.05
+
+
+def test_scores_are_teacher_forced_at_true_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the search is told must follow from the text alone: the set's own choice after each true beginning of it."""
+    told: list[tuple[SkipSet, int, int, int]] = []
+    tell = SkipSearch.tell
+
+    def record(self: SkipSearch, hits: int, best_hits: int, judged: int) -> None:
+        told.append((self.proposal, hits, best_hits, judged))
+        tell(self, hits, best_hits, judged)
+
+    monkeypatch.setattr(SkipSearch, "tell", record)
+    places: list[int] = []  # len(text) when the draft was made
+
+    class Places(SwiftDrafter):
+        def propose(self, text, room):  # type: ignore[no-untyped-def]
+            draft = super().propose(text, room)
+            if draft:
+                places.append(len(text))
+            return draft
+
+    backend = ToyBackend(16, order=3, noise=3.0)
+    text = [1, 2, 3]
+    decode(backend, Places(QUICK), [1, 2, 3], Sampler(SamplingParams(max_new_tokens=80), 3), lambda t: not text.append(t))
+    assert len(told) > 10
+    for at, (plan, hits, best_hits, judged) in zip(places, told):
+        expected = [int(backend.logits_after(text[:i], plan).argmax()) == text[i] for i in range(at, at + judged)]
+        assert hits == sum(expected)
+        assert judged - best_hits in (0, 1)
+
+
+def test_start_and_proposals_are_the_papers() -> None:
+    search = SkipSearch(12, SwiftSettings())
+    assert search.best == SkipSet((1, 3, 5, 7, 9), (1, 3, 5, 7, 9))
+    for _ in range(20):
+        plan = search.proposal
+        assert plan.n_skipped == 9  # 0.45 of 20
+        assert not {0, 11} & {*plan.attention, *plan.mlp}
+        search.tell(0, 3, 3)
+    assert search.n_proposals == 20 and search.best == SkipSearch(12, SwiftSettings()).best
+
+
+def test_search_stops() -> None:
+    stale = SkipSearch(12, SwiftSettings(max_stale=7, bayes_interval=0))
+    while not stale.done:
+        stale.tell(0, 3, 4)
+    assert stale.n_proposals == 7
+    good = SkipSearch(12, SwiftSettings())
+    good.tell(49, 40, 50)
+    assert good.done and good.best_score == 0.98 and good.best != SkipSearch(12, SwiftSettings()).best
+    at_start = SkipSearch(12, SwiftSettings())
+    at_start.tell(20, 48, 50)
+    assert at_start.done and at_start.best_score == 0.96, "the first set may be good enough"
+
+
+def test_a_draw_keeps_the_current_set() -> None:
+    search = SkipSearch(12, SwiftSettings(bayes_interval=0))
+    before = search.best
+    search.tell(40, 40, 50)
+    assert search.best == before and search.n_proposals == 1
+    proposal = search.proposal
+    search.tell(41, 40, 50)
+    assert search.best == proposal
+
+
+def test_optimiser_looks_where_scores_were_good() -> None:
+    """Score: how few MLP sub-layers are skipped. The optimiser's proposals beat random ones."""
+    settings = SwiftSettings(bayes_interval=10, max_stale=100)
+    search = SkipSearch(8, settings)
+    random_scores, optimised = [], []
+    for at in range(40):
+        score = 40 - 6 * len(search.proposal.mlp)
+        (optimised if (at + 1) % 10 == 0 else random_scores).append(score)
+        search.tell(score, 45, 50)
+    assert search.n_proposals == 40
+    assert sum(optimised) / len(optimised) > sum(random_scores) / len(random_scores)
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, 3, 4])
+def test_shallow_models(n_layers: int) -> None:
+    backend = ToyBackend(16, n_layers=n_layers, order=2)
+    plain: list[int] = []
+    ids: list[int] = []
+    sampler = Sampler(SamplingParams(max_new_tokens=30), 2)
+    decode(backend, NoDrafter(), [1, 2], sampler, lambda t: not plain.append(t))
+    drafter = SwiftDrafter(QUICK)
+    decode(backend, Watched(drafter), [1, 2], sampler, lambda t: not ids.append(t))
+    assert ids == plain and drafter.search is not None
+    assert bool(drafter.search.best) == (n_layers > 2)
+
+
+def test_tree_has_the_papers_bands() -> None:
+    """Leaves beside each chain token: 3, 5, 8 or 10 candidates by the chain's probability."""
+    from decoding.drafters.base import Request
+
+    backend = ToyBackend(32, order=2, sharpness=3.0, noise=0.5)
+    drafter = SwiftDrafter(replace(QUICK, max_proposals=0), max_nodes=200)
+    bands = set()
+    random = Random(0)
+    for _ in range(30):
+        prompt = [random.randrange(32) for _ in range(4)]
+        prefill = backend.prefill(prompt, capacity=300)
+        drafter.start(Request(prompt, prefill, Sampler(SamplingParams(max_new_tokens=100), 4)), backend)
+        draft = drafter.propose([*prompt, 5], 100)
+        assert draft.parents is not None
+        chain = [node for node in range(len(draft)) if node in draft.parents] or [0]
+        for parent, confidence in zip([-1, *chain], drafter.confidences):
+            width = draft.parents.count(parent)
+            expected = 3 if confidence > 0.95 else 5 if confidence > 0.8 else 8 if confidence > 0.5 else 10
+            assert width == expected
+            bands.add(width)
+    assert len(bands) >= 3
+
+
+def test_guard_bounds_the_cost_of_a_hopeless_search() -> None:
+    backend = ToyBackend(200, noise=1000.0)
+    drafter = SwiftDrafter(QUICK, costs=COSTS)
+    stats = decode(backend, drafter, [1, 2, 3], Sampler(SamplingParams(max_new_tokens=300), 3), lambda token: True)
+    assert stats.speculation is not None and 0 < stats.speculation.num_drafts < 40
