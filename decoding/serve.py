@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -351,7 +351,7 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
     form = Form(chat, service.name, f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}", int(time.time()))
     if asked.stream:
         return StreamingResponse(_events(service, text, form, asked.include_usage), media_type="text/event-stream")
-    writing = asyncio.create_task(service.write(text))
+    writing = _started(service.write(text))
     while not (await asyncio.wait({writing}, timeout=_POLL_S))[0]:
         if await request.is_disconnected():
             text.abandoned.set()
@@ -362,6 +362,13 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
     return JSONResponse(form.whole(done, text.sampling.seed))
 
 
+def _started(writing: Coroutine[Any, Any, Completion]) -> asyncio.Task[Completion]:
+    """A task whose error counts as seen, also when nobody is left to be told."""
+    task = asyncio.create_task(writing)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
+
+
 async def _events(service: Service, text: Text, form: Form, include_usage: bool) -> AsyncIterator[bytes]:
     """Server-sent events. An error after the beginning can only be told in the stream."""
     loop = asyncio.get_running_loop()
@@ -370,13 +377,8 @@ async def _events(service: Service, text: Text, form: Form, include_usage: bool)
     def hand_over(piece: str | None) -> None:
         loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-    def end(task: asyncio.Task[Completion]) -> None:
-        pieces.put_nowait(None)
-        if not task.cancelled():
-            task.exception()  # seen, also when nobody is left to be told
-
-    writing = asyncio.create_task(service.write(text, hand_over))
-    writing.add_done_callback(end)
+    writing = _started(service.write(text, hand_over))
+    writing.add_done_callback(lambda task: pieces.put_nowait(None))
     try:
         if form.chat:
             yield _event(form.first())

@@ -16,7 +16,7 @@ from decoding.backend import FULL, CostTable, Rows, SkipSet, StepBackend, Wants
 from decoding.drafters.base import NOTHING, Draft, Request
 from decoding.drafters.guard import Guard
 from decoding.drafters.lengths import LengthPolicy
-from decoding.sampling import Sampler
+from decoding.sampling import Sampler, invert
 
 if TYPE_CHECKING:
     import torch
@@ -39,10 +39,9 @@ class ModelChain:
 
 
 class SkipDrafter:
-    """Chains from the model under a skip set. What a policy or guard has learned of acceptance stays with it as it says.
+    """Chains from the model under a skip set. What stays from text to text is what the policy keeps, and the guard's account.
 
-    Nothing is drafted for a text whose router returns the empty set. With `costs`, drafts are cut to what their `Guard`
-    affords, whose account goes on from text to text.
+    Nothing is drafted for a text whose router returns the empty set. With `costs`, drafts are cut to what a `Guard` affords.
 
     Args:
         plan: a skip set, or a router; a router may read `request.prefill.vector`.
@@ -174,9 +173,7 @@ def _choice(
     """The drafted token and, where it is known or `looks`, its probability. A free draw adds its distribution to `proposal`."""
     if uniform is not None:
         q = sampler.distribution(prefix, logits)
-        total = q.cumsum(-1)
-        at = int((total <= uniform() * total[-1]).sum())
-        token = min(at, int(q.nonzero()[-1]))
+        token = int(invert(q, uniform()))
         proposal.append(q)
         return token, float(q[token])
     token = sampler.choose(prefix, logits)

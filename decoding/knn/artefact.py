@@ -194,11 +194,11 @@ class Calibration:
         """Write the folder; one that is cut off half-way has no meta.json and counts as none. Raises UserError."""
         (folder / "meta.json").unlink(missing_ok=True)
         codec.write_atomic(folder / "costs.json", codec.to_json(self.costs, indent=1) + "\n")
-        codec.write_atomic(folder / "stops.json", codec.to_json(_Stops(self.stops), indent=1) + "\n")
+        codec.write_atomic(folder / "stops.json", codec.to_json(StoredStops(self.stops), indent=1) + "\n")
         routes = tuple(
-            _Route(r.task, r.floor, r.plans, r.medoid_ids, r.sizes) for r in self.tasks
+            StoredRoute(r.task, r.floor, r.plans, r.medoid_ids, r.sizes) for r in self.tasks
         )  # the arrays go to anchors.safetensors
-        stored = _Plans(self.plans, routes, self.everywhere.labels, self.everywhere.plans)
+        stored = StoredPlans(self.plans, routes, self.everywhere.labels, self.everywhere.plans)
         codec.write_atomic(folder / "plans.json", codec.to_json(stored, indent=1) + "\n")
         _write_bytes(folder / "anchors.safetensors", _packed(self))
         codec.write_atomic(folder / "meta.json", codec.to_json(self.meta, indent=1) + "\n")
@@ -225,7 +225,7 @@ class Calibration:
                 f"{folder} was calibrated in format {meta.format} and this version reads {FORMAT}; run: "
                 f"{command(meta.identity.model)} --out {folder}"
             )
-        stored = codec.read(_Plans, folder / "plans.json")
+        stored = codec.read(StoredPlans, folder / "plans.json")
         arrays = _arrays(folder / "anchors.safetensors")
         try:
             calibration = _assembled(meta, stored, arrays, folder)
@@ -283,7 +283,7 @@ def load_for(loaded: LoadedModel) -> Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class _Route(Strict):
+class StoredRoute(Strict):
     task: Task
     floor: float
     plans: tuple[str, ...]
@@ -292,15 +292,15 @@ class _Route(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plans(Strict):
+class StoredPlans(Strict):
     plans: tuple[Plan, ...]
-    tasks: tuple[_Route, ...]
+    tasks: tuple[StoredRoute, ...]
     anchor_labels: tuple[str, ...]
     label_plans: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Stops(Strict):
+class StoredStops(Strict):
     stops: dict[str, Hazard]
 
 
@@ -325,7 +325,7 @@ def _arrays(path: Path) -> dict[str, Vectors]:
         raise UserError(f"{path} cannot be read ({error}); run the calibration again: python -m decoding.calibrate") from None
 
 
-def _assembled(meta: Meta, stored: _Plans, arrays: Mapping[str, Vectors], folder: Path) -> Calibration:
+def _assembled(meta: Meta, stored: StoredPlans, arrays: Mapping[str, Vectors], folder: Path) -> Calibration:
     """Raises KeyError or ValueError for names without a plan and arrays of the wrong shape."""
     names = [plan.name for plan in stored.plans]
     used = {EVERYTHING, *stored.label_plans.values(), *(n for r in stored.tasks for n in (r.task, *r.plans))}
@@ -362,7 +362,7 @@ def _assembled(meta: Meta, stored: _Plans, arrays: Mapping[str, Vectors], folder
         plans=stored.plans,
         tasks=routings,
         everywhere=GlobalRouting(anchors, stored.anchor_labels, stored.label_plans),
-        stops=codec.read(_Stops, folder / "stops.json").stops,
+        stops=codec.read(StoredStops, folder / "stops.json").stops,
         costs=codec.read(CostTable, folder / "costs.json"),
     )
 
