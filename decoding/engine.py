@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from data.errors import UserError
 from decoding.api import DecodeStats, SamplingParams
 from decoding.backend import StepBackend
-from decoding.drafters.base import Source
+from decoding.drafters.drafter import Source
 from decoding.methods import MAY_SKIP, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
 from decoding.sampling import LogitsRule, Sampler
 from decoding.speculative import decode

@@ -26,7 +26,7 @@ from data.errors import UserError
 if TYPE_CHECKING:
     from decoding.api import Task
     from decoding.backend import SkipSet, StepBackend
-    from decoding.drafters.base import Drafter, Request
+    from decoding.drafters.drafter import Drafter, Request
     from decoding.drafters.lengths import LengthPolicy
     from decoding.drafters.skip import SkipDrafter
     from decoding.knn.artefact import Calibration, Plan

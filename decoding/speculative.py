@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from decoding.api import DecodeStats, Task
 from decoding.backend import Prefill, StepBackend
-from decoding.drafters.base import NOTHING, Draft, Drafter, Request, Source
+from decoding.drafters.drafter import NOTHING, Draft, Drafter, Request, Source
 from decoding.sampling import Sampler
 from decoding.statistics import SourceStats, SpeculationStats
 from decoding.verify import Accepted, accept

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from decoding.backend import Rows
-from decoding.drafters.base import Draft
+from decoding.drafters.drafter import Draft
 from decoding.sampling import Sampler, invert
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from decoding.rows import TorchRows
 
 from decoding.backend import FULL, BackendInfo, Chain, CostTable, Prefill, SkipSet, Wants
+from decoding.rows import TorchRows
 
 COSTS = CostTable(
     unit_s=0.01,

@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 
 from decoding.backend import Rows, SkipSet, StepBackend, Wants
-from decoding.drafters.base import NOTHING, Draft, Request
+from decoding.drafters.drafter import NOTHING, Draft, Request
 
 
 class Replay:

@@ -24,7 +24,7 @@ from decoding.bench.session import measure_floor, shape_of
 from decoding.bench.tables import cost_lines, spread_plan, table
 
 if TYPE_CHECKING:
-    from decoding.drafters.base import Drafter
+    from decoding.drafters.drafter import Drafter
     from decoding.models import LoadedModel
 
 ACCEPTANCES = (0.6, 0.7, 0.8, 0.9)

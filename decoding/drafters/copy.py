@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from data.types import Strict
 from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.automaton import SuffixAutomaton
-from decoding.drafters.base import NOTHING, Draft, Request
+from decoding.drafters.drafter import NOTHING, Draft, Request
 
 PROMPT, OUTPUT = "prompt", "output"
 """Origins besides those that the request names."""

@@ -19,7 +19,7 @@ from data.errors import UserError
 from data.types import Strict
 from decoding.api import Task
 from decoding.backend import Rows, StepBackend, Wants
-from decoding.drafters.base import Draft, Drafter, Request
+from decoding.drafters.drafter import Draft, Drafter, Request
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from decoding.backend import Rows, StepBackend, Wants
-from decoding.drafters.base import NOTHING, Draft, Request
+from decoding.drafters.drafter import NOTHING, Draft, Request
 
 
 class _FirstPlaces:

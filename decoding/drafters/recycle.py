@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from data.types import Strict
 from decoding.backend import CostTable, Rows, StepBackend, Wants
-from decoding.drafters.base import NOTHING, Draft, Request
+from decoding.drafters.drafter import NOTHING, Draft, Request
 
 RANKS = 8
 """Entries of a row (k)."""

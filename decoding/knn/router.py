@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from decoding.api import Task
 from decoding.backend import SkipSet
-from decoding.drafters.base import Request
+from decoding.drafters.drafter import Request
 from decoding.knn.artefact import EVERYTHING, Calibration, Plan, TaskRouting
 from decoding.knn.vectors import centred, unit
 

@@ -18,7 +18,7 @@ from decoding.backend import FULL, Rows, StepBackend, Wants
 from decoding.backends.build import build_backend
 from decoding.certificate import Record, read_records, recording, stop_of, write_records
 from decoding.certify import Certificate, answer_logits, certify, main, uniformity
-from decoding.drafters.base import Draft, Request
+from decoding.drafters.drafter import Draft, Request
 from decoding.local import LocalGenerator
 from decoding.models import LoadedModel, load
 from decoding.reference import plain_decoding

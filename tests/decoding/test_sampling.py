@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from data.errors import StageError, UserError
 from decoding.api import SamplingParams
-from decoding.drafters.base import Draft
+from decoding.drafters.drafter import Draft
 from decoding.models import LoadedModel, load
 from decoding.rows import TorchRows
 from decoding.sampling import HuggingFaceRule, RepetitionPenalty, Sampler, draw, invert, uniforms

@@ -14,7 +14,7 @@ import torch
 from data.errors import StageError
 from decoding.api import SamplingParams
 from decoding.backend import FULL, SkipSet, StepBackend, Wants
-from decoding.drafters.base import NOTHING, Draft, Request, Source
+from decoding.drafters.drafter import NOTHING, Draft, Request, Source
 from decoding.drafters.plain import NoDrafter
 from decoding.rows import TorchRows
 from decoding.sampling import RepetitionPenalty, Sampler

@@ -8,7 +8,7 @@ from random import Random
 
 from decoding.api import DecodeStats, SamplingParams
 from decoding.backend import Rows, StepBackend
-from decoding.drafters.base import Draft, Drafter, Request, Source
+from decoding.drafters.drafter import Draft, Drafter, Request, Source
 from decoding.drafters.plain import NoDrafter
 from decoding.sampling import Sampler
 from decoding.speculative import decode

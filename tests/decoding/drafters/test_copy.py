@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from data import codec
 from data.errors import UserError
 from decoding.api import SamplingParams
-from decoding.drafters.base import NOTHING, Source
 from decoding.drafters.copy import CopyAcceptance, CopyDrafter, CopyStatistics
+from decoding.drafters.drafter import NOTHING, Source
 from tests.decoding.drafters.equality import check_equals_plain, run
 from tests.toy_backend import COSTS
 

@@ -12,8 +12,8 @@ import torch
 
 from decoding.api import SamplingParams
 from decoding.backend import FULL, CostTable, Rows, SkipSet, StepBackend, Wants
-from decoding.drafters.base import Draft, Drafter, Request
 from decoding.drafters.copy import CopyCandidate, CopyDrafter
+from decoding.drafters.drafter import Draft, Drafter, Request
 from decoding.drafters.hazard import Logged, RoundLog
 from decoding.drafters.lengths import Fixed, Threshold
 from decoding.drafters.merge import merged_tree

@@ -9,7 +9,7 @@ import torch
 from data import codec
 from decoding.api import SamplingParams
 from decoding.backend import Wants
-from decoding.drafters.base import NOTHING, Draft, Request
+from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.recycle import (
     RANKS,
     RankStatistics,

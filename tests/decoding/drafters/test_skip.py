@@ -11,7 +11,7 @@ import torch
 
 from decoding.api import SamplingParams
 from decoding.backend import FULL, SkipSet
-from decoding.drafters.base import Draft, Request
+from decoding.drafters.drafter import Draft, Request
 from decoding.drafters.hazard import Hazard
 from decoding.drafters.lengths import AdaptiveThreshold, Expected, Fixed, LengthPolicy, Threshold
 from decoding.drafters.plain import NoDrafter

@@ -155,7 +155,7 @@ def test_shallow_models(n_layers: int) -> None:
 
 def test_tree_has_the_papers_bands() -> None:
     """Leaves beside each chain token: 3, 5, 8 or 10 candidates by the chain's probability."""
-    from decoding.drafters.base import Request
+    from decoding.drafters.drafter import Request
 
     backend = ToyBackend(32, order=2, sharpness=3.0, noise=0.5)
     drafter = SwiftDrafter(replace(QUICK, max_proposals=0), max_nodes=200)

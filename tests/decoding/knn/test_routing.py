@@ -13,7 +13,7 @@ import torch
 
 from decoding.api import Message
 from decoding.backend import FULL, SkipSet
-from decoding.drafters.base import Request
+from decoding.drafters.drafter import Request
 from decoding.drafters.lengths import Threshold
 from decoding.knn.agreement import Logged, log_answer
 from decoding.knn.anchors import cluster, k_means

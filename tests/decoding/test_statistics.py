@@ -1,0 +1,153 @@
+"""Counts of one text, their sums over several, and what is derived from them."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+
+from data import codec
+from decoding.api import SamplingParams
+from decoding.backend import StepBackend
+from decoding.drafters.drafter import NOTHING, Draft, Request
+from decoding.drafters.plain import NoDrafter
+from decoding.sampling import Sampler
+from decoding.speculative import decode
+from decoding.statistics import SourceStats, SpeculationStats, total
+from tests.toy_backend import ToyBackend
+
+FIRST = SpeculationStats(
+    num_verify_steps=10,
+    num_drafts=6,
+    num_draft_tokens=18,
+    num_accepted_tokens=9,
+    num_accepted_tokens_per_pos=(5, 3, 1),
+    num_emitted_tokens=19,
+    by_source=(SourceStats("copy:prompt", 4, 12, 8), SourceStats("skip", 2, 6, 1)),
+    draft_s=0.5,
+    verify_s=2.0,
+    bookkeeping_s=0.25,
+)
+SECOND = SpeculationStats(
+    num_verify_steps=2,
+    num_drafts=1,
+    num_draft_tokens=4,
+    num_accepted_tokens=4,
+    num_accepted_tokens_per_pos=(1, 1, 1, 1),
+    num_emitted_tokens=6,
+    by_source=(SourceStats("recycle", 1, 4, 4),),
+    draft_s=0.5,
+    verify_s=1.0,
+    bookkeeping_s=0.0,
+)
+
+
+def test_texts_add_up() -> None:
+    both = FIRST + SECOND
+    assert both == total([FIRST, SECOND]) == total([SECOND, FIRST])
+    assert both.num_accepted_tokens_per_pos == (6, 4, 2, 1)
+    assert both.by_source == (*FIRST.by_source[:1], *SECOND.by_source, *FIRST.by_source[1:])  # by name
+    assert both.mean_accepted_tokens == 25 / 12
+    assert both.acceptance_rate == 13 / 22
+    assert (both.draft_s, both.verify_s, both.bookkeeping_s) == (1.0, 3.0, 0.25)
+
+
+def test_sources_of_the_same_name_are_one() -> None:
+    twice = FIRST + FIRST
+    assert twice.by_source == (SourceStats("copy:prompt", 8, 24, 16), SourceStats("skip", 4, 12, 2))
+    numbers = ("num_verify_steps", "num_drafts", "num_draft_tokens", "num_accepted_tokens", "num_emitted_tokens")
+    assert all(getattr(twice, name) == 2 * getattr(FIRST, name) for name in numbers)
+
+
+def test_nothing_adds_nothing() -> None:
+    assert total([]) == SpeculationStats()
+    assert FIRST + SpeculationStats() == FIRST
+    assert SpeculationStats().mean_accepted_tokens == 1.0
+    assert SpeculationStats().acceptance_rate is None
+
+
+def test_every_field_is_summed() -> None:
+    """A field that is added later must not be forgotten in `total`."""
+    for field in dataclasses.fields(SpeculationStats):
+        value = getattr(FIRST + FIRST, field.name)
+        assert value != getattr(FIRST, field.name), field.name
+
+
+def test_they_are_stored_as_json() -> None:
+    assert codec.from_json(SpeculationStats, codec.to_json(FIRST), where="test") == FIRST
+
+
+class Scripted(NoDrafter):
+    """Each round drafts the text's true continuation up to a point, under a name of its own."""
+
+    max_tokens = 4
+
+    def __init__(self, truth: list[int]) -> None:
+        self._truth = truth
+        self.rounds: list[tuple[str, int, int]] = []  # source, drafted, of which right
+
+    def start(self, request: Request, backend: StepBackend) -> None:
+        self._rng = random.Random(1)
+        self._n_prompt = len(request.prompt)
+
+    def propose(self, text: list[int], room: int) -> Draft:  # type: ignore[override]
+        source = self._rng.choice(["a", "b", "none"])
+        if source == "none":
+            self.rounds.append(("none", 0, 0))
+            return NOTHING
+        at = len(text) - self._n_prompt
+        length = min(self._rng.randint(1, 4), room)
+        right = self._rng.randint(0, length)
+        tokens = [*self._truth[at : at + right], *[-1] * (length - right)]
+        self.rounds.append((source, length, right))
+        return Draft(tuple(tokens), source)
+
+
+@pytest.mark.parametrize("cut", [None, 37])
+def test_counts_are_those_of_the_rounds(cut: int | None) -> None:
+    """Against a tally kept by the drafter; `cut`: the reader ends the text within a draft."""
+    model = ToyBackend(vocab_size=300, order=4)
+    sampling = SamplingParams(max_new_tokens=80)
+    truth: list[int] = []
+    decode(model, NoDrafter(), [1, 2, 3], Sampler(sampling, 3), lambda token: truth.append(token) or True)
+    drafter = Scripted(truth)
+    taken: list[int] = []
+
+    def take(token: int) -> bool:
+        taken.append(token)
+        return len(taken) != cut
+
+    stats = decode(model, drafter, [1, 2, 3], Sampler(sampling, 3), take).speculation
+    assert stats is not None
+    assert taken == truth[:cut]
+    *whole, last = drafter.rounds
+    left = len(taken) - 1 - sum(right + 1 for _, _, right in whole)
+    rounds = [*whole, (last[0], last[1], min(last[2], left))]
+    last_round_asked = stats.num_verify_steps == len(rounds)  # else the last token left no room to draft for
+    assert last_round_asked or (stats.num_verify_steps == len(rounds) + 1 and cut is None)
+    drafted = [entry for entry in rounds if entry[1]]
+    assert stats.num_drafts == len(drafted)
+    assert stats.num_draft_tokens == sum(n for _, n, _ in drafted)
+    assert stats.num_accepted_tokens == sum(right for _, _, right in drafted)
+    assert stats.num_accepted_tokens_per_pos == tuple(
+        sum(right > depth for _, _, right in drafted) for depth in range(max(right for _, _, right in drafted))
+    )
+    for entry in stats.by_source:
+        own = [(n, right) for source, n, right in drafted if source == entry.source]
+        assert (entry.num_drafts, entry.num_draft_tokens) == (len(own), sum(n for n, _ in own))
+        assert entry.num_accepted_tokens == sum(right for _, right in own)
+    assert [entry.source for entry in stats.by_source] == ["a", "b"]
+    assert stats.num_emitted_tokens == len(taken) - 1
+
+
+def test_seconds_are_told_apart() -> None:
+    """Of one decode; that they cannot exceed the whole, nor be negative."""
+    model = ToyBackend()
+    stats = decode(model, NoDrafter(), [1, 2, 3], Sampler(SamplingParams(max_new_tokens=50), 3), lambda token: True)
+    parts = stats.speculation
+    assert parts is not None and stats.decode_s is not None and stats.prefill_s is not None
+    assert min(parts.draft_s, parts.verify_s, parts.bookkeeping_s, stats.prefill_s) >= 0
+    assert parts.verify_s > 0
+    assert parts.draft_s + parts.verify_s + parts.bookkeeping_s == pytest.approx(stats.decode_s)
+    assert stats.prefill_s + stats.decode_s == pytest.approx(stats.total_s)
