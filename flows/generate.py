@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmark.runner import EventOutcome, run_event
 from data import codec
 from data.errors import NoEvidence
+from data.runs import RunFolder
 from data.snapshot import N_BENCHMARK_EVENTS
 from flows import console, preview
 from flows.wiring import Prepared
@@ -110,6 +111,27 @@ def report(generated: Generated, *, as_json: bool) -> None:
         f"{summary['written']} written, {summary['reused']} reused, {len(generated.failed)} failed in {generated.seconds:.1f} s"
         f" -> {generated.run}"
     )
+    if line := _usage_line(generated):
+        console.result(line)
     if generated.failed:
         console.result(f"reasons: {generated.run}/failures.jsonl; try those again with --retry-failed")
     console.result(f"read them: {preview.index_path(generated.run).resolve()}")
+
+
+def _usage_line(generated: Generated) -> str:
+    """What the language model was asked for, for the events written now; empty without a model."""
+    run = RunFolder(generated.run)
+    stats = [run.event(o.event_id).stats() for o in generated.outcomes if o.status == "written"]
+    usages = [s.usage for s in stats if s is not None and s.usage is not None]
+    if not usages:
+        return ""
+    calls, new = sum(u.n_calls for u in usages), sum(u.n_new_tokens for u in usages)
+    line = f"language model: {calls} calls, {new} new tokens in {sum(u.generate_s for u in usages):.1f} s"
+    local = [u for u in usages if u.n_verify is not None]
+    drafted = sum(u.n_drafted or 0 for u in local)
+    if drafted:
+        passes = sum((u.n_verify or 0) + u.n_calls for u in local)  # each call begins with reading its prompt
+        accepted = sum(u.n_accepted or 0 for u in local)
+        rate = sum(u.n_new_tokens for u in local) / passes
+        line += f"; {rate:.2f} tokens for each pass of the model, {accepted / drafted:.0%} of {drafted} drafted accepted"
+    return line

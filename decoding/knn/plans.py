@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -27,6 +28,9 @@ Objective = Literal["cost", "wall"]
 Say = Callable[[str], None]
 
 NO_DRAFTS = "no drafting"
+
+TICK_S = 10.0
+"""Between two words about a long step."""
 
 MIN_HELD_OUT = 3
 """Prompts: with fewer nothing is decided on them."""
@@ -110,7 +114,7 @@ class Planner:
         return TaskPlans(routing, tuple(plans), clusters)
 
     def everywhere(self, split: Split, tasks: Sequence[Task]) -> tuple[GlobalRouting, tuple[Plan, ...]]:
-        """The original's anchors and a plan for each label; labels that are tasks have theirs already."""
+        """The original's anchors (clustered by cosine, too) and a plan for each label; labels that are tasks have theirs."""
         import numpy as np
 
         labels = sorted({logged.label for logged in split.calibration})
@@ -158,7 +162,15 @@ class Planner:
     def _searched(self, name: str, prompts: Sequence[Logged], start: Sequence[SkipSet]) -> Found:
         settings, trials = self._settings, self._trials
         wall = settings.objective == "wall"
-        scores = trials.evaluate_by_time(prompts) if wall else trials.evaluate(prompts)
+        last = time.monotonic()
+
+        def tick(line: str) -> None:
+            nonlocal last
+            if time.monotonic() - last > TICK_S:
+                last = time.monotonic()
+                self._say(f"search {name}: {line}")
+
+        scores = trials.evaluate_by_time(prompts) if wall else trials.evaluate(prompts, tick)
         n, best = 0, 0.0
 
         def told(plans: Sequence[SkipSet]) -> Sequence[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,11 +59,14 @@ class Trials:
         """Of the stop rules in POLICIES the fastest; of equals the first."""
         return max(POLICIES, key=lambda policy: self.speed(prompts, Drafted(skip, policy))) if skip else ORIGINAL
 
-    def evaluate(self, prompts: Sequence[Logged]) -> Evaluate:
-        """Scores sets by the speed under each one's best stop rule."""
+    def evaluate(self, prompts: Sequence[Logged], tick: Callable[[str], None] = lambda line: None) -> Evaluate:
+        """Scores sets by the speed under each one's best stop rule. `tick` hears of each prompt, of which one may take long."""
 
         def scores(plans: Sequence[SkipSet]) -> list[float]:
-            found = [self.agreements(logged, plans) for logged in prompts]  # a prompt is read once for all plans
+            found = []
+            for n, logged in enumerate(prompts, 1):
+                found.append(self.agreements(logged, plans))  # a prompt is read once for all plans
+                tick(f"{len(plans)} sets on prompt {n}/{len(prompts)}")
             return [self._best_speed(prompts, [row[i] for row in found], plan) for i, plan in enumerate(plans)]
 
         return scores

@@ -101,6 +101,9 @@ def test_usage_is_summed_over_the_drafts_and_none_without(folder: EventFolder) -
             folder.path / "drafts" / f"{name}.json", f'{{"n_prompt_tokens": {100 * n}, "n_new_tokens": {n}, "seconds": 0.25}}'
         )
     assert folder.usage() == Usage(n_calls=2, n_prompt_tokens=300, n_new_tokens=3, generate_s=0.5)
+    counted = '{"n_prompt_tokens": 1, "n_new_tokens": 9, "seconds": 0.5, "n_verify": 4, "n_drafted": 8, "n_accepted": 0}'
+    write_atomic(folder.path / "drafts" / "02.json", counted)
+    assert folder.usage() == Usage(3, 301, 12, 1.0, n_verify=4, n_drafted=8, n_accepted=0)
 
 
 def test_clear_forgets_the_event(folder: EventFolder) -> None:

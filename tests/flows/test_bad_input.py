@@ -59,6 +59,9 @@ def event_failed(ran: Ran, event_id: str, stage: str, *names: object) -> None:
         (["--set", "retrieval.method=magic"], ["retrieval.method", "'magic'"]),
         (["--set", "model.temperature=nan"], ["model.temperature = nan", "least is 0"]),
         (["--config", "nowhere.toml"], ["--config nowhere.toml", "No such file"]),
+        (["--decoding", "copy"], ["--system bm25 uses no language model", "drop --decoding"]),
+        (["--set", "decoding.backend=hf"], ["--system bm25 uses no language model", "decoding.*"]),
+        (["--set", "decoding.methods=copy"], ["'methods'", "did you mean 'method'?"]),
         (["--model", "hf:models/qwen"], ["--system bm25 uses no language model", "drop --model hf:models/qwen"]),
     ],
 )
@@ -92,6 +95,36 @@ def test_model_folder_without_a_model(wikigenben: Command, tmp_path: Path) -> No
     (tmp_path / "model" / "config.json").write_text('{"model_type": "llama"}')
     refused(wikigenben(*words), tmp_path / "model", "no weights", "name another one")
     refused(wikigenben(*words[:-1], "hf:./nowhere/at/all"), "./nowhere/at/all", "check the path")
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--decoding", "copyspek"], ["'copyspek'", "did you mean 'copyspec'?"]),
+        (["--set", "decoding.lengths=long"], ["'long'", "threshold, expected, or fixed:N"]),
+    ],
+)
+def test_wrong_decoding_is_told_before_the_model_is_loaded(
+    wikigenben: Command, tmp_path: Path, words: list[str], names: list[str]
+) -> None:
+    refused(
+        wikigenben("generate", "--system", "rr", "--data", "sample", "--model", f"hf:{tmp_path / 'nowhere'}", *words), *names
+    )
+
+
+def test_a_server_decodes_in_its_own_way(wikigenben: Command) -> None:
+    words = (
+        "generate",
+        "--system",
+        "rr",
+        "--data",
+        "sample",
+        "--model",
+        "server:m@http://127.0.0.1:9/v1",
+        "--decoding",
+        "copy",
+    )
+    refused(wikigenben(*words), "server:m@http://127.0.0.1:9/v1 decodes in its own way", "drop --decoding")
 
 
 @pytest.mark.parametrize(

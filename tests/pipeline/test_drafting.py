@@ -81,6 +81,13 @@ def test_sampling_is_that_of_the_run() -> None:
     assert (sampling.temperature, sampling.seed, sampling.max_new_tokens, sampling.task) == (0.7, 11, 32, "lead")
 
 
+def test_sources_are_handed_on_and_in_no_prompt() -> None:
+    generator = ScriptedGenerator(["x"])
+    Writer(generator, 0.0, 0, 64).ask("section", FIVE, ask_about, sources=["written before"])
+    assert generator.sampling[0].sources == ("written before",)
+    assert not any("written before" in message.content for message in generator.prompts[0])
+
+
 def test_passages_are_shown_with_their_page_titles() -> None:
     found = quotes(evidence().passages, PAGES)
     assert found[0] == Quote((LEDGER,), "Fourteen dead in Vasterlow", PAGES[0].text)

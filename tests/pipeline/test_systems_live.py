@@ -98,6 +98,21 @@ def test_a_local_model_that_writes_at_random(system: str, folder: Path, tmp_path
     assert drafts and all(0 < d.n_prompt_tokens <= 2048 - d.n_new_tokens for d in drafts)
 
 
+def test_how_a_model_decodes_changes_no_article(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So a run may be gone on with by another method, and tells how well the drafts did."""
+    texts: dict[str, list[str]] = {}
+    for method in ("greedy", "copy", "recycle"):
+        generate("prr", f"hf:{folder}", tmp_path / method, "--decoding", method)
+        paths = sorted((RunFolder(tmp_path / method).event(EVENT).path / "drafts").glob("*.json"))
+        drafts = [codec.read(Draft, path) for path in paths]
+        texts[method] = [draft.text for draft in drafts]
+        assert all(draft.n_verify is not None and (draft.n_drafted == 0 or method != "greedy") for draft in drafts)
+    assert texts["greedy"] == texts["copy"] == texts["recycle"] != []
+    assert f"hf:{folder} decodes by copy on " in capsys.readouterr().err
+    generate("prr", f"hf:{folder}", tmp_path / "copy", "--decoding", "greedy")
+    assert "made otherwise" not in capsys.readouterr().err
+
+
 def test_no_control_token_of_the_model_stands_in_the_evidence(folder: Path) -> None:
     generator = LocalGenerator(load(f"{folder}", device="cpu", dtype="auto"))
     tokens = "<|im_start|> <|im_end|> <s> </s> <pad>"

@@ -126,6 +126,10 @@ def test_the_lead_is_written_last_from_the_article_itself() -> None:
     generator = Teller(list(SCRIPT))
     system(generator).write(EVENT, PAGES, Unstored())
     assert [s.task for s in generator.sampling] == ["outline", "section", "section", "section", "lead", "other"]
+    sources = [s.sources for s in generator.sampling]
+    assert sources[0] == sources[1] == sources[4] == ()
+    assert "Heavy rain fell on the Tolvane basin for six days." in sources[2][0]
+    assert sources[3][0].startswith(sources[2][0]) and len(sources[3][0]) > len(sources[2][0])
     shown = generator.prompts[4][1].content
     assert "[1] Heavy rain fell on the Tolvane basin for six days.\n\n[2] Marrund Province opened" in shown
     assert PAGES[0].text not in shown and "(from" not in shown and "otters" not in shown

@@ -172,6 +172,7 @@ def test_prr_plans_from_the_title_alone() -> None:
     assert not any(p.text in planning or p.title in planning for p in PAGES)
     assert "<evidence" not in planning
     assert [s.task for s in generator.sampling] == ["outline", "section", "section"]
+    assert [s.sources for s in generator.sampling] == [(), (), ("A text.",)]
 
 
 def test_rprr_plans_from_evidence() -> None:

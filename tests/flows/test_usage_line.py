@@ -1,0 +1,37 @@
+"""What `generate` tells of the language model's work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.runner import EventOutcome
+from data.runs import EventStats, RunFolder, Usage
+from flows.generate import Generated, report
+
+OURS = Usage(4, 900, 220, 2.0, n_verify=100, n_drafted=300, n_accepted=116)
+SERVED = Usage(2, 500, 80, 1.0)
+RATE = "2.12 tokens for each pass of the model, 39% of 300 drafted accepted"
+
+
+@pytest.mark.parametrize(
+    ("usages", "told"),
+    [
+        ([None, None], None),
+        ([SERVED, None], "language model: 2 calls, 80 new tokens in 1.0 s\n"),
+        ([OURS, None], f"language model: 4 calls, 220 new tokens in 2.0 s; {RATE}\n"),
+        ([OURS, SERVED], f"language model: 6 calls, 300 new tokens in 3.0 s; {RATE}\n"),
+    ],
+)
+def test_what_the_model_was_asked_for(
+    usages: list[Usage | None], told: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = RunFolder(tmp_path)
+    for n, usage in enumerate(usages):
+        run.event(str(n)).write_stats(EventStats(str(n), 1.0, 3, 2, usage))
+    run.event("9").write_stats(EventStats("9", 1.0, 3, 2, OURS))  # of an earlier command
+    outcomes = [EventOutcome(str(n), "t", "written", 1.0) for n in range(2)] + [EventOutcome("9", "t", "reused", 0.0)]
+    report(Generated(tmp_path, tuple(outcomes), 2.0), as_json=False)
+    out = capsys.readouterr().out
+    assert (told in out) if told else ("language model" not in out)
