@@ -40,7 +40,7 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
         loaded.model.generate(  # type: ignore[operator]
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
-            generation_config=GenerationConfig(  # type: ignore[no-untyped-call]
+            generation_config=GenerationConfig(
                 max_new_tokens=sampling.max_new_tokens,
                 do_sample=False,
                 repetition_penalty=sampling.repetition_penalty,

@@ -41,7 +41,7 @@ def step_bytes(model: PreTrainedModel) -> StepBytes:
     An upper bound for mixtures of experts, of which a step reads a part.
     """
     embedding: Any = model.get_input_embeddings()
-    head: Any = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    head: Any = model.get_output_embeddings()
     tied = head is not None and head.weight is embedding.weight
     weights = {id(p): p.numel() * p.element_size() for p in model.parameters()}
     if not tied:

@@ -88,7 +88,7 @@ def _made(config: PreTrainedConfig, device: torch.device, dtype: torch.dtype, se
     from transformers import AutoModelForCausalLM, GenerationConfig
 
     with torch.device("meta"):
-        model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)  # type: ignore[no-untyped-call]
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=dtype)
     model.to_empty(device=device)
     for module in model.modules():  # buffers computed at construction are lost on meta
         for child_name, child in list(module.named_children()):
@@ -104,5 +104,5 @@ def _made(config: PreTrainedConfig, device: torch.device, dtype: torch.dtype, se
                 parameter.zero_()
             else:
                 parameter.fill_(1.0)  # norms
-    model.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
+    model.generation_config = GenerationConfig()
     return model.eval().requires_grad_(False)

@@ -272,6 +272,11 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("benchmark.compare", []),
         ("benchmark.validate", []),
         ("data.download", []),
+        ("flows.cli", ["prompts"]),
+        ("decoding.bench", []),
+        ("decoding.calibrate", []),
+        ("decoding.certify", []),
+        ("decoding.serve", []),
     ],
 )
 def test_help_loads_nothing_heavy(module: str, words: list[str]) -> None:

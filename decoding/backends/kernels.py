@@ -130,7 +130,8 @@ def _fused_norm(module: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
         return rms_norm(hidden, weight.shape, weight, eps)
 
     def rounded_before(hidden: torch.Tensor) -> torch.Tensor:
-        return weight * rms_norm(hidden, weight.shape, None, eps)
+        scaled: torch.Tensor = weight * rms_norm(hidden, weight.shape, None, eps)
+        return scaled
 
     trial = torch.randn(4, weight.shape[0], generator=torch.Generator().manual_seed(0)).to(weight)
     expected = module(trial).float()

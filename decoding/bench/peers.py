@@ -53,7 +53,7 @@ def peer(name: str, loaded: LoadedModel, assistant: LoadedModel | None = None) -
 
         model: Any = loaded.model
         ids = torch.tensor([list(prompt)], device=model.device)
-        config = GenerationConfig(  # type: ignore[no-untyped-call]
+        config = GenerationConfig(
             max_new_tokens=sampling.max_new_tokens,
             do_sample=False,
             eos_token_id=sorted(loaded.eos_ids) or None,
