@@ -26,6 +26,9 @@ from data.types import Strict
 from decoding.api import Task
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from decoding.backend import StepBackend
     from decoding.drafters.hazard import Hazard
     from decoding.knn.agreement import Logged
@@ -40,7 +43,7 @@ Say = Callable[[str], None]
 
 PROG = "python -m decoding.calibrate"
 HELD_OUT = 4
-"""One event in so many is held out."""
+"""One event in so many is held out; of few events, enough to decide something if that leaves half of them."""
 
 MIN_ROUNDS = 20
 """Of drafting: fewer say nothing about how sure a draft should be."""
@@ -72,6 +75,7 @@ def calibrate(
     """
     from decoding.backend import CostTable
     from decoding.knn import artefact, report
+    from decoding.knn.artefact import EVERYTHING
     from decoding.knn.plans import Planner
     from decoding.knn.stages import Stages
     from decoding.knn.trials import Trials
@@ -86,9 +90,11 @@ def calibrate(
 
     trials = Trials(backend, stages, costs)
     planner = Planner(trials, stages, settings.search, say)
-    found = [planner.task(task, split) for task, split in splits.items()]
     together = _together(splits)
-    everywhere, others = planner.everywhere(together, list(splits))
+    mixed = planner.search(EVERYTHING, together.calibration, groups=_by_label(together))
+    found = [planner.task(task, split, start=[mixed]) for task, split in splits.items()]
+    sets = [mixed, *(plan.found for plans in found for plan in plans.plans)]
+    everywhere, others = planner.everywhere(together, list(splits), sets)
     plans = (*(plan for plans in found for plan in plans.plans), *others)
     meta = artefact.Meta(
         format=artefact.FORMAT,
@@ -159,10 +165,10 @@ def _answers(
 
 def _splits(answered: Sequence[Logged], say: Say) -> dict[Task, Split]:
     """By task: prompts to search with and prompts held out, whole events at a time, chosen by the events' names alone."""
-    from decoding.knn.plans import Split
+    from decoding.knn.plans import MIN_HELD_OUT, Split
 
     groups = sorted({logged.group for logged in answered}, key=codec.sha256)
-    held = set(groups[: max(1, len(groups) // HELD_OUT)] if len(groups) > 1 else ())
+    held = set(groups[: max(len(groups) // HELD_OUT, min(MIN_HELD_OUT, len(groups) // 2))])
     splits: dict[Task, Split] = {}
     for task in get_args(Task):
         of_task = [logged for logged in answered if logged.task == task]
@@ -179,6 +185,13 @@ def _together(splits: dict[Task, Split]) -> Split:
 
     parts = list(splits.values())
     return Split(tuple(p for s in parts for p in s.calibration), tuple(p for s in parts for p in s.held_out))
+
+
+def _by_label(split: Split) -> NDArray[np.int64]:
+    import numpy as np
+
+    labels = sorted({logged.label for logged in split.calibration})
+    return np.array([labels.index(logged.label) for logged in split.calibration])
 
 
 def _stops(calibration: Calibration, splits: dict[Task, Split], trials: Trials) -> dict[str, Hazard]:

@@ -102,11 +102,17 @@ def build_drafter(
 
 
 def _recycle(method: str, backend: StepBackend) -> Drafter:
+    """Ours keeps its rows from text to text: worth more than rows seeded from each prompt, whose logits cost a small model a
+    tenth of its prefill (LOG.md)."""
     from decoding.drafters.recycle import RecycleDrafter
 
     if not takes_trees(backend):
         raise UserError(f"the method {method!r} drafts trees, which this model cannot verify; choose copy, or auto")
-    return RecycleDrafter.original() if method == "recycling" else RecycleDrafter(costs=backend.costs())
+    return (
+        RecycleDrafter.original()
+        if method == "recycling"
+        else RecycleDrafter(seeded=False, persist=True, costs=backend.costs())
+    )
 
 
 def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | None) -> Drafter:
@@ -117,7 +123,9 @@ def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | N
     # the mix weighs costs itself, so its parts are not given any
     skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
     name = "mix(copy, recycle, skip)" if skip else "mix(copy, recycle)"
-    return MixDrafter(CopyDrafter(), RecycleDrafter(), skip, backend.costs(), trees=takes_trees(backend), name=name)
+    return MixDrafter(
+        CopyDrafter(), RecycleDrafter(seeded=False, persist=True), skip, backend.costs(), trees=takes_trees(backend), name=name
+    )
 
 
 def _skip(method: str, backend: StepBackend, calibration: Calibration, lengths: str | None) -> Drafter:

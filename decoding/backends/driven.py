@@ -44,6 +44,7 @@ class DrivenBackend(TorchBackend):
             raise NotDrivable(str(error)) from error
         modules = list(decoder.layers)[: self._info.n_layers]
         self._layers = [take_apart(module, kind) for module, kind in zip(modules, self._masks.kinds, strict=True)]
+        self._norm = decoder.norm
         self._rope = RotaryTables(decoder.rotary_emb, tuple(self._masks.windows), self._model.dtype, self._device)
         self._embedding_scale = getattr(decoder, "embedding_multiplier", None)
         self._logit_divisor = getattr(self._config, "logits_scaling", None)
@@ -83,7 +84,7 @@ class DrivenBackend(TorchBackend):
                 hidden = layer.attend(hidden, positions, rotations[layer.kind], masks[layer.kind], cache)
             if i not in plan.mlp:
                 hidden = layer.transform(hidden)
-        normed: torch.Tensor = self._decoder.norm(hidden)
+        normed: torch.Tensor = self._norm(hidden)
         return normed
 
     def _head(self, states: torch.Tensor) -> torch.Tensor:

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 PART = 256
 """Keys per part are a multiple of this."""
 _MAX_PARTS = 32
+_FEW_ROWS = 64
 _WHOLE = 512
 """Up to so many keys are not worth cutting into parts."""
 _NAME = "wikigenben_grouped"
+_SHARED = "wikigenben_shared_heads"
 
 
 def hiding(dtype: torch.dtype) -> float:
@@ -85,6 +87,44 @@ def grouped_attention(
         weights = logsum.softmax(dim=0)[..., None]  # (S, H_kv, rows, 1)
         joined = (out * weights).sum(dim=0).to(query.dtype)
     return joined.reshape(1, n_heads, n_rows, -1).transpose(1, 2).contiguous(), None
+
+
+def shared_heads_name() -> str:
+    """The name under which attention modules find `shared_heads`, which is registered with transformers by this call."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(_SHARED, shared_heads)
+    return _SHARED
+
+
+def shared_heads(
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[torch.Tensor, None]:
+    """As `grouped_attention`, in one part, for masks of any kind. Many rows (a prefill) go the way of transformers' sdpa,
+    which also knows what no mask means for them."""
+    import torch
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    n_heads, n_rows, size = query.shape[1:]
+    n_groups = n_heads // key.shape[1]
+    if n_rows > _FEW_ROWS or (attention_mask is None and n_rows > 1):
+        many: tuple[torch.Tensor, None] = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout, scaling, **kwargs
+        )
+        return many
+    if n_groups > 1:
+        query = query.reshape(1, key.shape[1], n_groups * n_rows, size)
+        if attention_mask is not None and n_rows > 1:
+            attention_mask = attention_mask.repeat(1, 1, n_groups, 1)
+    out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
+    return out.reshape(1, n_heads, n_rows, -1).transpose(1, 2).contiguous(), None
 
 
 def n_parts(n_keys: int) -> int:

@@ -120,10 +120,10 @@ class Plan(Strict):
     """Of `found`: at i, how often the i-th drafted token and all before it are right."""
     n_search: int
     searched: float
-    """Speed of `found` on the prompts of the search."""
+    """Speed of `found` on the n_search prompts among which it was searched and chosen."""
     n_held_out: int = 0
     held_out: Interval | None = None
-    """Speed on prompts that the search did not see."""
+    """Its speed on prompts that neither search nor choice have seen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,7 +33,7 @@ TICK_S = 10.0
 """Between two words about a long step."""
 
 MIN_HELD_OUT = 3
-"""Prompts: with fewer nothing is decided on them."""
+"""Events: with fewer nothing is decided on them, however many prompts they have."""
 SMALL_REGRET = 0.03
 """A constant set this close to the best set of each prompt leaves routing nothing to gain."""
 _LOWEST = 2.0
@@ -73,48 +73,50 @@ class TaskPlans:
 
 
 class Planner:
-    """Searches and decides. Sets that lie in `stages` are not searched again."""
+    """Searches and decides. Sets that lie in `stages` are not searched again.
+
+    Searching and choosing are apart: each scope (all prompts, a task, a cluster, a label) gets the best, on its own calibration
+    prompts, of all sets that searches in its reach have found. A cluster's set that is merely the outcome of a luckier search
+    is then its task's set as well, and is not mistaken for a gain from routing.
+    """
 
     def __init__(self, trials: Trials, stages: Stages, settings: SearchSettings, say: Say) -> None:
         self._trials, self._stages, self._settings, self._say = trials, stages, settings, say
 
-    def task(self, task: Task, split: Split) -> TaskPlans:
-        """Clusters of a task's prompts and a plan for each; those not better than the task's own are shared with it."""
-        seed = self._settings.seed
-        rows, mean = _vectors(split.calibration)
-        clusters = cluster(centred(rows, mean), k=self._settings.k, seed=seed)
-        own = self.plan(task, split, groups=clusters.of)
-        homes = _homes(split.held_out, mean, clusters)
-        plans = [own]
-        used: list[str] = []
-        for i in range(clusters.k if clusters.k > 1 else 0):
-            members = tuple(logged for logged, home in zip(split.calibration, clusters.of) if home == i)
-            away = tuple(logged for logged, home in zip(split.held_out, homes) if home == i)
-            if len(members) < MIN_CLUSTER:
-                used.append(task)
-                continue
-            plan = self.plan(f"{task}/{i}", Split(members, away), start=[own.found])
-            plans.append(plan)
-            used.append(plan.name if self._better(plan, own, away) else task)
-        used = used or [task] * clusters.k
-        if self._constant_does(own, plans, split.held_out):
-            used = [task] * clusters.k
-        unit_rows = centred(rows, mean)
-        own_cosines = (unit_rows * clusters.centroids[clusters.of]).sum(axis=1)
-        routing = TaskRouting(
-            task=task,
-            mean=mean,
-            centroids=clusters.centroids,
-            medoids=unit_rows[clusters.medoids],
-            floor=_floor(own_cosines),
-            plans=tuple(used),
-            medoid_ids=tuple(split.calibration[int(i)].id for i in clusters.medoids),
-            sizes=tuple(int((clusters.of == i).sum()) for i in range(clusters.k)),
-        )
-        return TaskPlans(routing, tuple(plans), clusters)
+    def task(self, task: Task, split: Split, start: Sequence[SkipSet] = ()) -> TaskPlans:
+        """Clusters of a task's prompts and a plan for each; those not better than the task's own are shared with it.
 
-    def everywhere(self, split: Split, tasks: Sequence[Task]) -> tuple[GlobalRouting, tuple[Plan, ...]]:
-        """The original's anchors (clustered by cosine, too) and a plan for each label; labels that are tasks have theirs."""
+        `start`: sets that were found elsewhere, to search from and to choose among.
+        """
+        rows, mean = _vectors(split.calibration)
+        clusters = cluster(centred(rows, mean), k=self._settings.k, seed=self._settings.seed)
+        homes = _homes(split.held_out, mean, clusters)
+        parts = [
+            Split(
+                tuple(logged for logged, home in zip(split.calibration, clusters.of) if home == i),
+                tuple(logged for logged, home in zip(split.held_out, homes) if home == i),
+            )
+            for i in range(clusters.k)
+        ]
+        large = [i for i, part in enumerate(parts) if len(part.calibration) >= MIN_CLUSTER and clusters.k > 1]
+        tried = [*start, self.search(task, split.calibration, groups=clusters.of, start=start)]
+        tried += [self.search(f"{task}/{i}", parts[i].calibration, start=tried[:]) for i in large]
+        own = self.best(task, split, tried)
+        plans = {i: self.best(f"{task}/{i}", parts[i], tried) for i in large}
+        used: list[str] = [task] * clusters.k
+        if not self._constant_does(own, [own, *plans.values()], split.held_out):
+            for i, plan in plans.items():
+                if self._better(plan, own, parts[i].held_out):
+                    used[i] = plan.name
+        return TaskPlans(_routing(task, split, rows, mean, clusters, used), (own, *plans.values()), clusters)
+
+    def everywhere(
+        self, split: Split, tasks: Sequence[Task], tried: Sequence[SkipSet] = ()
+    ) -> tuple[GlobalRouting, tuple[Plan, ...]]:
+        """The original's anchors (clustered by cosine, too) and a plan for each label; labels that are tasks have theirs.
+
+        `tried`: sets that were found elsewhere; the plan of all prompts is chosen among them and those of the labels.
+        """
         import numpy as np
 
         labels = sorted({logged.label for logged in split.calibration})
@@ -126,38 +128,46 @@ class Planner:
             anchors.append(found.centroids)
             of += [label] * found.k
         named = {label: label if label in tasks else f"label:{label}" for label in labels}
-        plans = [
-            self.plan(named[label], split.where(lambda logged, label=label: logged.label == label))  # type: ignore[misc]
-            for label in labels
-            if label not in tasks
-        ]
-        numbers = np.array([labels.index(logged.label) for logged in split.calibration])
-        plans.append(self.plan(EVERYTHING, split, groups=numbers))
+        plans: list[Plan] = []
+        for label in labels:
+            if label not in tasks:
+                part = split.where(lambda logged, label=label: logged.label == label)  # type: ignore[misc]
+                plans.append(self.best(named[label], part, [self.search(named[label], part.calibration)]))
+        plans.append(self.best(EVERYTHING, split, [*tried, *(plan.found for plan in plans)]))
         return GlobalRouting(np.concatenate(anchors), tuple(of), named), tuple(plans)
 
-    def plan(self, name: str, split: Split, *, groups: NDArray[np.int64] | None = None, start: Sequence[SkipSet] = ()) -> Plan:
-        """Search on some of the calibration prompts, taken from each of `groups` in turn, and look at the rest."""
-        trials, seed = self._trials, self._settings.seed
-        prompts = _in_turn(split.calibration, groups)[: self._settings.prompts]
-        found = self._searched(name, prompts, start)
-        policy = trials.best_policy(prompts, found.plan)
-        drafted = Drafted(found.plan, policy)
+    def best(self, name: str, split: Split, tried: Sequence[SkipSet]) -> Plan:
+        """The plan of a scope: the fastest of the sets on its calibration prompts, looked at on those held out."""
+        trials, prompts = self._trials, split.calibration
+        sets = [skip for skip in dict.fromkeys(tried) if skip]
+        scores = dict(zip(sets, trials.evaluate(prompts)(sets)))
+        found = max(sets, key=lambda skip: scores[skip], default=FULL)
+        drafted = Drafted(found, trials.best_policy(prompts, found))
         searched = trials.speed(prompts, drafted)
-        held_out = trials.interval(split.held_out, drafted, seed)
-        speed = held_out.mean if held_out is not None and len(split.held_out) >= MIN_HELD_OUT else searched
+        held_out = trials.interval(split.held_out, drafted, self._settings.seed)
+        speed = held_out.mean if held_out is not None and enough(split.held_out) else searched
         return Plan(
             name=name,
-            skip=found.plan if speed > 1 else FULL,
-            found=found.plan,
-            policy=policy,
-            acceptance=acceptance_by_position(
-                [a for p in prompts for a in trials.agreements(p, [found.plan])] if found.plan else []
-            ),
+            skip=found if speed > 1 else FULL,
+            found=found,
+            policy=drafted.policy,
+            acceptance=acceptance_by_position([a for p in prompts for a in trials.agreements(p, [found])] if found else []),
             n_search=len(prompts),
             searched=round(searched, 4),
             n_held_out=len(split.held_out),
             held_out=held_out,
         )
+
+    def search(
+        self,
+        name: str,
+        prompts: Sequence[Logged],
+        *,
+        groups: NDArray[np.int64] | None = None,
+        start: Sequence[SkipSet] = (),
+    ) -> SkipSet:
+        """The best set found with a few of the prompts, taken from each of `groups` in turn."""
+        return self._searched(name, _in_turn(prompts, groups)[: self._settings.prompts], start).plan
 
     def _searched(self, name: str, prompts: Sequence[Logged], start: Sequence[SkipSet]) -> Found:
         settings, trials = self._settings, self._trials
@@ -192,13 +202,13 @@ class Planner:
 
     def _better(self, plan: Plan, own: Plan, held_out: Sequence[Logged]) -> bool:
         """Whether a cluster's plan beats its task's on prompts that neither was searched with, by more than chance."""
-        if len(held_out) < MIN_HELD_OUT or plan.skip == own.skip:
+        if not enough(held_out) or plan.skip == own.skip:
             return False
         new, old = Drafted(plan.skip, plan.policy), Drafted(own.skip, own.policy)
         return self._trials.gain(held_out, new, old, self._settings.seed).low > 0
 
     def _constant_does(self, own: Plan, plans: Sequence[Plan], held_out: Sequence[Logged]) -> bool:
-        if len(held_out) < MIN_HELD_OUT:
+        if not enough(held_out):
             return True
         return mean_regret(speeds(self._trials, held_out, plans), [chosen(own)] * len(held_out)) < SMALL_REGRET
 
@@ -207,6 +217,11 @@ def speeds(trials: Trials, prompts: Sequence[Logged], plans: Sequence[Plan]) -> 
     """For each prompt the speed of each plan's set, used or not; drafting nothing is among them, under the name NO_DRAFTS."""
     drafted = {plan.name: Drafted(plan.found, plan.policy) for plan in plans}
     return [{NO_DRAFTS: 1.0} | {name: trials.speed([logged], one) for name, one in drafted.items()} for logged in prompts]
+
+
+def enough(held_out: Sequence[Logged]) -> bool:
+    """Whether anything can be decided on these prompts."""
+    return len({logged.group for logged in held_out}) >= MIN_HELD_OUT
 
 
 def chosen(plan: Plan) -> str:
@@ -225,6 +240,20 @@ def _vectors(prompts: Sequence[Logged]) -> tuple[Vectors, Vectors]:
 
     rows = np.array([logged.vector for logged in prompts], dtype=np.float32)
     return rows, rows.mean(axis=0)
+
+
+def _routing(task: Task, split: Split, rows: Vectors, mean: Vectors, clusters: Clusters, used: Sequence[str]) -> TaskRouting:
+    unit_rows = centred(rows, mean)
+    return TaskRouting(
+        task=task,
+        mean=mean,
+        centroids=clusters.centroids,
+        medoids=unit_rows[clusters.medoids],
+        floor=_floor((unit_rows * clusters.centroids[clusters.of]).sum(axis=1)),
+        plans=tuple(used),
+        medoid_ids=tuple(split.calibration[int(i)].id for i in clusters.medoids),
+        sizes=tuple(int((clusters.of == i).sum()) for i in range(clusters.k)),
+    )
 
 
 def _homes(prompts: Sequence[Logged], mean: Vectors, clusters: Clusters) -> list[int]:

@@ -18,7 +18,7 @@ from data import codec
 from decoding.api import Task
 from decoding.knn.agreement import Logged
 from decoding.knn.artefact import Calibration, Plan, TaskRouting
-from decoding.knn.plans import NO_DRAFTS, SMALL_REGRET, Split, TaskPlans, chosen, mean_regret, speeds
+from decoding.knn.plans import MIN_HELD_OUT, NO_DRAFTS, SMALL_REGRET, Split, TaskPlans, chosen, mean_regret, speeds
 from decoding.knn.router import NEIGHBOURS, Router
 from decoding.knn.trials import Trials
 from decoding.knn.vectors import centred
@@ -56,6 +56,8 @@ class TaskFigures:
     task: Task
     n_calibration: int
     n_held_out: int
+    n_events: int
+    """Of the held-out prompts."""
     clusters: int
     silhouette: float | None
     topics: Accuracy | None
@@ -105,6 +107,7 @@ def _task(calibration: Calibration, found: TaskPlans, split: Split, trials: Tria
         task=routing.task,
         n_calibration=len(split.calibration),
         n_held_out=len(split.held_out),
+        n_events=len({logged.group for logged in split.held_out}),
         clusters=len(routing.plans),
         silhouette=found.clusters.silhouette,
         topics=leave_one_out(rows, topics) if len(set(topics) - {""}) > 1 else None,
@@ -129,7 +132,8 @@ def _ways(
     plans = {way: [r.choose(task, np.array(p.vector, dtype=np.float32)).plan for p in held_out] for way, r in routers.items()}
     names = {"routed": [chosen(plan) for plan in plans["routed"]], "global": [plan.name for plan in plans["global"]]}
     names |= {"constant": [chosen(calibration.plan(task))] * len(held_out), "none": [NO_DRAFTS] * len(held_out)}
-    others = set(names["global"]) - {plan.name for plan in found.plans}
+    of_tasks = {name for r in calibration.tasks for name in (r.task, *(f"{r.task}/{i}" for i in range(len(r.plans))))}
+    others = {plan.name for plan in calibration.plans} - of_tasks | set(names["global"]) - {plan.name for plan in found.plans}
     table = speeds(trials, held_out, [*found.plans, *(calibration.plan(name) for name in sorted(others))])
     regret = {way: mean_regret(table, names[way]) for way in WAYS}
     per_prompt = {way: tuple(row[name] for row, name in zip(table, names[way])) for way in WAYS}
@@ -176,8 +180,11 @@ def _route_seconds(router: Router, task: Task, prompts: Sequence[Logged]) -> flo
 
 def verdict(figures: TaskFigures, routing: TaskRouting, plan: Plan) -> str:
     """One plain sentence or two: whether skipping and routing pay for this task."""
-    if not figures.regret:
-        return "No prompt was held out, so nothing was compared: all prompts get the task's set. Give more prompts."
+    if figures.n_events < MIN_HELD_OUT:
+        return (
+            f"Too few events are held out to tell ({figures.n_events}, and {MIN_HELD_OUT} are needed): all prompts get the "
+            "task's set. Give prompts of more events."
+        )
     if not routing.routes:
         lost = figures.regret["constant"]
         why = f"the constant set's regret is {lost:.1%}" + (f", under {SMALL_REGRET:.0%}" if lost < SMALL_REGRET else "")
@@ -245,7 +252,7 @@ def _regret_table(figures: Figures) -> list[str]:
     for t in figures.tasks:
         cells = [f"{t.regret[way]:.1%}, {t.speed[way]:.2f}" if t.regret else "-" for way in WAYS]
         reached = ("yes" if t.regret["routed"] < REGRET_WANTED else "no") if t.regret else "-"
-        lines.append(f"| {t.task} | {t.n_held_out} | {' | '.join(cells)} | {reached} |")
+        lines.append(f"| {t.task} | {t.n_held_out} of {t.n_events} events | {' | '.join(cells)} | {reached} |")
     return lines
 
 
@@ -283,7 +290,7 @@ def _plan_table(calibration: Calibration) -> list[str]:
         "## Layer sets",
         "",
         "Acceptance: of the first drafted token, and of the first four all together. The interval is the bootstrap's 5th to "
-        "95th percentile over prompts.",
+        "95th percentile over events.",
         "",
         "| set | used | attention out | MLP out | share out | stop below, at most | acceptance 1, 4 | searched | held out |",
         "|---|---|---|---|---|---|---|---|---|",

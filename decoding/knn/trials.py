@@ -85,19 +85,26 @@ class Trials:
         return scores
 
     def interval(self, prompts: Sequence[Logged], drafted: Drafted, seed: int) -> Interval | None:
-        """Speed with bootstrap percentiles over the prompts; None without prompts."""
-        pairs = [self.tokens_and_cost(logged, drafted) for logged in prompts]
-        if not pairs:
+        """Speed with bootstrap percentiles over the prompts' events; None without prompts."""
+        if not prompts:
             return None
+        pairs = self._by_event(prompts, drafted)
         low, high = _percentiles(_resampled(pairs, seed))
         return Interval(round(_ratio(pairs), 4), round(low, 4), round(high, 4))
 
     def gain(self, prompts: Sequence[Logged], new: Drafted, old: Drafted, seed: int) -> Interval:
         """How much faster `new` is than `old`, as a difference of speeds with paired bootstrap percentiles."""
-        a = [self.tokens_and_cost(logged, new) for logged in prompts]
-        b = [self.tokens_and_cost(logged, old) for logged in prompts]
-        low, high = _percentiles(_resampled(a, seed) - _resampled(b, seed))  # equal seeds draw equal prompts
+        a, b = self._by_event(prompts, new), self._by_event(prompts, old)
+        low, high = _percentiles(_resampled(a, seed) - _resampled(b, seed))  # equal seeds draw equal events
         return Interval(_ratio(a) - _ratio(b), low, high)
+
+    def _by_event(self, prompts: Sequence[Logged], drafted: Drafted) -> list[tuple[int, float]]:
+        """Sums by event: prompts of one event are about the same pages, so they are drawn together or not at all."""
+        sums: dict[str, tuple[int, float]] = {}
+        for logged in prompts:
+            (n, cost), (more, price) = sums.get(logged.group, (0, 0.0)), self.tokens_and_cost(logged, drafted)
+            sums[logged.group] = (n + more, cost + price)
+        return list(sums.values())
 
     def rounds(self, logged: Logged, skip: SkipSet) -> list[RoundLog]:
         """The answer as rounds of long drafts, for fitting confidence to acceptance."""

@@ -409,7 +409,7 @@ def test_rows_choose_the_lowest_of_equals_and_give_probabilities() -> None:
 def test_auto_drives_what_can_be_driven_without_a_word(family: str) -> None:
     said: list[str] = []
     model = build_backend(loaded(family), say=said.append)
-    assert (model.info.name, said) == ("driven", [])
+    assert (model.info.name, said) == ("packed", [])
     assert (model.info.n_layers, model.info.vocab_size, model.info.hidden_size) == (4, 300, 64)
     assert not model.info.batch_invariant
 

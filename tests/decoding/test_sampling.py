@@ -98,9 +98,10 @@ def test_a_draw_inverts_the_distribution_most_probable_first(
 
 def test_the_last_number_below_one_draws_a_possible_token() -> None:
     last = 1 - 2**-53
-    for weights in ([0.1] * 10, [1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [1e-300, 0.0], [1 / 3] * 3):
-        at = int(invert(torch.tensor(weights, dtype=torch.float64), last))
-        assert weights[at] > 0
+    for weights in ([0.1] * 10, [1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [1e-30, 0.0], [1 / 3] * 3):
+        for dtype in (torch.float64, torch.float32):  # in which the product with the last number is rounded up
+            at = int(invert(torch.tensor(weights, dtype=dtype), last))
+            assert at < len(weights) and weights[at] > 0
         assert int(invert(torch.tensor([0.0, *weights], dtype=torch.float64), 0.0)) == 1
 
 

@@ -318,7 +318,7 @@ def test_norms_are_fused_where_they_round_alike(family: str, n_norms: int, dtype
 
 def test_static_is_built_when_asked_for_and_refused_with_the_reason() -> None:
     assert isinstance(build_backend(tiny_family("llama"), "static"), StaticBackend)
-    assert build_backend(tiny_family("llama")).info.name == "driven"  # without a GPU nothing is gained
+    assert build_backend(tiny_family("llama")).info.name == "packed"  # without a GPU nothing is gained
     with pytest.raises(UserError, match="depend on the length of the text; use backend driven"):
         build_backend(tiny_family("phi3-longrope"), "static")
     with pytest.raises(UserError, match="cannot be driven"):

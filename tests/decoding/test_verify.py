@@ -482,6 +482,8 @@ def test_greedy_drawn_drafts_are_accepted_where_the_model_says_the_same() -> Non
     for said, expected in (((4, 5, 6), (4, 5, 6)), ((4, 9, 6), (4, 9)), ((9, 5, 6), (9,))):
         draft = Draft((4, 5), "", proposal=proposal)
         assert accept(draft, rows_saying(*said), [1, 2], Sampler(GREEDY, 2), lambda: 0.999).tokens == expected
+    equals = TorchRows(torch.zeros(2, 10))
+    assert accept(Draft((4,), "", proposal=proposal[:1]), equals, [1, 2], Sampler(GREEDY, 2), lambda: 0.0).tokens == (0,)
 
 
 def test_equal_distributions_accept_everything() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -122,6 +123,9 @@ def test_speed_is_tokens_over_cost(tmp_path) -> None:  # type: ignore[no-untyped
     assert interval is not None and interval.low <= interval.mean <= interval.high
     assert trials.gain(prompts, Drafted(PLANS[0], best), Drafted(PLANS[0], best), seed=0).high == 0
     assert trials.interval([], Drafted(FULL), seed=0) is None
+    of_one_event = [replace(logged, group="e") for logged in prompts]
+    alone = trials.interval(of_one_event, Drafted(PLANS[0], best), seed=0)
+    assert alone is not None and alone.low == alone.mean == alone.high  # one event: nothing to draw from
 
 
 def test_timed_runs_are_scored_against_plain_ones(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -194,7 +194,7 @@ def test_another_set_of_tasks_in_the_same_folder_reuses_what_holds(world: World,
 
 
 def test_labels_of_other_prompts_get_sets_of_their_own(world: World, tmp_path: Path) -> None:
-    rows = [PromptRow(f"q{i}", row.messages, "other", row.topic) for i, row in enumerate(read_prompts(world.prompts)[:6])]
+    rows = [PromptRow(f"q{i}", row.messages, "other", row.topic) for i, row in enumerate(read_prompts(world.prompts)[:8])]
     settings = Settings(SearchSettings(iterations=0, prompts=2), max_new_tokens=6)
     found = calibrate(world.loaded, backend_of(world.loaded), rows, tmp_path, settings, lambda line: None)
     assert set(found.everywhere.plans) == {"flood", "final"} == set(found.everywhere.labels)

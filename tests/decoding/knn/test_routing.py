@@ -214,7 +214,7 @@ def _planned(backend: ToyBackend, folder: Path) -> tuple[TaskPlans, Calibration,
     trials = Trials(backend, stages, FOUR_BLOCKS)
     planner = Planner(trials, stages, SearchSettings(iterations=0, prompts=8), said.append)
     found = planner.task("section", split)
-    everywhere, others = planner.everywhere(split, ["section"])
+    everywhere, others = planner.everywhere(split, ["section"], [plan.found for plan in found.plans])
     meta = Meta(FORMAT, Identity("hf:m", "f" * 64, "float32", "t", "c", 8, 8), {}, "toy", 0, "cost", "c", "d", (), (), ())
     calibration = Calibration(meta, (*found.plans, *others), (found.routing,), everywhere, {}, COSTS)
     return found, calibration, trials, split, said
@@ -255,6 +255,28 @@ def test_nothing_is_drafted_where_skipping_does_not_pay(tmp_path: Path) -> None:
     assert "**Layer skipping does not pay**" in said and figures.tasks[0].speed["routed"] == 1
 
 
+def test_prompts_of_two_events_decide_nothing(tmp_path: Path) -> None:
+    """The same prompts as where routing pays, but those held out are about two events."""
+    backend = TwoMinds(n_layers=4, noise=60.0)
+    logged = _logged(backend, 40)
+    away = tuple(replace(one, group=f"e{i % 2}") for i, one in enumerate(logged[24:]))
+    stages = Stages(tmp_path)
+    planner = Planner(Trials(backend, stages, FOUR_BLOCKS), stages, SearchSettings(iterations=0, prompts=8), lambda line: None)
+    assert not planner.task("section", Split(tuple(logged[:24]), away)).routing.routes
+
+
+def test_a_scope_gets_the_best_of_all_sets_that_were_found(tmp_path: Path) -> None:
+    backend = OneMind(n_layers=4, noise=60.0)
+    logged = _logged(backend, 40)
+    split = Split(tuple(logged[:24]), tuple(logged[24:]))
+    stages = Stages(tmp_path)
+    planner = Planner(Trials(backend, stages, FOUR_BLOCKS), stages, SearchSettings(iterations=0, prompts=8), lambda line: None)
+    poor, good = SkipSet((1,)), SkipSet((1, 2))
+    assert planner.best("section", split, [poor]).found == poor
+    assert planner.best("section", split, [poor, FULL, good, poor]).found == good
+    assert planner.best("section", split, [FULL]).found == FULL
+
+
 def test_without_held_out_prompts_nothing_is_claimed(tmp_path: Path) -> None:
     backend = TwoMinds(n_layers=4, noise=60.0)
     split = Split(tuple(_logged(backend, 16)), ())
@@ -262,12 +284,12 @@ def test_without_held_out_prompts_nothing_is_claimed(tmp_path: Path) -> None:
     trials = Trials(backend, stages, FOUR_BLOCKS)
     planner = Planner(trials, stages, SearchSettings(iterations=0, prompts=4), lambda line: None)
     found = planner.task("section", split)
-    everywhere, others = planner.everywhere(split, ["section"])
+    everywhere, others = planner.everywhere(split, ["section"], [found.plans[0].found])
     assert not found.routing.routes
     calibration = replace(_calibration(), plans=(*found.plans, *others), tasks=(found.routing,), everywhere=everywhere)
     figures = measured(calibration, [found], {"section": split}, trials)
-    assert verdict(figures.tasks[0], found.routing, found.plans[0]).startswith("No prompt was held out")
-    assert "| section | 0 | - | - | - | - | - |" in markdown(calibration, figures)
+    assert verdict(figures.tasks[0], found.routing, found.plans[0]).startswith("Too few events are held out to tell (0, and 3")
+    assert "| section | 0 of 0 events | - | - | - | - | - |" in markdown(calibration, figures)
 
 
 def test_regret() -> None:

@@ -1,0 +1,157 @@
+"""`driven` for the CPU, where the library's kernels for a few rows are slow: weights packed once for steps of a few tokens.
+
+A plain `linear` of two to eight rows takes up to twice the time of one row here, as the weights are rearranged in every call;
+packed by oneDNN beforehand, eight rows cost hardly more than one. Besides, attention reads keys and values once for all the
+heads that share them, and each norm is one kernel. Costs a second copy of the weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from decoding.backend import SkipSet
+from decoding.backends.driven import DrivenBackend
+from decoding.backends.hf import HFBackend, random_ids
+from decoding.backends.kernels import fused_norms, shared_heads_name
+from decoding.backends.torch_backend import relative_error
+
+if TYPE_CHECKING:
+    import torch
+
+    from decoding.models import LoadedModel
+
+_ROWS = 8
+"""Weights are laid out for so many rows; fewer and more read the same layout."""
+_MOST_ROWS = 64
+"""Beyond, as in a prefill, the plain kernels are as good."""
+_PROOF_TOKENS = 40
+
+
+class NotPacked(Exception):
+    """This model or machine cannot use packed weights; `why` says what stands against it."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class PackedBackend(DrivenBackend):
+    """Drivable models in float32 or bfloat16 on a CPU. The model itself is not changed: only this backend's view of it."""
+
+    def __init__(self, loaded: LoadedModel, reference: HFBackend | None = None) -> None:
+        """Raises:
+        NotDrivable: as `DrivenBackend`.
+        NotPacked: another device or dtype, a torch without these kernels, or logits that differ from those of `driven`.
+        """
+        import torch
+
+        super().__init__(loaded, reference)
+        self._info = dataclasses.replace(self._info, name="packed")
+        _check_kernels(self._device, self._model.dtype)
+        with torch.inference_mode():
+            expected = self._samples()
+            try:
+                self._pack()
+                found = self._samples()
+            except (RuntimeError, TypeError, AttributeError, NotImplementedError) as error:
+                raise NotPacked(f"its modules do not take packed weights ({type(error).__name__}: {error})") from error
+        allowed = 1e-4 if self._model.dtype == torch.float32 else 5e-2
+        for (what, ours), (_, theirs) in zip(found, expected, strict=True):
+            difference = relative_error(ours, theirs)
+            if difference > allowed:
+                raise NotPacked(f"its logits differ by {difference:.1e} for {what}")
+
+    def _pack(self) -> None:
+        own_kernels = self._config._attn_implementation == "sdpa" and not getattr(self._config, "attn_logit_softcapping", None)
+        name = shared_heads_name() if own_kernels else None
+        norms = fused_norms(self._decoder.modules())
+        self._layers = [
+            dataclasses.replace(
+                layer,
+                before_attention=norms.get(layer.before_attention, layer.before_attention),
+                attention=_twin(layer.attention, name),
+                after_attention=norms.get(layer.after_attention, layer.after_attention),
+                before_mlp=norms.get(layer.before_mlp, layer.before_mlp),
+                mlp=_twin(layer.mlp),
+                after_mlp=norms.get(layer.after_mlp, layer.after_mlp),
+            )
+            for layer in self._layers
+        ]
+        self._norm = norms.get(self._norm, self._norm)
+        self._output_layer = _twin(self._output_layer)
+
+    def _samples(self) -> list[tuple[str, torch.Tensor]]:
+        """Logits of steps of several forms behind random tokens, always the same ones."""
+        n = max(8, min(_PROOF_TOKENS, self._info.context_tokens - 32))
+        tokens = random_ids(n + 24, self._info.vocab_size, self._device)
+        skipped = SkipSet(attention=(0,), mlp=(self._info.n_layers - 1,))
+        cases: tuple[tuple[str, int, dict[str, Any]], ...] = (
+            ("a step of one token", 1, {}),
+            ("a step of three tokens", 3, {}),
+            ("a step of nine tokens", 9, {}),
+            ("a tree", 5, {"parents": (-1, 0, 0, -1, 3)}),
+            ("a step with skipped sub-layers", 1, {"plan": skipped}),
+        )
+        self._restart(n + 32)
+        self._run(tokens[:, :n], 0, last_only=True)
+        self.kv.commit(n)
+        found = []
+        for what, length, options in cases:
+            ids, tokens = tokens[:, -length:], tokens[:, :-length]
+            found.append((what, self._run(ids, n, **options)[0].clone()))
+        return found
+
+
+def _check_kernels(device: torch.device, dtype: torch.dtype) -> None:
+    import torch
+
+    if device.type != "cpu":
+        raise NotPacked(f"weights are packed for the CPU, not for {device}")
+    if dtype not in (torch.float32, torch.bfloat16):
+        raise NotPacked(f"there are no packed kernels for {str(dtype).removeprefix('torch.')}")
+    kernels = torch.ops.mkldnn
+    if not torch.backends.mkldnn.is_available() or not hasattr(kernels, "_linear_pointwise"):
+        raise NotPacked("this torch is built without oneDNN")
+    if dtype == torch.bfloat16 and not kernels._is_mkldnn_bf16_supported():
+        raise NotPacked("this CPU has no bfloat16 products")
+
+
+def _twin(module: Any, attention_name: str | None = None) -> Any:
+    """A module that shares everything with `module` except that its linear layers, at any depth, are packed.
+
+    With `attention_name` it looks that one up in transformers' registry of attention functions.
+    """
+    import torch
+
+    if type(module) is torch.nn.Linear:
+        return _packed_linear(module)
+    twin = copy.copy(module)
+    twin.__dict__["_modules"] = {name: child and _twin(child) for name, child in module._modules.items()}
+    if attention_name is not None:
+        twin.config = copy.copy(module.config)
+        twin.config._attn_implementation = attention_name
+    return twin
+
+
+def _packed_linear(linear: Any) -> Any:
+    """A module that computes what `linear` (in, out) does."""
+    import torch
+
+    weight, bias = linear.weight, linear.bias
+    packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), _ROWS)
+    product, plain = torch.ops.mkldnn._linear_pointwise, torch.nn.functional.linear
+
+    class PackedLinear(torch.nn.Module):
+        in_features, out_features = linear.in_features, linear.out_features
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            if rows.numel() > _MOST_ROWS * self.in_features:
+                return plain(rows, weight, bias)
+            result: torch.Tensor = product(rows, packed, bias, "none", [], "")
+            return result
+
+    module = PackedLinear()
+    module.weight = weight  # some modules look at its dtype
+    return module
