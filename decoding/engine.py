@@ -56,7 +56,7 @@ class Engine:
             self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths)
 
     def describe(self) -> str:
-        """Which drafter on which backend, as in `mix(copy, recycle) on driven, float32, cpu`."""
+        """Which drafter on which backend, as in `mix(copy, recycle) on packed, float32, cpu`."""
         info = self._backend.info
         return f"{self._drafter.name} on {info.name}, {info.dtype}, {info.device}"
 

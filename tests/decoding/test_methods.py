@@ -114,7 +114,7 @@ def test_length_rules_change_no_text(method: str, lengths: str, loaded: LoadedMo
 
 
 def test_what_a_method_resolves_to_is_told(loaded: LoadedModel, calibration: Calibration) -> None:
-    assert Engine(loaded).describe() == "mix(copy, recycle) on driven, float32, cpu"
+    assert Engine(loaded).describe() == "mix(copy, recycle) on packed, float32, cpu"
     assert Engine(loaded, "mix", calibration=calibration).describe().startswith("mix(copy, recycle, skip) on ")
     assert Engine(loaded, "greedy", backend="hf").describe() == "greedy on hf, float32, cpu"
     assert Engine(loaded, "knn-ssd", calibration=calibration).describe().startswith("knn-ssd on ")

@@ -83,7 +83,7 @@ def test_what_is_served(base: str, loaded: LoadedModel) -> None:
     assert (model["id"], model["max_model_len"], model["root"]) == ("tiny", CONTEXT, loaded.fingerprint)
     assert requests.get(f"{base}/v1/models/tiny", timeout=10).json() == model
     health = requests.get(f"{base}/health", timeout=10).json()
-    assert health == {"status": "ok", "model": "tiny", "decoding": "mix(copy, recycle) on driven, float32, cpu"}
+    assert health == {"status": "ok", "model": "tiny", "decoding": "mix(copy, recycle) on packed, float32, cpu"}
 
 
 def test_an_answer_is_the_local_one_with_its_statistics(base: str, loaded: LoadedModel) -> None:
