@@ -63,7 +63,6 @@ class Settings:
 @dataclass(frozen=True, slots=True)
 class _Began(Strict):
     date: str
-    command: str
 
 
 def calibrate(
@@ -83,7 +82,7 @@ def calibrate(
 
     stages = Stages(out / "stages" / f"{loaded.fingerprint[:12]}-{settings.max_new_tokens}")
     now = time.strftime("%Y-%m-%d")
-    began = stages.once("began", _Began, lambda: _Began(now, settings.command))
+    began = stages.once("began", _Began, lambda: _Began(now))
     say(f"costs of a step on {signature(backend.info)}")
     costs = stages.once(f"costs-{codec.sha256(signature(backend.info))[:12]}", CostTable, backend.costs)
     splits = _splits(_answers(loaded, backend, _chosen(rows, settings), settings, stages, say), say)
@@ -103,7 +102,7 @@ def calibrate(
         backend=backend.info.name,
         seed=settings.search.seed,
         objective=settings.search.objective,
-        command=began.command,
+        command=settings.command,
         date=began.date,
         calibration_ids=tuple(logged.id for logged in together.calibration),
         held_out_ids=tuple(logged.id for logged in together.held_out),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import random
 import shutil
 import socket
@@ -18,6 +19,8 @@ from hypothesis import settings
 
 from data.snapshot import SAMPLE
 from flows.cli import main
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: the tests themselves run side by side
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")

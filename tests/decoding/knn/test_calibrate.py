@@ -54,6 +54,11 @@ class World:
     """What the command wrote."""
     told: str
 
+    @property
+    def settings(self) -> Settings:
+        """Those of the command, its own words included."""
+        return replace(SETTINGS, command=json.loads((self.out / "meta.json").read_text())["command"])
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
@@ -126,7 +131,7 @@ def test_running_again_measures_nothing_and_writes_the_same(world: World, tmp_pa
     shutil.copytree(world.out, tmp_path / "out")
     backend = _Counting(backend_of(world.loaded))
     with world.loaded.lock:
-        calibrate(world.loaded, backend, read_prompts(world.prompts), tmp_path / "out", SETTINGS, lambda line: None)  # type: ignore[arg-type]
+        calibrate(world.loaded, backend, read_prompts(world.prompts), tmp_path / "out", world.settings, lambda line: None)  # type: ignore[arg-type]
     assert backend.n_calls == 0
     assert _files(tmp_path / "out") == _files(world.out)
 
@@ -166,7 +171,7 @@ def test_killed_anywhere_and_resumed_gives_the_same_bytes(world: World, tmp_path
         dying = _Counting(backend, dies_at)
         before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
         try:
-            calibrate(world.loaded, dying, rows, out, SETTINGS, lambda line: None)  # type: ignore[arg-type]
+            calibrate(world.loaded, dying, rows, out, world.settings, lambda line: None)  # type: ignore[arg-type]
         except KeyboardInterrupt:
             deaths += 1
             assert not (out / "meta.json").exists()
