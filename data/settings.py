@@ -37,13 +37,15 @@ class DecodingSettings(Strict):
     """How a local model (`hf:`) decodes: its speed, never its text. See `decoding.methods` and `decoding.load`.
 
     `method` and `lengths` as there; `calibration` is a folder of `decoding.calibrate`, empty for the usual place; `backend` is
-    `auto`, `driven` or `hf`.
+    `auto`, `packed`, `static`, `driven` or `hf`. `records` names a file to which every answer is added, token by token, for
+    `decoding.certify`; empty for none.
     """
 
     method: str = "auto"
     lengths: str = ""
     calibration: str = ""
     backend: str = "auto"
+    records: str = ""
 
 
 @dataclass(frozen=True, slots=True)

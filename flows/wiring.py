@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark import splits
@@ -129,6 +130,7 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
 
 
 def _local_generator(path_or_id: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
+    from decoding.certificate import recording
     from decoding.engine import Engine, calibration_for
     from decoding.local import LocalGenerator
     from decoding.methods import check_lengths, check_method
@@ -146,7 +148,9 @@ def _local_generator(path_or_id: str, model: ModelSettings, decoding: DecodingSe
         lengths=decoding.lengths or None,
     )
     console.note(f"{loaded.name} decodes by {engine.describe()}")
-    return LocalGenerator(loaded, engine.decode)
+    if not decoding.records:
+        return LocalGenerator(loaded, engine.decode)
+    return LocalGenerator(loaded, recording(engine.decode, loaded, Path(decoding.records), method=decoding.method))
 
 
 @cache
