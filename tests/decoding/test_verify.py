@@ -279,7 +279,11 @@ def compare(name: str, n: int, n_same: int) -> None:
         assert draws(guesser(model, sampling, memory), model, sampling, memory, n_same).tolist() == plain.tolist()
 
 
-@pytest.mark.parametrize("name", WARPERS)
+IN_SHORT = ("temperature", "all")
+"""The others, which `all` combines, wait for the longer run."""
+
+
+@pytest.mark.parametrize("name", [name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.slow) for name in WARPERS])
 def test_texts_have_the_model_s_own_distribution(name: str) -> None:
     compare(name, 6_000, 500)
 
