@@ -79,7 +79,7 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
                 continue
             if _is_table_head(raw) or _BYLINE.match(text) or text == page.title:
                 continue
-            if _is_subheading(page.text, passage.start + span.start, passage.start + span.end):
+            if is_subheading(page.text, passage.start + span.start, passage.start + span.end):
                 continue
             found.append(
                 Candidate(
@@ -111,7 +111,7 @@ def tidy(text: str) -> str:
     return text
 
 
-def _is_subheading(page_text: str, start: int, end: int) -> bool:
+def is_subheading(page_text: str, start: int, end: int) -> bool:
     """A short line without figures or colon right above a paragraph: it names what follows and states nothing."""
     line_start = page_text.rfind("\n", 0, start) + 1
     line_end = page_text.find("\n", end)
