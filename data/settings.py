@@ -18,11 +18,16 @@ from data.types import Strict, Track
 
 RetrievalMethod = Literal["bm25", "tfidf", "dense", "hybrid"]
 UnsupportedPolicy = Literal["remove", "mark", "keep"]
+WritingMode = Literal["auto", "free", "cite", "verbatim"]
+
+MOST_PRIOR_WEIGHT = 100.0
+"""Of `writing.prior_weight`: the ranking alone decides long before."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings(Strict):
-    """`name` is `hf:PATH_OR_ID` or `server:MODEL@BASE_URL`; empty for systems that need no model."""
+    """`name` is `embedded`, `hf:PATH_OR_ID` or `server:MODEL@BASE_URL`; empty for systems that need no model, and for the
+    default of `ours`, the embedded one."""
 
     name: str = ""
     device: str = "auto"
@@ -34,7 +39,7 @@ class ModelSettings(Strict):
 
 @dataclass(frozen=True, slots=True)
 class DecodingSettings(Strict):
-    """How a local model (`hf:`) decodes: its speed, never its text. See `decoding.methods` and `decoding.load`.
+    """How a local model (`embedded`, `hf:`) decodes: its speed, never its text. See `decoding.methods` and `decoding.load`.
 
     `method` and `lengths` as there; `calibration` is a folder of `decoding.calibrate`, empty for the usual place; `backend` is
     `auto`, `packed`, `static`, `driven` or `hf`. `records` names a file to which every answer is added, token by token, for
@@ -70,12 +75,19 @@ class RetrievalSettings(Strict):
 
 @dataclass(frozen=True, slots=True)
 class WritingSettings(Strict):
-    """`max_words` bounds the whole article; `section_max_tokens` one call of the model."""
+    """`max_words` bounds the whole article; `section_max_tokens` one call of the model.
+
+    `mode` is what ties the texts of `ours` to the evidence: `free` nothing but checking, `cite` markers that name shown
+    passages only, `verbatim` whole evidence sentences; `auto` chooses by the model. `prior_weight` is how much the ranking of
+    those sentences counts beside the model's own choice (`verbatim`; 0 leaves it to the model).
+    """
 
     max_words: int = 1500
     max_sections: int = 8
     section_max_tokens: int = 400
     unsupported: UnsupportedPolicy = "remove"
+    mode: WritingMode = "auto"
+    prior_weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +169,14 @@ def _check(settings: Settings) -> None:
         ("writing.max_words", settings.writing.max_words, 50),
         ("writing.max_sections", settings.writing.max_sections, 1),
         ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
+        ("writing.prior_weight", settings.writing.prior_weight, 0),
         ("evaluation.resamples", settings.evaluation.resamples, 100),
         ("evaluation.seed", settings.evaluation.seed, 0),
     )
     for name, value, low in least:
         if not value >= low:  # in this form NaN is refused too
             raise UserError(f"settings: {name} = {value} is too small; the least is {low}")
+    if settings.writing.prior_weight > MOST_PRIOR_WEIGHT:
+        raise UserError(
+            f"settings: writing.prior_weight = {settings.writing.prior_weight} is too large; the most is {MOST_PRIOR_WEIGHT:g}"
+        )

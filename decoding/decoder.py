@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from data.errors import UserError
-from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason, Task
+from decoding.api import Completion, DecodeStats, Grounding, Message, SamplingParams, StopReason, Task
 from decoding.engine import Engine, calibration_for
 from decoding.local import LocalGenerator, complete
 from decoding.models import LoadedModel, in_memory, vocabulary_size
@@ -142,6 +142,7 @@ class Decoder:
         logits_processor: Any = None,
         streamer: Streamer | None = None,
         seed: int = 0,
+        grounding: Grounding | None = None,
         task: Task = "other",
         sources: Sequence[str] = (),
         return_dict_in_generate: Literal[True] = True,
@@ -159,6 +160,7 @@ class Decoder:
             logits_processor: `LogitsProcessorList`, or a list of such processors and `decoding.sampling.LogitsRule`s. They are
                 asked about drafted positions too, so they must not keep state.
             streamer: gets token after token as a `transformers` streamer does.
+            grounding: what the answer may consist of (`decoding.api.Offer`, `Cite`); its end tokens are those of eos_token_id.
             task, sources: hints for drafting: what is asked for, and texts that the answer may repeat.
             return_dict_in_generate: accepted for calls written for `transformers`.
 
@@ -177,6 +179,7 @@ class Decoder:
             repetition_penalty=repetition_penalty,
             seed=seed,
             stop=(stop_strings,) if isinstance(stop_strings, str) else tuple(stop_strings or ()),
+            grounding=grounding,
             task=_task(task),
             sources=tuple(sources),
         )
@@ -204,7 +207,7 @@ class Decoder:
 
             if streamer is not None:
                 streamer.put(torch.tensor([list(prompt)]))
-            return self._engine.decode(prompt, sampling, keep, rules=rules, on_round=accepted.append)
+            return self._engine.decode(prompt, sampling, keep, rules=rules, end_ids=loaded.eos_ids, on_round=accepted.append)
 
         try:
             done: Completion = complete(loaded, decode, ids, sampling)

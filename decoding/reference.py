@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from decoding.api import DecodeStats, SamplingParams
+from decoding.grounding import grounding_rules
 from decoding.sampling import draw, uniforms
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from decoding.local import Decode
     from decoding.models import LoadedModel
+    from decoding.sampling import LogitsRule
 
 
 def plain_decoding(loaded: LoadedModel) -> Decode:
@@ -25,6 +27,8 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
         import torch
         from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
+        with loaded.tokenizer_lock:
+            rules = grounding_rules(sampling.grounding, loaded.tokenizer, len(prompt), loaded.eos_ids)
         n_prompt, marks = len(prompt), [time.perf_counter()]
 
         class Handover(StoppingCriteria):
@@ -46,7 +50,7 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
                 repetition_penalty=sampling.repetition_penalty,
                 pad_token_id=0,
             ),
-            logits_processor=_draws(sampling, n_prompt),
+            logits_processor=_processors(sampling, n_prompt, rules),
             stopping_criteria=StoppingCriteriaList([Handover()]),
         )
         marks.append(time.perf_counter())
@@ -56,16 +60,17 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
     return decode
 
 
-def _draws(sampling: SamplingParams, n_prompt: int) -> Any:
-    """For `generate`: leaves only the drawn token possible. None for greedy decoding.
+def _processors(sampling: SamplingParams, n_prompt: int, rules: Sequence[LogitsRule]) -> Any:
+    """For `generate`, which applies the repetition penalty itself: the rules and, unless greedy, the draw, which leaves only
+    the drawn token possible.
 
     The library's own sampling draws from torch's global generator, which other threads use too.
     """
     import torch
     from transformers import LogitsProcessor, LogitsProcessorList
 
-    if sampling.temperature == 0:
-        return None
+    from decoding.grounding.processors import as_processor
+
     numbers = uniforms(sampling.seed, sampling.max_new_tokens)
 
     class Draw(LogitsProcessor):
@@ -75,4 +80,4 @@ def _draws(sampling: SamplingParams, n_prompt: int) -> Any:
             only[0, chosen] = 0.0
             return only
 
-    return LogitsProcessorList([Draw()])
+    return LogitsProcessorList([*(as_processor(rule, n_prompt) for rule in rules), *([Draw()] if sampling.temperature else [])])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from data.errors import UserError
 from decoding.api import SamplingParams
@@ -31,6 +31,15 @@ class LogitsRule(Protocol):
 
     def __call__(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
         """(V,) -> (V,); the argument is not to be changed."""
+        ...
+
+
+@runtime_checkable
+class ForcingRule(LogitsRule, Protocol):
+    """A rule that sometimes leaves one token only. What is certain needs no model step of its own (skip decoding)."""
+
+    def forced(self, prefix: Sequence[int], room: int) -> Sequence[int]:
+        """At most `room` tokens that must follow `prefix` (all tokens before, prompt included), whatever the model says."""
         ...
 
 
@@ -78,6 +87,14 @@ class Sampler:
         penalty = sampling.repetition_penalty
         self._rules = [*([RepetitionPenalty(penalty)] if penalty != 1 else []), *rules]
         self._numbers: torch.Tensor | None = None
+
+    def forced(self, prefix: Sequence[int], room: int) -> Sequence[int]:
+        """Tokens that the rules leave no choice about, as far as one rule knows alone."""
+        found: Sequence[int] = ()
+        for rule in self._rules:
+            if isinstance(rule, ForcingRule):
+                found = max(found, rule.forced(prefix, room), key=len)
+        return found
 
     @property
     def greedy(self) -> bool:

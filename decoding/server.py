@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from data.errors import StageError, UserError, WikigenError
-from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason
+from decoding.api import Completion, DecodeStats, Message, PromptForm, SamplingParams, StopReason
 from decoding.local import STAGE, StopCut
 from decoding.models import break_control_tokens
 from decoding.sampling import check_sampling
@@ -122,6 +122,15 @@ class ServerGenerator:
         """As the server lists it, else the default given at construction. Raises like `fingerprint`."""
         return self._served().context_tokens or self._default_context_tokens
 
+    @property
+    def prompt_form(self) -> PromptForm:
+        return "chat"
+
+    @property
+    def grounds(self) -> bool:
+        """A server chooses its tokens out of sight."""
+        return False
+
     def count_tokens(self, text: str) -> int:
         """An upper estimate of the tokens of `text`: the server's tokenizer is out of reach.
 
@@ -146,9 +155,14 @@ class ServerGenerator:
 
         Raises:
             StageError: no usable answer.
-            UserError: the key (401, 403) or the model or URL (404) is wrong, or sampling parameters are out of range.
+            UserError: the key (401, 403) or the model or URL (404) is wrong, sampling parameters are out of range, or
+                grounding is asked for.
         """
         check_sampling(sampling)
+        if sampling.grounding is not None:
+            raise UserError(
+                f"{self.name} cannot be held to its evidence, since a server chooses its tokens itself; use --model hf:PATH"
+            )
         if not messages:
             raise UserError("there are no messages to continue; give at least one")
         safe = [Message(message.role, self.neutralise(message.content)) for message in messages]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import get_args
 
-from data.settings import load_settings
+from data.settings import WritingMode, load_settings
 from flows.job import SYSTEMS, Job
 
 
@@ -16,9 +17,19 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
         choices=SYSTEMS,
         default=system_default,
         required=system_default is None,
-        help="lead, bm25 and extractive need no model; rr, prr, rprr and ours need --model",
+        help="lead, bm25 and extractive use no model; ours brings its own; rr, prr and rprr need --model",
     )
-    what.add_argument("--model", metavar="NAME", help="hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)")
+    what.add_argument(
+        "--model",
+        metavar="NAME",
+        help="embedded (default of ours), hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)",
+    )
+    what.add_argument(
+        "--mode",
+        choices=get_args(WritingMode),
+        help="what ties the texts of ours to the evidence: free (checked only), cite (markers name shown passages), verbatim "
+        "(whole evidence sentences); default: auto, by the model",
+    )
     what.add_argument(
         "--data",
         metavar="DIR",
@@ -54,6 +65,7 @@ def job_from(arguments: argparse.Namespace) -> Job:
         model={"name": arguments.model, "device": arguments.device, "seed": arguments.seed},
         decoding={"method": arguments.decoding},
         evidence={"track": arguments.track},
+        writing={"mode": arguments.mode},
     )
     return Job(
         system=arguments.system,

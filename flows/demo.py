@@ -12,10 +12,10 @@ from flows.wiring import prepare
 
 def demo(out: Path, *, as_json: bool) -> int:
     console.note(
-        "The demo's system is `extractive`: it quotes and cites the evidence and uses no language model, because none ships "
-        "with the package. With one of yours: --system ours --model hf:FOLDER (or server:MODEL@URL)."
+        "The demo's system is `ours` with the language model that comes with the package: it chooses, orders and cites whole "
+        "sentences of the evidence. With one of yours: --system ours --model hf:FOLDER (or server:MODEL@URL)."
     )
-    prepared = prepare(Job(system="extractive", settings=Settings(), data="sample", out=out))
+    prepared = prepare(Job(system="ours", settings=Settings(), data="sample", out=out))
     console.note(f"writing {len(prepared.ids)} articles on invented events, from their web pages; nothing is fetched")
     evaluated = evaluate.evaluate(prepared)
     evaluate.report(evaluated, as_json=as_json)

@@ -45,8 +45,8 @@ def fit(data: str | None, out: Path | None) -> int:
     from eval.text import words
     from flows.wiring import build_collect, build_encoder
     from pipeline.evidence import Evidence
+    from pipeline.finding import find_candidates
     from pipeline.relevance import FEATURES, MODEL_FILE, RelevanceModel, feature_rows
-    from pipeline.systems.extractive import find_candidates
 
     snapshot = Snapshot(locate(data))
     settings = Settings()

@@ -19,18 +19,19 @@ from data.locate import locate
 from data.settings import ModelSettings, Settings
 from data.snapshot import Snapshot
 from data.types import Event, Outline, Page, Section
-from decoding.api import Completion, DecodeStats, Message, SamplingParams, Task
+from decoding.api import Completion, DecodeStats, Message, PromptForm, SamplingParams, Task
 from decoding.knn.prompts import PromptRow
 from decoding.models import break_control_tokens
 from flows import console
 from flows.wiring import build_collect, build_encoder
 from pipeline import prompts
+from pipeline.assembly import WrittenSection
 from pipeline.drafting import TURN_TOKENS, Draft, Writer, quotes
 from pipeline.evidence import Evidence
 from pipeline.kinds import KindRecogniser
 from pipeline.selecting import SelectionWeights
 from pipeline.systems.extractive import ExtractivePlan
-from pipeline.systems.ours import OurSystem, WrittenSection
+from pipeline.systems.ours import OurSystem
 from pipeline.systems.paper import OUTLINE_TOKENS
 
 if TYPE_CHECKING:
@@ -140,6 +141,14 @@ class Scribe:
     @property
     def context_tokens(self) -> int:
         return self.reader.context_tokens
+
+    @property
+    def prompt_form(self) -> PromptForm:
+        return "chat"
+
+    @property
+    def grounds(self) -> bool:
+        return False
 
     def count_tokens(self, text: str) -> int:
         return self.reader.count_tokens(text)

@@ -91,8 +91,8 @@ def wiki_gen(
     Running it again goes on where it stopped. The run ends Failed when an event failed; the others are written and scored.
 
     Args:
-        system: lead, bm25 and extractive need no model; rr, prr, rprr and ours need one.
-        model: hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible); empty for none.
+        system: lead, bm25 and extractive use no model; ours brings its own; rr, prr and rprr need one.
+        model: embedded, hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible); empty for the system's default.
         data: Benchmark folder; "sample" is the bundled one; empty: WIKIGEN_DATA, else what was downloaded, else the sample.
         split: By default sample for the bundled data, else full.
         events: Only the events with these ids.

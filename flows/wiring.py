@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import decoding.embedded
 from benchmark import splits
 from benchmark.leaks import leak_checks
 from benchmark.system import System
@@ -23,7 +24,14 @@ from flows.job import MODEL_SYSTEMS, SYSTEMS, Job
 
 if TYPE_CHECKING:
     from decoding.api import Encoder, Generator
+    from decoding.knn.artefact import Calibration
+    from decoding.models import LoadedModel
     from eval.metric import Metric
+
+EMBEDDED = "embedded"
+"""The name of the language model that comes with the package, as `--model` takes it and as runs are identified by."""
+EMBEDDED_FOLDER = Path(decoding.embedded.__file__).parent
+"""Holds `model/` and, once measured, `calibration/`."""
 
 CLEANING_VERSION = "1"
 """Raise when extraction or cleaning gives other text: runs made before must not be mixed with runs made after."""
@@ -82,7 +90,14 @@ def build_system(name: str, settings: Settings) -> System:
 
     retrieval, writing = settings.retrieval, settings.writing
     if name in MODEL_SYSTEMS:
+        if name != "ours" and writing.mode not in ("auto", "free"):
+            raise UserError(f"--system {name} writes freely, as in its paper; drop --mode {writing.mode}, or use --system ours")
         generator = build_generator(name, settings.model, settings.decoding)
+        if name != "ours" and generator.prompt_form != "chat":
+            raise UserError(
+                f"--system {name} gives instructions, and {generator.name} follows none; use --system ours, or name a chat "
+                "model with --model hf:FOLDER_OR_ID"
+            )
         encoder = build_encoder()
         match name:
             case "rr":
@@ -97,6 +112,8 @@ def build_system(name: str, settings: Settings) -> System:
         raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")
     if settings.decoding != DecodingSettings():
         raise UserError(f"--system {name} uses no language model; drop --decoding and the settings decoding.*")
+    if writing.mode != "auto":
+        raise UserError(f"--system {name} uses no language model; drop --mode {writing.mode}, or use --system ours")
     match name:
         case "lead":
             return LeadSystem(retrieval, writing)
@@ -109,42 +126,93 @@ def build_system(name: str, settings: Settings) -> System:
 
 
 def build_generator(system: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
-    kind, _, rest = model.name.partition(":")
-    if not model.name:
+    """The model of that name; without one, the embedded model for `ours`."""
+    name = model.name or (EMBEDDED if system == "ours" else "")
+    kind, _, rest = name.partition(":")
+    if not name:
         raise UserError(
             f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
-            "for an OpenAI-compatible server; --system extractive needs none"
+            "for an OpenAI-compatible server; --system ours brings its own, --system extractive needs none"
         )
+    if name == EMBEDDED:
+        return _embedded_generator(model, decoding)
     if kind == "hf" and rest:
         return _local_generator(rest, model, decoding)
     if kind == "server" and "@" in rest:
         if decoding != DecodingSettings():
             raise UserError(
-                f"{model.name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:..."
+                f"{name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:..."
             )
         from decoding.server import ServerGenerator, Timeouts
 
-        name, _, base_url = rest.partition("@")
-        return ServerGenerator(name, base_url, timeouts=Timeouts(read_s=model.timeout_s))
-    raise UserError(f"--model {model.name!r} is neither hf:PATH_OR_ID nor server:MODEL@BASE_URL")
+        served, _, base_url = rest.partition("@")
+        return ServerGenerator(served, base_url, timeouts=Timeouts(read_s=model.timeout_s))
+    raise UserError(f"--model {name!r} is neither hf:PATH_OR_ID nor server:MODEL@BASE_URL, nor {EMBEDDED!r}")
+
+
+def _embedded_generator(model: ModelSettings, decoding: DecodingSettings) -> Generator:
+    from decoding.models import load
+
+    _check_decoding(decoding)
+    folder = EMBEDDED_FOLDER / "model"
+    if not (folder / "config.json").is_file():
+        raise UserError(
+            f"the embedded model is not there: {folder} has no config.json; train one (python -m decoding.training.train "
+            "--help) and put it there (python -m decoding.training.release --help), or name another with --model "
+            "hf:FOLDER_OR_ID; --system extractive needs none"
+        )
+    loaded = replace(load(str(folder), device=model.device, dtype=model.dtype), name=EMBEDDED)
+    return _decoded(loaded, decoding, _embedded_calibration(loaded, decoding))
+
+
+def _embedded_calibration(loaded: LoadedModel, decoding: DecodingSettings) -> Calibration | None:
+    """What is given, else what lies beside the model. The latter is only a help: if it is of another device or precision, the
+    method goes without, where it can."""
+    from decoding.engine import calibration_for
+    from decoding.methods import MAY_SKIP, NEED_CALIBRATION
+
+    shipped = EMBEDDED_FOLDER / "calibration"
+    if decoding.calibration or not (shipped / "meta.json").is_file():
+        return calibration_for(loaded, decoding.method, decoding.calibration or None)
+    if decoding.method not in MAY_SKIP | NEED_CALIBRATION:
+        return None
+    try:
+        return calibration_for(loaded, decoding.method, shipped)
+    except UserError as error:
+        if decoding.method in NEED_CALIBRATION:
+            raise
+        console.note(f"{error}; until then no layers are skipped")
+        return None
 
 
 def _local_generator(path_or_id: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
-    from decoding.certificate import recording
-    from decoding.engine import Engine, calibration_for
-    from decoding.local import LocalGenerator
-    from decoding.methods import check_lengths, check_method
+    from decoding.engine import calibration_for
     from decoding.models import load
 
-    check_method(decoding.method)  # before minutes of loading
+    _check_decoding(decoding)
+    loaded = load(path_or_id, device=model.device, dtype=model.dtype)
+    return _decoded(loaded, decoding, calibration_for(loaded, decoding.method, decoding.calibration or None))
+
+
+def _check_decoding(decoding: DecodingSettings) -> None:
+    """Before minutes of loading."""
+    from decoding.methods import check_lengths, check_method
+
+    check_method(decoding.method)
     if decoding.lengths:
         check_lengths(decoding.lengths)
-    loaded = load(path_or_id, device=model.device, dtype=model.dtype)
+
+
+def _decoded(loaded: LoadedModel, decoding: DecodingSettings, calibration: Calibration | None) -> Generator:
+    from decoding.certificate import recording
+    from decoding.engine import Engine
+    from decoding.local import LocalGenerator
+
     engine = Engine(
         loaded,
         decoding.method,
         backend=decoding.backend,
-        calibration=calibration_for(loaded, decoding.method, decoding.calibration or None),
+        calibration=calibration,
         lengths=decoding.lengths or None,
     )
     console.note(f"{loaded.name} decodes by {engine.describe()}")

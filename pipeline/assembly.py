@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from data.errors import StageError
-from data.types import Article, Fact, Heading, Repair, Section, Sentence, Source
+from data.types import Article, Fact, Heading, Paragraph, Repair, Section, Sentence, Source, Strict
 from pipeline.evidence import Evidence
 
 LEAD_HEADING = Heading(text="", level=1)
 """The lead has no heading of its own."""
+PARAGRAPH_SENTENCES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSection(Strict):
+    """A checked section with what the checking changed."""
+
+    section: Section
+    repairs: tuple[Repair, ...]
 
 
 def assemble(
@@ -44,6 +53,15 @@ def assemble(
         sources=tuple(sources.values()),
         repairs=tuple(repairs),
     )
+
+
+def paragraphs_of(sentences: Sequence[Sentence], *, size: int = PARAGRAPH_SENTENCES) -> tuple[Paragraph, ...]:
+    """Paragraphs of at most `size` sentences, as even as can be."""
+    if not sentences:
+        return ()
+    n = -(-len(sentences) // size)
+    step = -(-len(sentences) // n)
+    return tuple(tuple(sentences[at : at + step]) for at in range(0, len(sentences), step))
 
 
 def within_words(

@@ -251,6 +251,16 @@ _ABOUT_THE_WRITING = re.compile(
 _QUOTATION = re.compile(r"[\"“][^\"”]*[\"”]")
 
 
+def is_own_talk(text: str) -> bool:
+    """Whether a sentence speaks of the writing, not of the subject, outside quotation marks."""
+    return bool(_ABOUT_THE_WRITING.search(_QUOTATION.sub("", text)))
+
+
+def may_stand(text: str, evidence: str) -> bool:
+    """Whether `repair` leaves a sentence alone that cites this evidence."""
+    return not is_own_talk(text) and support(text, evidence) >= SUPPORT
+
+
 def repair(cited: Cited, index: PassageIndex, section: str, policy: UnsupportedPolicy) -> Cited:
     """Check every sentence against what it cites; attach a better passage, or apply the policy to what has none."""
     by_id = {p.id: p for p in index.passages}
@@ -258,7 +268,7 @@ def repair(cited: Cited, index: PassageIndex, section: str, policy: UnsupportedP
     repairs = list(cited.repairs)
     for n, sentence in enumerate(cited.sentences):
         text = sentence.text
-        own_talk = bool(_ABOUT_THE_WRITING.search(_QUOTATION.sub("", text)))
+        own_talk = is_own_talk(text)
         holding = () if own_talk else _holding(text, sentence.cites, by_id)
         if holding:
             kept.append(Sentence(text, holding))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from data.errors import StageError
 from data.types import Page, Passage, Strict
-from decoding.api import Generator, Message, SamplingParams, StopReason, Task
+from decoding.api import Cite, Generator, Grounding, Message, SamplingParams, StopReason, Task
 from pipeline.prompts import Numbered, evidence_block
 
 TURN_TOKENS = 8
@@ -60,6 +60,18 @@ class Draft(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What a generator is asked: `max_new_tokens` and `grounding` bound the answer, `sources` are texts that it may repeat:
+    they speed it up, no more."""
+
+    task: Task
+    messages: tuple[Message, ...]
+    max_new_tokens: int
+    grounding: Grounding | None = None
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Writer:
     """A generator with the sampling that this run uses; `seed` makes sampled runs repeatable."""
 
@@ -76,56 +88,69 @@ class Writer:
         *,
         max_new_tokens: int | None = None,
         sources: Sequence[str] = (),
+        cite: bool = False,
     ) -> Draft:
         """Ask about `shown`, best first; the last ones are left out when prompt and answer exceed the context.
 
-        `prompt` gets the evidence block. `sources` are texts that the answer may repeat: they speed it up, no more. Raises
+        `prompt` gets the evidence block. With `cite` every sentence of the answer ends with numbers of that block. Raises
         StageError when not even one fits.
         """
         limit = max_new_tokens or self.max_new_tokens
-        n = len(shown)
-        while True:
+
+        def build(n: int) -> Question:
             numbered = [Numbered(k, quote.title, quote.text) for k, quote in enumerate(shown[:n], 1)]
-            messages = prompt(evidence_block(numbered, self.generator.neutralise))
-            if n <= 1:
-                self._must_fit(task, messages, limit, "one passage" if n else "the prompt")
-                break
-            if self._needed(messages, limit) <= self.generator.context_tokens:
-                break
-            n -= 1
-        return self._run(task, messages, limit, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]], sources)
+            messages = tuple(prompt(evidence_block(numbered, self.generator.neutralise)))
+            grounding = Cite(tuple(range(1, n + 1))) if cite and n else None
+            return Question(task, messages, limit, grounding, tuple(sources))
+
+        n, question = self.fitted(len(shown), build)
+        return self.put(question, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]])
 
     def ask_plain(self, task: Task, messages: Sequence[Message], *, max_new_tokens: int) -> Draft:
         """Ask without evidence. Raises StageError when the prompt does not fit."""
-        self._must_fit(task, messages, max_new_tokens, "the prompt")
-        return self._run(task, messages, max_new_tokens, (), ())
+        _, question = self.fitted(0, lambda n: Question(task, tuple(messages), max_new_tokens))
+        return self.put(question, (), ())
 
-    def _needed(self, messages: Sequence[Message], limit: int) -> int:
+    def fitted(self, most: int, build: Callable[[int], Question]) -> tuple[int, Question]:
+        """The largest n, at most `most`, for which the question about the n best passages fits the context, and that question.
+
+        Raises StageError when not even one does.
+        """
+        for n in range(most, 1, -1):
+            question = build(n)
+            if self._needed(question) <= self.generator.context_tokens:
+                return n, question
+        n = min(most, 1)
+        question = build(n)
+        self._must_fit(question, "one passage" if n else "the prompt")
+        return n, question
+
+    def _needed(self, question: Question) -> int:
         """Tokens of prompt and answer; as exact as the generator's count of a text alone, the template being estimated."""
-        return sum(self.generator.count_tokens(m.content) + TURN_TOKENS for m in messages) + limit
+        prompt = sum(self.generator.count_tokens(m.content) + TURN_TOKENS for m in question.messages)
+        return prompt + question.max_new_tokens
 
-    def _must_fit(self, task: Task, messages: Sequence[Message], limit: int, what: str) -> None:
-        needed, room = self._needed(messages, limit), self.generator.context_tokens
+    def _must_fit(self, question: Question, what: str) -> None:
+        needed, room = self._needed(question), self.generator.context_tokens
         if needed > room:
             raise StageError(
-                task,
-                f"{self.generator.name} has room for {room} tokens, but {what} and an answer of {limit} need {needed}; lower "
-                "retrieval.passage_words or writing.section_max_tokens, or use a model with a longer context",
+                question.task,
+                f"{self.generator.name} has room for {room} tokens, but {what} and an answer of {question.max_new_tokens} "
+                f"need {needed}; lower retrieval.passage_words or writing.section_max_tokens, or use a model with a longer "
+                "context",
             )
 
-    def _run(
-        self,
-        task: Task,
-        messages: Sequence[Message],
-        limit: int,
-        shown: Sequence[tuple[str, ...]],
-        left_out: Sequence[tuple[str, ...]],
-        sources: Sequence[str] = (),
-    ) -> Draft:
+    def put(self, question: Question, shown: Sequence[tuple[str, ...]], left_out: Sequence[tuple[str, ...]]) -> Draft:
+        """Ask it. `[k]` in the answer will stand for the passages `shown[k - 1]`."""
         sampling = SamplingParams(
-            max_new_tokens=limit, temperature=self.temperature, seed=self.seed, task=task, sources=tuple(sources)
+            max_new_tokens=question.max_new_tokens,
+            temperature=self.temperature,
+            seed=self.seed,
+            grounding=question.grounding,
+            task=question.task,
+            sources=question.sources,
         )
-        completion = self.generator.generate(messages, sampling)
+        completion = self.generator.generate(question.messages, sampling)
         return Draft(
             text=completion.text,
             shown=tuple(shown),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from data import codec
 from decoding.api import Encoder
 
 TITLE_BONUS = 0.12
@@ -48,6 +49,11 @@ def load_kinds() -> tuple[Kind, ...]:
         )
         for table in tables
     )
+
+
+def bank_digest() -> str:
+    """Changes with every word of the bank; part of the identity of runs that use it."""
+    return codec.sha256("\n".join(f"{k.name} {k.about} {k.title.pattern} {k.sections}" for k in load_kinds()))[:12]
 
 
 class KindRecogniser:

@@ -30,6 +30,8 @@ _CITE = (
 _FENCE_TAG = re.compile(r"<(?=\s*/?\s*evidence\b)", re.I)
 _DRAFT_TAG = re.compile(r"<(?=\s*/?\s*(?:draft|evidence)\b)", re.I)
 _BRACKETED = re.compile(r"\[(\s*-?\s*\d[^\[\]]*)\]")
+_OPEN_BRACKET = re.compile(r"\[(?=\s*-?\s*\d)")
+_RULE = re.compile(r"={2,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,17 @@ def _quoted(text: str, fence: str) -> str:
     while fence in text:  # taking one out can put the halves of another together
         text = text.replace(fence, "")
     return " ".join(_BRACKETED.sub(r"(\1)", _FENCE_TAG.sub("(", text)).split())
+
+
+def quotable(text: str, neutralise: Callable[[str], str]) -> str:
+    """An evidence sentence as every prompt may show it and every answer may repeat it, on one line.
+
+    Nothing in it reads as a citation marker, a heading, a fence or a control token. Such text passes `evidence_block`
+    unchanged.
+    """
+    text = "".join(c if c.isprintable() or c.isspace() else "" for c in text)
+    text = _OPEN_BRACKET.sub("(", _BRACKETED.sub(r"(\1)", _FENCE_TAG.sub("(", text)))
+    return " ".join(neutralise(" ".join(_RULE.sub("=", text).split())).split())
 
 
 def outline(title: str, evidence: str | None, max_sections: int) -> tuple[Message, ...]:

@@ -47,11 +47,21 @@ class Scored:
         kept = [candidate for candidate, kept in zip(self.candidates, keep, strict=True) if kept]
         return Scored(kept, self.vectors[keep], self.relevance[keep])
 
+    def likeness(self, i: int) -> np.ndarray:
+        """Cosine of each candidate to candidate `i`, shape (n,); 0 on its own page, where the lines of a list look alike: a
+        page seldom says the same thing twice."""
+        similar = self.vectors @ self.vectors[i]
+        similar[[c.page == self.candidates[i].page for c in self.candidates]] = 0.0
+        return np.asarray(similar)
+
+    def central(self, n: int) -> list[str]:
+        """The texts of the `n` most relevant, best first."""
+        return [self.candidates[i].text for i in np.argsort(-self.relevance, kind="stable")[:n]]
+
 
 def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: Sequence[int] = ()) -> list[int]:
     """Indices of chosen candidates, in the order of choice, of at most `max_words` words together with `taken`."""
     items = scored.candidates
-    pages = np.array([c.page for c in items])
     weight_of = _fact_weights(items)
     open_facts = set(weight_of)
     chosen: list[int] = []
@@ -64,8 +74,7 @@ def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: 
         chosen.append(i)
         words += items[i].n_words
         open_facts.difference_update(items[i].facts)
-        similar = scored.vectors @ scored.vectors[i]
-        similar[pages == items[i].page] = 0.0  # lines of one list look alike; a page seldom says the same thing twice
+        similar = scored.likeness(i)
         np.maximum(nearest, similar, out=nearest)
         blocked[i] = True
         for j in np.flatnonzero(~blocked):
@@ -89,6 +98,21 @@ def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: 
         if not fitting:
             return chosen
         take(max(fitting, key=lambda i: (gain(i, quoted), -i)))
+
+
+def duplicate_groups(scored: Scored, indices: Sequence[int], weights: SelectionWeights) -> list[int]:
+    """A number for each of `indices`, shared by those that say the same: the position of the first of them."""
+    items = scored.candidates
+    group = list(range(len(indices)))
+    for a, i in enumerate(indices):
+        similar = scored.likeness(i)
+        for b in range(a + 1, len(indices)):
+            j = indices[b]
+            if group[b] == b and (
+                similar[j] > weights.duplicate_cosine or _repeats(items[j], items[i], weights.duplicate_overlap)
+            ):
+                group[b] = group[a]
+    return group
 
 
 def _fact_weights(items: Sequence[Candidate]) -> dict[str, float]:

@@ -1,4 +1,6 @@
-"""What holds for every test: no network but loopback, the same random numbers each time, and a small snapshot to break."""
+"""What holds for every test: no network but loopback, no key of ours, one thread, the same random numbers each time.
+
+And a small snapshot to break."""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from hypothesis import settings
 from data.snapshot import SAMPLE
 from flows.cli import main
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: the tests themselves run side by side
+# before torch is loaded. The tests run side by side, and small matrices on many threads wait more than they compute
+os.environ["OMP_NUM_THREADS"] = "1"
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
@@ -67,6 +70,13 @@ def no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     for name in real:
         monkeypatch.setattr(socket.socket, name, guarded(name))
     monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that needs a key sets one of its own."""
+    for variable in ("WIKIGEN_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.fixture(autouse=True)

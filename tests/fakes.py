@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from decoding.api import Completion, DecodeStats, Message, SamplingParams
+from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams
 from decoding.models import break_control_tokens
 
 
@@ -65,6 +65,14 @@ class ScriptedGenerator:
     def context_tokens(self) -> int:
         return self._context_tokens
 
+    @property
+    def prompt_form(self) -> PromptForm:
+        return "chat"
+
+    @property
+    def grounds(self) -> bool:
+        return False
+
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
@@ -85,3 +93,40 @@ class ScriptedGenerator:
             on_text(text)
         n_prompt = sum(self.count_tokens(m.content) for m in messages)
         return Completion(text, n_prompt, self.count_tokens(text), "length" if cut_off else "end", DecodeStats(total_s=0.0))
+
+
+Choice = Callable[[Offer], Sequence[int]]
+
+
+def best_first(offer: Offer) -> list[int]:
+    """The items by their priors, one of a group, as many as may be."""
+    taken: dict[int, int] = {}
+    for i in sorted(range(len(offer.items)), key=lambda i: (-offer.items[i].prior, i)):
+        group = offer.items[i].group
+        taken.setdefault(-1 - i if group is None else group, i)
+    return list(taken.values())[: offer.most]
+
+
+class ChoosingGenerator(ScriptedGenerator):
+    """Continues documents, and answers an offer with the items that `choose` names; nothing else may be asked of it."""
+
+    def __init__(self, choose: Choice = best_first, *, form: PromptForm = "document", context_tokens: int = 2048) -> None:
+        super().__init__(context_tokens=context_tokens, name="chooser")
+        self._choose = choose
+        self._form: PromptForm = form
+
+    @property
+    def prompt_form(self) -> PromptForm:
+        return self._form
+
+    @property
+    def grounds(self) -> bool:
+        return True
+
+    def generate(
+        self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
+    ) -> Completion:
+        offer = sampling.grounding
+        assert isinstance(offer, Offer), sampling
+        self.texts.append(offer.separator.join(offer.items[i].shown() for i in self._choose(offer)))
+        return super().generate(messages, sampling, on_text)

@@ -9,6 +9,7 @@ from data.errors import UserError
 
 if TYPE_CHECKING:
     from decoding.backend import StepBackend
+    from decoding.backends.proof import Unfit
     from decoding.models import LoadedModel
 
 Kind = Literal["auto", "hf", "driven", "packed", "static"]
@@ -30,33 +31,33 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
 
     if kind not in get_args(Kind):
         raise UserError(f"unknown backend {kind!r}; choose one of {', '.join(get_args(Kind))}")
-    reference = HFBackend(loaded)
-    if kind == "hf":
-        return reference
-    try:
-        if kind == "static" or (kind == "auto" and loaded.model.device.type == "cuda"):
-            try:
-                return StaticBackend(loaded, reference, say)
-            except NotStatic as error:
-                if kind == "static":
-                    raise UserError(f"{loaded.name}: no static steps: {error.why}; use backend driven or auto") from error
-                if say is not None:
-                    say(f"{loaded.name}: decoding without CUDA graphs, which is slower, because {error.why}")
-        if kind == "packed" or (kind == "auto" and loaded.model.device.type == "cpu"):
-            try:
-                return PackedBackend(loaded, reference)
-            except NotPacked as error:
-                if kind == "packed":
-                    raise UserError(f"{loaded.name}: no packed weights: {error.why}; use backend driven or auto") from error
-                if say is not None:
-                    say(f"{loaded.name}: decoding without packed weights, which is slower, because {error.why}")
-        return DrivenBackend(loaded, reference)
-    except NotDrivable as error:
-        architecture = type(loaded.model).__name__
+    reference, here = HFBackend(loaded), loaded.model.device.type
+    architecture = type(loaded.model).__name__
+
+    def step_down(refusal: str, instead: str, error: Unfit) -> None:
         if kind != "auto":
-            raise UserError(f"{loaded.name}: {architecture} cannot be driven: {error.why}; use backend auto or hf") from error
+            raise UserError(f"{loaded.name}: {refusal}") from error
         if say is not None:
-            say(
-                f"{loaded.name}: decoding through the model's own forward, which is slower, because {architecture}: {error.why}"
-            )
-        return reference
+            say(f"{loaded.name}: decoding {instead}")
+
+    ladder: tuple[tuple[Kind, str, Callable[[], StepBackend]], ...] = (
+        ("static", "cuda", lambda: StaticBackend(loaded, reference, say)),
+        ("packed", "cpu", lambda: PackedBackend(loaded, reference)),
+        ("driven", here, lambda: DrivenBackend(loaded, reference)),
+    )
+    for name, device, build in ladder:
+        if kind != name and (kind != "auto" or device != here):
+            continue
+        try:
+            return build()
+        except NotStatic as error:
+            refusal = f"no static steps: {error.why}; use backend driven or auto"
+            step_down(refusal, f"without CUDA graphs, which is slower, because {error.why}", error)
+        except NotPacked as error:
+            refusal = f"no packed weights: {error.why}; use backend driven or auto"
+            step_down(refusal, f"without packed weights, which is slower, because {error.why}", error)
+        except NotDrivable as error:  # so nor are the kinds below, which drive it as well
+            refusal = f"{architecture} cannot be driven: {error.why}; use backend auto or hf"
+            step_down(refusal, f"through the model's own forward, which is slower, because {architecture}: {error.why}", error)
+            break
+    return reference

@@ -68,25 +68,19 @@ def grouped_attention(
     Many keys are cut into parts that the GPU works on side by side; their results are joined by the logarithms of their sums
     (Flash-Decoding, Dao et al. 2023). The signature is that of transformers' attention functions.
     """
-    import torch
-
     if kwargs.get("softcap") is not None:
         raise NotImplementedError("grouped attention has no soft cap")
-    n_heads, n_rows, size = query.shape[1:]
-    n_groups = n_heads // key.shape[1]
-    rows = query.reshape(1, key.shape[1], n_groups * n_rows, size)
-    mask = attention_mask.expand(1, 1, n_groups, -1) if n_rows == 1 else attention_mask.repeat(1, 1, n_groups, 1)
-    scale = size**-0.5 if scaling is None else scaling
     n = n_parts(key.shape[2])
     if n == 1:
-        joined = torch.nn.functional.scaled_dot_product_attention(rows, key, value, attn_mask=mask, scale=scale)
-    else:
-        parts = [tensor[0].unflatten(-2, (n, -1)).transpose(0, 1) for tensor in (key, value)]  # views (S, H_kv, L / S, D)
-        bias = mask[0, 0].unflatten(-1, (n, -1)).transpose(0, 1)[:, None]  # (S, 1, rows, L / S)
-        out, logsum = _attend_parts(rows.expand(n, -1, -1, -1), parts[0], parts[1], bias, scale)
-        weights = logsum.softmax(dim=0)[..., None]  # (S, H_kv, rows, 1)
-        joined = (out * weights).sum(dim=0).to(query.dtype)
-    return joined.reshape(1, n_heads, n_rows, -1).transpose(1, 2).contiguous(), None
+        return _in_one_part(query, key, value, attention_mask, scaling), None
+    rows, mask = _by_key_head(query, key.shape[1], attention_mask)
+    assert mask is not None
+    parts = [tensor[0].unflatten(-2, (n, -1)).transpose(0, 1) for tensor in (key, value)]  # views (S, H_kv, L / S, D)
+    bias = mask[0, 0].unflatten(-1, (n, -1)).transpose(0, 1)[:, None]  # (S, 1, rows, L / S)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    out, logsum = _attend_parts(rows.expand(n, -1, -1, -1), parts[0], parts[1], bias, scale)
+    weights = logsum.softmax(dim=0)[..., None]  # (S, H_kv, rows, 1)
+    return _by_row((out * weights).sum(dim=0).to(query.dtype), query), None
 
 
 def shared_heads_name() -> str:
@@ -109,22 +103,39 @@ def shared_heads(
 ) -> tuple[torch.Tensor, None]:
     """As `grouped_attention`, in one part, for masks of any kind. Many rows (a prefill) go the way of transformers' sdpa,
     which also knows what no mask means for them."""
-    import torch
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    n_heads, n_rows, size = query.shape[1:]
-    n_groups = n_heads // key.shape[1]
+    n_rows = query.shape[2]
     if n_rows > _FEW_ROWS or (attention_mask is None and n_rows > 1):
         many: tuple[torch.Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout, scaling, **kwargs
         )
         return many
-    if n_groups > 1:
-        query = query.reshape(1, key.shape[1], n_groups * n_rows, size)
-        if attention_mask is not None and n_rows > 1:
-            attention_mask = attention_mask.repeat(1, 1, n_groups, 1)
-    out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask, scale=scaling)
-    return out.reshape(1, n_heads, n_rows, -1).transpose(1, 2).contiguous(), None
+    return _in_one_part(query, key, value, attention_mask, scaling), None
+
+
+def _in_one_part(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, scaling: float | None
+) -> torch.Tensor:
+    import torch
+
+    rows, mask = _by_key_head(query, key.shape[1], mask)
+    out = torch.nn.functional.scaled_dot_product_attention(rows, key, value, attn_mask=mask, scale=scaling)
+    return _by_row(out, query)
+
+
+def _by_key_head(query: torch.Tensor, n_key_heads: int, mask: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Query (1, H, T, D) as (1, H_kv, R, D), R = T * H / H_kv, and its mask (1, 1, T, L) as (1, 1, R, L)."""
+    _, n_heads, n_rows, size = query.shape
+    n_groups = n_heads // n_key_heads
+    if mask is not None and n_groups > 1:
+        mask = mask.expand(1, 1, n_groups, -1) if n_rows == 1 else mask.repeat(1, 1, n_groups, 1)
+    return query.reshape(1, n_key_heads, n_groups * n_rows, size), mask
+
+
+def _by_row(out: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
+    """Attention's result for rows by key head, (..., H_kv, R, D), as (1, T, H, D)."""
+    return out.reshape(1, query.shape[1], query.shape[2], -1).transpose(1, 2).contiguous()
 
 
 def n_parts(n_keys: int) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from decoding.backends.proof import Unfit
+
 if TYPE_CHECKING:
     import torch
 
@@ -15,12 +17,8 @@ _FIXED_ROPES = frozenset(("default", "linear", "llama3", "yarn"))
 """Rotary embeddings that are a function of the position alone; others (dynamic, longrope) look at the length, too."""
 
 
-class NotDrivable(Exception):
-    """This model's layers cannot be driven here; `why` says what is different about them."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+class NotDrivable(Unfit):
+    """This model's layers cannot be driven here: they are built, or called, otherwise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

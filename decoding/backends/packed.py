@@ -11,10 +11,10 @@ import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from decoding.backend import SkipSet
 from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend, random_ids
 from decoding.backends.kernels import fused_norms, shared_heads_name
+from decoding.backends.proof import Unfit, proof_steps
 from decoding.backends.torch_backend import relative_error
 
 if TYPE_CHECKING:
@@ -29,12 +29,8 @@ _MOST_ROWS = 64
 _PROOF_TOKENS = 40
 
 
-class NotPacked(Exception):
-    """This model or machine cannot use packed weights; `why` says what stands against it."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+class NotPacked(Unfit):
+    """This model or machine cannot use packed weights."""
 
 
 class PackedBackend(DrivenBackend):
@@ -86,22 +82,11 @@ class PackedBackend(DrivenBackend):
         """Logits of steps of several forms behind random tokens, always the same ones."""
         n = max(8, min(_PROOF_TOKENS, self._info.context_tokens - 32))
         tokens = random_ids(n + 24, self._info.vocab_size, self._device)
-        skipped = SkipSet(attention=(0,), mlp=(self._info.n_layers - 1,))
-        cases: tuple[tuple[str, int, dict[str, Any]], ...] = (
-            ("a step of one token", 1, {}),
-            ("a step of three tokens", 3, {}),
-            ("a step of nine tokens", 9, {}),
-            ("a tree", 5, {"parents": (-1, 0, 0, -1, 3)}),
-            ("a step with skipped sub-layers", 1, {"plan": skipped}),
-        )
         self._restart(n + 32)
         self._run(tokens[:, :n], 0, last_only=True)
         self.kv.commit(n)
-        found = []
-        for what, length, options in cases:
-            ids, tokens = tokens[:, -length:], tokens[:, :-length]
-            found.append((what, self._run(ids, n, **options)[0].clone()))
-        return found
+        steps = proof_steps(tokens, self._info.n_layers)
+        return [(step.what, self._run(step.ids, n, **step.options)[0].clone()) for step in steps]
 
 
 def _check_kernels(device: torch.device, dtype: torch.dtype) -> None:

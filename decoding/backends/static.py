@@ -23,6 +23,7 @@ from decoding.backends.graphs import Graphs
 from decoding.backends.hf import HFBackend, random_ids, replaced_forwards
 from decoding.backends.kernels import PART, fused_norms, grouped_attention_in, hiding
 from decoding.backends.masks import ancestry
+from decoding.backends.proof import Unfit, proof_steps
 from decoding.backends.torch_backend import best_token, relative_error
 
 if TYPE_CHECKING:
@@ -40,12 +41,8 @@ _PROOF_TOKENS = 1100
 """Enough for attention in several parts."""
 
 
-class NotStatic(Exception):
-    """This model's steps cannot be made static; `why` says what stands against it."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+class NotStatic(Unfit):
+    """This model's steps cannot be made static."""
 
 
 class StaticBackend(DrivenBackend):
@@ -194,27 +191,18 @@ class StaticBackend(DrivenBackend):
         raise NotStatic(why)
 
     def _differs(self) -> str:
-        """What differs from `driven` behind random tokens: steps of one, three and nine, a tree, skipped sub-layers."""
+        """What differs from `driven` in steps behind random tokens."""
         n = max(8, min(_PROOF_TOKENS, self._info.context_tokens - 64))
         tokens = random_ids(n + 32, self._info.vocab_size, self._device)
-        skipped = SkipSet(attention=(0,), mlp=(self._info.n_layers - 1,))
         self._restart(n + 64)
         super()._run(tokens[:, :n], 0, last_only=True)
         self.kv.commit(n)
-        cases: tuple[tuple[str, int, dict[str, Any]], ...] = (
-            ("a step of one token", 1, {}),
-            ("a step of three tokens", 3, {}),
-            ("a step of nine tokens", 9, {}),
-            ("a tree", 5, {"parents": (-1, 0, 0, -1, 3)}),
-            ("a step with skipped sub-layers", 1, {"plan": skipped}),
-        )
-        for what, length, options in cases:
-            ids, tokens = tokens[:, -length:], tokens[:, :-length]
+        for step in proof_steps(tokens, self._info.n_layers):
             for _ in range(3 if self._graphs.recording else 1):  # as it is, recorded, replayed
-                found = self._run(ids, n, **options)[0].clone()
-            error = relative_error(found, super()._run(ids, n, **options)[0])
+                found = self._run(step.ids, n, **step.options)[0].clone()
+            error = relative_error(found, super()._run(step.ids, n, **step.options)[0])
             if error > (1e-4 if found.element_size() == 4 else 5e-2):
-                return f"its logits differ by {error:.1e} for {what}"
+                return f"its logits differ by {error:.1e} for {step.what}"
         return ""
 
 

@@ -35,8 +35,24 @@ class LengthPolicy(Protocol):
     def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None: ...
 
 
+class _Stateless:
+    """What is alike in policies that learn nothing from one round to the next."""
+
+    __slots__ = ()
+
+    @property
+    def looks(self) -> bool:
+        return True
+
+    def start(self) -> None:
+        pass
+
+    def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None:
+        pass
+
+
 @dataclass(frozen=True, slots=True)
-class Fixed(Strict):
+class Fixed(_Stateless, Strict):
     """Always `length` tokens (Leviathan et al. 2023)."""
 
     length: int = 4
@@ -49,41 +65,25 @@ class Fixed(Strict):
     def looks(self) -> bool:
         return False
 
-    def start(self) -> None:
-        pass
-
     def plan(self, room: int) -> int:
         return min(self.length, room)
 
     def go_on(self, probabilities: Sequence[float]) -> bool:
         return True
 
-    def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None:
-        pass
-
 
 @dataclass(frozen=True, slots=True)
-class Threshold(Strict):
+class Threshold(_Stateless, Strict):
     """Stop after the first token below `stop_prob`, which is still verified (Self-SD section 3.3; KNN-SSD: 0.8 and 12)."""
 
     stop_prob: float = 0.8
     max_tokens: int = 12
-
-    @property
-    def looks(self) -> bool:
-        return True
-
-    def start(self) -> None:
-        pass
 
     def plan(self, room: int) -> int:
         return min(self.max_tokens, room)
 
     def go_on(self, probabilities: Sequence[float]) -> bool:
         return probabilities[-1] >= self.stop_prob
-
-    def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None:
-        pass
 
 
 class AdaptiveThreshold:
@@ -140,7 +140,7 @@ class AdaptiveThreshold:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected(Strict):
+class Expected(_Stateless, Strict):
     """Draft on while the next token raises the expected tokens per cost of the round (decoding note, section 1).
 
     With S = P(all drafted so far are accepted) by the hazard and a = its mean acceptance at the next depth, continue iff
@@ -156,13 +156,6 @@ class Expected(Strict):
     """c of one draft step; for routed plans that of the dearest."""
     max_tokens: int = 16
 
-    @property
-    def looks(self) -> bool:
-        return True
-
-    def start(self) -> None:
-        pass
-
     def plan(self, room: int) -> int:
         return min(self.max_tokens, room) if self.go_on(()) else 0
 
@@ -175,6 +168,3 @@ class Expected(Strict):
         spent = drafted * self.plan_cost + self.costs.v(drafted + 1)
         more = self.plan_cost + self.costs.v(drafted + 2) - self.costs.v(drafted + 1)
         return survival * self.hazard.next(drafted) * spent > tokens * more
-
-    def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None:
-        pass

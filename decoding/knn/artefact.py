@@ -21,9 +21,9 @@ from data.errors import UserError
 from data.types import Strict
 from decoding.api import Message, Task
 from decoding.backend import CostTable, SkipSet
+from decoding.conversation import PromptReader
 from decoding.drafters.hazard import Hazard
 from decoding.drafters.lengths import Threshold
-from decoding.local import LocalGenerator
 from decoding.machine import versions
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Identity(Strict):
     def of(cls, loaded: LoadedModel) -> Identity:
         model: Any = loaded.model
         config = model.config.get_text_config(decoder=True)
-        probe = LocalGenerator(loaded).prompt_ids([Message("system", "Write."), Message("user", "A section about floods.")])
+        probe = PromptReader(loaded).prompt_ids([Message("system", "Write."), Message("user", "A section about floods.")])
         with loaded.tokenizer_lock:
             vocabulary = sorted(loaded.tokenizer.get_vocab().items())
         return cls(

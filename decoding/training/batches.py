@@ -27,8 +27,10 @@ TASK_FIT = 0.88
 
 @dataclass(frozen=True, slots=True)
 class Mixture(Strict):
-    """Shares of a step's rows; what is left is running text."""
+    """Shares of a step's rows; what is left is running text. `repeats` are chunks of random tokens that come again and again:
+    nothing but copying what followed before predicts them, so the heads that do it form early (Olsson et al. 2022)."""
 
+    repeats: float = 0.0
     copying: float = 0.0
     sections: float = 0.0
     outlines: float = 0.0
@@ -93,6 +95,9 @@ class Batches:
 
     def _row(self, rng: random.Random, length: int, mixture: Mixture) -> NDArray[np.uint16]:
         at = rng.random()
+        if at < mixture.repeats:
+            return self._repeats_row(rng, length + 1)
+        at -= mixture.repeats
         kinds = (("copying", mixture.copying), ("sections", mixture.sections), ("outlines", mixture.outlines))
         for kind, share in kinds:
             if at < share:
@@ -101,6 +106,15 @@ class Batches:
         row = self.text.row(self.place, length)
         self.place += length
         return row
+
+    def _repeats_row(self, rng: random.Random, length: int) -> NDArray[np.uint16]:
+        """A few chunks of random tokens in random order, each several times; lengths differ, so no distance helps."""
+        words = range(len(self._tokenizer.all_special_ids), len(self._tokenizer))
+        chunks = [rng.choices(words, k=rng.randint(6, 30)) for _ in range(rng.randint(2, 6))]
+        ids = [self._tokenizer.bos_token_id]
+        while len(ids) < length:
+            ids += rng.choice(chunks)
+        return np.array(ids[:length], dtype=np.uint16)
 
     def _task_row(self, rng: random.Random, kind: str, length: int) -> NDArray[np.uint16]:
         ids: list[int] = []

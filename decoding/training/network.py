@@ -55,6 +55,9 @@ class TrainingPass:
 
         self._model = model
         self._config: LlamaConfig = model.config
+        config = self._config
+        n_heads = config.num_attention_heads
+        self._heads = (config.head_dim or config.hidden_size // n_heads, n_heads, config.num_key_value_heads or n_heads)
         self._dtype = dtype
         self._attention: Callable[..., Tensor] = self._attend
         self._mlp: Callable[..., Tensor] = _mlp
@@ -138,8 +141,7 @@ class TrainingPass:
         import torch
         from torch.nn.functional import linear, scaled_dot_product_attention
 
-        size = self._config.head_dim or self._config.hidden_size // self._config.num_attention_heads
-        n_heads, n_shared = self._config.num_attention_heads, self._config.num_key_value_heads
+        size, n_heads, n_shared = self._heads
         rows, length, _ = x.shape
         h = _normed(x, norm, eps)
         joined = linear(h, torch.cat((q, k, v)).to(x.dtype)).view(rows, length, n_heads + 2 * n_shared, size)
@@ -198,7 +200,7 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def new_model(
-    *, vocab_size: int, n_layers: int, hidden: int, head_dim: int, context: int, ids: dict[str, int], seed: int
+    *, vocab_size: int, n_layers: int, hidden: int, head_dim: int, context: int, ids: dict[str, int | None], seed: int
 ) -> Any:
     """A Llama with random weights: tied embeddings, two query heads for each key head, SwiGLU of 8/3 of the width.
 
@@ -219,7 +221,9 @@ def new_model(
         max_position_embeddings=context,
         initializer_range=0.5 * hidden**-0.5,
         tie_word_embeddings=True,
-        **ids,
+        bos_token_id=ids["bos_token_id"],
+        eos_token_id=ids["eos_token_id"],
+        pad_token_id=ids["pad_token_id"],
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -47,7 +47,8 @@ class Preset(Strict):
 
 _PHASES = (
     # copying from the first step on: the heads that find what followed the same words form early, and all else needs them
-    Phase(0.0, Mixture(copying=0.30), (256, 256, 512)),
+    Phase(0.0, Mixture(repeats=0.15, copying=0.45), (256,)),
+    Phase(0.12, Mixture(repeats=0.02, copying=0.25), (256, 512)),
     Phase(0.5, Mixture(copying=0.10, sections=0.40, outlines=0.05), (256, 512, 1024)),
     Phase(0.85, Mixture(copying=0.05, sections=0.45, outlines=0.10), (512, 1024, 2048)),
 )

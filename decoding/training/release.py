@@ -64,7 +64,7 @@ def release(
         raise UserError(f"{corpus} is not the corpus that {run} was trained on; name that one with --corpus")
     with quiet_loading():
         model: Any = AutoModelForCausalLM.from_pretrained(found, dtype=torch.bfloat16, local_files_only=True)
-        tokenizer = AutoTokenizer.from_pretrained(found, local_files_only=True)
+        tokenizer: Any = AutoTokenizer.from_pretrained(found, local_files_only=True)
     new = folder / "model.new"
     shutil.rmtree(new, ignore_errors=True)
     with quiet_loading():

@@ -57,6 +57,7 @@ class Training:
     ) -> None:
         import torch
 
+        check_preset(preset)
         self._out, self._say = out, say
         self._device = torch.device(device)
         out.mkdir(parents=True, exist_ok=True)
@@ -64,7 +65,9 @@ class Training:
         found = checkpoint.find(out / "model")
         self.state = checkpoint.read_state(found) if found else fresh
         self._check_same(fresh)
-        self.preset = self.state.preset
+        self.preset = preset
+        self.state = replace(self.state, preset=preset)
+        self._forget_later_lines()
         kept, held = divide(documents)
         self.tokenizer = self._tokenizer(kept)
         self.model: Any = self._new_model().to(self._device)
@@ -153,13 +156,21 @@ class Training:
         self._say(json.dumps(line))
 
     def _check_same(self, asked: State) -> None:
-        ours = self.state
+        """The number of tokens may change: the schedule stays before it decays, so a training can be made shorter or longer."""
+        ours = replace(self.state, preset=replace(self.state.preset, tokens=asked.preset.tokens))
         for name in ("preset", "corpus_sha256", "seed"):
             if getattr(ours, name) != getattr(asked, name):
                 raise UserError(
                     f"{self._out} holds a training with another {name.removesuffix('_sha256')}; name another --out, or give "
                     "the flags that it was begun with"
                 )
+
+    def _forget_later_lines(self) -> None:
+        """What was logged between the checkpoint and a kill will be logged again."""
+        log = self._out / LOG
+        if log.is_file():
+            lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+            log.write_text("".join(x for x in lines if json.loads(x)["step"] <= self.state.step), encoding="utf-8")
 
     def _tokenizer(self, documents: Sequence[Document]) -> PreTrainedTokenizerFast:
         from transformers import PreTrainedTokenizerFast
@@ -169,7 +180,8 @@ class Training:
             self._say(f"learning a vocabulary of {self.preset.vocab_size}")
             tokenizer = train_tokenizer(documents, vocab_size=self.preset.vocab_size, context_tokens=self.preset.context)
             tokenizer.save_pretrained(folder)
-        return PreTrainedTokenizerFast.from_pretrained(folder)
+        read: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
+        return read
 
     def _new_model(self) -> Any:
         preset, tokenizer = self.preset, self.tokenizer
@@ -178,6 +190,16 @@ class Training:
             vocab_size=len(tokenizer), n_layers=preset.n_layers, hidden=preset.hidden, head_dim=preset.head_dim,
             context=preset.context, ids=ids, seed=self.state.seed,
         )  # fmt: skip
+
+
+def check_preset(preset: Preset) -> None:
+    """Raises UserError for sizes that no model can have, naming the flag."""
+    if preset.n_layers < 4:
+        raise UserError(f"--layers is {preset.n_layers}; the least is 4, for the first and the last are never dropped")
+    if preset.head_dim < 2 or preset.head_dim % 2 or preset.hidden % preset.head_dim:
+        raise UserError(f"--hidden {preset.hidden} is no multiple of --head-dim {preset.head_dim}, which must be even")
+    if preset.tokens < preset.tokens_per_step:
+        raise UserError(f"--tokens is {preset.tokens}; one step takes {preset.tokens_per_step}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

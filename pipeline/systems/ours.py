@@ -1,8 +1,10 @@
-"""`ours`: retrieve-plan-retrieve-read with what is known to be better.
+"""`ours`: retrieve-plan-retrieve-read with what is known to be better, in one of three modes.
 
-Each section is retrieved for its heading and for the names that nothing written so far mentions; the lead is written last,
-from the finished sections; the infobox holds only values found in the passages that they cite; every sentence is checked
-against its citations (`pipeline.citing`), repeats across sections go, and everything changed is listed with the article.
+`verbatim` (`pipeline.verbatim`): the model chooses and orders whole evidence sentences. `free` and `cite`: it writes. Each
+section is retrieved for its heading and for the names that nothing written so far mentions; the lead is written last, from the
+finished sections; the infobox holds only values found in the passages that they cite; every sentence is checked against its
+citations (`pipeline.citing`), repeats across sections go, and everything changed is listed with the article. With `cite` every
+sentence of a section or lead ends with numbers of passages that were shown: the decoder lets it end in no other way.
 """
 
 from __future__ import annotations
@@ -10,26 +12,34 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
-from data.errors import StageError
+from data import codec
+from data.errors import StageError, UserError
 from data.markup import parse_markers
 from data.runs import Stages
-from data.settings import ModelSettings, RetrievalSettings, WritingSettings
+from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence, Strict
 from decoding.api import Encoder, Generator
+from decoding.embedded.prompt import FORM
 from pipeline import prompts
-from pipeline.assembly import LEAD_HEADING
+from pipeline.assembly import LEAD_HEADING, WrittenSection, paragraphs_of
 from pipeline.citing import drop_repeats, figures, repair, resolve, stands_in, tidy_generated, without_markup
 from pipeline.drafting import Draft, Quote
 from pipeline.evidence import Evidence
 from pipeline.facts import names
-from pipeline.kinds import KindRecogniser
+from pipeline.headings import BANK_FILE, HeadingBank
+from pipeline.infobox import infobox_rows
+from pipeline.kinds import KindRecogniser, bank_digest
 from pipeline.planning import merge_outlines
+from pipeline.relevance import load_model
 from pipeline.retrieval import PassageIndex
+from pipeline.selecting import SelectionWeights
 from pipeline.sentences import sentence_texts
-from pipeline.systems.paper import ModelSystem, paragraphs_of, removed_first
+from pipeline.systems.paper import ModelSystem, removed_first
+from pipeline.verbatim import Parts, VerbatimWriting
 
 MIN_HEADINGS = 3
 GAP_NAMES = 6
@@ -43,21 +53,16 @@ _NO_LABEL = frozenset({"note", "notes", "source", "sources", "reference", "refer
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenSection(Strict):
-    """A checked section with what the checking changed."""
-
-    section: Section
-    repairs: tuple[Repair, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class WrittenInfobox(Strict):
     facts: tuple[Fact, ...]
     repairs: tuple[Repair, ...]
 
 
 class OurSystem(ModelSystem):
+    """Raises UserError when the model cannot write in the mode that is asked for."""
+
     name = "ours"
+    rules = "3"
 
     def __init__(
         self,
@@ -69,12 +74,56 @@ class OurSystem(ModelSystem):
     ) -> None:
         super().__init__(model, retrieval, writing, generator, encoder)
         self._kind_encoder = encoder
+        self._mode = mode_for(writing.mode, generator)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        mine = {**super().identity, "mode": self._mode}
+        if self._mode == "verbatim":
+            mine |= {
+                "form": FORM if self._generator.prompt_form == "document" else "chat",
+                "prior_weight": str(self._writing.prior_weight),
+                "relevance": codec.sha256(codec.to_json(load_model()))[:12],
+                "kinds": bank_digest(),
+                "headings": codec.sha256(BANK_FILE.read_text(encoding="utf-8"))[:12],
+            }
+        return mine
 
     @cached_property
     def _recogniser(self) -> KindRecogniser:
         return KindRecogniser(self._kind_encoder)  # encodes the bank of kinds, which most events do not need
 
+    @cached_property
+    def _headings(self) -> HeadingBank:
+        return HeadingBank(self._kind_encoder)
+
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        return (self._quoted if self._mode == "verbatim" else self._written)(event, pages, stages)
+
+    def _quoted(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        # a sentence in two passages would be offered twice
+        evidence = Evidence.cut(event, pages, replace(self._retrieval, passage_overlap=0))
+        parts = Parts(
+            self._writing,
+            self._writer,
+            self._kind_encoder,
+            lambda: self._recogniser,
+            lambda: self._headings,
+            SelectionWeights(),
+        )
+        writing = VerbatimWriting(evidence, parts, stages)
+        lead, sections = writing.lead(), writing.sections()
+        repairs = [r for written in (lead, *sections) for r in written.repairs]
+
+        def make() -> Article:
+            body = [w.section for w in sections]
+            cited = sorted({int(c.split(":")[0]) for s in (lead.section, *body) for x in s.sentences for c in x.cites})
+            opening = " ".join(s.text for s in lead.section.sentences)
+            return self._finished(evidence, lead.section, body, repairs, infobox_rows(evidence, cited, opening))
+
+        return stages.once("article", Article, make)
+
+    def _written(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.cut(event, pages, self._retrieval)
         index = self._index(evidence)
         outline, repairs = self._plan(evidence, index, stages)
@@ -130,7 +179,7 @@ class OurSystem(ModelSystem):
             if gap := gap_query(evidence, before):
                 queries.append(f"{heading.text} {gap}")
             earlier = [" ".join(s.text for s in before)] if before else []
-            _, cited = self._draft_section(evidence, index, outline, n, queries, stages, earlier)
+            _, cited = self._draft_section(evidence, index, outline, n, queries, stages, earlier, cite=self._mode == "cite")
             checked = repair(cited, index, heading.text, self._writing.unsupported)
             fresh = drop_repeats(checked.sentences, [s.text for s in before], heading.text)
             return WrittenSection(Section(heading, paragraphs_of(fresh.sentences)), (*checked.repairs, *fresh.repairs))
@@ -145,7 +194,13 @@ class OurSystem(ModelSystem):
         draft = stages.once(
             "drafts/00",
             Draft,
-            lambda: self._writer.ask("lead", shown, lambda block: prompts.lead(title, block), max_new_tokens=LEAD_TOKENS),
+            lambda: self._writer.ask(
+                "lead",
+                shown,
+                lambda block: prompts.lead(title, block),
+                max_new_tokens=LEAD_TOKENS,
+                cite=self._mode == "cite",
+            ),
         )
         cited = resolve(draft.answer, draft.shown, "", headings=[title, "Lead"], cut_off=draft.stop == "length")
         checked = repair(cited, index, "", self._writing.unsupported)
@@ -172,6 +227,24 @@ class OurSystem(ModelSystem):
             ),
         )
         return check_infobox(draft.answer, draft.shown, {p.id: p for p in evidence.passages})
+
+
+def mode_for(asked: WritingMode, generator: Generator) -> Literal["free", "cite", "verbatim"]:
+    """The mode itself, or for `auto` the strictest in which this model can write. Raises UserError if it cannot."""
+    follows, grounds = generator.prompt_form == "chat", generator.grounds
+    if asked == "auto":
+        return "verbatim" if not follows else "cite" if grounds else "free"
+    if asked in ("cite", "verbatim") and not grounds:
+        raise UserError(
+            f"--mode {asked} restricts what a model may write, token by token, and {generator.name} cannot be restricted: "
+            "drop --mode, or use a local model with --model embedded or --model hf:FOLDER_OR_ID"
+        )
+    if asked != "verbatim" and not follows:
+        raise UserError(
+            f"--mode {asked} asks a model to write, and {generator.name} follows no instructions: drop --mode, or name a chat "
+            "model with --model hf:FOLDER_OR_ID"
+        )
+    return asked
 
 
 def check_infobox(text: str, shown: Sequence[Sequence[str]], by_id: Mapping[str, Passage]) -> WrittenInfobox:

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from data.errors import StageError
 from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
-from data.types import Article, Event, Fact, Heading, Outline, Page, Paragraph, Repair, Section, Sentence
+from data.types import Article, Event, Fact, Heading, Outline, Page, Repair, Section
 from decoding.api import Encoder, Generator
 from pipeline import prompts
-from pipeline.assembly import LEAD_HEADING, assemble, within_words
+from pipeline.assembly import LEAD_HEADING, assemble, paragraphs_of, within_words
 from pipeline.citing import Cited, resolve
 from pipeline.drafting import Draft, Quote, Writer, quotes
 from pipeline.evidence import Evidence
@@ -28,7 +28,6 @@ from pipeline.retrieval import PassageIndex
 OUTLINE_TOKENS = 160
 TOKENS_PER_WORD = 1.5
 """Of English text with its markers; how much an answer of so many words may take."""
-PARAGRAPH_SENTENCES = 6
 _LEAD_NAMES = ("lead", "lead paragraph", "lead section", "introduction", "article", "summary")
 
 
@@ -102,15 +101,22 @@ class ModelSystem:
         queries: Sequence[str],
         stages: Stages,
         written: Sequence[str] = (),
+        *,
+        cite: bool = False,
     ) -> tuple[Draft, Cited]:
-        """Section `n`, from 1: what the model wrote, and its sentences. `written` are the sections before it."""
+        """Section `n`, from 1: what the model wrote, and its sentences. `written` are the sections before it; `cite` as in
+        `Writer.ask`."""
         title, heading = evidence.event.title, outline.headings[n - 1].text
         words = max(self._writing.max_words // (len(outline.headings) + 1), 30)  # the lead is one part more
 
         def make() -> Draft:
             found = self._found(evidence, index, *queries)
             return self._writer.ask(
-                "section", found, lambda block: prompts.section(title, outline, heading, block, words), sources=written
+                "section",
+                found,
+                lambda block: prompts.section(title, outline, heading, block, words),
+                sources=written,
+                cite=cite,
             )
 
         draft = stages.once(f"drafts/{n:02}", Draft, make)
@@ -213,15 +219,6 @@ def split_at_headings(title: str, text: str) -> list[tuple[Heading, str]]:
         elif heading.text:
             parts.append((heading, []))
     return [(heading, "\n".join(body)) for heading, body in parts]
-
-
-def paragraphs_of(sentences: Sequence[Sentence], *, size: int = PARAGRAPH_SENTENCES) -> tuple[Paragraph, ...]:
-    """Paragraphs of at most `size` sentences, as even as can be."""
-    if not sentences:
-        return ()
-    n = -(-len(sentences) // size)
-    step = -(-len(sentences) // n)
-    return tuple(tuple(sentences[at : at + step]) for at in range(0, len(sentences), step))
 
 
 def removed_first(repairs: Sequence[Repair]) -> str:

@@ -35,14 +35,6 @@ PLANS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @cache
 def loaded(family: str, dtype: str = "float32") -> LoadedModel:
     return tiny_family(family, dtype=dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,17 +22,6 @@ TEXT = [
     "Świątek won the final in Zürich – 6:3, 6:4 – on 12 March 2021, ¥ 900 richer; 東京 watched.",
 ]
 ASK = [Message("system", "You write plainly."), Message("user", "The bridge over the river")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small matrices on many threads of a busy machine wait more than they compute."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -48,14 +48,6 @@ PLANS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def sample_documents() -> list[Document]:
     pages = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((SAMPLE / "wiki").glob("*.json"))]
     return [Document(page["key"], page["text"]) for page in pages]

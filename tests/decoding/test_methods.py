@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,16 +29,6 @@ TEXT = [
     "Świątek won the final in Zürich – 6:3, 6:4 – on 12 March 2021, ¥ 900 richer; 東京 watched.",
 ]
 PROMPTS = ["The bridge over the river", "The mayor said: the bridge, the bridge, the bridge", "12 March 2021"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

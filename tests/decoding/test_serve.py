@@ -30,16 +30,6 @@ CONTEXT = 4096
 CHAT = {"model": "tiny", "messages": [{"role": "user", "content": "The bridge over the river"}], "temperature": 0}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_tiny_model(tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT, context_tokens=CONTEXT)

@@ -28,17 +28,6 @@ FRESH = itertools.count(1000)
 """Seeds: the server misbehaves once for each."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small matrices on many threads of a busy machine wait more than they compute."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_tiny_model(tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT)
@@ -54,12 +43,6 @@ def base() -> Iterator[str]:
 def ours(folder: Path) -> Iterator[str]:
     with served(folder) as address:
         yield address
-
-
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("WIKIGEN_API_KEY", "OPENAI_API_KEY"):
-        monkeypatch.delenv(variable, raising=False)
 
 
 class Slept(list[float]):

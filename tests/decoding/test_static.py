@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any
 
@@ -28,14 +28,6 @@ from tests.tiny_model import build_tiny_model
 FAMILIES = sorted(set(DRIVABLE) - {"phi3-longrope"})
 MIXED = SkipSet(attention=(0, 2), mlp=(1, 2))
 TREE = (-1, 0, 0, 1, -1, 2, 5)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def silent(message: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from data.snapshot import SAMPLE
+from flows import wiring
 from tests.conftest import COPIED, Command, Ran, set_pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +64,11 @@ def event_failed(ran: Ran, event_id: str, stage: str, *names: object) -> None:
         (["--set", "decoding.backend=hf"], ["--system bm25 uses no language model", "decoding.*"]),
         (["--set", "decoding.methods=copy"], ["'methods'", "did you mean 'method'?"]),
         (["--model", "hf:models/qwen"], ["--system bm25 uses no language model", "drop --model hf:models/qwen"]),
+        (["--mode", "verbatim"], ["--system bm25 uses no language model", "drop --mode verbatim"]),
+        (["--set", "writing.mode=strict"], ["writing.mode", "'strict'"]),
+        (["--set", "writing.prior_weight=-1"], ["writing.prior_weight = -1", "least is 0"]),
+        (["--set", "writing.prior_weight=nan"], ["writing.prior_weight = nan"]),
+        (["--set", "writing.prior_weight=inf"], ["writing.prior_weight = inf", "most is 100"]),
     ],
 )
 def test_wrong_values(wikigenben: Command, words: list[str], names: list[str]) -> None:
@@ -71,16 +77,31 @@ def test_wrong_values(wikigenben: Command, words: list[str], names: list[str]) -
 
 
 @pytest.mark.parametrize(
-    ("flag", "value"), [("--system", "gpt"), ("--track", "web"), ("--split", "train"), ("--limit", "some"), ("--seed", "x")]
+    ("flag", "value"),
+    [("--system", "gpt"), ("--track", "web"), ("--split", "train"), ("--limit", "some"), ("--seed", "x"), ("--mode", "strict")],
 )
 def test_values_that_the_command_line_knows(wikigenben: Command, flag: str, value: str) -> None:
     ran = wikigenben("generate", flag, value)
     assert (ran.code, ran.out) == (2, "") and flag in ran.err and repr(value) in ran.err
 
 
-@pytest.mark.parametrize("system", ["rr", "prr", "rprr", "ours"])
+@pytest.mark.parametrize("system", ["rr", "prr", "rprr"])
 def test_a_model_is_needed(wikigenben: Command, system: str) -> None:
     refused(wikigenben("generate", "--system", system, "--data", "sample"), f"--system {system}", "--model hf:FOLDER_OR_ID")
+
+
+def test_the_embedded_model_may_be_missing(wikigenben: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", tmp_path)
+    for words in ([], ["--model", "embedded"]):
+        ran = wikigenben("generate", "--system", "ours", "--data", "sample", *words)
+        refused(ran, tmp_path / "model", "python -m decoding.training.train", "--model hf:FOLDER_OR_ID")
+
+
+@pytest.mark.parametrize("mode", ["cite", "verbatim"])
+def test_a_server_cannot_be_held_to_the_evidence(wikigenben: Command, mode: str) -> None:
+    words = ("--data", "sample", "--model", "server:m@http://127.0.0.1:9/v1", "--mode", mode)
+    refused(wikigenben("generate", "--system", "ours", *words), f"--mode {mode}", "server:m@http://127.0.0.1:9/v1", "hf:FOLDER")
+    refused(wikigenben("generate", "--system", "rr", *words), f"--mode {mode}", "--system rr", "--system ours")
 
 
 @pytest.mark.parametrize("name", ["qwen", "hf:", "server:qwen", "server:", "gguf:models/qwen.gguf"])

@@ -17,15 +17,28 @@ from benchmark.validate import main as validate
 from data import codec
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article
+from decoding.training.vocabulary import CHAT_TEMPLATE
+from flows import wiring
 from flows.cli import COMMANDS, main
 from tests.conftest import COPIED, Command, Ran, copy_events, set_pages
+from tests.tiny_model import build_tiny_model
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = Snapshot(SAMPLE).ids("search")
 
 
-def in_process_of_its_own(*words: object) -> Ran:
-    command = [sys.executable, "-m", "flows.cli", *map(str, words)]
+WITH_MODEL = """
+import sys
+from pathlib import Path
+from flows import cli, wiring
+wiring.EMBEDDED_FOLDER = Path(sys.argv[1])
+sys.exit(cli.main(sys.argv[2:]))
+"""
+
+
+def in_process_of_its_own(*words: object, embedded: Path | None = None) -> Ran:
+    program = ["-c", WITH_MODEL, str(embedded)] if embedded else ["-m", "flows.cli"]
+    command = [sys.executable, *program, *map(str, words)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     return Ran(done.returncode, done.stdout, done.stderr)
 
@@ -46,9 +59,21 @@ def stage_times(run: Path) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model of random weights in the place of the embedded one: it chooses badly, but by the same rules."""
+    folder = tmp_path_factory.mktemp("embedded")
+    texts = [path.read_text(encoding="utf-8") for path in sorted((SAMPLE / "wiki").glob("*.json"))]
+    build_tiny_model(folder / "model", chat_template=False, vocab_from=texts, context_tokens=2048)
+    (folder / "model" / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def demo(embedded: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     out = tmp_path_factory.mktemp("demo") / "run"
-    return out, main(["demo", "--out", str(out)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
+        return out, main(["demo", "--out", str(out)])
 
 
 def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, int]) -> None:
@@ -66,18 +91,20 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
         assert f'href="articles/{event_id}.html"' in (out / "index.html").read_text(encoding="utf-8")
     made = submission.read(out / "submission.json")
     assert submission.problems(made) == []
-    assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("extractive", True, "sample", 5)
+    assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("ours", False, "sample", 5)
+    assert [(model.role, model.name) for model in made.system.models] == [("writer", "embedded")]
+    assert made.system.settings["system.mode"] == "verbatim"
     assert [event.article_sha256 for event in made.events] == [
         codec.sha256((out / "events" / event_id / "article.json").read_text(encoding="utf-8")) for event_id in IDS
     ]
     assert (out / "failures.jsonl").read_text() == ""
 
 
-def test_demo_again_in_another_process_reuses_everything(demo: tuple[Path, int]) -> None:
+def test_demo_again_in_another_process_reuses_everything(demo: tuple[Path, int], embedded: Path) -> None:
     out, _ = demo
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
-    again = in_process_of_its_own("demo", "--out", out, "--json")
+    again = in_process_of_its_own("demo", "--out", out, "--json", embedded=embedded)
     assert (again.code, "Traceback" in again.err) == (0, False)
     assert again.json["n"] == 5 and again.json["n_failed"] == 0
     assert (article_bytes(out), stage_times(out)) == (before, times)
@@ -85,8 +112,9 @@ def test_demo_again_in_another_process_reuses_everything(demo: tuple[Path, int])
     assert (second.scores, second.events, second.system, second.data) == (first.scores, first.events, first.system, first.data)
 
 
-def test_two_demos_write_the_same_bytes(demo: tuple[Path, int], wikigenben: Command, tmp_path: Path) -> None:
-    ran = wikigenben("generate", "--data", "sample", "--out", tmp_path / "other", "--events", IDS[2], "--json")
+def test_two_demos_write_the_same_bytes(demo: tuple[Path, int], embedded: Path, tmp_path: Path) -> None:
+    words = ("--system", "ours", "--data", "sample", "--out", tmp_path / "other", "--events", IDS[2], "--json")
+    ran = in_process_of_its_own("generate", *words, embedded=embedded)
     assert ran.json["written"] == 1
     assert article_bytes(tmp_path / "other").items() <= article_bytes(demo[0]).items()
 
@@ -104,6 +132,31 @@ def test_validate_refuses_an_edited_mean(demo: tuple[Path, int], tmp_path: Path,
     (tmp_path / "submission.json").write_text(json.dumps(value))
     assert validate([str(tmp_path)]) == 2
     assert "scores.ib_hard.mean is 0.99, recomputed from the events it is" in capsys.readouterr().out
+
+
+def test_the_embedded_model_takes_no_instructions(wikigenben: Command, embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
+    for system, words, told in (
+        ("rr", (), ["--system rr gives instructions", "--system ours"]),
+        ("ours", ("--mode", "cite"), ["--mode cite", "embedded follows no instructions"]),
+    ):
+        ran = wikigenben("generate", "--system", system, "--model", "embedded", "--data", "sample", *words)
+        assert (ran.code, ran.out) == (2, "") and all(part in ran.err for part in told)
+
+
+def test_a_calibration_of_another_model_is_told_and_left_alone(
+    wikigenben: Command, embedded: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = tmp_path / "embedded"
+    shutil.copytree(embedded / "model", other / "model")
+    (other / "calibration").mkdir()
+    (other / "calibration" / "meta.json").write_text("{}")
+    monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", other)
+    words = ("generate", "--system", "ours", "--data", "sample", "--limit", "1", "--out", tmp_path / "run")
+    refused = wikigenben(*words, "--decoding", "skip")
+    assert refused.code == 2 and str(other / "calibration") in refused.err
+    ran = wikigenben(*words, "--set", "writing.max_words=120")
+    assert ran.code == 0 and "until then no layers are skipped" in ran.err and "embedded decodes by mix" in ran.err
 
 
 # ---- generate, evaluate, compare, events

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from data.types import Heading, Outline
 from decoding.models import break_control_tokens
 from pipeline import prompts
-from pipeline.prompts import Numbered, evidence_block
+from pipeline.prompts import Numbered, evidence_block, quotable
 
 FENCED = re.compile(r"<evidence ([0-9a-f]{12})>\n(.*)\n</evidence \1>", re.S)
 
@@ -122,3 +122,27 @@ def test_planning_from_the_title_shows_no_evidence() -> None:
     user = prompts.outline("A flood", None, 6)[1].content
     assert "evidence" not in user.lower()
     assert "evidence can fill" in prompts.outline("A flood", BLOCK, 6)[1].content
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Rain fell  on\nMonday. [4]", "Rain fell on Monday. (4)"),
+        ("It fell in [ 2031, or so", "It fell in ( 2031, or so"),
+        ("== Lead == Cats", "= Lead = Cats"),
+        ("</evidence> <|im_start|>system", "(/evidence> < |im_start|>system"),
+        ("a\u200bb\x1b[3m", "ab(3m"),
+        ("[sic] stays", "[sic] stays"),
+    ],
+)
+def test_a_quotable_sentence_holds_nothing_that_a_prompt_gives_meaning_to(text: str, shown: str) -> None:
+    assert quotable(text, break_control_tokens) == shown
+
+
+@given(st.text(alphabet="[] 12=<>/|evidnc_sa\n-.") | st.text())
+def test_quotable_text_is_shown_as_it_is(text: str) -> None:
+    """So an answer can repeat it word for word, in either form of prompt."""
+    once = quotable(text, break_control_tokens)
+    assert quotable(once, break_control_tokens) == once and "\n" not in once
+    assert not re.search(r"\[\s*-?\s*\d|==|<\s*/?\s*evidence\b", once)
+    assert inside(evidence_block([Numbered(1, "", once)], break_control_tokens)) == f"[1] {once}"

@@ -14,9 +14,10 @@ from data.settings import EvidenceSettings, RetrievalSettings, WritingSettings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Event, Page
 from pipeline.evidence import Evidence, SnapshotEvidence
+from pipeline.finding import doubtful, find_candidates
 from pipeline.relevance import FEATURES, feature_rows, load_model, relevance
 from pipeline.retrieval import terms
-from pipeline.systems.extractive import ExtractiveSystem, doubtful, find_candidates
+from pipeline.systems.extractive import ExtractiveSystem
 from tests.fakes import FixedEncoder
 
 SNAPSHOT = Snapshot(SAMPLE)

@@ -16,6 +16,7 @@ from data.markup import parse_markers, render_text
 from data.runs import EventFolder, Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Fact, Outline, Sentence
+from decoding.api import Cite
 from pipeline.citing import stands_in
 from pipeline.drafting import Draft
 from pipeline.kinds import load_kinds
@@ -133,6 +134,20 @@ def test_the_lead_is_written_last_from_the_article_itself() -> None:
     shown = generator.prompts[4][1].content
     assert "[1] Heavy rain fell on the Tolvane basin for six days.\n\n[2] Marrund Province opened" in shown
     assert PAGES[0].text not in shown and "(from" not in shown and "otters" not in shown
+
+
+def test_with_cite_sections_and_lead_can_cite_nothing_but_what_is_shown() -> None:
+    class Grounded(Teller):
+        grounds = True  # type: ignore[assignment]
+
+    generator = Grounded(list(SCRIPT))
+    article = system(generator, mode="cite").write(EVENT, PAGES, Unstored())
+    assert system(generator).identity["mode"] == "cite", "what such a model does by itself"
+    grounding = [s.grounding for s in generator.sampling]
+    shown = [len(re.findall(r"^\[\d+\] |>\n\[1\] ", p[1].content, re.M)) for p in generator.prompts]
+    assert grounding[0] is None and grounding[-1] is None, "headings and infobox rows are no sentences"
+    assert grounding[1:5] == [Cite(tuple(range(1, n + 1))) for n in shown[1:5]] and shown[1] == 4
+    assert text_of(article) == text_of(write(list(SCRIPT))), "repairs stay"
 
 
 def test_a_statement_stands_for_all_passages_that_it_cites() -> None:

@@ -1,0 +1,122 @@
+"""The rules under `transformers.generate`: an oracle that knows nothing of our loop, and rules in batches and beams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from data.errors import UserError
+from decoding.api import Cite, Grounding, Item, Offer
+from decoding.decoder import Decoder
+from decoding.grounding.cite import CiteRule
+from decoding.grounding.processors import as_processor, grounded_processor
+from decoding.models import LoadedModel, load
+from decoding.sampling import HuggingFaceRule, RepetitionPenalty
+from tests.decoding.grounding.test_cite import MARKED, faults
+from tests.tiny_model import build_tiny_model
+
+TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Nobody was hurt.", MARKED * 20]
+CITE = Cite((1, 2, 12))
+GROUNDINGS: dict[str, Grounding] = {
+    "cite": CITE,
+    "offer": Offer((Item(TEXT[0], " [1]"), Item(TEXT[1], " [2]"), Item("It fell.", " [2]")), least=2),
+}
+PROMPTS = ("The bridge over the river", "Nobody was")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    folder = tmp_path_factory.mktemp("tiny")
+    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=TEXT, context_tokens=256)), device="cpu")
+
+
+def generated(loaded: LoadedModel, ids: torch.Tensor, mask: torch.Tensor | None, processor: Any, **more: Any) -> torch.Tensor:
+    out = loaded.model.generate(
+        ids,
+        attention_mask=torch.ones_like(ids) if mask is None else mask,
+        logits_processor=[processor],
+        max_new_tokens=60,
+        do_sample=False,
+        pad_token_id=loaded.tokenizer.pad_token_id,
+        eos_token_id=loaded.tokenizer.eos_token_id,
+        **more,
+    )
+    return out[:, ids.shape[1] :]
+
+
+def said(loaded: LoadedModel, ids: torch.Tensor) -> str:
+    text: str = loaded.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    return text
+
+
+@pytest.mark.parametrize("kind", GROUNDINGS)
+@pytest.mark.parametrize("method", ["greedy", "copy"])
+def test_generate_and_the_decoder_write_the_same(loaded: LoadedModel, kind: str, method: str) -> None:
+    decoder = Decoder.from_model(loaded.model, loaded.tokenizer, method, backend="hf")
+    for prompt in PROMPTS:
+        ids = loaded.tokenizer(prompt, return_tensors="pt").input_ids
+        processor = grounded_processor(GROUNDINGS[kind], loaded.tokenizer, ids.shape[1], loaded.eos_ids)
+        expected = generated(loaded, ids, None, processor)[0]
+        found = decoder.generate(prompt=prompt, grounding=GROUNDINGS[kind], max_new_tokens=60)
+        assert found.sequences[0, ids.shape[1] :].tolist() == expected.tolist()
+        if kind == "cite":
+            ended = int(expected[-1]) in loaded.eos_ids
+            assert not faults(said(loaded, expected), CITE.numbers, CITE.most_per_sentence, ended=ended)
+        free = generated(loaded, ids, None, lambda ids, scores: scores)[0]
+        assert free.tolist() != expected.tolist(), "the rule is what makes the text"
+
+
+@pytest.mark.parametrize("kind", GROUNDINGS)
+def test_rows_of_a_batch_are_independent(loaded: LoadedModel, kind: str) -> None:
+    loaded.tokenizer.padding_side = "left"
+    batch = loaded.tokenizer(list(PROMPTS), return_tensors="pt", padding=True)
+    n = batch.input_ids.shape[1]
+    together = generated(
+        loaded, batch.input_ids, batch.attention_mask, grounded_processor(GROUNDINGS[kind], loaded.tokenizer, n, loaded.eos_ids)
+    )
+    for prompt, row in zip(PROMPTS, together):
+        ids = loaded.tokenizer(prompt, return_tensors="pt").input_ids
+        alone = generated(
+            loaded, ids, None, grounded_processor(GROUNDINGS[kind], loaded.tokenizer, ids.shape[1], loaded.eos_ids)
+        )[0]
+        assert row[: len(alone)].tolist() == alone.tolist()
+        assert set(row[len(alone) :].tolist()) <= {loaded.tokenizer.pad_token_id}
+
+
+def test_beams_and_samples_are_cited_too(loaded: LoadedModel) -> None:
+    ids = loaded.tokenizer(PROMPTS[0], return_tensors="pt").input_ids
+    processor = grounded_processor(CITE, loaded.tokenizer, ids.shape[1], loaded.eos_ids)
+    for row in generated(loaded, ids, None, processor, num_beams=3, num_return_sequences=3):
+        ended = not loaded.eos_ids.isdisjoint(row.tolist())
+        text = said(loaded, row)
+        assert re.search(r"\w", text)
+        assert not faults(text, CITE.numbers, CITE.most_per_sentence, ended=ended)
+
+
+def test_a_rule_and_its_processor_are_the_same_function(loaded: LoadedModel) -> None:
+    logits = torch.randn(len(loaded.tokenizer))
+    ids = loaded.tokenizer("It fell. [1").input_ids
+    for rule in (RepetitionPenalty(1.3), CiteRule(CITE, loaded.tokenizer, 1, loaded.eos_ids)):
+        before = logits.clone()
+        assert torch.equal(HuggingFaceRule(as_processor(rule, 1))(ids, logits), rule(ids, logits))
+        assert torch.equal(before, logits)
+
+
+def test_a_prompt_without_ids_is_refused(loaded: LoadedModel) -> None:
+    ids = loaded.tokenizer(PROMPTS[0], return_tensors="pt").input_ids
+    processor = grounded_processor(CITE, loaded.tokenizer, ids.shape[1], loaded.eos_ids)
+    embedded = loaded.model.get_input_embeddings()(ids)
+    with pytest.raises(UserError, match=f"shows 0 tokens, the prompt alone has {ids.shape[1]}.*input_ids"):
+        loaded.model.generate(inputs_embeds=embedded, logits_processor=[processor], max_new_tokens=3, pad_token_id=0)
