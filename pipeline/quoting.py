@@ -23,10 +23,10 @@ from pipeline.selecting import Scored, SelectionWeights, duplicate_groups
 from pipeline.sentences import Candidate, is_fragment
 
 MIN_QUALITY = 0.2
-"""Below it a sentence is a site's chatter, whatever it is about."""
+"""Below it stand rows of tables, bits of lists and chatter: offered only where sentences cannot fill an article."""
 MAX_CHARS = 700
 """Of one sentence: seventy words of prose have less, text without spaces has no end."""
-LEAST_SHARE = 0.8
+LEAST_SHARE = 1.0
 """An answer may end when it has this share of the sentences that its budget of words allows."""
 RANK_PRIOR, FIT_PRIOR, DANGLING_PRIOR = 2.0, 1.0, 0.5
 """Log weights that the last of a pool loses to the first, the worst fitting to the best, and "He said so" without its like."""
@@ -75,11 +75,23 @@ class Quotables:
 
     @classmethod
     def of(
-        cls, scored: Scored, title: str, neutralise: Callable[[str], str], prior_weight: float, weights: SelectionWeights
+        cls,
+        scored: Scored,
+        title: str,
+        neutralise: Callable[[str], str],
+        prior_weight: float,
+        weights: SelectionWeights,
+        enough_words: int,
     ) -> Quotables:
-        """Without chatter, and without what the check of a free text would remove. Raises NoEvidence if nothing is left."""
+        """Without what the check of a free text would remove, and, where `enough_words` are left, without what is no sentence.
+
+        Raises NoEvidence if nothing is left.
+        """
         texts = [_finished(quotable(c.text, neutralise)) for c in scored.candidates]
         keep = np.array([_may_be_quoted(c, text) for c, text in zip(scored.candidates, texts, strict=True)])
+        good = keep & np.array([c.quality >= MIN_QUALITY for c in scored.candidates])
+        if sum(len(text.split()) for text, held in zip(texts, good, strict=True) if held) >= enough_words:
+            keep = good
         if not keep.any():
             raise NoEvidence(f"the usable pages of {title!r} hold no sentence that could be quoted")
         kept = tuple(text for text, held in zip(texts, keep, strict=True) if held)
@@ -207,6 +219,4 @@ def _finished(text: str) -> str:
 
 
 def _may_be_quoted(candidate: Candidate, text: str) -> bool:
-    if candidate.quality < MIN_QUALITY or not 0 < len(text) <= MAX_CHARS:
-        return False
-    return may_stand(text, candidate.passage.text)
+    return 0 < len(text) <= MAX_CHARS and may_stand(text, candidate.passage.text)

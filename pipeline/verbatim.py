@@ -40,7 +40,7 @@ from pipeline.prompts import Numbered, evidence_block, quotable
 from pipeline.quoting import Pool, Quotables, Quoted
 from pipeline.selecting import SelectionWeights, select
 
-POOL = 1.3
+POOL = 1.1
 """Words offered for each word that is to be written."""
 LEAD_POOL_SENTENCES = 12
 OUTLINE_POOL_WORDS = 400
@@ -123,6 +123,7 @@ class VerbatimWriting:
             self._writer.generator.neutralise,
             self._writing.prior_weight,
             self._weights,
+            enough_words=round(POOL * self._writing.max_words),
         )
 
     @cached_property

@@ -127,19 +127,12 @@ class Examination:
             citing=shares["numbers"],
         )
 
-    def agreement(self, model: TrainingPass, rows: Sequence[_Rows], skipped: Set[SubLayer]) -> float:
-        """Of the answers' tokens, the share that the model says without `skipped` as it says with everything."""
+    def said(self, model: TrainingPass, rows: Sequence[_Rows], skipped: Set[SubLayer] = frozenset()) -> torch.Tensor:
+        """The tokens that the model without `skipped` would say in the answers of all rows, one after the other: (N,)."""
         import torch
 
-        same = n = 0
         with torch.no_grad():
-            for row in rows:
-                whole = model.judged(row.ids)[1]
-                part = model.judged(row.ids, skipped)[1]
-                where = row.answer.to(whole.device)
-                same += int((whole == part)[where].sum())
-                n += int(where.sum())
-        return same / max(n, 1)
+            return torch.cat([model.judged(row.ids, skipped)[1].cpu()[row.answer] for row in rows])
 
     def _marked(self, task: Task) -> _Rows:
         import torch
@@ -185,17 +178,22 @@ def acceptance(
     Greedy elimination: leave out next whichever sub-layer costs the least agreement (first and last block kept whole).
     """
     search, check = examination.task_rows(max(2, n_rows // 3), seed=1), examination.task_rows(n_rows, seed=2)
+    whole, checked = examination.said(model, search), examination.said(model, check)
     left: list[SubLayer] = [(kind, at) for at in range(1, n_layers - 1) for kind in ("attention", "mlp")]
     skipped: set[SubLayer] = set()
     found: list[Acceptance] = []
     for share in SHARES:
         while len(skipped) < round(share * 2 * n_layers) and left:
-            best = max(left, key=lambda one: (examination.agreement(model, search, skipped | {one}), one[1]))
+            best = max(left, key=lambda one: (_same(examination.said(model, search, skipped | {one}), whole), one[1]))
             left.remove(best)
             skipped.add(best)
-        rate = examination.agreement(model, check, skipped)
+        rate = _same(examination.said(model, check, skipped), checked)
         say(f"{share:.0%} of sub-layers skipped: {rate:.1%} of tokens accepted")
         found.append(
             Acceptance(share, tuple(f"{kind}.{at}" for kind, at in sorted(skipped, key=lambda s: s[::-1])), round(rate, 4))
         )
     return tuple(found)
+
+
+def _same(said: torch.Tensor, other: torch.Tensor) -> float:
+    return float((said == other).float().mean())

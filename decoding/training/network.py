@@ -6,7 +6,6 @@ conversions and attention: three compiled functions (attention, MLP, head), used
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -20,6 +19,11 @@ if TYPE_CHECKING:
     from transformers import LlamaConfig
 
 SubLayer = tuple[Literal["attention", "mlp"], int]
+ROTARY_BASE = 100_000.0
+"""More of the rotary pairs hardly turn within the context than with 10,000, and words are compared in those (`initial`)."""
+EMBEDDING_SIZE, LOGIT_SCALE = 1.0, 0.12
+"""Standard deviation of embeddings at the start, and the weight of the last norm, which makes up for it where they are read
+again: what the first layers write beside embeddings of this size is not drowned by what others soon add."""
 QUERY_BLOCK = 128
 """Queries that attend together on a CPU: each block looks only at keys up to its end, which halves the work."""
 
@@ -29,7 +33,7 @@ class LayerDropout(Strict):
     """Which sub-layers a step leaves out (after LayerSkip, Elhoushi et al. 2024, section 3.1).
 
     `whole` of the steps leave out none: the whole model has the last word. The others draw a rate up to `most`, and drop each
-    sub-layer with it, deeper ones more often; never those of the first and the last layer.
+    sub-layer with it, deeper ones more often; never those of the first two, which copy, and of the last layer.
     """
 
     most: float = 0.6
@@ -40,7 +44,7 @@ class LayerDropout(Strict):
             return frozenset()
         rate = rng.uniform(0.0, self.most)
         dropped: set[SubLayer] = set()
-        for at in range(1, n_layers - 1):
+        for at in range(2, n_layers - 1):
             # from half of the rate in front to 1.5 times at the end
             deep = rate * (0.5 + at / max(1, n_layers - 2))
             dropped |= {(kind, at) for kind in ("attention", "mlp") if rng.random() < deep}
@@ -220,6 +224,7 @@ def new_model(
         head_dim=head_dim,
         max_position_embeddings=context,
         initializer_range=0.5 * hidden**-0.5,
+        rope_parameters={"rope_type": "default", "rope_theta": ROTARY_BASE},
         tie_word_embeddings=True,
         bos_token_id=ids["bos_token_id"],
         eos_token_id=ids["eos_token_id"],
@@ -228,8 +233,10 @@ def new_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-        with torch.no_grad():  # residual branches start small, so that depth does not blow up the states (GPT-2)
+        with torch.no_grad():  # residual branches begin as nothing, so that depth adds no noise to what is written there
+            model.model.embed_tokens.weight.normal_(std=EMBEDDING_SIZE)
+            model.model.norm.weight.fill_(LOGIT_SCALE)
             for layer in model.model.layers:
-                for weight in (layer.self_attn.o_proj.weight, layer.mlp.down_proj.weight):
-                    weight.mul_(1 / math.sqrt(2 * n_layers))
+                layer.self_attn.o_proj.weight.zero_()
+                layer.mlp.down_proj.weight.zero_()
     return model.train()

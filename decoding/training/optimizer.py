@@ -29,19 +29,21 @@ class Schedule(Strict):
 class Optimizer:
     """`step` after `backward`. The state is plain tensors by name, so that a checkpoint needs no pickle."""
 
-    def __init__(self, model: Any, *, matrix_rate: float, other_rate: float, weight_decay: float) -> None:
+    def __init__(self, model: Any, *, matrix_rate: float, embedding_rate: float, norm_rate: float, weight_decay: float) -> None:
         import torch
 
         self._names = {parameter: name for name, parameter in model.named_parameters()}
         layers = [p for name, p in model.named_parameters() if ".layers." in name and p.dim() == 2]
-        others = [p for name, p in model.named_parameters() if ".layers." not in name or p.dim() != 2]
+        embeddings = [p for name, p in model.named_parameters() if ".layers." not in name and p.dim() == 2]
+        norms = [p for name, p in model.named_parameters() if p.dim() != 2]
         self._parts: list[torch.optim.Optimizer] = [
             # orthogonalised momentum (Jordan et al. 2024), scaled to the size of an AdamW step (Liu et al. 2025, section 2.2)
             torch.optim.Muon(layers, lr=matrix_rate, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.AdamW(others, lr=other_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+            torch.optim.AdamW(embeddings, lr=embedding_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+            torch.optim.AdamW(norms, lr=norm_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
         ]
-        self._rates = (matrix_rate, other_rate)
-        self._parameters: Sequence[torch.Tensor] = [*layers, *others]
+        self._rates = (matrix_rate, embedding_rate, norm_rate)
+        self._parameters: Sequence[torch.Tensor] = [*layers, *embeddings, *norms]
 
     def step(self, factor: float) -> None:
         import torch

@@ -29,7 +29,8 @@ class Preset(Strict):
     tokens: int
     tokens_per_step: int
     matrix_rate: float
-    other_rate: float
+    embedding_rate: float
+    norm_rate: float
     phases: tuple[Phase, ...]
     head_dim: int = 64
     context: int = 2048
@@ -46,25 +47,23 @@ class Preset(Strict):
 
 
 _PHASES = (
-    # copying from the first step on: the heads that find what followed the same words form early, and all else needs them
-    Phase(0.0, Mixture(repeats=0.15, copying=0.45), (256,)),
-    Phase(0.12, Mixture(repeats=0.02, copying=0.25), (256, 512)),
+    Phase(0.0, Mixture(repeats=0.03, copying=0.27), (256, 512)),
     Phase(0.5, Mixture(copying=0.10, sections=0.40, outlines=0.05), (256, 512, 1024)),
     Phase(0.85, Mixture(copying=0.05, sections=0.45, outlines=0.10), (512, 1024, 2048)),
 )
 
 PRESETS: dict[str, Preset] = {
     "smoke": Preset(
-        n_layers=4, hidden=64, vocab_size=1024, tokens=120 * 1024, tokens_per_step=1024, matrix_rate=0.02, other_rate=0.01,
+        n_layers=4, hidden=64, vocab_size=1024, tokens=120 * 1024, tokens_per_step=1024, matrix_rate=0.02, embedding_rate=0.02, norm_rate=0.004,
         head_dim=32, context=512, phases=(Phase(0.0, Mixture(copying=0.3, sections=0.2, outlines=0.1), (256,)),),
         eval_every=40,
     ),
     "cpu": Preset(
-        n_layers=16, hidden=192, vocab_size=8192, tokens=16_000_000, tokens_per_step=4096, matrix_rate=0.006, other_rate=0.003,
+        n_layers=16, hidden=192, vocab_size=8192, tokens=12_000_000, tokens_per_step=4096, matrix_rate=0.005, embedding_rate=0.01, norm_rate=0.002,
         head_dim=48, phases=_PHASES, eval_every=100,
     ),
     "gpu": Preset(
         n_layers=20, hidden=256, vocab_size=8192, tokens=400_000_000, tokens_per_step=65_536, matrix_rate=0.006,
-        other_rate=0.003, phases=_PHASES, eval_every=200,
+        embedding_rate=0.01, norm_rate=0.002, phases=_PHASES, eval_every=200,
     ),
 }  # fmt: skip

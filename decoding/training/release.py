@@ -78,7 +78,7 @@ def release(
     # what is shipped is examined: the rounded weights, in float32 arithmetic
     _, held = divide(documents)
     measured = TrainingPass(model.float().eval(), dtype=torch.float32, compiled=False)
-    examination = Examination(tokenizer, held, length=EXAMINED_LENGTH, n_rows=EXAMINED_ROWS, seed=1)
+    examination = Examination(tokenizer, held, length=min(EXAMINED_LENGTH, state.preset.context), n_rows=EXAMINED_ROWS, seed=1)
     scores = examination.scores(measured)
     say(codec.to_json(scores))
     accepted = acceptance(examination, measured, state.preset.n_layers, say=say)

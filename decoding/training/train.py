@@ -27,6 +27,7 @@ from decoding.training.batches import Batches
 from decoding.training.checkpoint import State
 from decoding.training.corpus import Document, divide, read_corpus
 from decoding.training.evaluate import Examination, Scores
+from decoding.training.initial import hold_constant, write_copying_heads
 from decoding.training.network import TrainingPass, new_model
 from decoding.training.optimizer import Optimizer
 from decoding.training.plot import LOG, loss_plot
@@ -72,7 +73,11 @@ class Training:
         self.tokenizer = self._tokenizer(kept)
         self.model: Any = self._new_model().to(self._device)
         self._optimizer = Optimizer(
-            self.model, matrix_rate=preset.matrix_rate, other_rate=preset.other_rate, weight_decay=preset.weight_decay
+            self.model,
+            matrix_rate=preset.matrix_rate,
+            embedding_rate=preset.embedding_rate,
+            norm_rate=preset.norm_rate,
+            weight_decay=preset.weight_decay,
         )
         if found:
             checkpoint.restore(found, self.model, self._optimizer)
@@ -132,6 +137,7 @@ class Training:
         dropped = preset.dropout.draw(preset.n_layers, rng)
         loss, objective = self._pass.loss(ids, dropped, exit_layer=exit_layer, exit_weight=preset.exit_weight)
         objective.backward()
+        hold_constant(self.model)
         self._optimizer.step(preset.schedule.at(self.done))
         self.state = replace(
             state,
@@ -186,10 +192,12 @@ class Training:
     def _new_model(self) -> Any:
         preset, tokenizer = self.preset, self.tokenizer
         ids = {name: getattr(tokenizer, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
-        return new_model(
+        model = new_model(
             vocab_size=len(tokenizer), n_layers=preset.n_layers, hidden=preset.hidden, head_dim=preset.head_dim,
             context=preset.context, ids=ids, seed=self.state.seed,
         )  # fmt: skip
+        write_copying_heads(model, 0, self.state.seed)
+        return model
 
 
 def check_preset(preset: Preset) -> None:
@@ -213,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     for name in ("layers", "hidden", "tokens", "head-dim"):
         parser.add_argument(f"--{name}", type=int, help="instead of the preset's")
-    for name in ("matrix-rate", "other-rate"):
+    for name in ("matrix-rate", "embedding-rate"):
         parser.add_argument(f"--{name}", type=float, help="instead of the preset's")
     parser.add_argument("--no-compile", action="store_true", help="where there is no C++ compiler; slower")
     words = parser.parse_args(argv)
@@ -224,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     given = {
         "n_layers": words.layers, "hidden": words.hidden, "tokens": words.tokens, "head_dim": words.head_dim,
-        "matrix_rate": words.matrix_rate, "other_rate": words.other_rate,
+        "matrix_rate": words.matrix_rate, "embedding_rate": words.embedding_rate,
     }  # fmt: skip
     preset = replace(PRESETS[words.preset], **{name: value for name, value in given.items() if value is not None})
     try:

@@ -164,16 +164,14 @@ def test_the_same_documents_are_examined_the_same_way(
     assert len(short._text) < 50
 
 
-def test_agreement_is_counted_on_answers(examination: Examination, small: Any) -> None:
+def test_what_is_said_is_that_of_the_answers(examination: Examination, small: Any) -> None:
     model = TrainingPass(small, dtype=torch.float32, compiled=False)
     rows = examination.task_rows(3, seed=1)
-    assert examination.agreement(model, rows, frozenset()) == 1.0
     skipped: set[SubLayer] = {("mlp", 2), ("attention", 3)}
-    same = n = 0
-    for row in rows:
-        whole, part = (model.judged(row.ids, some)[1][row.answer] for some in (frozenset(), skipped))
-        same, n = same + int((whole == part).sum()), n + len(whole)
-    assert 0 < same < n and examination.agreement(model, rows, skipped) == pytest.approx(same / n)
+    for some in (frozenset(), skipped):
+        expected = [model.judged(row.ids, some)[1][row.answer] for row in rows]
+        assert examination.said(model, rows, some).equal(torch.cat(expected))
+    assert not examination.said(model, rows).equal(examination.said(model, rows, skipped))
 
 
 def test_acceptance_skips_more_and_more_but_never_the_ends(examination: Examination, small: Any) -> None:
@@ -187,5 +185,6 @@ def test_acceptance_skips_more_and_more_but_never_the_ends(examination: Examinat
     assert set(found[2].skipped) == kinds
     for one in found:
         sub_layers = {(kind, int(at)) for kind, at in (name.split(".") for name in one.skipped)}
-        rate = examination.agreement(model, examination.task_rows(3, seed=2), sub_layers)  # type: ignore[arg-type]
-        assert one.rate == round(rate, 4)
+        rows = examination.task_rows(3, seed=2)
+        same = examination.said(model, rows) == examination.said(model, rows, sub_layers)  # type: ignore[arg-type]
+        assert one.rate == round(float(same.float().mean()), 4)
