@@ -54,13 +54,14 @@ _PHASES = (
 
 PRESETS: dict[str, Preset] = {
     "smoke": Preset(
-        n_layers=4, hidden=64, vocab_size=1024, tokens=120 * 1024, tokens_per_step=1024, matrix_rate=0.02, embedding_rate=0.02, norm_rate=0.004,
-        head_dim=32, context=512, phases=(Phase(0.0, Mixture(copying=0.3, sections=0.2, outlines=0.1), (256,)),),
+        n_layers=4, hidden=64, vocab_size=1024, tokens=120 * 1024, tokens_per_step=1024, matrix_rate=0.02,
+        embedding_rate=0.02, norm_rate=0.004, head_dim=32, context=512,
+        phases=(Phase(0.0, Mixture(copying=0.3, sections=0.2, outlines=0.1), (256,)),),
         eval_every=40,
     ),
     "cpu": Preset(
-        n_layers=16, hidden=192, vocab_size=8192, tokens=12_000_000, tokens_per_step=4096, matrix_rate=0.005, embedding_rate=0.01, norm_rate=0.002,
-        head_dim=48, phases=_PHASES, eval_every=100,
+        n_layers=16, hidden=192, vocab_size=8192, tokens=12_000_000, tokens_per_step=4096, matrix_rate=0.005,
+        embedding_rate=0.01, norm_rate=0.002, head_dim=48, phases=_PHASES, eval_every=100,
     ),
     "gpu": Preset(
         n_layers=20, hidden=256, vocab_size=8192, tokens=400_000_000, tokens_per_step=65_536, matrix_rate=0.006,

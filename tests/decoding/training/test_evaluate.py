@@ -63,10 +63,11 @@ def examination(tokenizer: PreTrainedTokenizerFast, held: list[Document]) -> Exa
 @pytest.fixture(scope="module")
 def small() -> Any:
     model = new_model(vocab_size=600, n_layers=N_LAYERS, hidden=32, head_dim=16, context=512, ids=IDS, seed=0)
+    generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for layer in model.model.layers:  # so that leaving one out is felt
-            layer.mlp.down_proj.weight.mul_(3)
-            layer.self_attn.o_proj.weight.mul_(3)
+            layer.mlp.down_proj.weight.normal_(generator=generator)
+            layer.self_attn.o_proj.weight.normal_(generator=generator)
     return model
 
 

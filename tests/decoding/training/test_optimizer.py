@@ -19,7 +19,7 @@ def small_model() -> Any:
 
 
 def optimizer_of(model: Any) -> Optimizer:
-    return Optimizer(model, matrix_rate=0.02, other_rate=0.01, weight_decay=0.1)
+    return Optimizer(model, matrix_rate=0.02, embedding_rate=0.01, norm_rate=0.01, weight_decay=0.1)
 
 
 def learn(model: Any, optimizer: Optimizer, steps: range, *, factor: float = 1.0) -> list[float]:
@@ -69,7 +69,7 @@ def test_every_parameter_has_one_part_and_its_state_a_name() -> None:
     optimizer = optimizer_of(model)
     learn(model, optimizer, range(1))
     muon = {key.split("/")[1] for key in optimizer.state() if key.startswith("0/")}
-    adam = {key.split("/")[1] for key in optimizer.state() if key.startswith("1/")}
+    adam = {key.split("/")[1] for key in optimizer.state() if key.startswith(("1/", "2/"))}
     assert muon == {name for name, p in model.named_parameters() if ".layers." in name and p.dim() == 2}
     assert muon | adam == {name for name, _ in model.named_parameters()} and not muon & adam
     assert "model.embed_tokens.weight" in adam and "model.layers.0.input_layernorm.weight" in adam
