@@ -87,7 +87,7 @@ class WritingSettings(Strict):
     section_max_tokens: int = 400
     unsupported: UnsupportedPolicy = "remove"
     mode: WritingMode = "auto"
-    prior_weight: float = 1.0
+    prior_weight: float = 4.0
 
 
 @dataclass(frozen=True, slots=True)

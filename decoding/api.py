@@ -34,7 +34,8 @@ class Item(Strict):
     `after` follows it, its citation markers: ` [2]` or ` [1][3]`. `prior` is a log weight, 0 being neutral; a larger one is
     chosen sooner. `stops` are character offsets inside `text` at which the answer may leave it, ascending; it then goes on with
     `after`. Of items that share a `group` (the same sentence on two pages, a sentence and its near-duplicate) at most one is
-    used; None is a group of its own.
+    used; None is a group of its own. `follows` is the index of the item that it continues where it comes from, if that is
+    offered as well.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Item(Strict):
     prior: float = 0.0
     stops: tuple[int, ...] = ()
     group: int | None = None
+    follows: int | None = None
 
     def shown(self, stop: int | None = None) -> str:
         """What stands in the answer, when it leaves `text` at the offset `stop`: cut there, closed as a sentence is."""
@@ -56,7 +58,8 @@ class Offer(Strict):
     """`verbatim`: the answer is a sequence of `items` and nothing else, each at most once, divided by `separator`.
 
     It ends by an end token after `least` items or more, always after `most`, and when no item is left. `prior_weight` scales
-    all priors: 0 leaves the choice to the model alone.
+    all priors: 0 leaves the choice to the model alone. `follow_bonus` is added to the prior of an item that follows the one
+    just used.
     """
 
     items: tuple[Item, ...]
@@ -64,6 +67,7 @@ class Offer(Strict):
     least: int = 1
     most: int = 1000
     prior_weight: float = 1.0
+    follow_bonus: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

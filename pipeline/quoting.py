@@ -7,7 +7,7 @@ passages that a prompt shows with it. A sentence stands in the prompt exactly as
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +30,8 @@ LEAST_SHARE = 1.0
 """An answer may end when it has this share of the sentences that its budget of words allows."""
 RANK_PRIOR, FIT_PRIOR, DANGLING_PRIOR = 2.0, 1.0, 0.5
 """Log weights that the last of a pool loses to the first, the worst fitting to the best, and "He said so" without its like."""
+FOLLOW_BONUS = 1.0
+"""Log weight that a sentence gains right after the one before it on its page: what was written together reads better so."""
 MIN_STOP_WORDS = 8
 
 _SPEAKERS = (
@@ -156,6 +158,7 @@ class Quotables:
         indices = [i for i, _ in held]
         cites = [tuple(p.id for p in self._passages_of(i) if p.id in number) for i in indices]
         groups = duplicate_groups(self.scored, indices, self.weights)
+        place = {self.scored.candidates[i].index: k for k, i in enumerate(indices)}
         items = [
             Item(
                 text=self.texts[i],
@@ -163,12 +166,15 @@ class Quotables:
                 prior=prior,
                 stops=attribution_stops(self.texts[i]),
                 group=group,
+                follows=self._before(i, place),
             )
             for (i, prior), cited, group in zip(held, cites, groups, strict=True)
         ]
         most = min(pool.most, len(set(groups)))
         least = max(1, int(LEAST_SHARE * most))
-        offer = Offer(tuple(items), separator=" ", least=least, most=most, prior_weight=self.prior_weight)
+        offer = Offer(
+            tuple(items), separator=" ", least=least, most=most, prior_weight=self.prior_weight, follow_bonus=FOLLOW_BONUS
+        )
         lines: dict[str, list[int]] = {p.id: [] for p in shown}
         for i, cited in zip(indices, cites, strict=True):
             for c in cited:
@@ -183,6 +189,14 @@ class Quotables:
         total = np.cumsum([self.n_words(i) for i in indices])
         return int(np.argmin(np.abs(total - max_words))) + 1
 
+    def _before(self, i: int, place: Mapping[int, int]) -> int | None:
+        """The place of the sentence right before it on its page, if that has one."""
+        candidates = self.scored.candidates
+        before = place.get(candidates[i].index - 1)
+        if before is None or self._page_of_index.get(candidates[i].index - 1) != candidates[i].page:
+            return None
+        return before
+
     def _own(self, i: int) -> Passage:
         return self.scored.candidates[i].passage
 
@@ -191,6 +205,10 @@ class Quotables:
         own = self.scored.candidates[i]
         twin = next((j for j in self._same_text[self.texts[i]] if self.scored.candidates[j].page != own.page), None)
         return [own.passage] if twin is None else [own.passage, self._own(twin)]
+
+    @cached_property
+    def _page_of_index(self) -> dict[int, int]:
+        return {c.index: c.page for c in self.scored.candidates}
 
     @cached_property
     def _same_text(self) -> dict[str, list[int]]:

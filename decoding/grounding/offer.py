@@ -55,8 +55,9 @@ class OfferRule:
         self._ends = tuple(sorted(end_ids))
         first, later = tokenised(offer, tokenizer, end_ids)
         self._first, self._later = _Trie(first), _Trie(later)
-        self._pasts: dict[frozenset[int], _Past] = {}
-        nobody = self._past(frozenset())
+        self._next_of = _collected(item.follows for item in offer.items)
+        self._pasts: dict[tuple[frozenset[int], int | None], _Past] = {}
+        nobody = self._past(frozenset(), None)
         self._read: list[int] = []
         self._places = [_Place((_Reading(nobody, self._first, self._first.root),), can_end=offer.least == 0)]
 
@@ -96,31 +97,38 @@ class OfferRule:
         return self._places[len(answer)]
 
     def _after(self, place: _Place, token: int) -> _Place:
-        """One token on. Two ways to have used the same items are one."""
-        readings: dict[tuple[frozenset[int], int, int], _Reading] = {}
+        """One token on. Two ways to have used the same items, the same one last, are one."""
+        readings: dict[tuple[int, int, int], _Reading] = {}
         can_end = False
         for past, trie, node in place.readings:
             child = trie.child(node, token, past.free(trie))
             if child is None:
                 continue
             if child.hi > child.lo + child.n_ended:
-                readings[past.used, id(trie), id(child)] = _Reading(past, trie, child)
+                readings[id(past), id(trie), id(child)] = _Reading(past, trie, child)
             item = trie.ended(child, past.free(trie))
             if item is not None:
-                done = self._past(past.used | {item})
+                done = self._past(past.used | {item}, item)
                 going = len(done.used) < self._offer.most and done.any_free
                 can_end |= len(done.used) >= self._offer.least or not going
                 if going:
                     root = self._later.root
-                    readings[done.used, id(self._later), id(root)] = _Reading(done, self._later, root)
+                    readings[id(done), id(self._later), id(root)] = _Reading(done, self._later, root)
         kept = tuple(readings.values())
         return _Place(kept, can_end, left=not kept and not can_end)
 
-    def _past(self, used: frozenset[int]) -> _Past:
-        if used not in self._pasts:
+    def _past(self, used: frozenset[int], last: int | None) -> _Past:
+        if (used, last) not in self._pasts:
             groups = {self._offer.items[item].group for item in used} - {None}
-            self._pasts[used] = _Past(used, self._first, self._later, groups)
-        return self._pasts[used]
+            self._pasts[used, last] = _Past(used, self._first, self._later, groups, self._continued(last))
+        return self._pasts[used, last]
+
+    def _continued(self, last: int | None) -> NDArray[np.float64]:
+        """Priors of the later items, with the bonus of those that continue the last one."""
+        priors = self._later.priors
+        if last is None or last not in self._next_of:
+            return priors
+        return self._later.raised(self._next_of[last], self._offer.follow_bonus)
 
     # --- what may follow --------------------------------------------------------------------------------------------------
 
@@ -129,7 +137,7 @@ class OfferRule:
         import numpy as np
 
         if place.options is None:
-            found = [trie.children(node, past.free(trie)) for past, trie, node in place.readings]
+            found = [trie.children(node, past.free(trie), past.priors(trie)) for past, trie, node in place.readings]
             if len(found) > 1:
                 best: dict[int, float] = {}
                 for tokens, priors in found:
@@ -174,11 +182,14 @@ class _Place:
 
 
 class _Past:
-    """Items used so far, and which sequences that leaves."""
+    """Items used so far, which sequences that leaves, and what they are worth after the last one."""
 
-    def __init__(self, used: frozenset[int], first: _Trie, later: _Trie, groups: set[int | None]) -> None:
+    def __init__(
+        self, used: frozenset[int], first: _Trie, later: _Trie, groups: set[int | None], priors: NDArray[np.float64]
+    ) -> None:
         self.used = used
         self._first = first
+        self._priors = priors
         self._all = first.everything
         self._free = later.free(used, groups)
         self.any_free = bool(self._free.any())
@@ -186,6 +197,10 @@ class _Past:
     def free(self, trie: _Trie) -> NDArray[np.bool_]:
         """(N,): which sequences of `trie` are still possible; all of the first items' are, as nothing comes before them."""
         return self._all if trie is self._first else self._free
+
+    def priors(self, trie: _Trie) -> NDArray[np.float64]:
+        """(N,): the log weights of all sequences of `trie`."""
+        return trie.priors if trie is self._first else self._priors
 
 
 @dataclass(slots=True, eq=False)
@@ -217,7 +232,7 @@ class _Trie:
         order = sorted(range(len(pieces.tokens)), key=pieces.tokens.__getitem__)  # stable: of equals the first item's
         self._sequences = [pieces.tokens[i] for i in order]
         self._sources: list[Chosen] = [pieces.sources[i] for i in order]
-        self._priors = np.array([pieces.priors[i] for i in order])
+        self.priors = np.array([pieces.priors[i] for i in order])
         self._groups = [pieces.groups[i] for i in order]
         self.everything = np.ones(len(order), dtype=bool)
         self.root = self._node(0, len(order), 0)
@@ -267,14 +282,23 @@ class _Trie:
                 return self._sources[at].item
         return None
 
-    def children(self, node: _Node, free: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The tokens that lead to something free, and the largest prior there."""
+    def raised(self, items: Iterable[int], bonus: float) -> NDArray[np.float64]:
+        """`priors` with `bonus` for the sequences of some items."""
+        priors = self.priors.copy()
+        for item in items:
+            priors[self._of_item[item]] += bonus
+        return priors
+
+    def children(
+        self, node: _Node, free: NDArray[np.bool_], priors: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The tokens that lead to something free, and the largest of `priors` there."""
         import numpy as np
 
         branches = self._branches(node)
         begin = node.lo + node.n_ended
-        priors = np.where(free[begin : node.hi], self._priors[begin : node.hi], -np.inf)
-        best = np.maximum.reduceat(priors, branches.starts)
+        below = np.where(free[begin : node.hi], priors[begin : node.hi], -np.inf)
+        best = np.maximum.reduceat(below, branches.starts)
         possible = best > -np.inf
         return (branches.tokens, best) if possible.all() else (branches.tokens[possible], best[possible])
 
@@ -323,11 +347,15 @@ def check_offer(offer: Offer) -> None:
         raise UserError("the offer has no items, so there is nothing to say; give at least one, or leave the grounding out")
     if offer.least < 0 or offer.most < 1 or offer.most < offer.least:
         raise UserError(f"an answer of {offer.least} to {offer.most} items; use 0 <= least <= most, and 1 <= most")
+    if not 0 <= offer.follow_bonus < math.inf:
+        raise UserError(f"follow_bonus is {offer.follow_bonus}; it must be 0 (off) or more")
     if not 0 <= offer.prior_weight < math.inf:
         raise UserError(f"prior_weight is {offer.prior_weight}; it must be 0 (priors are off) or more")
     for item in offer.items:
         if not item.text:
             raise UserError(f"an item of the offer is empty (after: {item.after!r}); leave it out")
+        if item.follows is not None and not 0 <= item.follows < len(offer.items):
+            raise UserError(f"{item.text[:80]!r} follows item {item.follows}, and there are {len(offer.items)}")
         if not math.isfinite(item.prior):
             raise UserError(f"the prior of {item.text[:80]!r} is {item.prior}; it must be a number")
         for stop in item.stops:

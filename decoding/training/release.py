@@ -19,6 +19,7 @@ from data import codec
 from data.errors import UserError
 from data.types import Strict
 from decoding.embedded import CALIBRATION_FOLDER, FIGURES, MODEL_FOLDER
+from decoding.embedded.prompt import FORM
 from decoding.models import quiet_loading
 from decoding.training import checkpoint
 from decoding.training.card import model_card
@@ -37,6 +38,8 @@ EXAMINED_ROWS = 40
 class Figures(Strict):
     """What the model card reports; kept beside the model, so that the next release can be compared."""
 
+    form: str
+    """Of the prompts that it was trained on (`decoding.embedded.prompt.FORM`)."""
     training: State
     n_parameters: int
     megabytes: float
@@ -83,7 +86,13 @@ def release(
     say(codec.to_json(scores))
     accepted = acceptance(examination, measured, state.preset.n_layers, say=say)
     figures = Figures(
-        state, sum(p.numel() for p in model.parameters()), round(megabytes, 1), scores, accepted, tuple(licences(documents))
+        FORM,
+        state,
+        sum(p.numel() for p in model.parameters()),
+        round(megabytes, 1),
+        scores,
+        accepted,
+        tuple(licences(documents)),
     )
     codec.write_atomic(new / FIGURES, codec.to_json(figures, indent=1) + "\n")
     codec.write_atomic(new / "README.md", model_card(figures))

@@ -29,17 +29,25 @@ from decoding.methods import METHODS, build_drafter, takes_trees
 from decoding.models import LoadedModel, load
 from decoding.sampling import Sampler
 from decoding.speculative import decode
+from decoding.training.batches import Mixture
+from decoding.training.corpus import Document
+from decoding.training.presets import Phase, Preset
+from decoding.training.train import Training
 from pipeline import prompts
 from tests.model_families import DRIVABLE, OTHER, tiny_family
 from tests.small_calibration import small_calibration
 from tests.tiny_model import build_tiny_model
 from tests.toy_backend import COSTS
-from tests.trained_model import Document, train_small_model
 
 KINDS = ("hf", "driven", "packed", "static")
 CASES = [(method, kind) for method in METHODS for kind in KINDS if kind == "driven" or method in ("mix", "recycle", "knn-ssd")]
 GREEDY = SamplingParams(max_new_tokens=32, task="section")
 LAYERS = (0, 1, 2, 3)
+SMALL = Preset(
+    n_layers=4, hidden=64, vocab_size=700, tokens=120 * 1024, tokens_per_step=1024, matrix_rate=0.02, embedding_rate=0.02,
+    norm_rate=0.004, head_dim=32, context=1024, phases=(Phase(0.0, Mixture(copying=0.3, sections=0.2), (256,)),), eval_every=60,
+)  # fmt: skip
+"""A model that has really learnt something: drafts for it are right often, not by luck."""
 PLANS = {
     "first attention": SkipSet((0,)),
     "one block": SkipSet((2,), (2,)),
@@ -50,7 +58,7 @@ PLANS = {
 
 def sample_documents() -> list[Document]:
     pages = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((SAMPLE / "wiki").glob("*.json"))]
-    return [Document(page["key"], page["text"]) for page in pages]
+    return [Document("sample", "CC0-1.0", page["key"], page["text"]) for page in pages]
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,8 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "random":
         build_tiny_model(folder, chat_template=True, vocab_from=[document.text for document in documents])
     else:
-        train_small_model(folder, documents, context=1024, vocab_size=700, steps=120, tokens_per_step=1024)
+        Training(folder, documents, SMALL, compiled=False).run()
+        folder = folder / "model"
     loaded = load(str(folder), device="cpu")
     generator = LocalGenerator(loaded)
     asked = tuple(tuple(generator.prompt_ids(messages))[-400:] for messages in questions(documents))

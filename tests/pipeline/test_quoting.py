@@ -23,10 +23,10 @@ def page(n: int, *sentences: str) -> Page:
     return Page(url=f"https://p{n}.example", title=f"Page {n}", text="\n".join(sentences), origin="search")
 
 
-def quotables(*pages: Page) -> Quotables:
+def quotables(*pages: Page, enough_words: int = 0) -> Quotables:
     evidence = Evidence.cut(Event("1", "Storm Elga"), pages, RetrievalSettings())
     scored = scored_candidates(evidence, FixedEncoder())
-    return Quotables.of(scored, "Storm Elga", break_control_tokens, 2.0, SelectionWeights())
+    return Quotables.of(scored, "Storm Elga", break_control_tokens, 2.0, SelectionWeights(), enough_words)
 
 
 def index(found: Quotables, text: str) -> int:

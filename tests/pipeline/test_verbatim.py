@@ -283,7 +283,7 @@ def test_an_outline_edited_by_hand_is_the_events_failure(tmp_path: Path) -> None
 
 def test_the_bytes_are_those_of_the_settings() -> None:
     mine = system(ChoosingGenerator()).identity
-    assert (mine["mode"], mine["prior_weight"]) == ("verbatim", "1.0")
+    assert (mine["mode"], mine["prior_weight"]) == ("verbatim", "4.0")
     assert mine != system(ChoosingGenerator(), prior_weight=0.5).identity
     assert mine["form"] != system(ChoosingGenerator(form="chat"), mode="verbatim").identity["form"]
     generator = ChoosingGenerator()

@@ -102,8 +102,12 @@ def random_offer(random: Random, texts: Sequence[str] = ()) -> Offer:
         items.append(Item(text, f" {after}", random.gauss(0, 2), commas[:2], random.choice((None, at // 3))))
         if random.random() < 0.2:
             items.append(replace(items[-1], after=" [9]", group=items[-1].group))
+    if random.random() < 0.5:
+        items = [replace(item, follows=random.randrange(len(items))) if random.random() < 0.5 else item for item in items]
     least = random.randint(0, 3)
-    return Offer(tuple(items), random.choice((" ", "\n")), least, least + random.randint(1, 6), random.choice((0.0, 1.0, 3.0)))
+    return Offer(
+        tuple(items), random.choice((" ", "\n")), least, least + random.randint(1, 6), random.choice((0.0, 1.0, 3.0)), 1.5
+    )
 
 
 # --- an oracle that looks at every item at every token --------------------------------------------------------------------
@@ -124,13 +128,13 @@ def brute_force(offer: Offer, answer: Sequence[int]) -> dict[int, float]:
     first, later = tokenised(offer, tokenizer())
     priors: dict[int, float] = {}
     can_end = offer.least == 0 and not answer
-    stack = [(0, frozenset[int]())]
+    stack: list[tuple[int, frozenset[int], int | None]] = [(0, frozenset(), None)]
     seen = set()
     while stack:
-        at, used = stack.pop()
-        if (at, used) in seen:
+        at, used, last = stack.pop()
+        if (at, used, last) in seen:
             continue
-        seen.add((at, used))
+        seen.add((at, used, last))
         groups = {offer.items[i].group for i in used} - {None}
         free = [p for p in (later if used else first) if p[0] not in used and offer.items[p[0]].group not in groups]
         if len(used) >= offer.most:
@@ -142,11 +146,13 @@ def brute_force(offer: Offer, answer: Sequence[int]) -> dict[int, float]:
         for item, piece in free:
             if piece == rest[: len(piece)]:
                 if piece not in said:  # of items that say the same the first counts
-                    stack.append((at + len(piece), used | {item}))
+                    stack.append((at + len(piece), used | {item}, item))
                 said.add(piece)
             elif piece[: len(rest)] == rest:
                 token = piece[len(rest)]
-                priors[token] = max(offer.items[item].prior, priors.get(token, -math.inf))
+                continues = last is not None and offer.items[item].follows == last
+                prior = offer.items[item].prior + (offer.follow_bonus if continues else 0.0)
+                priors[token] = max(prior, priors.get(token, -math.inf))
     top = max(priors.values(), default=0.0)
     gains = {token: offer.prior_weight * (prior - top) for token, prior in priors.items()}
     return gains | (dict.fromkeys(ends(), 0.0) if can_end or not gains else {})
@@ -459,6 +465,16 @@ def test_a_common_first_word_does_not_win_by_numbers() -> None:
     assert set(possible(rule_of(Offer((*many, Item("Nobody came.", prior=1.5)), prior_weight=0.0)), ()).values()) == {0.0}
 
 
+def test_what_continues_the_last_item_is_preferred() -> None:
+    items = (Item("Rain fell.", prior=1.0), Item("It lasted.", follows=0), Item("Snow fell.", prior=0.5))
+    after_rain, after_snow = ids_of("Rain fell."), ids_of("Snow fell.")
+    with_bonus, without = (rule_of(Offer(items, follow_bonus=bonus)) for bonus in (2.0, 0.0))
+    lasted, snow = ids_of(" It lasted.")[0], ids_of(" Snow fell.")[0]
+    assert possible(with_bonus, after_rain)[lasted] == 0 > possible(with_bonus, after_rain)[snow]
+    assert possible(without, after_rain)[snow] == 0 > possible(without, after_rain)[lasted]
+    assert possible(with_bonus, after_snow)[lasted] < 0  # only right after the one that it continues
+
+
 def test_used_items_do_not_count_among_the_priors() -> None:
     offer = Offer((Item("Best.", prior=9.0), Item("Good.", prior=2.0), Item("Poor.", prior=1.0)))
     gains = possible(rule_of(offer), ids_of("Best."))
@@ -522,6 +538,8 @@ def test_reading_goes_back_where_the_longest_item_leads_nowhere() -> None:
         (Offer((Item("A."),), least=-1), "-1 to"),
         (Offer((Item("A."),), least=3, most=2), "3 to 2"),
         (Offer((Item("A."),), prior_weight=math.nan), "prior_weight is nan"),
+        (Offer((Item("A."),), follow_bonus=-1.0), "follow_bonus is -1.0"),
+        (Offer((Item("A.", follows=1),)), "follows item 1, and there are 1"),
         (Offer((Item("", " [1]"),)), "' [1]'"),
         (Offer((Item("A.", prior=math.inf),)), "is inf"),
         (Offer((Item("A flood.", stops=(8,)),)), "left at 8"),
