@@ -14,16 +14,24 @@ from typing import TYPE_CHECKING, Any
 from decoding.methods import METHODS
 
 if TYPE_CHECKING:
+    from decoding.api import Cite, Item, Offer
     from decoding.custom_generate import SpeculativeGenerate
     from decoding.decoder import Decoder, DecoderOutput, load
+    from decoding.grounding.processors import grounded_processor
 
-__all__ = ["METHODS", "Decoder", "DecoderOutput", "SpeculativeGenerate", "load"]
+__all__ = [
+    "METHODS", "Cite", "Decoder", "DecoderOutput", "Item", "Offer", "SpeculativeGenerate", "grounded_processor", "load",
+]  # fmt: skip
 
 _HOMES = {
     "Decoder": "decoding.decoder",
     "DecoderOutput": "decoding.decoder",
     "load": "decoding.decoder",
     "SpeculativeGenerate": "decoding.custom_generate",
+    "Cite": "decoding.api",
+    "Item": "decoding.api",
+    "Offer": "decoding.api",
+    "grounded_processor": "decoding.grounding.processors",
 }
 
 
