@@ -105,9 +105,19 @@ class Quotables:
     def words(self, indices: Sequence[int]) -> int:
         return sum(self.n_words(i) for i in indices)
 
-    def pool(self, indices: Sequence[int], max_words: int, fit: np.ndarray | None = None, most: int | None = None) -> Pool:
-        """`indices` come in their rank, best first; `fit` says how well every candidate fits the part, shape (n,)."""
-        worth = dict(zip(indices, -RANK_PRIOR * np.linspace(0, 1, len(indices))))
+    def pool(
+        self,
+        indices: Sequence[int],
+        max_words: int,
+        fit: np.ndarray | None = None,
+        most: int | None = None,
+        rank_prior: float = RANK_PRIOR,
+    ) -> Pool:
+        """`indices` come in their rank, best first; `fit` says how well every candidate fits the part, shape (n,).
+
+        `rank_prior` is the log weight that the last of them loses to the first.
+        """
+        worth = dict(zip(indices, -rank_prior * np.linspace(0, 1, len(indices))))
         if fit is not None:
             mine = fit[list(indices)]
             spread = max(float(np.ptp(mine)), 1e-9)

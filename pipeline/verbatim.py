@@ -43,6 +43,8 @@ from pipeline.selecting import SelectionWeights, select
 POOL = 1.1
 """Words offered for each word that is to be written."""
 LEAD_POOL_SENTENCES = 12
+LEAD_RANK_PRIOR = 8.0
+"""What says best what the article is about comes first, whatever the model would rather begin with."""
 OUTLINE_POOL_WORDS = 400
 SECTION_WORDS = 150
 """Of a section that is long enough to be planned for."""
@@ -144,13 +146,13 @@ class VerbatimWriting:
         quotables = self._quotables
         scores = opening_scores(quotables.scored, self._evidence.event.title)
         best = opening(quotables.scored, scores, max_words=self._writing.max_words, most=LEAD_POOL_SENTENCES)
-        pool = quotables.pool(best, min(LEAD_WORDS, self._writing.max_words), most=LEAD_SENTENCES)
+        pool = quotables.pool(best, min(LEAD_WORDS, self._writing.max_words), most=LEAD_SENTENCES, rank_prior=LEAD_RANK_PRIOR)
         return self._asked("00", "lead", pool, "")
 
     @cached_property
     def _assignment(self) -> dict[str, tuple[np.ndarray, list[int]]]:
-        """Heading -> how well each candidate fits it, shape (n,), and its share of the body. Headings come in the model's
-        order; those that stay too thin are left out."""
+        """Heading -> how well each candidate fits it, shape (n,), and its share of the body. Headings come in
+        reading order; those that stay too thin are left out."""
         if not self._body:
             return {}
         scored, headings = self._quotables.scored, self._headings()
@@ -162,7 +164,7 @@ class VerbatimWriting:
     # --- the questions -------------------------------------------------------------------------------------------------
 
     def _headings(self) -> list[OfferedHeading]:
-        """Those that the model chooses of the offered ones, in its order."""
+        """Those that the model chooses of the offered ones, in reading order."""
         words = min(self._quotables.words(self._body), self._writing.max_words)
         most = max(1, min(words // SECTION_WORDS, self._writing.max_sections))
         neutralise = self._writer.generator.neutralise
@@ -193,7 +195,8 @@ class VerbatimWriting:
             return quoted, Question("outline", messages, limit, offer)
 
         draft = self._draft("outline", pool, build)[1]
-        picked = [headings[one.item] for one in chosen(offer, draft.text).items]
+        # which ones is the model's choice; their order is that of open articles, which a small model knows less well
+        picked = [headings[at] for at in sorted(one.item for one in chosen(offer, draft.text).items)]
         if not picked:
             raise StageError("outline", f"{self._writer.generator.name} chose no heading, but: {draft.text[:120]!r}")
         return picked
