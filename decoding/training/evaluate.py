@@ -170,7 +170,7 @@ def acceptance(
     model: TrainingPass,
     n_layers: int,
     *,
-    n_rows: int = 8,
+    n_rows: int = 6,
     say: Callable[[str], None] = lambda line: None,
 ) -> tuple[Acceptance, ...]:
     """For each of SHARES, a skip set found greedily on some section tasks and its acceptance rate on others.
