@@ -23,7 +23,7 @@ CONSTANT = 6.0
 LOOK_BACK_PAIRS = 6
 """Rotary pairs of the highest frequencies: they tell one token's distance from two."""
 SHARPNESS = 100.0
-"""The score of the token before, about; a quarter less next to it."""
+"""The score of the token before, about; an eighth less next to it."""
 MATCH = 120.0
 """The score of a place where the present token stood before, about."""
 STILL = 0.002
