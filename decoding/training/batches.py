@@ -43,6 +43,7 @@ class PackedText:
         ids: list[NDArray[np.uint16]] = []
         assert len(tokenizer) <= 1 << 16
         ends = tokenizer.eos_token_id
+        self._begins = np.uint16(tokenizer.bos_token_id)
         n_chars = 0
         for start in range(0, len(documents), 200):
             texts = [document.full_text for document in documents[start : start + 200]]
@@ -62,16 +63,16 @@ class PackedText:
         return len(self._ids)
 
     def row(self, at: int, length: int) -> NDArray[np.uint16]:
-        """`length` + 1 ids from the place `at`, counted in tokens since the beginning of the first epoch.
+        """The begin token and `length` ids from the place `at`, counted in tokens since the beginning of the first epoch.
 
-        Within a block a row ends with the id that the next one begins with; BLOCK is a multiple of `length`.
+        BLOCK is a multiple of `length`.
         """
         block, offset = divmod(at, BLOCK)
         epoch, k = divmod(block, self.n_blocks)
         if epoch not in self._orders:
             self._orders = {epoch: np.random.default_rng([self._seed, epoch]).permutation(self.n_blocks)}
         start = int(self._orders[epoch][k]) * BLOCK + offset
-        return self._ids[start : start + length + 1]
+        return np.concatenate(([self._begins], self._ids[start : start + length]))
 
 
 class Batches:

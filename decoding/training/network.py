@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from transformers import LlamaConfig
 
 SubLayer = tuple[Literal["attention", "mlp"], int]
-ROTARY_BASE = 100_000.0
-"""More of the rotary pairs hardly turn within the context than with 10,000, and words are compared in those (`initial`)."""
+ROTARY_BASE = 1e9
+"""Two thirds of the rotary pairs hardly turn within the context, and words are compared in those (`initial`)."""
 EMBEDDING_SIZE, LOGIT_SCALE = 1.0, 0.12
 """Standard deviation of embeddings at the start, and the weight of the last norm, which makes up for it where they are read
 again: what the first layers write beside embeddings of this size is not drowned by what others soon add."""
@@ -206,7 +206,7 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def new_model(
     *, vocab_size: int, n_layers: int, hidden: int, head_dim: int, context: int, ids: dict[str, int | None], seed: int
 ) -> Any:
-    """A Llama with random weights: tied embeddings, two query heads for each key head, SwiGLU of 8/3 of the width.
+    """A Llama with random weights: two query heads for each key head, SwiGLU of 8/3 of the width.
 
     `ids` are bos_token_id, eos_token_id and pad_token_id.
     """
@@ -225,7 +225,7 @@ def new_model(
         max_position_embeddings=context,
         initializer_range=0.5 * hidden**-0.5,
         rope_parameters={"rope_type": "default", "rope_theta": ROTARY_BASE},
-        tie_word_embeddings=True,
+        tie_word_embeddings=False,
         bos_token_id=ids["bos_token_id"],
         eos_token_id=ids["eos_token_id"],
         pad_token_id=ids["pad_token_id"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,29 +29,47 @@ class Schedule(Strict):
 class Optimizer:
     """`step` after `backward`. The state is plain tensors by name, so that a checkpoint needs no pickle."""
 
-    def __init__(self, model: Any, *, matrix_rate: float, embedding_rate: float, norm_rate: float, weight_decay: float) -> None:
+    def __init__(
+        self,
+        model: Any,
+        *,
+        matrix_rate: float,
+        embedding_rate: float,
+        norm_rate: float,
+        weight_decay: float,
+        slow: Mapping[str, float] | None = None,
+    ) -> None:
+        """`slow`: the parameters whose names begin so move at that share of their rate."""
         import torch
 
-        self._names = {parameter: name for name, parameter in model.named_parameters()}
-        layers = [p for name, p in model.named_parameters() if ".layers." in name and p.dim() == 2]
-        embeddings = [p for name, p in model.named_parameters() if ".layers." not in name and p.dim() == 2]
-        norms = [p for name, p in model.named_parameters() if p.dim() != 2]
+        named = dict(model.named_parameters())
+        self._names = {parameter: name for name, parameter in named.items()}
+        kinds: dict[str, list[str]] = {"layers": [], "embeddings": [], "norms": []}
+        for name, parameter in named.items():
+            kinds["norms" if parameter.dim() != 2 else "layers" if ".layers." in name else "embeddings"].append(name)
+
+        def groups(kind: str, rate: float) -> list[dict[str, Any]]:
+            by_share: dict[float, list[torch.Tensor]] = {}
+            for name in kinds[kind]:
+                share = next((share for start, share in (slow or {}).items() if name.startswith(start)), 1.0)
+                by_share.setdefault(share, []).append(named[name])
+            return [{"params": some, "lr": rate * share, "full": rate * share} for share, some in by_share.items()]
+
         self._parts: list[torch.optim.Optimizer] = [
             # orthogonalised momentum (Jordan et al. 2024), scaled to the size of an AdamW step (Liu et al. 2025, section 2.2)
-            torch.optim.Muon(layers, lr=matrix_rate, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.AdamW(embeddings, lr=embedding_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
-            torch.optim.AdamW(norms, lr=norm_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+            torch.optim.Muon(groups("layers", matrix_rate), weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(groups("embeddings", embedding_rate), betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+            torch.optim.AdamW(groups("norms", norm_rate), betas=(0.9, 0.95), weight_decay=0.0, fused=True),
         ]
-        self._rates = (matrix_rate, embedding_rate, norm_rate)
-        self._parameters: Sequence[torch.Tensor] = [*layers, *embeddings, *norms]
+        self._parameters: Sequence[torch.Tensor] = list(named.values())
 
     def step(self, factor: float) -> None:
         import torch
 
         torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
-        for part, rate in zip(self._parts, self._rates, strict=True):
+        for part in self._parts:
             for group in part.param_groups:
-                group["lr"] = rate * factor
+                group["lr"] = group["full"] * factor
             part.step()
             part.zero_grad(set_to_none=True)
 

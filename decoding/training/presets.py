@@ -47,8 +47,8 @@ class Preset(Strict):
 
 
 _PHASES = (
-    Phase(0.0, Mixture(repeats=0.03, copying=0.27), (256, 512)),
-    Phase(0.5, Mixture(copying=0.10, sections=0.40, outlines=0.05), (256, 512, 1024)),
+    Phase(0.0, Mixture(repeats=0.02, copying=0.18), (256, 512)),
+    Phase(0.5, Mixture(copying=0.05, sections=0.35, outlines=0.05), (256, 512, 1024)),
     Phase(0.85, Mixture(copying=0.05, sections=0.45, outlines=0.10), (512, 1024, 2048)),
 )
 
@@ -61,7 +61,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "cpu": Preset(
         n_layers=16, hidden=192, vocab_size=8192, tokens=12_000_000, tokens_per_step=4096, matrix_rate=0.005,
-        embedding_rate=0.01, norm_rate=0.002, head_dim=48, phases=_PHASES, eval_every=100,
+        embedding_rate=0.01, norm_rate=0.002, head_dim=48, phases=_PHASES, eval_every=50,
     ),
     "gpu": Preset(
         n_layers=20, hidden=256, vocab_size=8192, tokens=400_000_000, tokens_per_step=65_536, matrix_rate=0.006,

@@ -27,7 +27,7 @@ from decoding.training.batches import Batches
 from decoding.training.checkpoint import State
 from decoding.training.corpus import Document, divide, read_corpus
 from decoding.training.evaluate import Examination, Scores
-from decoding.training.initial import hold_constant, write_copying_heads
+from decoding.training.initial import SLOW, hold, write_copying_heads
 from decoding.training.network import TrainingPass, new_model
 from decoding.training.optimizer import Optimizer
 from decoding.training.plot import LOG, loss_plot
@@ -78,6 +78,7 @@ class Training:
             embedding_rate=preset.embedding_rate,
             norm_rate=preset.norm_rate,
             weight_decay=preset.weight_decay,
+            slow=SLOW,
         )
         if found:
             checkpoint.restore(found, self.model, self._optimizer)
@@ -137,7 +138,7 @@ class Training:
         dropped = preset.dropout.draw(preset.n_layers, rng)
         loss, objective = self._pass.loss(ids, dropped, exit_layer=exit_layer, exit_weight=preset.exit_weight)
         objective.backward()
-        hold_constant(self.model)
+        hold(self.model)
         self._optimizer.step(preset.schedule.at(self.done))
         self.state = replace(
             state,
@@ -196,7 +197,7 @@ class Training:
             vocab_size=len(tokenizer), n_layers=preset.n_layers, hidden=preset.hidden, head_dim=preset.head_dim,
             context=preset.context, ids=ids, seed=self.state.seed,
         )  # fmt: skip
-        write_copying_heads(model, 0, self.state.seed)
+        write_copying_heads(model, self.state.seed)
         return model
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,15 +42,15 @@ def test_an_epoch_has_every_block_once_and_the_next_another_order(
     ids = whole_text(tokenizer, many)
     n_blocks = (len(ids) - 1) // BLOCK
     assert text.n_tokens == len(ids) and text.n_blocks == n_blocks > 4
-    blocks = {ids[k * BLOCK : (k + 1) * BLOCK + 1].tobytes(): k for k in range(n_blocks)}
+    blocks = {ids[k * BLOCK : (k + 1) * BLOCK].tobytes(): k for k in range(n_blocks)}
     assert len(blocks) == n_blocks
     orders: list[list[int]] = []
     for epoch in range(3):
         order = []
         for start in range(epoch * n_blocks * BLOCK, (epoch + 1) * n_blocks * BLOCK, BLOCK):
             rows = [text.row(at, length).astype(np.int64) for at in range(start, start + BLOCK, length)]
-            assert all(row[-1] == after[0] for row, after in pairwise(rows))
-            order.append(blocks[np.concatenate([*(row[:-1] for row in rows), rows[-1][-1:]]).tobytes()])
+            assert all(len(row) == length + 1 and row[0] == tokenizer.bos_token_id for row in rows)
+            order.append(blocks[np.concatenate([row[1:] for row in rows]).tobytes()])
         assert sorted(order) == list(range(n_blocks))
         orders.append(order)
     assert len({tuple(order) for order in orders}) == 3
@@ -72,8 +71,9 @@ def test_a_few_documents_fill_a_block_by_repetition(tokenizer: PreTrainedTokeniz
     ids = whole_text(tokenizer, few)
     text = PackedText(tokenizer, few, seed=0)
     assert len(ids) < BLOCK
-    assert text.row(0, BLOCK).tolist() == np.resize(ids, BLOCK + 1).tolist()
-    assert text.row(7 * BLOCK + 512, 512).tolist() == np.resize(ids, 1025)[512:].tolist()
+    begins = tokenizer.bos_token_id
+    assert text.row(0, BLOCK).tolist() == [begins, *np.resize(ids, BLOCK)]
+    assert text.row(7 * BLOCK + 512, 512).tolist() == [begins, *np.resize(ids, 1024)[512:]]
 
 
 def test_a_step_is_a_function_of_seed_step_and_place(tokenizer: PreTrainedTokenizerFast, many: list[Document]) -> None:

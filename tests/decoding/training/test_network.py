@@ -145,7 +145,7 @@ def test_a_new_model_is_what_was_asked_for_and_the_same_each_time() -> None:
     config = model.config
     assert (config.num_attention_heads, config.num_key_value_heads, config.head_dim) == (4, 2, 24)
     assert (config.intermediate_size, config.max_position_embeddings, config.bos_token_id) == (256, 256, 1)
-    assert model.lm_head.weight is model.model.embed_tokens.weight and model.training
+    assert model.lm_head.weight is not model.model.embed_tokens.weight and model.training
     again = new_model(vocab_size=320, n_layers=3, hidden=96, head_dim=24, context=256, ids=IDS, seed=4)
     other = new_model(vocab_size=320, n_layers=3, hidden=96, head_dim=24, context=256, ids=IDS, seed=5)
     for name, parameter in model.state_dict().items():

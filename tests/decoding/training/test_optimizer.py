@@ -64,7 +64,7 @@ def test_a_restored_state_takes_the_same_next_steps() -> None:
 
 
 def test_every_parameter_has_one_part_and_its_state_a_name() -> None:
-    """Matrices of the layers to Muon, all else to AdamW; the tied output layer once."""
+    """Matrices of the layers to Muon, all else to AdamW."""
     model = small_model()
     optimizer = optimizer_of(model)
     learn(model, optimizer, range(1))
@@ -87,6 +87,26 @@ def test_the_factor_scales_both_rates() -> None:
         moved[factor] = {name: value - before[name] for name, value in copied(model).items()}
     for name, whole in moved[1.0].items():
         torch.testing.assert_close(moved[0.5][name] * 2, whole, atol=1e-6, rtol=1e-3)
+
+
+def test_what_is_named_moves_slowly() -> None:
+    moved = {}
+    for share in (1.0, 0.25):
+        model = small_model()
+        before = copied(model)
+        optimizer = Optimizer(
+            model,
+            matrix_rate=0.02,
+            embedding_rate=0.02,
+            norm_rate=0.004,
+            weight_decay=0.0,
+            slow={"model.layers.0.": share, "model.embed_tokens.": share},
+        )
+        learn(model, optimizer, range(1))
+        moved[share] = {name: value - before[name] for name, value in copied(model).items()}
+    for name, whole in moved[1.0].items():
+        slow = name.startswith(("model.layers.0.", "model.embed_tokens."))
+        torch.testing.assert_close(moved[0.25][name] * (4 if slow else 1), whole, atol=1e-6, rtol=1e-3)
 
 
 def test_gradients_are_clipped_together_and_forgotten() -> None:
