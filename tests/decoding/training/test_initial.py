@@ -19,7 +19,13 @@ VOCABULARY = 2000
 def fresh(copying: bool) -> Any:
     preset = PRESETS["cpu"]
     model = new_model(
-        vocab_size=VOCABULARY, n_layers=4, hidden=preset.hidden, head_dim=preset.head_dim, context=preset.context, ids=IDS, seed=0
+        vocab_size=VOCABULARY,
+        n_layers=4,
+        hidden=preset.hidden,
+        head_dim=preset.head_dim,
+        context=preset.context,
+        ids=IDS,
+        seed=0,
     )
     if copying:
         write_copying_heads(model, seed=0)
