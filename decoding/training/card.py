@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-if TYPE_CHECKING:
-    from decoding.training.release import Figures
+from data.types import Strict
+from decoding.training.checkpoint import State
+from decoding.training.evaluate import Acceptance, Scores
 
 _HEAD = """---
 license: cc-by-sa-4.0
@@ -30,6 +31,20 @@ tokenizer = AutoTokenizer.from_pretrained("decoding/embedded/model")
 The form of its prompts is that of `decoding/embedded/prompt.py`: the title, evidence sentences each followed by the marker of
 their passage, `== Heading ==`; it goes on with the section.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Figures(Strict):
+    """What the model card reports; kept beside the model, so that the next release can be compared."""
+
+    form: str
+    """Of the prompts that it was trained on (`decoding.embedded.prompt.FORM`)."""
+    training: State
+    n_parameters: int
+    megabytes: float
+    scores: Scores
+    acceptance: tuple[Acceptance, ...]
+    sources: tuple[tuple[str, str, int], ...]
 
 
 def model_card(figures: Figures) -> str:

@@ -11,41 +11,24 @@ import argparse
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from data import codec
 from data.errors import UserError
-from data.types import Strict
 from decoding.embedded import CALIBRATION_FOLDER, FIGURES, MODEL_FOLDER
 from decoding.embedded.prompt import FORM
 from decoding.models import quiet_loading
 from decoding.training import checkpoint
-from decoding.training.card import model_card
-from decoding.training.checkpoint import State
+from decoding.training.card import Figures, model_card
 from decoding.training.corpus import divide, licences, read_corpus
-from decoding.training.evaluate import Acceptance, Examination, Scores, acceptance
+from decoding.training.evaluate import Examination, acceptance
 from decoding.training.network import TrainingPass
 from decoding.training.plot import loss_plot
 
 MAX_MEGABYTES = 40
 EXAMINED_LENGTH = 1024
 EXAMINED_ROWS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Figures(Strict):
-    """What the model card reports; kept beside the model, so that the next release can be compared."""
-
-    form: str
-    """Of the prompts that it was trained on (`decoding.embedded.prompt.FORM`)."""
-    training: State
-    n_parameters: int
-    megabytes: float
-    scores: Scores
-    acceptance: tuple[Acceptance, ...]
-    sources: tuple[tuple[str, str, int], ...]
 
 
 def release(
