@@ -3,7 +3,9 @@
     python -m benchmark.evaluate --system extractive --split sample
     python -m benchmark.evaluate --system extractive --data wikigenbench/data
     python -m benchmark.evaluate --system ours --model hf:models/qwen3-4b --data wikigenbench/data --limit 20
+    python -m benchmark.evaluate --articles my-articles --name mine --data wikigenbench/data
 
+The last one scores articles made elsewhere: <event id>.json files in WikiGenBench's own form, {"text", "retrieve"}.
 A failed or missing event counts as 0 where 0 is worst and is listed; it is never dropped. Exit code: 0 done, 1 some events
 failed, 2 wrong input, 3 no evidence at all, 130 interrupted.
 """
@@ -13,27 +15,151 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from data.errors import UserError
 from flows.arguments import add_job_flags, job_from
 from flows.console import guarded
+
+if TYPE_CHECKING:
+    from benchmark.statement import Statement
+    from benchmark.submission import Submission
+    from flows.evaluate import Evaluated
+    from flows.generate import Write
+    from flows.job import Job
+    from flows.wiring import Prepared
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="wikigenben evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add_job_flags(parser, system_default=None)
+    add_job_flags(parser, system_default=None, system_required=False)
+    shown = parser.add_argument_group("what stands beside the scores")
+    shown.add_argument("--strata", action="store_true", help="also print the headline metrics by kind of event")
+    shown.add_argument(
+        "--no-floors", action="store_true", help="without floors and ceilings, which take a while the first time"
+    )
+    elsewhere = parser.add_argument_group("articles made elsewhere, in place of --system")
+    elsewhere.add_argument("--articles", type=Path, metavar="DIR", help="folder of <event id>.json files, {text, retrieve}")
+    elsewhere.add_argument("--name", default="articles", help="of the system that wrote them (default: articles)")
+    elsewhere.add_argument(
+        "--about", type=Path, metavar="FILE", help="what to say of that system, as TOML; see benchmark.statement"
+    )
     arguments = parser.parse_args(argv)
+    if (arguments.system is None) is (arguments.articles is None):
+        parser.error("name either --system or --articles")
 
     def run() -> int:
         from flows.evaluate import evaluate, report
         from flows.wiring import prepare
 
-        evaluated = evaluate(prepare(job_from(arguments)))
-        report(evaluated, as_json=arguments.json)
+        if arguments.articles is None:
+            if arguments.about is not None:
+                raise UserError("--about goes with --articles; a run of --system is described at python -m benchmark.submit")
+            evaluated = evaluate(prepare(job_from(arguments)), with_floors=not arguments.no_floors)
+        else:
+            evaluated = _score_files(arguments)
+        report(evaluated, as_json=arguments.json, with_strata=arguments.strata)
         return evaluated.generated.exit_code
 
     return guarded(run)
+
+
+def articles(
+    folder: str | Path,
+    *,
+    name: str = "articles",
+    data: str | None = None,
+    out: Path | None = None,
+    track: str = "search",
+    with_floors: bool = True,
+) -> Evaluated:
+    """Score a folder of articles, as `--articles` does: `.scores` has the estimates, `.submission` the path of the file."""
+    from data.settings import load_settings
+    from flows.job import Job
+
+    return evaluate_files(
+        Path(folder), Job(name, load_settings(evidence={"track": track}), data=data, out=out), with_floors=with_floors
+    )
+
+
+def evaluate_files(
+    folder: Path, job: Job, said: Statement | None = None, write: Write | None = None, *, with_floors: bool = True
+) -> Evaluated:
+    """`job.system` is the name that the articles' system gets. Raises UserError for what the caller can fix."""
+    from benchmark import submission
+    from benchmark.articles import ArticleFiles
+    from data.locate import locate
+    from data.snapshot import Snapshot
+    from flows import console, generate
+    from flows.evaluate import evaluate
+    from flows.job import SYSTEMS
+    from flows.wiring import prepare
+
+    if job.system in SYSTEMS or not submission.is_file_name(job.system):
+        raise UserError(
+            f"--name {job.system!r} cannot be the name of these articles; choose one of letters, digits, '-' and '_' that "
+            f"is no system of this package ({', '.join(SYSTEMS)})"
+        )
+    files = ArticleFiles(folder, job.system)
+    snapshot = Snapshot(locate(job.data))
+    foreign = sorted(set(files.event_ids) - set(snapshot.ids(job.settings.evidence.track)))
+    if len(foreign) == len(files.event_ids):
+        raise UserError(
+            f"no file in {folder} has the name of an event of {snapshot.root} ({foreign[0]}.json is none); "
+            f"list them with: wikigenben events --data {snapshot.root}"
+        )
+    if foreign:
+        console.note(f"{len(foreign)} files name no event of {snapshot.root} and are not read: {', '.join(foreign[:5])}")
+    prepared = prepare(job, files)
+    evaluated = evaluate(prepared, write or generate.one_by_one, with_floors=with_floors)
+    submission.write(evaluated.submission, _described(submission.read(evaluated.submission), prepared, said))
+    return evaluated
+
+
+def _score_files(arguments: argparse.Namespace) -> Evaluated:
+    from benchmark import statement
+
+    for flag in ("model", "mode", "decoding", "seed"):
+        if getattr(arguments, flag) is not None:
+            raise UserError(f"the articles of --articles are written already; drop --{flag} {getattr(arguments, flag)}")
+    arguments.system = arguments.name
+    said = statement.read(arguments.about) if arguments.about is not None else None
+    return evaluate_files(arguments.articles, job_from(arguments), said, with_floors=not arguments.no_floors)
+
+
+def _described(made: Submission, prepared: Prepared, said: Statement | None) -> Submission:
+    """What was made elsewhere cost nothing here, and nothing is known of its system but what is said."""
+    from benchmark.statement import Statement, joined
+    from benchmark.submission import SubmittedCost
+    from flows import console
+
+    n_own, n_sources = _own_sources(prepared)
+    if n_own:
+        console.note(
+            f"{n_own} of {n_sources} cited texts stand in no usable page of {prepared.snapshot.root}: the system used evidence "
+            "that others did not see, so it is marked uses_web and ranked apart"
+        )
+    n_written = sum(event.status == "ok" for event in made.events)
+    bare = replace(made, system=replace(made.system, version="", extractive=False), cost=SubmittedCost(0.0, n_written))
+    full = joined(bare, said or Statement())
+    return replace(full, system=replace(full.system, uses_web=full.system.uses_web or n_own > 0))
+
+
+def _own_sources(prepared: Prepared) -> tuple[int, int]:
+    from benchmark.articles import is_own
+
+    n_own = n_sources = 0
+    for event_id in prepared.ids:
+        folder = prepared.run.event(event_id)
+        article, pages = folder.article(), folder.stored_pages() or ()
+        for source in article.sources if article else ():
+            n_sources += 1
+            n_own += is_own(source, len(pages))
+    return n_own, n_sources
 
 
 if __name__ == "__main__":

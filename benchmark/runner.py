@@ -11,7 +11,7 @@ from typing import Literal
 from benchmark.system import System
 from data import wikigenbench
 from data.errors import StageError, UserError
-from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Stages
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder, StageClock, Stages, TimedStages
 from data.types import Article, Event, Page
 
 
@@ -42,6 +42,7 @@ def run_event(
     folder = run.event(event_id)
     began = time.perf_counter()
     title = event_id
+    clock = StageClock()
     try:
         event = load_event(event_id)
         title = event.title
@@ -50,17 +51,18 @@ def run_event(
             folder.clear_failure()
             _export(run, article)
             return EventOutcome(event_id, title, "reused", 0.0)
-        pages = folder.pages(lambda: collect(event))
-        article = system.write(event, pages, stages(folder))
+        pages = folder.pages(clock.timing("pages", lambda: collect(event)))
+        article = system.write(event, pages, TimedStages(stages(folder), clock))
     except UserError:
         raise
     except Exception as error:
-        failure = _failure(event_id, error)
+        failure = _failure(event_id, title, error)
         folder.fail(failure)
         return EventOutcome(event_id, title, "failed", time.perf_counter() - began, failure)
     seconds = time.perf_counter() - began
     folder.clear_failure()
-    folder.write_stats(EventStats(event_id, round(seconds, 3), len(pages), sum(page.usable for page in pages), folder.usage()))
+    n_usable = sum(page.usable for page in pages)
+    folder.write_stats(EventStats(event_id, round(seconds, 3), len(pages), n_usable, folder.usage(), stages=tuple(clock.times)))
     _export(run, article)
     return EventOutcome(event_id, title, "written", seconds)
 
@@ -72,7 +74,7 @@ def _export(run: RunFolder, article: Article) -> None:
         wikigenbench.write(path, article)
 
 
-def _failure(event_id: str, error: Exception) -> EventFailure:
+def _failure(event_id: str, title: str, error: Exception) -> EventFailure:
     known = isinstance(error, StageError)
     return EventFailure(
         event_id=event_id,
@@ -80,4 +82,5 @@ def _failure(event_id: str, error: Exception) -> EventFailure:
         kind=type(error).__name__,
         message=error.why if isinstance(error, StageError) else str(error) or repr(error),
         traceback="" if known else "".join(traceback.format_exception(error)),
+        title=title,
     )

@@ -1,7 +1,8 @@
 """The leaderboard submission: what it holds, how it is built, and how it is checked.
 
 Schema `wikigenben-submission/1`. A reader accepts its own major, ignores keys it does not know, and refuses a higher
-major. Means and intervals are recomputed from the event rows before anything is believed.
+major; what later versions of a major add is optional. Means and intervals are recomputed from the event rows before
+anything is believed. The folder that a submission travels in is `benchmark.folder`.
 """
 
 from __future__ import annotations
@@ -9,35 +10,60 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from benchmark.splits import ids_sha256
+from benchmark.splits import ids_sha256, in_dev
 from data import codec
 from data.errors import UserError
-from data.scores import EventStatus, SystemScores
+from data.scores import Estimate, EventStatus, SystemScores
 from eval.aggregate import estimate
+
+if TYPE_CHECKING:
+    from eval.judge import Judge
+    from eval.metric import Metric
 
 SCHEMA = "wikigenben-submission"
 MAJOR = 1
 TOLERANCE = 1e-6
 RESAMPLES = range(100, 100_001)
 """How many bootstrap resamples a submission may name: too few say nothing, too many keep the checker busy for hours."""
+MOST_EVENTS = 10_000
+MOST_BYTES = 64 * 2**20
+"""Of submission.json. The rows of a thousand events need two."""
+MOST_WORDS, MOST_NOTE_WORDS = 60, 400
+"""Of any string inside, and of `notes`: what is longer is the text of a page or of an article, which has no place here."""
 PACKAGES = ("wikigenben", "torch", "transformers", "sentence-transformers", "trafilatura", "rank-bm25", "faiss-cpu", "nltk")
+
+
+COUNTS = frozenset({"citations_per_claim", "length_ratio", "longest_copy_words", "storm_hsr", "words"})
+"""Metrics that may exceed 1, beside all whose name begins with `n_`. Every other one is a proportion."""
+
+_EVENT_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedModel:
+    """`revision` is a commit or a hash of the weights; `parameters` a count; `licence` an SPDX name."""
+
     role: str
     name: str
     revision: str
+    parameters: int | None = None
+    licence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedSystem:
-    """`settings` is the run's identity: everything that the text depends on."""
+    """`settings` is the run's identity: everything that the text depends on. `uses_web` says that it cites text of its own
+    finding, which the others never saw; `self_judged` that a judge of the scores also chose what was written."""
 
     name: str
     version: str
@@ -48,6 +74,19 @@ class SubmittedSystem:
     uses_web: bool = False
     self_judged: bool = False
     settings: dict[str, str] = field(default_factory=dict)
+    url: str = ""
+    contact: str = ""
+    commit: str = ""
+    seeds: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFilter:
+    """What kept the human article out of the evidence: `leak` is on or off; pages that share `threshold` of it are dropped."""
+
+    leak: str
+    threshold: float | None = None
+    dropped_pages: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +98,8 @@ class SubmittedData:
     n_events: int
     ids_sha256: str
     leak_filter: bool
+    revision: str = ""
+    evidence_filter: EvidenceFilter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +107,44 @@ class SubmittedProfile:
     signature: str
     resamples: int
     seed: int
+    name: str = "clean"
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedJudge:
+    """A pair is supported from `threshold` on; `card` is how good the judge is on claims with human labels."""
+
+    id: str
+    kind: str
+    revision: str
+    threshold: float
+    card: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedScore:
+    """`judge` names the one of `judges` that decided, and is empty where none did."""
+
     mean: float
     ci95: tuple[float, float]
     n: int
     n_failed: int
     n_unscored: int
+    judge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantScore:
+    mean: float
+    ci95: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedStratum:
+    """Scores over the events of one kind (`benchmark.strata`), by their ids."""
+
+    events: tuple[str, ...]
+    scores: dict[str, SubmittedScore]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +159,23 @@ class SubmittedEvent:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedCost:
-    """Wall seconds of writing, summed over events; tokens are None for systems without a model."""
+    """Wall seconds of writing, summed over events; tokens are None for systems without a model, `usd` is of all events."""
 
     write_s: float
     n_written: int
     n_prompt_tokens: int | None = None
     n_new_tokens: int | None = None
+    tokens_per_s: float | None = None
+    device: str = ""
+    usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
+    """`floors` are means of what any system should beat, by name and metric, `ceilings` of what none can; `variants` are
+    scores of the same system run otherwise, such as `leak_filter_off`. `recomputed` is for `benchmark.rescore` alone to set,
+    and nothing else is ranked."""
+
     schema: str
     created: str
     system: SubmittedSystem
@@ -109,6 +186,12 @@ class Submission:
     cost: SubmittedCost
     environment: dict[str, str]
     notes: str = ""
+    judges: tuple[SubmittedJudge, ...] = ()
+    floors: dict[str, dict[str, float]] = field(default_factory=dict)
+    ceilings: dict[str, dict[str, float]] = field(default_factory=dict)
+    variants: dict[str, dict[str, VariantScore]] = field(default_factory=dict)
+    strata: dict[str, SubmittedStratum] = field(default_factory=dict)
+    recomputed: bool = False
 
 
 def build(
@@ -121,8 +204,17 @@ def build(
     seed: int,
     cost: SubmittedCost,
     created: str,
+    revision: str = "",
+    evidence_filter: EvidenceFilter | None = None,
+    judges: Sequence[SubmittedJudge] = (),
+    judged: Mapping[str, str] | None = None,
+    floors: Mapping[str, Mapping[str, float]] | None = None,
+    ceilings: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Submission:
-    """`created` is an ISO time with zone; it and `environment` are the only parts that a repeated run may change."""
+    """`created` is an ISO time with zone; it and `environment` are the only parts that scoring again may change.
+
+    `judged` gives for a metric the id of the judge that decided it.
+    """
     events = tuple(
         SubmittedEvent(row.event_id, row.status, row.article_sha256, row.words, dict(row.values), row.reason)
         for row in scores.events
@@ -131,15 +223,34 @@ def build(
         schema=f"{SCHEMA}/{MAJOR}",
         created=created,
         system=system,
-        data=SubmittedData(benchmark, scores.split, len(events), ids_sha256(e.id for e in events), leak_filter),
+        data=SubmittedData(
+            benchmark, scores.split, len(events), ids_sha256(e.id for e in events), leak_filter, revision, evidence_filter
+        ),
         profile=SubmittedProfile(scores.signature, resamples, seed),
-        scores={
-            name: SubmittedScore(e.mean, (e.low, e.high), e.n, e.n_failed, e.n_unscored) for name, e in scores.estimates.items()
-        },
+        scores={name: submitted_score(e, (judged or {}).get(name, "")) for name, e in scores.estimates.items()},
         events=events,
         cost=cost,
         environment=environment(),
+        judges=tuple(judges),
+        floors={name: dict(means) for name, means in (floors or {}).items()},
+        ceilings={name: dict(means) for name, means in (ceilings or {}).items()},
     )
+
+
+def submitted_score(e: Estimate, judge: str = "") -> SubmittedScore:
+    return SubmittedScore(e.mean, (e.low, e.high), e.n, e.n_failed, e.n_unscored, judge)
+
+
+def judges_of(metrics: Sequence[Metric]) -> tuple[tuple[SubmittedJudge, ...], dict[str, str]]:
+    """The judges that the metrics ask, and for each name of theirs the id of its judge."""
+    judges: dict[str, SubmittedJudge] = {}
+    judged: dict[str, str] = {}
+    for metric in metrics:
+        judge: Judge | None = getattr(metric, "judge", None)
+        if judge is not None:
+            judges[judge.name] = SubmittedJudge(judge.name, judge.kind, judge.revision, judge.threshold)
+            judged |= dict.fromkeys(metric.names, judge.name)
+    return tuple(judges.values()), judged
 
 
 def part(submission: Submission, split: str, keep: Callable[[str], bool]) -> Submission:
@@ -156,9 +267,11 @@ def part(submission: Submission, split: str, keep: Callable[[str], bool]) -> Sub
         values = [event.scores.get(name) for event in events]
         if any(value is not None for value in values):
             e = estimate(values, name=name, seed=profile.seed, resamples=profile.resamples, n_failed=n_failed)
-            scores[name] = SubmittedScore(e.mean, (e.low, e.high), e.n, e.n_failed, e.n_unscored)
+            scores[name] = submitted_score(e, submission.scores[name].judge)
     data = replace(submission.data, split=split, n_events=len(events), ids_sha256=ids_sha256(event.id for event in events))
-    return replace(submission, data=data, scores=scores, events=events)
+    return replace(
+        submission, data=data, scores=scores, events=events, floors={}, ceilings={}, variants={}, strata={}
+    )  # of all
 
 
 def environment() -> dict[str, str]:
@@ -177,12 +290,33 @@ def write(path: Path, submission: Submission) -> None:
 
 def read(path: Path) -> Submission:
     """Raises UserError with the reason when the file is not a submission of our major version."""
+    text, _ = _parsed(path)
+    return codec.from_json(Submission, text, where=str(path))
+
+
+def read_checked(path: Path) -> tuple[Submission | None, list[str]]:
+    """What can be read, and everything that is wrong with it; never raises for what the file holds."""
     try:
+        text, plain = _parsed(path)
+    except UserError as error:
+        return None, [str(error)]
+    found = list(_foreign_text(plain))
+    if faults := codec.faults(Submission, text):
+        return None, [*faults, *found]
+    submission = codec.from_json(Submission, text, where=str(path))
+    return submission, [*problems(submission), *found]
+
+
+def _parsed(path: Path) -> tuple[str, Any]:
+    """Text and JSON value of a file that says it is ours."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path} has {path.stat().st_size} bytes; a submission has at most {MOST_BYTES}")
         text = path.read_text(encoding="utf-8")
-        plain = json.loads(text)
+        plain = json.loads(text, object_pairs_hook=_no_key_twice)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}") from None
     schema = plain.get("schema") if isinstance(plain, Mapping) else None
     name, _, major = str(schema).partition("/")
@@ -190,22 +324,39 @@ def read(path: Path) -> Submission:
         raise UserError(f"{path}: schema is {schema!r}, expected '{SCHEMA}/{MAJOR}'")
     if int(major) != MAJOR:
         raise UserError(f"{path}: schema {schema} needs another version of this package; this one reads '{SCHEMA}/{MAJOR}'")
-    return codec.from_json(Submission, text, where=str(path))
+    return text, plain
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Readers differ in which of two values they take, so a checked file could be read otherwise elsewhere."""
+    if twice := [key for key, n in Counter(key for key, _ in pairs).items() if n > 1]:
+        raise ValueError(f"the key {twice[0]!r} occurs twice in one object")
+    return dict(pairs)
+
+
+def _foreign_text(plain: Any, place: str = "") -> Iterator[str]:
+    """Strings anywhere, under unknown keys too, that are long enough to be the text of a page or an article."""
+    if isinstance(plain, Mapping):
+        for key, value in plain.items():
+            yield from _foreign_text(key, f"{place} (a key)")
+            yield from _foreign_text(value, f"{place}.{key}" if place else key)
+    elif isinstance(plain, list):
+        for n, value in enumerate(plain):
+            yield from _foreign_text(value, f"{place}.{n}")
+    elif isinstance(plain, str):
+        n_words, most = len(plain.split()), MOST_NOTE_WORDS if place == "notes" else MOST_WORDS
+        if n_words > most and place != "profile.signature":
+            yield f"{place[:200]} holds a text of {n_words} words ({plain[:40]!r}...), at most {most} may stand there"
 
 
 def problems(submission: Submission) -> list[str]:
     """Everything that is wrong with a submission, as sentences; an empty list means valid."""
-    found: list[str] = []
     ids = [event.id for event in submission.events]
     if not ids:
         return ["it has no events"]
-    if duplicates := sorted({i for i in ids if ids.count(i) > 1}):
-        found.append(f"events occur twice: {', '.join(duplicates)}")
-    if submission.data.n_events != len(ids):
-        found.append(f"data.n_events is {submission.data.n_events}, but {len(ids)} events are listed")
-    if submission.data.ids_sha256 != ids_sha256(ids):
-        found.append("data.ids_sha256 is not the hash of the listed event ids")
-    n_failed = sum(event.status != "ok" for event in submission.events)
+    if len(ids) > MOST_EVENTS:
+        return [f"it has {len(ids)} events, more than the {MOST_EVENTS} that are read"]
+    found = [*_list_problems(submission, ids), *_statement_problems(submission), *_judge_problems(submission)]
     for event in submission.events:
         found += _event_problems(event, submission.scores)
     if not submission.scores:
@@ -218,40 +369,147 @@ def problems(submission: Submission) -> list[str]:
             f"{RESAMPLES.start} to {RESAMPLES.stop - 1} resamples and a seed of 0 or more",
         ]
     for name, score in submission.scores.items():
-        found += _score_problems(name, score, submission, n_failed)
+        found += _score_problems(f"scores.{name}", name, score, submission.events, profile)
+    rows = {event.id: event for event in submission.events}
+    for kind, stratum in submission.strata.items():
+        unknown = [i for i in stratum.events if i not in rows]
+        if unknown or not stratum.events or len(set(stratum.events)) < len(stratum.events):
+            why = f"names the event {unknown[0]!r}, which is not listed" if unknown else "has no events, or one of them twice"
+            found.append(f"strata.{kind} {why}")
+            continue
+        for name, score in stratum.scores.items():
+            of = [rows[i] for i in stratum.events]
+            found += _score_problems(f"strata.{kind}.{name}", name, score, of, profile)
     return found
+
+
+def is_file_name(event_id: str) -> bool:
+    """Whether `<event id>.json` is a plain file name everywhere."""
+    return _EVENT_ID.fullmatch(event_id) is not None
+
+
+def is_sha256(text: str) -> bool:
+    return _SHA256.fullmatch(text) is not None
+
+
+def is_proportion(metric: str) -> bool:
+    return metric not in COUNTS and not metric.startswith("n_")
+
+
+def _list_problems(submission: Submission, ids: Sequence[str]) -> Iterator[str]:
+    """Which events it lists, against what it says of them."""
+    data = submission.data
+    if duplicates := sorted(i for i, n in Counter(ids).items() if n > 1):
+        yield f"events occur twice: {', '.join(duplicates)}"
+    if unnameable := [i for i in ids if not is_file_name(i)]:
+        yield f"event ids are names of files, and {unnameable[0]!r} cannot be one"
+    if data.n_events != len(ids):
+        yield f"data.n_events is {data.n_events}, but {len(ids)} events are listed"
+    if data.ids_sha256 != ids_sha256(ids):
+        yield "data.ids_sha256 is not the hash of the listed event ids"
+    if data.split in ("dev", "test") and (foreign := [i for i in ids if in_dev(i) != (data.split == "dev")]):
+        other = "test" if data.split == "dev" else "dev"
+        yield f"data.split is {data.split!r}, but {len(foreign)} events belong to {other!r}, the first is {foreign[0]}"
+
+
+def _statement_problems(submission: Submission) -> Iterator[str]:
+    """What it says of itself."""
+    system, data, cost = submission.system, submission.data, submission.cost
+    if not system.name.strip():
+        yield f"system.name is {system.name!r}"
+    if system.evidence_track not in ("search", "cited", "both"):
+        yield f"system.evidence_track is {system.evidence_track!r}, not search, cited or both"
+    try:
+        zone = datetime.fromisoformat(submission.created).tzinfo
+    except ValueError:
+        zone = None
+    if zone is None:
+        yield f"created is {submission.created!r}, not a time with its zone such as '2031-03-16T12:00:00+00:00'"
+    if (given := data.evidence_filter) is not None and (given.leak == "on") is not data.leak_filter:
+        yield f"data.leak_filter is {data.leak_filter}, but data.evidence_filter.leak is {given.leak!r}"
+    amounts = {name: getattr(cost, name) for name in cost.__dataclass_fields__ if name != "device"}
+    for name, amount in amounts.items():
+        if amount is not None and not 0 <= amount < math.inf:
+            yield f"cost.{name} is {amount!r}, not a number of 0 or more"
+    for model in system.models:
+        if model.parameters is not None and model.parameters < 0:
+            yield f"system.models: {model.name} has {model.parameters} parameters"
+    tables: dict[str, Mapping[str, float]] = {f"floors.{name}": means for name, means in submission.floors.items()}
+    tables |= {f"ceilings.{name}": means for name, means in submission.ceilings.items()}
+    tables |= {f"variants.{name}": {k: v.mean for k, v in scores.items()} for name, scores in submission.variants.items()}
+    for place, means in tables.items():
+        for name, mean in means.items():
+            if why := _out_of_range(name, mean):
+                yield f"{place}.{name} {why}"
+
+
+def _judge_problems(submission: Submission) -> Iterator[str]:
+    ids = [judge.id for judge in submission.judges]
+    if twice := [i for i, n in Counter(ids).items() if n > 1]:
+        yield f"judges: {twice[0]!r} occurs twice"
+    for judge in submission.judges:
+        if not 0 <= judge.threshold <= 1:
+            yield f"judges: the threshold of {judge.id!r} is {judge.threshold!r}, not in [0, 1]"
+    for name, score in submission.scores.items():
+        if score.judge and score.judge not in ids:
+            yield f"scores.{name}.judge is {score.judge!r}, which is not among the judges"
+    system = submission.system
+    both = sorted({model.name for model in system.models} & set(ids))
+    if both and not system.self_judged:
+        yield f"system.self_judged is false, but {both[0]!r} is a model of the system and a judge of it"
+    if system.self_judged and len(set(ids) - set(both)) < (1 if both else 2):
+        yield "system.self_judged is true, so a second judge must have scored it, and judges lists none"
 
 
 def _event_problems(event: SubmittedEvent, names: Iterable[str]) -> list[str]:
     found = []
-    if event.status == "ok" and len(event.article_sha256) != 64:
-        found.append(f"event {event.id} is ok but has no article hash")
+    sha = event.article_sha256
+    if event.status != "failed" and not sha:
+        found.append(f"event {event.id} is {event.status} but has no article hash")
+    elif event.status == "failed" and sha:
+        found.append(f"event {event.id} is failed but has an article hash")
+    elif sha and not is_sha256(sha):
+        found.append(f"event {event.id}: article_sha256 {sha[:70]!r} is not a SHA-256 in hexadecimal")
+    if event.words < 0 or (event.status != "ok") is not (event.words == 0):
+        found.append(f"event {event.id} is {event.status} and has {event.words} words")
     if event.status != "ok" and any(value for value in event.scores.values()):
         found.append(f"event {event.id} is {event.status} but has a score other than 0")
     for name, value in event.scores.items():
-        if value is not None and not math.isfinite(value):
-            found.append(f"event {event.id}: {name} is not a finite number")
+        if value is not None and (why := _out_of_range(name, value)):
+            found.append(f"event {event.id}: {name} {why}")
     missing = [name for name in names if name not in event.scores]
     if missing:
         found.append(f"event {event.id} lacks {', '.join(missing)}")
     return found
 
 
-def _score_problems(name: str, score: SubmittedScore, submission: Submission, n_failed: int) -> list[str]:
-    values = [event.scores.get(name) for event in submission.events]
+def _out_of_range(metric: str, value: float) -> str:
+    """Why the value cannot be one of this metric, or nothing."""
+    if not math.isfinite(value):
+        return "is not a finite number"
+    if value < 0 or (value > 1 and is_proportion(metric)):
+        return f"is {value!r}, not {'in [0, 1]' if is_proportion(metric) else '0 or more'}"
+    return ""
+
+
+def _score_problems(
+    place: str, name: str, score: SubmittedScore, events: Sequence[SubmittedEvent], profile: SubmittedProfile
+) -> list[str]:
+    values = [event.scores.get(name) for event in events]
     if all(value is None for value in values):
-        return [f"scores.{name} is given, but no event has a value for it"]
+        return [f"{place} is given, but no event has a value for it"]
     if not all(value is None or math.isfinite(value) for value in values):
-        return [f"scores.{name} cannot be recomputed: a value is not a finite number"]
-    again = estimate(values, name=name, seed=submission.profile.seed, resamples=submission.profile.resamples, n_failed=n_failed)
+        return [f"{place} cannot be recomputed: a value is not a finite number"]
+    n_failed = sum(event.status != "ok" for event in events)
+    again = estimate(values, name=name, seed=profile.seed, resamples=profile.resamples, n_failed=n_failed)
     claimed = (score.mean, *score.ci95)
     recomputed = (again.mean, again.low, again.high)
     found = [
-        f"scores.{name}.{part} is {a!r}, recomputed from the events it is {b!r}"
+        f"{place}.{part} is {a!r}, recomputed from the events it is {b!r}"
         for part, a, b in zip(("mean", "ci95[0]", "ci95[1]"), claimed, recomputed, strict=True)
         if not abs(a - b) <= TOLERANCE
     ]
     if (score.n, score.n_failed, score.n_unscored) != (again.n, again.n_failed, again.n_unscored):
-        found.append(f"scores.{name} counts n={score.n}, failed={score.n_failed}, unscored={score.n_unscored}; "
+        found.append(f"{place} counts n={score.n}, failed={score.n_failed}, unscored={score.n_unscored}; "
                      f"the events give {again.n}, {again.n_failed}, {again.n_unscored}")  # fmt: skip
     return found

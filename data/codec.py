@@ -54,6 +54,20 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
         ) from None
 
 
+def faults(kind: type[T], text: str | bytes) -> list[str]:
+    """Everything that keeps a text from being read as `kind`, each with its place and value; empty when it can be read."""
+    from pydantic import ValidationError
+
+    try:
+        _adapter(kind).validate_json(text, strict=True)
+        return []
+    except ValidationError as error:
+        return [
+            f"{'.'.join(str(part) for part in fault['loc']) or 'the whole file'} is {repr(fault['input'])[:80]}: {fault['msg']}"
+            for fault in error.errors()
+        ]
+
+
 def from_plain(kind: type[T], value: object, *, where: str) -> T:
     """Like `from_json`, from parsed TOML or JSON; numbers written as text ("8") are accepted."""
     from pydantic import ValidationError
@@ -110,4 +124,8 @@ def is_temporary(path: Path) -> bool:
 
 
 def sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return sha256_bytes(text.encode("utf-8"))
+
+
+def sha256_bytes(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

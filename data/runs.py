@@ -1,6 +1,6 @@
 """The run folder: what is done, what failed, and how to go on.
 
-    runs/demo/  run.json  environment.json  failures.jsonl  scores.jsonl  submission.json
+    runs/demo/  run.json  environment.json  failures.jsonl  scores.jsonl  submission.json  report.html  plots/*.svg
                 events/<id>/{pages.jsonl,outline.json,drafts/*.json,sections/NN.json,article.json,stats.json,failure.json}
                 wikigenbench/<id>.json
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,48 @@ class Unstored:
 
 
 @dataclass(frozen=True, slots=True)
+class StageTime(Strict):
+    """Wall seconds of making one stage, without those of stages made inside it. `stage` is its name, such as `sections/02`."""
+
+    stage: str
+    seconds: float
+
+
+class StageClock:
+    """Times the stages of one event, which are made one after the other or inside each other, never side by side."""
+
+    def __init__(self) -> None:
+        self.times: list[StageTime] = []
+        self._inside = [0.0]  # for each stage that is being made, the outermost first: seconds of the stages inside it
+
+    def timing(self, name: str, make: Callable[[], T]) -> Callable[[], T]:
+        """`make`, adding to `times` when it is called, also when it raises."""
+
+        def timed() -> T:
+            began = time.perf_counter()
+            self._inside.append(0.0)
+            try:
+                return make()
+            finally:
+                took = time.perf_counter() - began
+                self.times.append(StageTime(name, round(took - self._inside.pop(), 3)))
+                self._inside[-1] += took
+
+        return timed
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStages:
+    """Other stages, with the time of each that has to be made; one that is found stored leaves none."""
+
+    stages: Stages
+    clock: StageClock
+
+    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+        return self.stages.once(name, kind, self.clock.timing(name, make))
+
+
+@dataclass(frozen=True, slots=True)
 class EventFailure(Strict):
     """Why an event has no article. `kind` is the exception's name; the traceback is for bugs, empty for known causes."""
 
@@ -50,6 +93,17 @@ class EventFailure(Strict):
     kind: str
     message: str
     traceback: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterUsage(Strict):
+    """What one drafter guessed (`skip`, `copy:prompt`, ...) while a text was decoded, and how many of its tokens stood."""
+
+    drafter: str
+    n_drafts: int
+    n_drafted: int
+    n_accepted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +121,15 @@ class Usage(Strict):
     n_verify: int | None = None
     n_drafted: int | None = None
     n_accepted: int | None = None
+    by_drafter: tuple[DrafterUsage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EventStats(Strict):
     """What writing one event took. Timings are not part of the article, so that its bytes can be reproduced.
 
-    `seconds` is of the command that finished the event; `usage` is of all its drafts, and None without a model.
+    `seconds` and `stages` are of the command that finished the event; `stages` are those it made, in the order in which they
+    were done. `usage` is of all its drafts, and None without a model.
     """
 
     event_id: str
@@ -81,6 +137,7 @@ class EventStats(Strict):
     n_pages: int
     n_usable: int
     usage: Usage | None = None
+    stages: tuple[StageTime, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,6 +189,11 @@ class EventFolder:
             n_verify=_known_sum(drafts, "n_verify"),
             n_drafted=_known_sum(drafts, "n_drafted"),
             n_accepted=_known_sum(drafts, "n_accepted"),
+            by_drafter=total_by_drafter(
+                codec.from_plain(DrafterUsage, used, where=f"{self.path}/drafts")
+                for draft in drafts
+                for used in draft.get("by_drafter", ())
+            ),
         )
 
     def write_stats(self, stats: EventStats) -> None:
@@ -154,6 +216,16 @@ class EventFolder:
     def clear(self) -> None:
         """Forget the event: its stages, its failure. Used by `--retry-failed`."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def total_by_drafter(parts: Iterable[DrafterUsage]) -> tuple[DrafterUsage, ...]:
+    """One value for each drafter, in alphabetical order."""
+    sums: dict[str, list[int]] = {}
+    for part in parts:
+        of = sums.setdefault(part.drafter, [0, 0, 0])
+        for i, n in enumerate((part.n_drafts, part.n_drafted, part.n_accepted)):
+            of[i] += n
+    return tuple(DrafterUsage(drafter, *of) for drafter, of in sorted(sums.items()))
 
 
 def _known_sum(drafts: Iterable[Mapping[str, object]], key: str) -> int | None:

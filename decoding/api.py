@@ -237,3 +237,25 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, shape (len(texts), D), float32."""
         ...
+
+
+class Entailment(Protocol):
+    """A model that says whether a premise supports a claim. It reads both whole: who asks cuts the premise to `room`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when the same pair could get another probability."""
+        ...
+
+    def count_tokens(self, text: str) -> int: ...
+
+    def room(self, claim: str) -> int:
+        """Tokens of premise that fit beside the whole claim; negative when not even the claim fits."""
+        ...
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """The probability that each (premise, claim) is supported, in order."""
+        ...

@@ -78,6 +78,7 @@ class ServerGenerator:
         base_url: up to and with the version, such as `http://127.0.0.1:8000/v1`.
         default_context_tokens: believed when the server does not say (vLLM does, as max_model_len).
         retries: how often a request that failed in passing is repeated.
+        reply_schema: a JSON schema that answers follow, where the server can hold its model to one (`response_format`).
         sleep, uniform: for tests; seconds are slept, a number in [0, 1) scales each backoff.
     """
 
@@ -89,6 +90,7 @@ class ServerGenerator:
         default_context_tokens: int = 8192,
         timeouts: Timeouts | None = None,
         retries: int = 4,
+        reply_schema: Mapping[str, object] | None = None,
         sleep: Callable[[float], None] = time.sleep,
         uniform: Callable[[], float] = random.random,
     ) -> None:
@@ -98,6 +100,7 @@ class ServerGenerator:
         self._default_context_tokens = default_context_tokens
         self._timeouts = timeouts or Timeouts()
         self._retries = retries
+        self._reply_schema = reply_schema
         self._sleep = sleep
         self._uniform = uniform
         self._served_value: _Served | None = None
@@ -198,6 +201,9 @@ class ServerGenerator:
         }
         if sampling.stop:
             body["stop"] = list(sampling.stop[:4])  # the API's limit; the others are enforced in `generate`
+        if self._reply_schema is not None:
+            schema = {"name": "reply", "strict": True, "schema": dict(self._reply_schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         if stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return body

@@ -2,7 +2,8 @@
 
 `Citations` is profile `clean`: the recall and precision of ALCE (Gao et al. 2023) on whole articles, with invented
 citations counted as wrong instead of left out. `WgbCitations` are the formulas of WikiGenBench (arXiv 2402.18264) on the
-units of its published script. The two are different measures: their numbers are never compared.
+units of its published script. The two are different measures: their numbers are never compared. ALCE's own counting comes
+with the former, as `alce_recall` and `alce_precision`.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from data.types import Sentence, Source
-from eval.judge import Judge, Pair, describe
+from eval.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
 from eval.text import content_words
 
 logger = logging.getLogger(__name__)
 
 MIN_CONTENT_WORDS = 3
+
+ALCE_MOST_CITES = 3
+"""ALCE's script reads no more citations of a sentence than this."""
 
 WINDOW_WORDS = 200
 MAX_WINDOWS = 3
@@ -99,32 +103,47 @@ def _windows(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSupport:
-    """What the judge found for one claim. `joint` is the score of all valid citations together, 0 without any."""
+    """What the judge found for one claim. `joint` is the score of all valid citations together, 0 without any.
+
+    `n_needless` of the valid citations do not support the claim while the others do without them.
+    """
 
     claim: Sentence
     valid: tuple[str, ...]
     n_cites: int
     joint: float
     recalled: bool
-    n_right: int
+    n_needless: int
+
+    @property
+    def n_right(self) -> int:
+        return len(self.valid) - self.n_needless if self.recalled else 0
 
 
-def check_claims(claims: Sequence[Sentence], premises: Premises, judge: Judge) -> list[ClaimSupport]:
+Answers = dict[tuple[str, tuple[str, ...]], float]
+"""A judge's scores by (claim, citations)."""
+
+
+def check_claims(
+    claims: Sequence[Sentence], premises: Premises, judge: Judge, answers: Answers | None = None
+) -> list[ClaimSupport]:
     """Support of every claim by its own citations, with no more judging than the definitions need.
 
     A citation of a supported claim is right unless it does not support the claim alone while the others do without it;
     so single and left-out scores are asked for claims with several citations only, and only where they can matter.
+    What `answers` holds is not asked again; what is asked is added to it. Raises Unjudged when a score is missing.
     """
     valid = [valid_cites(claim, premises.sources) for claim in claims]
-    known: dict[tuple[int, tuple[str, ...]], float] = {}
+    known = {} if answers is None else answers
 
     def ask(wanted: Iterable[tuple[int, tuple[str, ...]]]) -> None:
-        new = [key for key in dict.fromkeys(wanted) if key not in known]
-        pairs = [Pair(premises.of(cites, claims[i].text), claims[i].text) for i, cites in new]
-        known.update(zip(new, judge.score(pairs) if pairs else [], strict=True))
+        keys = dict.fromkeys((claims[i].text, cites) for i, cites in wanted)
+        new = [key for key in keys if key not in known]
+        pairs = [Pair(premises.of(cites, text), text) for text, cites in new]
+        known.update(zip(new, decided(judge, pairs), strict=True))
 
     def supports(i: int, cites: tuple[str, ...]) -> bool:
-        return known[i, cites] >= judge.threshold
+        return known[claims[i].text, cites] >= judge.threshold
 
     ask((i, cites) for i, cites in enumerate(valid) if cites)
     recalled = [bool(cites) and supports(i, cites) for i, cites in enumerate(valid)]
@@ -141,9 +160,9 @@ def check_claims(claims: Sequence[Sentence], premises: Premises, judge: Judge) -
                 claim=claim,
                 valid=valid[i],
                 n_cites=len(dict.fromkeys(claim.cites)),
-                joint=known[i, valid[i]] if valid[i] else 0.0,
+                joint=known[claim.text, valid[i]] if valid[i] else 0.0,
                 recalled=recalled[i],
-                n_right=len(valid[i]) - needless if recalled[i] else 0,
+                n_needless=needless,
             )
         )
     return found
@@ -163,8 +182,10 @@ class Citations:
     support_given_cited   share of those that are supported; None when nothing is cited
     cite_words            recall weighted by the words of the claims
     cite_recall_soft      mean judge score in place of the threshold
+    cite_precision_soft   mean over citations of their claim's score; 0 for those needless or invalid
+    alce_recall, alce_precision   as ALCE counts; see `alce_scores`
     invalid_citation_share, citations_per_claim, n_claims, n_skipped
-    An article without claims, or without citations, scores 0 wherever 0 is worst.
+    An article without claims, or without citations, scores 0 wherever 0 is worst. One that the judge leaves open is unscored.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -180,6 +201,9 @@ class Citations:
             "support_given_cited": "higher",
             "cite_words": "higher",
             "cite_recall_soft": "higher",
+            "cite_precision_soft": "higher",
+            "alce_recall": "higher",
+            "alce_precision": "higher",
             "invalid_citation_share": "lower",
             "citations_per_claim": "neither",
             "n_claims": "neither",
@@ -188,11 +212,16 @@ class Citations:
 
     @property
     def signature(self) -> str:
-        return f"cite:unit=sentence,content>={MIN_CONTENT_WORDS}|premise=title+passage|judge={describe(self.judge)}|v1"
+        return f"cite:unit=sentence,content>={MIN_CONTENT_WORDS}|premise=title+passage|judge={describe(self.judge)}|v2"
 
     def score(self, case: Case) -> dict[str, float | None]:
         claims = claims_of(case)
-        found = check_claims(claims.sentences, Premises(case.article.sources), self.judge)
+        premises, answers = Premises(case.article.sources), Answers()
+        try:
+            found = check_claims(claims.sentences, premises, self.judge, answers)
+            alce = alce_scores(case.sentences, premises, self.judge, answers)
+        except Unjudged:
+            return dict.fromkeys(self.names, None)
         n_cites = sum(one.n_cites for one in found)
         n_valid = sum(len(one.valid) for one in found)
         n_cited = sum(bool(one.valid) for one in found)
@@ -208,11 +237,38 @@ class Citations:
             "support_given_cited": n_recalled / n_cited if n_cited else None,
             "cite_words": _share(sum(n for n, one in zip(words, found, strict=True) if one.recalled), sum(words)),
             "cite_recall_soft": _share(sum(one.joint for one in found), len(found)),
+            "cite_precision_soft": _share(sum(one.joint * (len(one.valid) - one.n_needless) for one in found), n_cites),
+            "alce_recall": alce.recall,
+            "alce_precision": alce.precision,
             "invalid_citation_share": (n_cites - n_valid) / n_cites if n_cites else None,
             "citations_per_claim": n_cites / len(found) if found else None,
             "n_claims": float(len(found)),
             "n_skipped": float(claims.n_skipped),
         }
+
+
+class AlceScores(NamedTuple):
+    """Of one article, in [0, 1]; 0 without sentences, and without citations."""
+
+    recall: float
+    precision: float
+
+
+def alce_scores(sentences: Sequence[Sentence], premises: Premises, judge: Judge, answers: Answers | None = None) -> AlceScores:
+    """Citation recall and precision as the script of ALCE (Gao et al. 2023) counts them.
+
+    Every sentence counts, however short, and of its citations the first three. One invalid citation leaves its sentence
+    unsupported and takes all citations of that sentence out of precision: inventing some costs less than in `clean`.
+    """
+    units = [
+        replace(s, cites=s.cites[:ALCE_MOST_CITES] if all(cite in premises.sources for cite in s.cites) else ())
+        for s in sentences
+    ]
+    found = check_claims(units, premises, judge, answers)
+    return AlceScores(
+        recall=_share(sum(one.recalled for one in found), len(found)),
+        precision=_share(sum(one.n_right for one in found), sum(len(one.valid) for one in found)),
+    )
 
 
 def _share(part: float, whole: float) -> float:
@@ -275,7 +331,7 @@ def wgb_citation_scores(text: str, retrieve: Sequence[str], judge: Judge) -> Wgb
     if not units:
         return WgbScores(0.0, 0.0, 0.0)
     pairs = [Pair((_wgb_chunk(retrieve, place),), unit.text) for unit in units for place in unit.places]
-    verdicts = iter([score >= judge.threshold for score in (judge.score(pairs) if pairs else [])])
+    verdicts = iter([score >= judge.threshold for score in decided(judge, pairs)])
     per_unit = [[next(verdicts) for _ in unit.places] for unit in units]
     words = [len(unit.text.split()) for unit in units]
     return WgbScores(
@@ -307,7 +363,10 @@ class WgbCitations:
         from data.markup import render_text
 
         retrieve = [source.passage.text for source in case.article.sources]
-        scores = wgb_citation_scores(render_text(case.article), retrieve, self.judge)
+        try:
+            scores = wgb_citation_scores(render_text(case.article), retrieve, self.judge)
+        except Unjudged:
+            return dict.fromkeys(self.names, None)
         return {
             "wgb_cite_recall": scores.recall,
             "wgb_cite_precision": scores.precision,

@@ -39,11 +39,12 @@ class Coefficient(Strict):
 
 @dataclass(frozen=True, slots=True)
 class AcceptRate(Strict):
-    """How often claims changed in one way, or given other evidence, were still accepted."""
+    """How often claims changed in one way, or given other evidence, were still accepted. Unjudged ones were not."""
 
     edit: str
     n: int
     accepted: float
+    n_unjudged: int = 0
 
 
 @dataclass(frozen=True, slots=True)

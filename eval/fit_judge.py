@@ -10,31 +10,23 @@ the development third only (events whose sha256(id) starts with 0-4). Same input
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import math
-import random
-import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data import codec
-from data.errors import UserError, WikigenError
-from data.passages import cut_passages
-from data.sentences import split_sentences
+from data.errors import WikigenError
 from data.snapshot import Snapshot
-from data.types import Page, Passage
-from eval.citations import with_title
-from eval.embedded_judge import VETOED, AcceptRate, Card, Coefficient, EmbeddedJudge, EmbeddedModel
+from eval.embedded_judge import VETOED, Card, Coefficient, EmbeddedJudge, EmbeddedModel
 from eval.judge import Pair
+from eval.judge_accuracy import Row, auroc_interval, balanced_accuracy, read_rows
 from eval.judge_features import (
     FEATURES,
-    STOPWORDS,
     VERSION,
     Evidence,
     analyse_claim,
@@ -43,6 +35,7 @@ from eval.judge_features import (
     gather,
     veto,
 )
+from eval.stress import read_quotes, stress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,33 +52,8 @@ STRENGTHS = (0.03, 0.1, 0.3, 1.0)
 TOLERANCE = 0.002
 FOLDS = 5
 SEEDS = 5
-DEVELOPMENT_THIRD = "01234"
-PER_EVENT = 12
 BAND = (0.30, 0.80, 0.01)
 """Thresholds to choose from: lowest, highest, step. All lie above what a veto leaves."""
-
-
-class Row(NamedTuple):
-    """One evidence chunk of a claim; the claim's score is the maximum over its rows, as in WiCE's own evaluation."""
-
-    claim_id: str
-    label: str
-    pair: Pair
-
-
-def read_wice(folder: Path) -> list[Row]:
-    path = folder / WICE_FILE
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UserError(
-            f"cannot read {path} ({error.strerror}); get it from github.com/ryokamoi/wice and name its folder"
-        ) from None
-    rows = []
-    for line in lines:
-        item = json.loads(line)
-        rows.append(Row(item["meta"]["id"], item["label"], Pair(("\n".join(item["evidence"]),), item["claim"])))
-    return rows
 
 
 def fit_idf(rows: Sequence[Row]) -> dict[str, float]:
@@ -214,10 +182,6 @@ def choose(sample: Sample, rows: NDArray[np.bool_], seeds: Iterable[int]) -> tup
     return best, flat[len(flat) // 2]
 
 
-def balanced_accuracy(truth: Ints, accepted: NDArray[np.bool_]) -> float:
-    return float((accepted[truth == 1].mean() + (~accepted[truth == 0]).mean()) / 2)
-
-
 def nested_card(sample: Sample, seeds: int) -> Card:
     """Accuracy of the whole procedure: strength and threshold are chosen inside, on the other folds, every time."""
     import numpy as np
@@ -241,7 +205,7 @@ def nested_card(sample: Sample, seeds: int) -> Card:
         nots.append(roc_auc_score(truth[none], scores[none]))
         accuracies.append(balanced_accuracy(truth, accepted))
         pooled += scores / seeds
-    low, high = _bootstrap(truth, pooled)
+    low, high = auroc_interval(truth, pooled)
     return Card(
         n_claims=len(truth),
         n_supported=int(truth.sum()),
@@ -253,17 +217,6 @@ def nested_card(sample: Sample, seeds: int) -> Card:
         auroc_length=round(float(roc_auc_score(truth, -sample.claim_words)), 4),
         balanced_accuracy=round(float(np.mean(accuracies)), 4),
     )
-
-
-def _bootstrap(truth: Ints, scores: Floats, resamples: int = 1000) -> tuple[float, float]:
-    """95% percentile interval of the AUROC over claims."""
-    import numpy as np
-    from sklearn.metrics import roc_auc_score
-
-    rng = np.random.default_rng(0)
-    draws = (rng.integers(len(truth), size=len(truth)) for _ in range(resamples))
-    values = [roc_auc_score(truth[d], scores[d]) for d in draws if 0 < truth[d].sum() < len(d)]
-    return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
 
 
 def fit_model(rows: Sequence[Row], seeds: int = SEEDS) -> EmbeddedModel:
@@ -284,141 +237,6 @@ def fit_model(rows: Sequence[Row], seeds: int = SEEDS) -> EmbeddedModel:
         idf=idf,
         card=nested_card(sample, seeds),
     )
-
-
-# What the judge accepts of sentences that lie verbatim in the evidence, after an edit or with other evidence.
-
-_NAME = re.compile(r"[A-Z][\w'’-]+(?: (?:of |de |the |van |von )?[A-Z][\w'’-]+)*")
-_AUXILIARY = re.compile(r"\b(?:is|was|were|are|has|have|had|will|can|could|would|should|may|might|did|does|do)\b")
-
-
-class Quote(NamedTuple):
-    """A sentence of a passage; `pages` and `passages` are those of its event."""
-
-    event_id: str
-    sentence: str
-    passage: Passage
-    pages: Sequence[Page]
-    passages: Sequence[Passage]
-    rng: random.Random
-
-    def premise(self, passage: Passage | None = None) -> str:
-        shown = passage or self.passage
-        return with_title(self.pages[shown.page].title, shown.text)
-
-
-def read_quotes(snapshot: Snapshot) -> Iterator[Quote]:
-    """Up to 12 whole English sentences per event of the development third, from lines of running text."""
-    for event_id in snapshot.ids("search"):
-        if hashlib.sha256(event_id.encode()).hexdigest()[0] not in DEVELOPMENT_THIRD:
-            continue
-        pages = []
-        for raw in snapshot.raw_pages(event_id, "search"):
-            text = "\n".join(line for line in raw.body.split("\n") if len(line.split()) >= 8)
-            if len(text.split()) >= 50 and _is_english(text):
-                pages.append(Page(url=raw.url, title=raw.title, text=text, origin="search"))
-        passages = cut_passages(pages)
-        rng = random.Random(event_id)
-        found = [(p, s) for p in passages for s in split_sentences(p.text) if _is_plain(s)]
-        for passage, sentence in rng.sample(found, min(PER_EVENT, len(found))) if len(passages) >= 4 else ():
-            yield Quote(event_id, sentence, passage, pages, passages, rng)
-
-
-def _is_plain(sentence: str) -> bool:
-    return 8 <= len(sentence.split()) <= 40 and sentence.endswith(".") and sentence[0].isupper() and _is_english(sentence)
-
-
-def _is_english(text: str) -> bool:
-    words = re.findall(r"[a-z]+", text.lower())
-    return len(words) > 5 and sum(word in STOPWORDS for word in words) / len(words) >= 0.25
-
-
-def change_number(sentence: str, rng: random.Random) -> str | None:
-    """One number becomes another of like size: years move by 1-9, others by up to half."""
-    found = list(re.finditer(r"\d+", sentence))
-    if not found:
-        return None
-    one = rng.choice(found)
-    value, is_year = int(one.group()), len(one.group()) == 4 and one.group()[0] in "12"
-    steps = range(1, 10) if is_year else range(1, max(2, value // 2) + 1)
-    present = {int(match.group()) for match in found}
-    others = sorted({value + sign * step for step in rng.sample(steps, min(9, len(steps))) for sign in (1, -1)} - present)
-    others = [other for other in others if other > 0]
-    if not others:
-        return None
-    return f"{sentence[: one.start()]}{rng.choice(others)}{sentence[one.end() :]}"
-
-
-def insert_not(sentence: str) -> str | None:
-    match = _AUXILIARY.search(sentence)
-    if match is None or analyse_claim(sentence).negated:
-        return None
-    return f"{sentence[: match.end()]} not{sentence[match.end() :]}"
-
-
-def exchange_names(sentence: str, rng: random.Random) -> str | None:
-    names = [m for m in _names(sentence) if sentence.count(m.group()) == 1]
-    if len(names) < 2:
-        return None
-    a, b = sorted(rng.sample(names, 2), key=lambda match: match.start())
-    return sentence[: a.start()] + b.group() + sentence[a.end() : b.start()] + a.group() + sentence[b.end() :]
-
-
-def replace_name(sentence: str, page: str, rng: random.Random) -> str | None:
-    names = _names(sentence)
-    others = sorted({m.group() for m in _names(page) if len(m.group()) > 3 and m.group() not in sentence})
-    if not names or not others:
-        return None
-    one = rng.choice(names)
-    return sentence[: one.start()] + rng.choice(others) + sentence[one.end() :]
-
-
-def _names(text: str) -> list[re.Match[str]]:
-    """Runs of capitalised words inside a sentence."""
-    found = (m for m in _NAME.finditer(text) if re.search(r"[\w,] $", text[max(0, m.start() - 2) : m.start()]))
-    return [m for m in found if m.group().split()[0].lower() not in STOPWORDS]
-
-
-def bare(text: str) -> str:
-    """The form of the benchmark's cited pages."""
-    return re.sub(r"[^\w\s]", "", text.lower())
-
-
-def stress_pairs(quotes: Sequence[Quote]) -> dict[str, list[Pair]]:
-    pairs: dict[str, list[Pair]] = defaultdict(list)
-    for quote in quotes:
-        here, sentence, rng = quote.premise(), quote.sentence, quote.rng
-        pairs["verbatim"].append(Pair((here,), sentence))
-        pairs["verbatim, premise bare"].append(Pair((bare(here),), sentence))
-        edits = {
-            "number changed": change_number(sentence, rng),
-            '"not" inserted': insert_not(sentence),
-            "two names exchanged": exchange_names(sentence, rng),
-            "name replaced by another of the page": replace_name(sentence, quote.pages[quote.passage.page].text, rng),
-        }
-        for name, edited in edits.items():
-            if edited is not None:
-                pairs[name].append(Pair((here,), edited))
-        others = [p for p in quote.passages if p != quote.passage and sentence not in p.text]
-        if len(others) >= 5:
-            five = [quote.premise(other) for other in rng.sample(others, 5)]
-            uncited = split_sentences(rng.choice(others).text)[0]
-            pairs["fused with an uncited sentence"].append(Pair((here,), f"{sentence[:-1]}, and {uncited}"))
-            pairs["another passage of the event"].append(Pair((five[0],), sentence))
-            pairs["five other passages together"].append(Pair(tuple(five), sentence))
-            pairs["verbatim, with four others"].append(Pair((*five[:4], here), sentence))
-        stranger = rng.choice(quotes)
-        if stranger.event_id != quote.event_id:
-            pairs["a passage of another event"].append(Pair((stranger.premise(),), sentence))
-    return pairs
-
-
-def stress(judge: EmbeddedJudge, quotes: Sequence[Quote]) -> tuple[AcceptRate, ...]:
-    rates = []
-    for edit, pairs in stress_pairs(quotes).items():
-        accepted = sum(score >= judge.threshold for score in judge.score(pairs))
-        rates.append(AcceptRate(edit, len(pairs), round(accepted / len(pairs), 4)))
-    return tuple(rates)
 
 
 def milliseconds_per_pair(judge: EmbeddedJudge, pairs: Sequence[Pair]) -> tuple[float, float]:
@@ -461,7 +279,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, help="benchmark snapshot for the stress table; left out without it")
     args: Any = parser.parse_args(argv)
     try:
-        rows = read_wice(args.wice)
+        rows = read_rows(args.wice / WICE_FILE)
         model = fit_model(rows)
         write_model(model, args.out)
         judge = EmbeddedJudge(args.out)

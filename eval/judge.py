@@ -17,6 +17,9 @@ from data.errors import UserError
 
 JudgeKind = Literal["lexical", "embedding", "nli", "llm"]
 
+ASKED_AT_ONCE = 64
+"""Pairs between two writes of the cache: enough for a judge to sort them by length, few to lose."""
+
 
 class Pair(NamedTuple):
     """A claim and the texts that should support it, alone or together. A judge may cut premises, the claim never."""
@@ -42,8 +45,9 @@ class Judge(Protocol):
     @property
     def kind(self) -> JudgeKind: ...
 
-    def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """Support in [0, 1] of each pair, in order. A pair's score does not depend on the other pairs."""
+    def score(self, pairs: Sequence[Pair]) -> Sequence[float | None]:
+        """Support in [0, 1] of each pair, in order; None where the judge could not tell (a claim longer than its model, an
+        unusable reply). A pair's score does not depend on the other pairs."""
         ...
 
 
@@ -52,10 +56,24 @@ def describe(judge: Judge) -> str:
     return f"{judge.name}@{judge.revision}>={judge.threshold:g}"
 
 
+class Unjudged(Exception):
+    """A judge could not tell about a pair. What a metric then says of the article is null, not 0."""
+
+
+def decided(judge: Judge, pairs: Sequence[Pair]) -> list[float]:
+    """The scores of all pairs. Raises Unjudged when one of them has none."""
+    scores = judge.score(pairs) if pairs else ()
+    known = [score for score in scores if score is not None]
+    if len(known) < len(pairs):
+        raise Unjudged(f"{judge.name} left {len(pairs) - len(known)} of {len(pairs)} pairs unjudged")
+    return known
+
+
 class CachedJudge:
     """Any judge, asked once per pair: answers are kept in a SQLite file that several processes may share.
 
-    The key is a hash of the judge's name and revision and of the pair's text, so a new revision starts afresh.
+    The key is a hash of the judge's name and revision and of the pair's text, so a new revision starts afresh. Answers are
+    stored every `ASKED_AT_ONCE` pairs: a run that breaks off goes on from there. A pair left unjudged is asked again.
     """
 
     def __init__(self, judge: Judge, path: Path) -> None:
@@ -84,17 +102,19 @@ class CachedJudge:
     def kind(self) -> JudgeKind:
         return self._judge.kind
 
-    def score(self, pairs: Sequence[Pair]) -> list[float]:
+    def score(self, pairs: Sequence[Pair]) -> list[float | None]:
         keys = [self._key(pair) for pair in pairs]
-        with closing(self._open()) as store, store:  # a connection per call: usable from any thread
+        with closing(self._open()) as store:  # a connection per call: usable from any thread
             known = self._known(store, keys)
-            new = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}
-            if new:
-                scores = self._judge.score(list(new.values()))
-                fresh = dict(zip(new, scores, strict=True))
-                store.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?)", fresh.items())
+            new = list({key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}.items())
+            for at in range(0, len(new), ASKED_AT_ONCE):
+                some = new[at : at + ASKED_AT_ONCE]
+                scores = self._judge.score([pair for _, pair in some])
+                fresh = {key: score for (key, _), score in zip(some, scores, strict=True) if score is not None}
+                with store:
+                    store.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?)", fresh.items())
                 known |= fresh
-        return [known[key] for key in keys]
+        return [known.get(key) for key in keys]
 
     def _key(self, pair: Pair) -> str:
         return codec.sha256(json.dumps([self.name, self.revision, pair.premises, pair.claim], ensure_ascii=False))

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class Headings:
-    """Recall, precision and F of headings by cosine, the share matched exactly, and STORM's soft recall (not clipped).
+    """Recall, precision and F of headings by cosine, the share matched exactly, STORM's soft recall (not clipped), and
+    `section_balance`: how far the article gives its words to the same subjects as the human one.
 
     Without headings an article scores 0; where the human article has none, nothing is scored.
     """
@@ -38,11 +39,12 @@ class Headings:
             "heading_f": "higher",
             "heading_exact": "higher",
             "storm_hsr": "higher",
+            "section_balance": "higher",
         }
 
     @property
     def signature(self) -> str:
-        return f"headings:encoder={self._encoder.name}|match=max-cosine|v1"
+        return f"headings:encoder={self._encoder.name}|match=max-cosine|balance=jsd|v2"
 
     def score(self, case: Case) -> dict[str, float | None]:
         gold, written = case.gold.headings, case.headings
@@ -59,6 +61,7 @@ class Headings:
             "heading_f": harmonic_mean(recall, precision),
             "heading_exact": sum(_key(heading) in keys for heading in gold) / len(gold),
             "storm_hsr": self._soft_recall(gold, written),
+            "section_balance": _balance(case, cosines.argmax(axis=0)),
         }
 
     def _soft_recall(self, gold: Sequence[str], written: Sequence[str]) -> float | None:
@@ -81,6 +84,23 @@ class Headings:
         if new:
             self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
         return np.stack([self._vectors[heading] for heading in headings])
+
+
+def _balance(case: Case, nearest: NDArray[np.intp]) -> float | None:
+    """1 - Jensen-Shannon distance (base 2) of two shares of words: by lead and gold section, and by the gold sections whose
+    headings are `nearest` to the written ones. None where one side has no word."""
+    import numpy as np
+
+    human, written = (np.zeros(len(case.gold.sections) + 1) for _ in range(2))
+    human[:] = [len(text.split()) for text in (case.gold.lead, *(s.prose for s in case.gold.sections))]
+    for place, section in zip([0, *(nearest + 1)], case.sections, strict=True):
+        written[place] += sum(len(sentence.text.split()) for sentence in section.sentences)
+    if not human.sum() or not written.sum():
+        return None
+    p, q = human / human.sum(), written / written.sum()
+    middle = (p + q) / 2
+    divergence = sum((side[side > 0] * np.log2(side[side > 0] / middle[side > 0])).sum() for side in (p, q)) / 2
+    return 1 - math.sqrt(max(0.0, float(divergence)))
 
 
 def _key(heading: str) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 STOPWORDS = frozenset(
     """
@@ -60,3 +61,17 @@ def plain(text: str) -> str:
 def ngram_counts(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     """How often each run of n tokens occurs; empty when there are fewer than n."""
     return Counter(zip(*(tokens[i:] for i in range(n))))
+
+
+@lru_cache(maxsize=200_000)
+def porter_stem(word: str) -> str:
+    """nltk's Porter stem, in lower case; each word once, since stemming is most of the time of what uses it."""
+    return _porter()(word)
+
+
+@lru_cache(maxsize=1)
+def _porter() -> Callable[[str], str]:
+    from nltk.stem.porter import PorterStemmer  # half a second: loaded on use
+
+    stem: Callable[[str], str] = PorterStemmer().stem
+    return stem

@@ -9,8 +9,7 @@ come from the same package; the script prints ROUGE-L alone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from data.errors import UserError
 from eval.lexical import bit_positions
 from eval.metric import Better, Case
+from eval.text import porter_stem
 
 MAX_STEPS = 989
 """Steps of the `rouge` package's recursive backtrack that fit under Python's limit of 1,000 frames when it is called as the
@@ -84,20 +84,7 @@ def meteor(written: str, gold: str, synonyms: Any) -> float:
 
 
 class _CachedStemmer:
-    """nltk's Porter stemmer, each word once: stemming is nearly all of METEOR's time."""
-
-    @staticmethod
-    @lru_cache(maxsize=200_000)
-    def stem(word: str) -> str:
-        return str(_porter()(word))
-
-
-@lru_cache(maxsize=1)
-def _porter() -> Callable[[str], str]:
-    from nltk.stem.porter import PorterStemmer
-
-    stem: Callable[[str], str] = PorterStemmer().stem
-    return stem
+    stem = staticmethod(porter_stem)
 
 
 class _NoSynonyms:

@@ -10,13 +10,13 @@ from data.settings import WritingMode, load_settings
 from flows.job import SYSTEMS, Job
 
 
-def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None) -> None:
+def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None, system_required: bool = True) -> None:
     what = parser.add_argument_group("what to write")
     what.add_argument(
         "--system",
         choices=SYSTEMS,
         default=system_default,
-        required=system_default is None,
+        required=system_required and system_default is None,
         help="lead, bm25 and extractive use no model; ours brings its own; rr, prr and rprr need --model",
     )
     what.add_argument(
@@ -52,6 +52,11 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
         metavar="METHOD",
         help="how a local model decodes, for speed only: auto, greedy, copy, skip, recycle, mix, ...",
     )
+    how.add_argument(
+        "--judge",
+        metavar="NAME",
+        help="what decides support in scores: embedded (default), lexical, nli:MODEL_FOLDER_OR_ID, llm:NAME@BASE_URL",
+    )
     how.add_argument("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, ...")
     how.add_argument("--seed", type=int, metavar="N", help="seed of sampling (temperature > 0)")
     how.add_argument("--retry-failed", action="store_true", help="forget the failed events of the run and write only those")
@@ -66,6 +71,7 @@ def job_from(arguments: argparse.Namespace) -> Job:
         decoding={"method": arguments.decoding},
         evidence={"track": arguments.track},
         writing={"mode": arguments.mode},
+        evaluation={"judge": arguments.judge},
     )
     return Job(
         system=arguments.system,

@@ -55,6 +55,26 @@ def _demo(argv: Sequence[str]) -> int:
     return guarded(run)
 
 
+def _report(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="wikigenben report",
+        description="Write report.html and plots/*.svg of a scored run anew; `evaluate` writes them too.",
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder with a submission.json")
+    arguments = parser.parse_args(argv)
+    from flows.console import guarded
+
+    def run() -> int:
+        from data.runs import RunFolder
+        from flows import console
+        from flows.report.page import write_report
+
+        console.result(str(write_report(RunFolder(arguments.run)).resolve()))
+        return 0
+
+    return guarded(run)
+
+
 def _events(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="wikigenben events", description="List the events of a benchmark folder.")
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: as for generate)")
@@ -127,6 +147,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "generate": (_generate, "write articles for events"),
     "evaluate": (_evaluate, "write what is missing, score, make submission.json"),
     "compare": (_compare, "say what differs between two scored runs, and whether it is more than chance"),
+    "report": (_report, "write the HTML report of a scored run anew"),
     "validate": (_validate, "check a submission file"),
     "events": (_events, "list the events of a benchmark folder"),
     "prompts": (_prompts, "write the prompts of events to a file, to calibrate and measure the decoder with"),

@@ -1,44 +1,64 @@
-"""Generate what is missing, score every event, write submission.json, print the table."""
+"""Generate what is missing, score every event, and the floors beside it; write submission.json, print the tables."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark import scoring, submission
-from data.scores import SystemScores
+from benchmark import floors, scoring, strata, submission
+from data.scores import Estimate, EventScores, SystemScores
 from flows import console, generate, preview, wiring
 from flows.job import MODEL_SYSTEMS
+from flows.report.page import REPORT, write_report
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from eval.metric import Metric
+
 TABLE = (
-    ("citations", ("cite_recall", "cite_precision", "cite_f1", "cited_share", "cite_words")),
-    ("faithfulness", ("grounded", "number_errors", "novel_entity_rate")),
+    ("citations", ("cite_recall", "cite_precision", "cite_f1", "cited_share", "support_given_cited", "cite_words")),
+    ("as ALCE", ("alce_recall", "alce_precision")),
+    ("faithfulness", ("grounded", "fact_precision", "number_errors", "name_errors", "novel_entity_rate")),
     ("coverage", ("attainable_entity_recall", "entity_recall", "number_recall", "ib_hard", "ib_soft")),
-    ("structure", ("heading_f", "heading_recall", "heading_precision")),
+    ("reference", ("fact_recall", "fact_recall_attainable")),
+    ("structure", ("heading_f", "heading_recall", "heading_precision", "section_balance")),
     ("wording", ("rouge1_f", "rouge2_f", "rougeL_f", "rouge2_recall", "length_ratio")),
     ("copying", ("copy8", "gold_copy8", "leak8", "repetition", "duplicate_sentence_share")),
+    ("as STORM", ("storm_hsr", "storm_heading_entities", "storm_entity_recall", "storm_rouge1_f", "storm_rougeL_f")),
     ("as WikiGenBench", ("wgb_bleu1", "wgb_bleu4", "wgb_meteor", "wgb_rougeL")),
     ("", ("wgb_cite_recall", "wgb_cite_precision", "wgb_cite_rate")),
 )
+COLUMNS = {
+    "wrong_article": "wrong",
+    "lead": "lead",
+    "extractive_oracle": "oracle",
+    "reference_minus_20": "-20%",
+    "reference": "ref",
+}
+"""Floors and ceilings as the table heads them."""
+_AT_MOST_ONE = frozenset({"storm_hsr"})
+"""Shares that their definition lets exceed 1: the table clips them, submission.json does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """`score_s` is wall time of scoring alone."""
+    """`score_s` is wall time of scoring the system alone. `beside` holds floors and ceilings, empty where not asked for."""
 
     scores: SystemScores
     submission: Path
     generated: generate.Generated
     score_s: float
+    beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    strata: Mapping[str, strata.Stratum] = field(default_factory=dict)
 
 
-def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_one) -> Evaluated:
+def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_one, *, with_floors: bool = True) -> Evaluated:
+    """Floors take longer than a system without a model; they are computed once a run folder."""
     generated = generate.generate(prepared, write)
     settings = prepared.job.settings
     metrics = wiring.build_metrics(settings)
@@ -62,17 +82,56 @@ def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_
             resamples=settings.evaluation.resamples,
             seed=settings.evaluation.seed,
         )
+        beside = _floors(prepared, metrics) if with_floors else {}
+        cut = _strata(prepared, rows)
         path = prepared.run.path / "submission.json"
-        submission.write(path, _submission(prepared, scores))
+        submission.write(path, _with_tables(_submission(prepared, scores, metrics), beside, cut))
         preview.write_index(prepared.run, prepared.system.name, scores)
-    return Evaluated(scores, path, generated, score_s)
+        write_report(prepared.run)
+    return Evaluated(scores, path, generated, score_s, beside, cut)
 
 
-def _submission(prepared: wiring.Prepared, scores: SystemScores) -> submission.Submission:
+def _floors(prepared: wiring.Prepared, metrics: Sequence[Metric]) -> dict[str, dict[str, float]]:
+    rows = floors.score_floors(
+        prepared.run,
+        prepared.snapshot,
+        prepared.ids,
+        metrics,
+        prepared.collect,
+        seed=prepared.job.settings.evaluation.seed,
+    )
+    return floors.means(console.tracked("floors", rows, len(prepared.ids), lambda row: row.event_id))
+
+
+def _strata(prepared: wiring.Prepared, rows: Sequence[EventScores]) -> dict[str, strata.Stratum]:
+    chosen = prepared.job.settings.evaluation
+    traits = strata.read_traits(prepared.run, prepared.snapshot, prepared.ids, prepared.collect)
+    return strata.stratify(traits, rows, resamples=chosen.resamples, seed=chosen.seed)
+
+
+def _with_tables(
+    made: submission.Submission, beside: Mapping[str, Mapping[str, float]], cut: Mapping[str, strata.Stratum]
+) -> submission.Submission:
+    def score(name: str, e: Estimate) -> submission.SubmittedScore:
+        return submission.SubmittedScore(e.mean, (e.low, e.high), e.n, e.n_failed, e.n_unscored, made.scores[name].judge)
+
+    return replace(
+        made,
+        floors={name: dict(beside[name]) for name in floors.FLOORS if name in beside},
+        ceilings={name: dict(beside[name]) for name in floors.CEILINGS if name in beside},
+        strata={
+            name: submission.SubmittedStratum(one.events, {metric: score(metric, e) for metric, e in one.estimates.items()})
+            for name, one in cut.items()
+        },
+    )
+
+
+def _submission(prepared: wiring.Prepared, scores: SystemScores, metrics: Sequence[Metric]) -> submission.Submission:
     job, identity = prepared.job, prepared.run.identity() or {}
     stats = [s for i in prepared.ids if (s := prepared.run.event(i).stats()) is not None]
     usages = [s.usage for s in stats if s.usage is not None]
-    models = ()
+    judges, judged = submission.judges_of(metrics)
+    models: tuple[submission.SubmittedModel, ...] = ()
     if job.system in MODEL_SYSTEMS:
         models = (submission.SubmittedModel("writer", identity["system.model"], identity["system.model_fingerprint"]),)
     return submission.build(
@@ -96,10 +155,12 @@ def _submission(prepared: wiring.Prepared, scores: SystemScores) -> submission.S
             n_new_tokens=sum(u.n_new_tokens for u in usages) if usages else None,
         ),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        judges=judges,
+        judged=judged,
     )
 
 
-def report(evaluated: Evaluated, *, as_json: bool) -> None:
+def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False) -> None:
     scores = evaluated.scores
     lost = [row for row in scores.events if row.status != "ok"]
     for row in lost:
@@ -115,16 +176,27 @@ def report(evaluated: Evaluated, *, as_json: bool) -> None:
                 "submission": str(evaluated.submission),
                 "score_s": round(evaluated.score_s, 2),
                 "scores": {name: round(e.mean, 6) for name, e in scores.estimates.items()},
+                "floors": {name: {k: round(v, 6) for k, v in means.items()} for name, means in evaluated.beside.items()},
+                "strata": {
+                    name: {
+                        metric: {"mean": round(e.mean, 6), "ci95": [round(e.low, 6), round(e.high, 6)], "n": e.n}
+                        for metric, e in one.estimates.items()
+                    }
+                    for name, one in evaluated.strata.items()
+                },
             }
         )
         return
-    console.show(score_table(scores))
+    console.show(score_table(scores, evaluated.beside))
+    if with_strata:
+        console.show(strata_table(evaluated.strata))
     n_written = evaluated.generated.count("written")
     if n_written:
         console.result(f"wrote {n_written} articles in {evaluated.generated.seconds:.1f} s ({_each(evaluated)})")
     console.result(f"scored in {evaluated.score_s:.1f} s; {_conditions()}")
     console.result(f"{len(lost)} of {len(scores.events)} events failed or empty; each counts as 0 where 0 is worst")
     console.result(f"submission: {evaluated.submission}")
+    console.result(f"report (best and worst events, plots, times): {evaluated.submission.with_name(REPORT).resolve()}")
     console.result(
         f"HTML preview (click a citation to see its evidence): {preview.index_path(evaluated.submission.parent).resolve()}"
     )
@@ -150,32 +222,56 @@ def _conditions() -> str:
     return f"peak memory {peak:.2f} GiB, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def score_table(scores: SystemScores) -> Table:
-    from rich import box
-    from rich.table import Table
-
+def score_table(scores: SystemScores, beside: Mapping[str, Mapping[str, float]] | None = None) -> Table:
+    """`beside`: means of floors and ceilings, each a column."""
+    beside = beside or {}
     title = f"{scores.system} on {len(scores.events)} events (split {scores.split}, track {scores.track}), percent"
-    table = Table(title=title, box=box.SIMPLE, title_justify="left", title_style="bold")
-    for name, justify in (
-        ("", "left"),
-        ("metric", "left"),
-        ("mean", "right"),
-        ("95% interval", "right"),
-        ("unscored", "right"),
-    ):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    unscored = ("unscored",) if any(e.n_unscored for e in scores.estimates.values()) else ()
+    columns = ("", "metric", "mean", "95% interval", *(COLUMNS[name] for name in beside), *unscored)
+    table = _table(title, columns, n_left=2)
+    reached = False
     for group, names in TABLE:
         known = [name for name in names if name in scores.estimates]
         for name in known:
-            e = scores.estimates[name]
-            headline = f"{name} *" if name in scoring.HEADLINE else name
+            e, headline = scores.estimates[name], name in scoring.HEADLINE
+            equalled = floors.not_beaten(name, e.mean, beside) if headline else ()
+            reached = reached or bool(equalled)
             table.add_row(
                 group if name == known[0] else "",
-                headline,
-                f"{100 * e.mean:.1f}",
-                f"{100 * e.low:.1f} - {100 * e.high:.1f}",
-                str(e.n_unscored) if e.n_unscored else "",
+                f"{name} *" if headline else name,
+                _percent(name, e.mean) + ("!" if equalled else ""),
+                f"{_percent(name, e.low)}-{_percent(name, e.high)}",
+                *(_percent(name, means[name]) if name in means else "" for means in beside.values()),
+                *([str(e.n_unscored or "")] if unscored else ()),
             )
-    table.caption = "* headline metric; systems are ranked by these"
+    notes = ["* headline metric; systems are ranked by these"]
+    if reached:
+        notes.append("! a floor (wrong article, lead of the pages) is not below: this value alone says nothing")
+    table.caption = "\n".join(notes)
     table.caption_justify = "left"
+    return table
+
+
+def strata_table(found: Mapping[str, strata.Stratum]) -> Table:
+    """The headline metrics of each stratum."""
+    table = _table("by kind of event, percent (n scored events)", ("events", "metric", "mean", "95% interval", "n"), n_left=2)
+    for name, one in found.items():
+        for place, (metric, e) in enumerate(one.estimates.items()):
+            interval = f"{_percent(metric, e.low)}-{_percent(metric, e.high)}"
+            table.add_row(name if place == 0 else "", metric, _percent(metric, e.mean), interval, str(e.n))
+    return table
+
+
+def _percent(name: str, value: float) -> str:
+    return f"{100 * (min(value, 1.0) if name in _AT_MOST_ONE else value):.1f}"
+
+
+def _table(title: str, columns: Sequence[str], *, n_left: int) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    # with one space between them all columns fit into 110 characters
+    table = Table(title=title, box=box.SIMPLE, title_justify="left", title_style="bold", padding=0)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place < n_left else "right", no_wrap=True)
     return table

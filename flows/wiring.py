@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from decoding.api import Encoder, Generator
     from decoding.knn.artefact import Calibration
     from decoding.models import LoadedModel
+    from eval.judge import Judge
     from eval.metric import Metric
 
 EMBEDDED = "embedded"
@@ -50,13 +52,13 @@ class Prepared:
     run: RunFolder
 
 
-def prepare(job: Job) -> Prepared:
-    """Raises UserError for anything the caller can fix."""
+def prepare(job: Job, system: System | None = None) -> Prepared:
+    """`system` in place of the one that the job names. Raises UserError for anything the caller can fix."""
     snapshot = Snapshot(locate(job.data))
     split = _split(job, snapshot)
     track = job.settings.evidence.track
     ids = splits.choose(snapshot, track, split, events=job.events, limit=job.limit)
-    system = build_system(job.system, job.settings)
+    system = system or build_system(job.system, job.settings)
     run = RunFolder.open(job.out or default_run_path(job.system, split, track), identity(job, snapshot, system))
     return Prepared(job, snapshot, split, ids, system, build_collect(snapshot, job.settings), run)
 
@@ -233,25 +235,83 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
     from eval.citations import Citations, WgbCitations
     from eval.copying import Copying
     from eval.coverage import Coverage
-    from eval.embedded_judge import EmbeddedJudge
+    from eval.facts import Facts
     from eval.faithfulness import Faithfulness
     from eval.lexical import Rouge
+    from eval.storm import Storm
     from eval.structure import Headings
     from eval.wgb import WgbLexical
 
-    if settings.evaluation.judge != "embedded":
-        raise UserError(f"there is no judge {settings.evaluation.judge!r}; known: embedded")
-    judge = EmbeddedJudge()
+    judge = build_judge(settings.evaluation.judge, device=settings.model.device)
     return (
         Citations(judge),
         Faithfulness(judge),
+        Facts(judge),
         Coverage(),
         Headings(build_encoder()),
         Rouge(),
         Copying(),
+        Storm(),
         WgbLexical(),
         WgbCitations(judge),
     )
+
+
+JUDGES = "embedded, lexical, nli:MODEL[,threshold=T][,form=pair|true|minicheck], llm:NAME@BASE_URL"
+
+
+def build_judge(name: str, *, device: str = "auto") -> Judge:
+    """The judge of that name. What a model has judged is kept beside the runs, and not asked again by any later command."""
+    return cached(open_judge(name, device=device))
+
+
+def open_judge(name: str, *, device: str = "auto") -> Judge:
+    """Without a memory. Raises UserError for a name, model or server that cannot be had."""
+    from eval.embedded_judge import EmbeddedJudge
+    from eval.lexical_judge import LexicalJudge
+
+    kind, _, rest = name.partition(":")
+    if name == "embedded":
+        return EmbeddedJudge()
+    if name == "lexical":
+        return LexicalJudge()
+    if kind == "nli" and rest:
+        return _nli_judge(rest, device)
+    if kind == "llm" and "@" in rest:
+        from decoding.server import ServerGenerator
+        from eval.llm_judge import SCHEMA, LlmJudge
+
+        served, _, base_url = rest.partition("@")
+        return LlmJudge(ServerGenerator(served, base_url, reply_schema=SCHEMA), _judged_folder() / "replies.jsonl")
+    raise UserError(f"there is no judge {name!r}; known: {JUDGES}")
+
+
+def cached(judge: Judge) -> Judge:
+    """The judge, with a memory where asking it costs more than looking up what it said."""
+    from eval.judge import CachedJudge
+
+    return judge if judge.kind == "lexical" else CachedJudge(judge, _judged_folder() / "scores.sqlite")
+
+
+def _nli_judge(asked: str, device: str) -> Judge:
+    from decoding.entailment import load_entailment
+    from eval.nli_judge import THRESHOLD, NliJudge
+
+    model, *options = asked.split(",")
+    given = dict(option.partition("=")[::2] for option in options)
+    if unknown := given.keys() - {"threshold", "form"}:
+        raise UserError(f"nli:{asked}: there is no option {min(unknown)!r}; known: threshold=T, form=pair|true|minicheck")
+    try:
+        threshold = float(given.get("threshold", THRESHOLD))
+    except ValueError:
+        threshold = -1.0
+    if not 0 < threshold <= 1:
+        raise UserError(f"nli:{asked}: a threshold lies above 0 and at most at 1; leave it out for {THRESHOLD:g}")
+    return NliJudge(load_entailment(model, form=given.get("form", "auto"), device=device), threshold)
+
+
+def _judged_folder() -> Path:
+    return Path(os.environ.get("WIKIGEN_RUNS", "runs")) / "judged"
 
 
 def _split(job: Job, snapshot: Snapshot) -> splits.Split:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from data.errors import StageError
+from data.runs import DrafterUsage
 from data.types import Page, Passage, Strict
 from decoding.api import Cite, Generator, Grounding, Message, SamplingParams, StopReason, Task
 from pipeline.prompts import Numbered, evidence_block
@@ -37,7 +38,8 @@ class Draft(Strict):
     """A model's raw answer, stored with the run.
 
     `[k]` in `text` stands for the passages `shown[k - 1]`; `left_out` did not fit. `stop` is `length` when the text was
-    cut off by the token limit. `n_verify`, `n_drafted` and `n_accepted` are those of `decoding.api.DecodeStats`.
+    cut off by the token limit. `n_verify`, `n_drafted` and `n_accepted` are those of `decoding.api.DecodeStats`, and so is
+    `by_drafter`.
     """
 
     text: str
@@ -50,6 +52,7 @@ class Draft(Strict):
     n_verify: int | None = None
     n_drafted: int | None = None
     n_accepted: int | None = None
+    by_drafter: tuple[DrafterUsage, ...] = ()
 
     @property
     def answer(self) -> str:
@@ -151,6 +154,7 @@ class Writer:
             sources=question.sources,
         )
         completion = self.generator.generate(question.messages, sampling)
+        speculation = completion.stats.speculation
         return Draft(
             text=completion.text,
             shown=tuple(shown),
@@ -162,4 +166,8 @@ class Writer:
             n_verify=completion.stats.n_verify,
             n_drafted=completion.stats.n_drafted,
             n_accepted=completion.stats.n_accepted,
+            by_drafter=tuple(
+                DrafterUsage(of.source, of.num_drafts, of.num_draft_tokens, of.num_accepted_tokens)
+                for of in (speculation.by_source if speculation else ())
+            ),
         )

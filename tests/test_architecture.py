@@ -18,7 +18,16 @@ from tests.conftest import NetworkRefused
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("data", "decoding", "pipeline", "eval", "benchmark", "flows")
-ENTRIES = frozenset({"pipeline.generate", "benchmark.evaluate", "benchmark.compare"})
+ENTRIES = frozenset(
+    {
+        "pipeline.generate",
+        "benchmark.evaluate",
+        "benchmark.compare",
+        "benchmark.submit",
+        "benchmark.rescore",
+        "eval.judge_card",
+    }
+)
 """Modules that parse a command line inside a lower package: they alone may import flows, and flows.cli alone them."""
 
 MAY_IMPORT = {
@@ -289,8 +298,10 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("benchmark.evaluate", []),
         ("benchmark.compare", []),
         ("benchmark.validate", []),
+        ("eval.judge_card", []),
         ("data.download", []),
         ("flows.cli", ["prompts"]),
+        ("flows.cli", ["report"]),
         ("decoding.bench", []),
         ("decoding.calibrate", []),
         ("decoding.certify", []),

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.compare import differences
+from benchmark.compare import differences, furthest_apart
+from benchmark.splits import in_dev
 from benchmark.submission import Submission, part, problems
 from data.errors import UserError
 from tests.benchmark.submissions import ROWS, failed, ok, submit
@@ -69,8 +70,19 @@ def test_other_metrics_cannot_be_compared() -> None:
 
 
 def test_a_part_is_scored_from_its_own_events_and_is_valid() -> None:
-    kept = part(OURS, "test", lambda event_id: event_id in {"1", "3"})
-    assert problems(kept) == [] and kept.data.split == "test"
-    assert kept.scores == submit([ROWS[0], ROWS[2]]).scores != OURS.scores
+    kept = part(OURS, "dev", in_dev)
+    assert problems(kept) == [] and kept.data.split == "dev"
+    assert kept.scores == submit([row for row in ROWS if in_dev(row.event_id)]).scores != OURS.scores
     with pytest.raises(UserError, match="no event of split 'dev'"):
         part(OURS, "dev", lambda event_id: False)
+
+
+def test_events_furthest_apart_come_first() -> None:
+    other = submit([ok("1", 0.7, 0.3), failed("2"), ok("3", 0.5), ok("4", 0.9, 0.2)], system="other")
+    found = furthest_apart(OURS, other, ["recall", "errors"])
+    assert [(one.event_id, pytest.approx(one.distance)) for one in found] == [("3", 0.5), ("2", 0.4), ("1", 0.2), ("4", 0.2)]
+    assert found[0].values == {"recall": -0.5, "errors": None} and found[0].statuses == ("failed", "ok")
+    assert found[1].statuses == ("ok", "failed")
+    assert furthest_apart(OURS, other, ["recall"], 1) == furthest_apart(OURS, other, ["recall"])[:1]
+    assert [one.event_id for one in furthest_apart(OURS, other, ["recall"])] == ["3", "2", "1"]  # 4 is unscored by one side
+    assert furthest_apart(OURS, other) == ()  # neither has a headline metric

@@ -58,7 +58,7 @@ event_rows = st.one_of(
 @settings(max_examples=60)
 @given(st.lists(event_rows, min_size=1, max_size=8))
 def test_whatever_was_scored_makes_a_valid_submission(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
-    made = submit([EventScores(str(n), status, sha, 5, scores) for n, (status, sha, scores) in enumerate(rows)])
+    made = submit([EventScores(str(n), s, sha, 5 * (s == "ok"), scores) for n, (s, sha, scores) in enumerate(rows)])
     path = tmp_path_factory.getbasetemp() / "any.json"
     submission.write(path, made)
     assert submission.read(path) == made
@@ -132,6 +132,28 @@ def test_keys_of_later_versions_are_ignored(path: Path) -> None:
     assert submission.read(path) == submit(ROWS)
 
 
+def test_everything_that_can_be_said_is_kept(path: Path) -> None:
+    def change(value: Plain) -> None:
+        value["system"].update(url="https://mine.example", contact="me", commit="3fa9", seeds=[0, 1, 2], self_judged=True)
+        value["system"]["models"][0].update(parameters=4_000_000_000, licence="Apache-2.0")
+        value["data"].update(revision="aecded5", evidence_filter={"leak": "on", "threshold": 0.1, "dropped_pages": 5})
+        judges = [
+            {"id": name, "kind": "nli", "revision": "1", "threshold": 0.5, "card": {"auroc": 0.83}} for name in ("a", "b")
+        ]
+        value.update(judges=judges, floors={"wrong_article": {"recall": 0.02}}, recomputed=True)
+        value.update(variants={"leak_filter_off": {"recall": {"mean": 0.4, "ci95": [0.3, 0.5]}}})
+        value["scores"]["recall"]["judge"] = "a"
+        value["cost"].update(tokens_per_s=31.5, device="one GPU", usd=0.25)
+
+    assert found_after(path, change) == []
+    read = submission.read(path)
+    assert (read.system.seeds, read.system.models[0].licence, read.data.revision) == ((0, 1, 2), "Apache-2.0", "aecded5")
+    assert read.judges[0].card == {"auroc": 0.83} and read.scores["recall"].judge == "a" and read.recomputed
+    assert read.variants["leak_filter_off"]["recall"].mean == 0.4 and read.floors == {"wrong_article": {"recall": 0.02}}
+    submission.write(path, read)
+    assert submission.read(path) == read and submission.read_checked(path) == (read, [])
+
+
 def test_optional_keys_may_be_left_out(path: Path) -> None:
     def change(value: Plain) -> None:
         del value["notes"], value["system"]["models"], value["system"]["uses_web"], value["events"][0]["reason"]
@@ -159,6 +181,18 @@ def test_optional_keys_may_be_left_out(path: Path) -> None:
         (lambda v: v["scores"]["recall"].update(n_failed=0), "counts n=3, failed=0"),
         (lambda v: v["data"].update(ids_sha256="0" * 64), "data.ids_sha256 is not the hash of the listed event ids"),
         (lambda v: v["data"].update(n_events=309), "data.n_events is 309, but 4 events are listed"),
+        (lambda v: v["events"][0].update(words=0), "event 1 is ok and has 0 words"),
+        (lambda v: v["events"][2].update(words=7), "event 3 is failed and has 7 words"),
+        (lambda v: v["events"][0].update(article_sha256="x"), "event 1: article_sha256 'x' is not a SHA-256"),
+        (lambda v: v["data"].update(split="test"), "but 2 events belong to 'dev', the first is 3"),
+        (lambda v: v["system"].update(name=" "), "system.name is ' '"),
+        (lambda v: v["system"]["models"][0].update(parameters=-7), "hf:qwen has -7 parameters"),
+        (lambda v: v["cost"].update(n_new_tokens=-1), "cost.n_new_tokens is -1"),
+        (lambda v: v.update(variants={"off": {"recall": {"mean": 43.0}}}), "variants.off.recall is 43.0, not in [0, 1]"),
+        (
+            lambda v: v.update(judges=[{"id": "j", "kind": "nli", "revision": "1", "threshold": 60.0}]),
+            "threshold of 'j' is 60.0",
+        ),
         (lambda v: v["events"][0].update(id="99"), "data.ids_sha256 is not the hash"),
         (lambda v: v["events"].append(v["events"][0]), "events occur twice: 1"),
         (lambda v: v["events"].pop(), "but 3 events are listed"),

@@ -1,55 +1,379 @@
+"""What is refused, each by a real edit of a valid submission folder, and what is not."""
+
 from __future__ import annotations
 
 import json
+import math
+import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmark import submission
 from benchmark.validate import main
-from tests.benchmark.submissions import ROWS, submit
+from data import codec
+from data.types import Article
+from pipeline.formats.html import to_html
+from tests.benchmark.sample_folder import FAILED, IDS
+
+Edit = Callable[[Path], object]
+FIRST, SECOND = IDS[:2]
+ARTICLE = f"articles/{FIRST}.json"
 
 
-@pytest.fixture
-def good(tmp_path: Path) -> Path:
-    submission.write(tmp_path / "run" / "submission.json", submit(ROWS))
-    return tmp_path / "run"
+def in_json(name: str, change: Callable[[Any], object]) -> Edit:
+    def edit(folder: Path) -> None:
+        path = folder / name
+        value = json.loads(path.read_text(encoding="utf-8"))
+        changed = change(value)
+        path.write_text(json.dumps(value if not isinstance(changed, bytes) else json.loads(changed)), encoding="utf-8")
+
+    return edit
 
 
-@pytest.fixture
-def bad(tmp_path: Path, good: Path) -> Path:
-    value = json.loads((good / "submission.json").read_text())
-    value["data"]["n_events"] = 5
-    value["scores"]["recall"]["mean"] = 0.5
-    (tmp_path / "bad.json").write_text(json.dumps(value))
-    return tmp_path / "bad.json"
+def said(change: Callable[[Any], object]) -> Edit:
+    """An edit of submission.json."""
+    return in_json("submission.json", change)
 
 
-def test_valid(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(good), str(good / "submission.json")]) == 0
-    assert capsys.readouterr().out == f"{good / 'submission.json'}: valid\n"
+def article(change: Callable[[Any], object]) -> Edit:
+    """An edit of an article whose hash is then put right: the contents are wrong, not the file."""
+
+    def edit(folder: Path) -> None:
+        in_json(ARTICLE, change)(folder)
+        digest = codec.sha256((folder / ARTICLE).read_text(encoding="utf-8"))
+        said(lambda v: v["events"][0].update(article_sha256=digest))(folder)
+
+    return edit
 
 
-def test_each_problem_is_a_line(good: Path, bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(bad), str(good)]) == 2
+def evidence(change: Callable[[Any], object]) -> Edit:
+    return in_json("evidence.json", lambda v: change(v["events"]))
+
+
+def text(name: str, content: str) -> Edit:
+    def edit(folder: Path) -> None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+
+    return edit
+
+
+def set_score(name: str, value: object) -> Callable[[Any], object]:
+    return lambda v: v["events"][0]["scores"].update({name: value})
+
+
+def without_event(v: Any) -> None:
+    v["events"].pop(0)
+    v["data"].update(n_events=4, ids_sha256=codec.sha256("\n".join(IDS[1:])))
+
+
+def with_foreign_event(v: Any) -> None:
+    v["events"].append(dict(v["events"][-1], id="777"))
+    v["data"].update(n_events=6, ids_sha256=codec.sha256("\n".join(sorted([*IDS, "777"]))))
+
+
+def first_source(v: Any) -> Any:
+    return v["sources"][0]
+
+
+def linked_article(folder: Path) -> None:
+    (folder / ARTICLE).rename(folder.parent / "elsewhere.json")
+    (folder / ARTICLE).symlink_to(folder.parent / "elsewhere.json")
+
+
+def linked_submission(folder: Path) -> None:
+    (folder / "submission.json").rename(folder.parent / "s.json")
+    (folder / "submission.json").symlink_to(folder.parent / "s.json")
+
+
+BROKEN: list[tuple[str, Edit, str]] = [
+    # events
+    ("an event is missing", said(without_event), "list published for split 'sample'"),
+    ("a foreign event", said(with_foreign_event), "over 6 events, and the list published for split 'sample'"),
+    ("an event twice", said(lambda v: v["events"].append(v["events"][0])), f"events occur twice: {FIRST}"),
+    ("no events", said(lambda v: v["events"].clear()), "it has no events"),
+    ("another number of events", said(lambda v: v["data"].update(n_events=309)), "data.n_events is 309, but 5 events"),
+    (
+        "the hash of another split",
+        said(lambda v: v["data"].update(ids_sha256="638a4f5e20922648c228f0bf05ad8ed647f8d9921f59f7125785b14e2c7b18d7")),
+        "data.ids_sha256 is not the hash of the listed event ids",
+    ),
+    ("another split", said(lambda v: v["data"].update(split="dev")), "data.split is 'dev', but"),
+    (
+        "an unknown split",
+        said(lambda v: v["data"].update(split="mine")),
+        "data.split is 'mine' on track 'search'; known: sample",
+    ),
+    ("another benchmark", said(lambda v: v["data"].update(benchmark="mine")), "no list of events is published for split"),
+    ("an id that leads out", said(lambda v: v["events"][0].update(id="../../passwd")), "'../../passwd' cannot be one"),
+    ("an id that is hidden", said(lambda v: v["events"][0].update(id="..")), "'..' cannot be one"),
+    # scores
+    ("an edited mean", said(lambda v: v["scores"]["cite_f1"].update(mean=0.99)), "scores.cite_f1.mean is 0.99, recomputed"),
+    ("an edited interval", said(lambda v: v["scores"]["cite_f1"]["ci95"].__setitem__(0, 0.5)), "scores.cite_f1.ci95[0] is 0.5"),
+    ("an edited count", said(lambda v: v["scores"]["cite_f1"].update(n_failed=0)), "scores.cite_f1 counts n=5, failed=0"),
+    ("a raised row", said(set_score("cite_recall", 0.123)), "scores.cite_recall.mean is"),
+    ("a share above 1", said(set_score("cite_f1", 1.2)), f"event {FIRST}: cite_f1 is 1.2, not in [0, 1]"),
+    ("a percentage", said(set_score("entity_recall", 56)), f"event {FIRST}: entity_recall is 56.0, not in [0, 1]"),
+    ("a negative count", said(set_score("n_claims", -1)), f"event {FIRST}: n_claims is -1.0, not 0 or more"),
+    ("not a number", said(set_score("cite_f1", math.nan)), f"event {FIRST}: cite_f1 is not a finite number"),
+    ("infinity", said(set_score("cite_f1", math.inf)), f"event {FIRST}: cite_f1 is not a finite number"),
+    ("a score is missing", said(lambda v: v["events"][1]["scores"].pop("cite_f1")), f"event {SECOND} lacks cite_f1"),
+    (
+        "a failed event with a score",
+        said(lambda v: v["events"][4]["scores"].update(cite_f1=1.0)),
+        f"{FAILED} is failed but has a score",
+    ),
+    (
+        "a failed event with an article",
+        said(lambda v: v["events"][4].update(article_sha256="0" * 64)),
+        f"{FAILED} is failed but has an",
+    ),
+    ("an unknown status", said(lambda v: v["events"][0].update(status="splendid")), "events.0.status is 'splendid'"),
+    ("another seed", said(lambda v: v["profile"].update(seed=4)), ".ci95["),
+    ("resamples without end", said(lambda v: v["profile"].update(resamples=10**12)), "profile.resamples is 1000000000000"),
+    (
+        "a stratum of other events",
+        said(lambda v: v.update(strata={"topic: before": {"events": ["777"], "scores": {}}})),
+        "strata.topic: before names the event '777'",
+    ),
+    (
+        "a stratum with an event twice",
+        said(lambda v: v.update(strata={"topic: before": {"events": [FIRST, FIRST], "scores": {}}})),
+        "strata.topic: before has no events, or one of them twice",
+    ),
+    (
+        "a stratum with a mean of its own",
+        said(lambda v: v.update(strata={"topic: before": {"events": [FIRST], "scores": {"cite_f1": v["scores"]["cite_f1"]}}})),
+        "strata.topic: before.cite_f1.mean is",
+    ),
+    # what it says of itself
+    (
+        "a higher major",
+        said(lambda v: v.update(schema="wikigenben-submission/2")),
+        "schema wikigenben-submission/2 needs another version",
+    ),
+    ("another schema", said(lambda v: v.update(schema="other/1")), "schema is 'other/1', expected 'wikigenben-submission/1'"),
+    ("text for a number", said(lambda v: v["scores"]["cite_f1"].update(mean="0.9")), "scores.cite_f1.mean is '0.9'"),
+    ("a number for a table", said(lambda v: v.update(system=3)), "system is 3"),
+    ("negative seconds", said(lambda v: v["cost"].update(write_s=-1)), "cost.write_s is -1.0, not a number of 0 or more"),
+    ("a negative price", said(lambda v: v["cost"].update(usd=-0.01)), "cost.usd is -0.01, not a number of 0 or more"),
+    ("no time zone", said(lambda v: v.update(created="yesterday")), "created is 'yesterday', not a time with its zone"),
+    (
+        "an unknown track",
+        said(lambda v: v["system"].update(evidence_track="web")),
+        "evidence_track is 'web', not search, cited or both",
+    ),
+    ("a filter that is on and off", said(lambda v: v["data"].update(leak_filter=False)), "data.evidence_filter.leak is 'on'"),
+    (
+        "a model that judges itself",
+        said(lambda v: v["system"].update(models=[{"role": "writer", "name": "embedded", "revision": "1"}])),
+        "system.self_judged is false, but 'embedded' is a model of the system and a judge of it",
+    ),
+    (
+        "self-judged without a second judge",
+        said(lambda v: v["system"].update(self_judged=True)),
+        "a second judge must have scored it",
+    ),
+    ("a judge that is not listed", said(lambda v: v["scores"]["cite_f1"].update(judge="gpt")), "scores.cite_f1.judge is 'gpt'"),
+    ("a floor in percent", said(lambda v: v.update(floors={"lead": {"cite_f1": 45.0}})), "floors.lead.cite_f1 is 45.0"),
+    (
+        "evidence inside",
+        said(lambda v: v["events"][0].update(evidence="The fire began. " * 40)),
+        "events.0.evidence holds a text of 120",
+    ),
+    ("notes as long as a page", said(lambda v: v.update(notes="word " * 401)), "notes holds a text of 401 words"),
+    (
+        "a key twice",
+        lambda f: text("submission.json", '{"schema": "wikigenben-submission/1", "a": 1, "a": 2}')(f),
+        "'a' occurs twice",
+    ),
+    ("not JSON", text("submission.json", "{"), "submission.json is not JSON"),
+    ("brackets without end", text("submission.json", "[" * 200_000), "submission.json is not JSON"),
+    ("no submission.json", lambda f: (f / "submission.json").unlink(), "cannot read"),
+    ("a linked submission.json", linked_submission, "submission.json is a link"),
+    # articles
+    ("an edited article", in_json(ARTICLE, lambda v: v.update(title="Another")), f"{ARTICLE} has the hash"),
+    ("an article is missing", lambda f: (f / ARTICLE).unlink(), f"{ARTICLE} is missing"),
+    ("an article too many", text("articles/777.json", "{}"), "articles/ has files of no scored event: 777"),
+    (
+        "an article of a failed event",
+        text(f"articles/{FAILED}.json", "{}"),
+        f"articles/ has files of no scored event: {FAILED}",
+    ),
+    (
+        "an article of another event",
+        article(lambda v: v.update(event_id=SECOND)),
+        f"{ARTICLE} is the article of event '{SECOND}'",
+    ),
+    ("an article of 50 MB", text(ARTICLE, " " * (50 * 2**20)), f"{ARTICLE} has 52428800 bytes"),
+    ("an article that is a link", linked_article, f"{ARTICLE} is a link"),
+    (
+        "an article with a key of its own",
+        article(lambda v: v.update(pages=["The text."])),
+        f"{ARTICLE}: pages is ['The text.']",
+    ),
+    ("an article of another shape", text(ARTICLE, "[]"), f"{ARTICLE}: the whole file is []"),
+    ("an article that is no text", lambda f: (f / ARTICLE).write_bytes(b"\xff\xfe"), f"{ARTICLE} is not UTF-8"),
+    ("fewer words than said", article(lambda v: v["lead"].update(paragraphs=[])), "words, and submission.json says"),
+    (
+        "a citation of no source",
+        article(lambda v: v["lead"]["paragraphs"][0][0].update(cites=["7:0-9"])),
+        f"{ARTICLE} cites '7:0-9', which is not among its sources",
+    ),
+    ("a page that evidence.json lacks", evidence(lambda v: v[FIRST].pop(0)), "which evidence.json does not list for it"),
+    (
+        "a passage longer than its page",
+        evidence(lambda v: [page.update(n_chars=3) for page in v[FIRST]]),
+        "characters, and the page has 3",
+    ),
+    ("a page that was dropped", evidence(lambda v: [p.update(usable=False) for p in v[FIRST]]), "was dropped by cleaning"),
+    (
+        "a page of another address",
+        article(lambda v: first_source(v).update(url="https://x.example/")),
+        "as the address of page",
+    ),
+    (
+        "an address that runs",
+        lambda f: [
+            article(lambda v: first_source(v).update(url="javascript:alert(1)"))(f),
+            evidence(lambda v: [page.update(url="javascript:alert(1)") for page in v[FIRST]])(f),
+        ],
+        "is 'javascript:alert(1)', not one of the web",
+    ),
+    (
+        "own evidence without saying so",
+        evidence(lambda v: [page.update(own=True) for page in v[FIRST]]),
+        "system.uses_web is false",
+    ),
+    (
+        "own evidence of another hash",
+        lambda f: [
+            said(lambda v: v["system"].update(uses_web=True))(f),
+            evidence(lambda v: [page.update(own=True) for page in v[FIRST]])(f),
+        ],
+        "does not have the hash that evidence.json gives",
+    ),
+    (
+        "articles that are a link",
+        lambda f: (f / "articles").rename(f.parent / "a") and (f / "articles").symlink_to(f.parent / "a"),
+        "articles is a link",
+    ),
+    # evidence.json and results
+    ("no evidence.json", lambda f: (f / "evidence.json").unlink(), "evidence.json is missing"),
+    (
+        "evidence with its text",
+        evidence(lambda v: v[FIRST][0].update(text="The text.")),
+        f"events.{FIRST}.0.text is 'The text.'",
+    ),
+    ("evidence with another hash", evidence(lambda v: v[FIRST][0].update(sha256="abc")), "'abc' is no SHA-256"),
+    ("evidence of an event that is not listed", evidence(lambda v: v.update({"777": []})), "evidence.json lists events"),
+    ("evidence of an event is missing", evidence(lambda v: v.pop(SECOND)), f"evidence.json lacks the events {SECOND}"),
+    ("a text for an address", evidence(lambda v: v[FIRST][0].update(url="text " * 900)), "is a text, not an address"),
+    (
+        "a verdict on no sentence",
+        in_json(f"results/{FIRST}.json", lambda v: v[0].update(section=99)),
+        "judges sentence 0 of section 99, which is not in the article",
+    ),
+    (
+        "a verdict on no citation",
+        in_json(f"results/{FIRST}.json", lambda v: v[0].update(citations=[{"id": "9:9-9", "right": True}])),
+        "does not cite '9:9-9'",
+    ),
+    ("a stray file", text("pages.txt", "The text of a page."), "pages.txt is no part of a submission"),
+    ("a stray file among the articles", text("articles/x.html", "<p>"), "articles/x.html is no part of a submission"),
+    ("a folder of pages", text("pages/1.json", "[]"), "pages is no part of a submission"),
+]
+
+
+@pytest.mark.parametrize(("edit", "told"), [case[1:] for case in BROKEN], ids=[case[0].replace(" ", "-") for case in BROKEN])
+def test_a_broken_submission_is_refused_and_says_why(
+    good: Path, edit: Edit, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(good)
+    assert main([str(good), "--json"]) == 2
+    problems = json.loads(capsys.readouterr().out)[str(good)]
+    assert any(told in problem for problem in problems), problems
+
+
+def test_what_was_made_is_valid_as_a_folder_a_file_and_against_its_data(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(good), str(good / "submission.json"), "--data", "sample"]) == 0
+    assert capsys.readouterr().out == f"{good}: valid\n{good / 'submission.json'}: valid\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (without_event, f"it lacks 1 of the 5 events of split 'sample' on track 'search' in .*: {FIRST}; an event without"),
+        (with_foreign_event, "it lists 1 that are not among the 5 events of split 'sample' on track 'search' in .*: 777$"),
+    ],
+)
+def test_the_data_names_what_is_missing_and_foreign(
+    good: Path, change: Callable[[Any], object], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(change)(good)
+    assert main([str(good), "--data", "sample", "--json"]) == 2
+    assert any(re.search(told, problem) for problem in json.loads(capsys.readouterr().out)[str(good)])
+
+
+def test_all_reasons_are_told_at_once(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(lambda v: (v["cost"].update(usd=-1.0), v["scores"]["cite_f1"].update(mean=0.5), v.update(created="never")))(good)
+    (good / ARTICLE).unlink()
+    assert main([str(good)]) == 2
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"{bad}: data.n_events is 5, but 4 events are listed"
-    assert lines[1].startswith(f"{bad}: scores.recall.mean is 0.5, recomputed from the events it is 0.43")
-    assert lines[2:] == [f"{good / 'submission.json'}: valid"]
+    assert len(lines) == 4 and all(line.startswith(f"{good}: ") for line in lines)
 
 
-def test_json_is_one_line_with_all_files(good: Path, bad: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(good), str(bad), str(tmp_path / "none"), "--json"]) == 2
+def test_all_wrong_types_are_told_at_once(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(lambda v: (v["data"].update(n_events="5"), v["events"][0].update(status=1), v.pop("cost")))(good)
+    assert main([str(good), "--json"]) == 2
+    problems = json.loads(capsys.readouterr().out)[str(good)]
+    assert [problem.split(" is ")[0] for problem in problems] == ["data.n_events", "events.0.status", "cost"]
+
+
+def test_markup_is_accepted_as_text_reported_and_shown_harmless(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    attack = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+    def change(v: Any) -> None:
+        first = v["lead"]["paragraphs"][0][0]
+        words = first["text"].split()
+        first["text"] = " ".join([attack, *words[len(attack.split()) :]])  # as many words as before
+
+    article(change)(good)
+    assert main([str(good)]) == 0
     told = capsys.readouterr()
-    assert told.out.count("\n") == 1 and told.err == ""
-    report = json.loads(told.out)
-    assert report[str(good / "submission.json")] == [] and len(report[str(bad)]) == 2
-    assert report[str(tmp_path / "none")] == [f"cannot read {tmp_path / 'none'}: No such file or directory"]
+    assert "valid" in told.out and f"note: {ARTICLE} holds markup ('<script')" in told.err
+    shown = to_html(codec.read(Article, good / ARTICLE), (), run_note="")
+    assert "<script>alert(1)" not in shown and "<img src=x" not in shown and "&lt;script&gt;alert(1)" in shown
 
 
-def test_a_folder_without_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path)]) == 2
-    assert f"cannot read {tmp_path / 'submission.json'}" in capsys.readouterr().out
+def test_hashes_in_place_of_articles_are_valid_and_said(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(good / "articles")
+    assert main([str(good)]) == 2 and "results/ speaks of articles that are not there" in capsys.readouterr().out
+    shutil.rmtree(good / "results")
+    assert main([str(good)]) == 0
+    assert "note: it holds no articles, so its scores cannot be computed again" in capsys.readouterr().err
+
+
+def test_later_keys_are_ignored(good: Path) -> None:
+    said(lambda v: (v.update(carbon_g=3), v["system"].update(colour="red"), v["events"][0].update(tokens=12)))(good)
+    assert main([str(good)]) == 0
+
+
+def test_control_characters_do_not_reach_the_terminal(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(lambda v: v.update(created="\x1b[2J\x1b[31mgone"))(good)
+    assert main([str(good)]) == 2 and "\x1b" not in capsys.readouterr().out.replace("\\x1b", "")
+
+
+def test_a_missing_path_and_missing_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none"), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)[str(tmp_path / "none")] == [
+        f"cannot read {tmp_path / 'none'}: No such file or directory"
+    ]
+    assert main([str(tmp_path), "--data", str(tmp_path / "none")]) == 2
+    assert "no benchmark folder at" in capsys.readouterr().err
 
 
 def test_nothing_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from eval.aggregate import estimate, holm, paired
+from eval.aggregate import PairedDifference, estimate, holm, paired
 
 RNG = random.Random(11)
 SCORES = [RNG.betavariate(2, 5) for _ in range(80)]
@@ -89,3 +89,24 @@ def test_holm() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_what_a_sample_can_detect_is_found_four_times_in_five() -> None:
+    """Simulated: samples with a true difference of exactly `detectable` are significant in about 80% of the cases."""
+    import numpy as np
+
+    generator = np.random.default_rng(5)
+    n, sd = 60, 0.2
+    power = PairedDifference(0.0, 0.0, 0.0, 1.0, n, sd).detectable
+    assert power == pytest.approx(2.8016 * sd / n**0.5, rel=1e-4)
+    draws = generator.normal(power, sd, size=(4000, n))
+    t = draws.mean(axis=1) / (draws.std(axis=1, ddof=1) / n**0.5)
+    assert 0.76 < (abs(t) > 1.98).mean() < 0.83
+
+
+def test_the_paired_sd_is_of_the_differences() -> None:
+    found = paired([0.5, 0.7, None, 0.2], [0.4, 0.4, 0.1, 0.3], resamples=100)
+    assert found.sd == pytest.approx(0.2) and found.n == 3
+    alone, constant = paired([0.5], [0.1], resamples=100), paired([0.5, 0.6], [0.25, 0.35], resamples=100)
+    assert alone.sd == 0.0 and alone.detectable is None
+    assert constant.detectable is None or constant.detectable < 1e-12

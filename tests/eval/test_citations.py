@@ -77,6 +77,9 @@ def test_an_article_by_hand() -> None:
         "support_given_cited": 2 / 3,
         "cite_words": 13 / 22,
         "cite_recall_soft": pytest.approx((1 + 0 + 1 + 0) / 4),
+        "cite_precision_soft": pytest.approx((1 + 0 + 2) / 5),
+        "alce_recall": 2 / 5,  # the short sentence counts
+        "alce_precision": 3 / 5,
         "invalid_citation_share": 0.0,
         "citations_per_claim": 5 / 4,
         "n_claims": 4.0,
@@ -139,6 +142,39 @@ def test_without_cited_claims_everything_good_is_zero(text: str) -> None:
     assert all(found[name] in (0.0, None) for name, better in metric.names.items() if better == "higher")
     assert found["cite_recall"] == found["cite_precision"] == found["cite_f1"] == 0.0
     assert found["invalid_citation_share"] is None
+
+
+def test_alce_reads_three_citations_of_a_sentence() -> None:
+    four = (*SOURCES, source(4, GREEN))
+    needed = scores_of(f"{GREEN}[1][2][4]", four)
+    too_late = scores_of(f"{BLUE}[1][3][4][2]", four)
+    assert (needed["alce_recall"], needed["alce_precision"]) == (1.0, 1 / 3)
+    assert (too_late["cite_recall"], too_late["alce_recall"], too_late["alce_precision"]) == (1.0, 0.0, 0.0)
+
+
+def test_alce_takes_sentences_with_an_invented_citation_out_of_precision() -> None:
+    found = scores_of(f"{RED}[1] {BLUE}[2][99]")
+    assert (found["alce_recall"], found["alce_precision"]) == (1 / 2, 1.0)
+    assert (found["cite_recall"], found["cite_precision"]) == (1.0, 2 / 3)
+
+
+def test_soft_precision_gives_partial_support_its_part() -> None:
+    assert scores_of("Red boats sailed to Mars.[1][2]")["cite_precision_soft"] == 3 / 5
+    assert scores_of(f"{RED}[1][2]")["cite_precision_soft"] == 1 / 2  # the second is needless
+    assert scores_of(f"{RED}[1][99]")["cite_precision_soft"] == 1 / 2
+
+
+class Silent(EveryWord):
+    """Cannot tell about anything with boats."""
+
+    def score(self, pairs: Sequence[Pair]) -> list[float | None]:  # type: ignore[override]
+        return [None if "boats" in pair.claim else self._share(pair) for pair in pairs]
+
+
+def test_what_a_judge_leaves_open_is_unscored() -> None:
+    for metric in (Citations(Silent()), WgbCitations(Silent())):
+        assert set(metric.score(case_of(f"{RED}[1] {BLUE}[2]")).values()) == {None}
+        assert None not in metric.score(case_of(f"{BLUE}[2]")).values()
 
 
 def test_reference_sections_and_headings_are_no_claims() -> None:

@@ -13,20 +13,11 @@ from data.errors import UserError
 from data.passages import cut_passages
 from data.types import Page
 from eval.embedded_judge import MODEL_FILE, EmbeddedJudge
-from eval.fit_judge import (
-    bare,
-    change_number,
-    exchange_names,
-    fit_model,
-    insert_not,
-    main,
-    read_quotes,
-    read_wice,
-    replace_name,
-    stress,
-)
+from eval.fit_judge import WICE_FILE, fit_model, main
 from eval.judge import Pair
+from eval.judge_accuracy import read_rows
 from eval.judge_features import FEATURES, analyse, analyse_claim, gather, missing_numbers, veto
+from eval.stress import bare, change_number, exchange_names, insert_not, read_quotes, replace_name, stress
 
 PASSAGE = (
     "Ferry disaster on Lake Tanda\n"
@@ -257,7 +248,7 @@ def small_wice(tmp_path: Path) -> Path:
 
 
 def test_fitting_is_deterministic_and_learns(small_wice: Path) -> None:
-    rows = read_wice(small_wice)
+    rows = read_rows(small_wice / WICE_FILE)
     model = fit_model(rows, seeds=1)
     assert codec.to_json(model) == codec.to_json(fit_model(rows, seeds=1))
     assert model.card.auroc > 0.95

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from data.gold import GoldArticle
@@ -7,7 +9,8 @@ from data.markup import parse_text
 from data.types import DropReason, Page, Passage, Source
 from eval.citations import Citations
 from eval.embedded_judge import EmbeddedJudge
-from eval.faithfulness import EvidenceWindows, Faithfulness, number_errors
+from eval.faithfulness import EvidenceWindows, Faithfulness, name_errors, number_errors
+from eval.judge import Pair
 from eval.metric import Case
 
 GOLD = GoldArticle(event_id="1", title="T", raw="", lead="", sections=(), infobox=(), cited_urls=())
@@ -63,7 +66,9 @@ def test_without_evidence_nothing_is_grounded(metric: Faithfulness, pages: tuple
 
 @pytest.mark.parametrize("text", ["", "==Only==\n==Headings==", "Yes indeed."])
 def test_an_article_without_claims_has_no_number_errors_to_score(metric: Faithfulness, text: str) -> None:
-    assert metric.score(case_of(text, (page(FERRY),))) == {"grounded": 0.0, "number_errors": None}
+    assert metric.score(case_of(text, (page(FERRY),))) == {
+        "grounded": 0.0, "grounded_soft": 0.0, "number_errors": None, "name_errors": None,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -84,6 +89,59 @@ def test_an_article_without_claims_has_no_number_errors_to_score(metric: Faithfu
 )
 def test_number_errors(text: str, errors: float) -> None:
     assert number_errors(case_of(text)) == pytest.approx(errors)
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        (f"{FERRY}[1]", 0.0),
+        ("The ferry marisol sank on a lake.[2]", 0.0),  # no capital, no name
+        ("The ferry Marisol sank on a lake.[2]", 1.0),  # the right name in another source
+        ("The ferry Marisol sank on a lake.[1][2]", 0.0),
+        ("The ferry Marisol sank on a lake.", 1.0),
+        ("The ferry Marisol sank on a lake.[9]", 1.0),
+        ("The ferry Arcadia sank on a lake.[1]", 1.0),
+        ("The owner named in the Report paid a fine.[2]", 0.0),  # the title of the source counts
+        ("A fine for the Velmouth disaster was paid.[2]", 0.0),  # and so does the article's
+        ("Ferries rarely sink without warning.[2]", 0.0),  # a first word is capital anyway
+        (f"{FERRY}[1] The owner sued Petra Oduya in court.[2] The captain and crew escaped blame.", 1 / 3),
+    ],
+)
+def test_name_errors(text: str, errors: float) -> None:
+    case = Case(parse_text(text, SOURCES, "1", "Velmouth disaster"), GOLD, ())
+    assert name_errors(case) == pytest.approx(errors)
+
+
+def test_a_hyphenated_name_is_found_in_bare_text() -> None:
+    bare = Source(Passage(0, 0, 1, "the fire at newtononrawcliffe burned a barn"), "u", "", None)
+    claim = "The fire at Newton-on-Rawcliffe burned a barn.[1]"
+    assert name_errors(Case(parse_text(claim, (bare,), "1", "T"), GOLD, ())) == 0.0
+
+
+class Counting:
+    name, revision, threshold, kind = "counting", "1", 0.5, "lexical"
+
+    def __init__(self, answer: float | None = 1.0) -> None:
+        self.answer, self.asked = answer, 0
+
+    def score(self, pairs: Sequence[Pair]) -> list[float | None]:
+        self.asked += len(pairs)
+        return [self.answer for _ in pairs]
+
+
+def test_a_claim_is_asked_once_for_an_event() -> None:
+    judge = Counting()
+    pages = (page(f"{FERRY} A page of its own for this test."),)
+    first = Faithfulness(judge).score(case_of(f"{FERRY}[1] {FERRY}[2] {FINE}[2]", pages))
+    assert first["grounded"] == first["grounded_soft"] == 1.0 and judge.asked == 2
+    Faithfulness(judge).score(case_of(f"{FINE}[1] {BRIDGE}[1]", pages))
+    assert judge.asked == 3
+
+
+def test_what_a_judge_leaves_open_is_unscored_but_numbers_are_not() -> None:
+    found = Faithfulness(Counting(None)).score(case_of(f"{FERRY}[1]", (page(f"{FERRY} Left open."),)))
+    assert (found["grounded"], found["grounded_soft"]) == (None, None)
+    assert (found["number_errors"], found["name_errors"]) == (0.0, 0.0)
 
 
 def test_scores_are_the_same_again_and_after_other_cases(metric: Faithfulness) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from data.errors import UserError
-from eval.judge import CachedJudge, Judge, Pair, describe
+from eval.judge import ASKED_AT_ONCE, CachedJudge, Judge, Pair, Unjudged, decided, describe
 
 
 class LengthJudge:
@@ -84,3 +84,37 @@ def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
     path.write_text("not a database, " * 100)
     with pytest.raises(UserError, match=r"notes\.txt"):
         CachedJudge(LengthJudge(), path)
+
+
+class ForgetfulJudge(LengthJudge):
+    """Cannot tell about claims that begin with a question mark, and breaks down after `lasts` pairs."""
+
+    lasts = 10_000
+
+    def score(self, pairs: Sequence[Pair]) -> list[float | None]:  # type: ignore[override]
+        if len(self.asked) + len(pairs) > self.lasts:
+            raise UserError("gone")
+        return [None if pair.claim.startswith("?") else score for pair, score in zip(pairs, super().score(pairs))]
+
+
+def test_an_unjudged_pair_is_passed_on_asked_again_and_never_a_zero(tmp_path: Path) -> None:
+    judge = ForgetfulJudge()
+    cached = CachedJudge(judge, tmp_path / "scores.sqlite")
+    unknown = Pair(("p",), "?")
+    for _ in range(2):
+        assert cached.score([A, unknown]) == [*LengthJudge().score([A]), None]
+    assert judge.asked == [A, unknown, unknown]
+    with pytest.raises(Unjudged, match="1 of 2"):
+        decided(cached, [A, unknown])
+    assert decided(cached, [A, B]) == LengthJudge().score([A, B])
+
+
+def test_what_was_judged_before_a_breakdown_is_kept(tmp_path: Path) -> None:
+    pairs = [Pair(("p",), "x" * n) for n in range(3 * ASKED_AT_ONCE)]
+    broken = ForgetfulJudge()
+    broken.lasts = 2 * ASKED_AT_ONCE
+    with pytest.raises(UserError):
+        CachedJudge(broken, tmp_path / "scores.sqlite").score(pairs)
+    mended = ForgetfulJudge()
+    assert CachedJudge(mended, tmp_path / "scores.sqlite").score(pairs) == LengthJudge().score(pairs)
+    assert mended.asked == pairs[2 * ASKED_AT_ONCE :]

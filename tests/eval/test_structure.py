@@ -77,6 +77,7 @@ def test_a_human_article_without_headings_is_unscored() -> None:
 def test_only_headings_is_enough_for_structure() -> None:
     values = Headings(FixedEncoder()).score(case("==Background==\n==Eruption==", headed("Background", "Eruption")))
     assert values["heading_f"] == pytest.approx(1.0)
+    assert values["section_balance"] is None
 
 
 def test_each_distinct_heading_is_encoded_once_a_run() -> None:
@@ -85,6 +86,19 @@ def test_each_distinct_heading_is_encoded_once_a_run() -> None:
     for _ in range(2):
         metric.score(case(headed("History", "Damage", "History"), headed("History", "Aftermath")))
     assert sorted(encoder.seen) == ["Aftermath", "Damage", "History"]
+
+
+def test_balance_compares_shares_of_words_by_subject() -> None:
+    human = "One two.\n==History==\n" + "word " * 8 + "\n==Damage==\nword word"
+    same = Headings(FixedEncoder()).score(case(human, human))["section_balance"]
+    split_up = human.replace("==Damage==\nword word", "==Damage==\nword\n==Damage==\nword")
+    assert same == Headings(FixedEncoder()).score(case(split_up, human))["section_balance"] == pytest.approx(1.0)
+    turned = "One two.\n==Damage==\n" + "word " * 8 + "\n==History==\nword word"
+    found = Headings(FixedEncoder()).score(case(turned, human))["section_balance"]
+    p, q = np.array([2, 8, 2]) / 12, np.array([2, 2, 8]) / 12
+    middle = (p + q) / 2
+    assert found == pytest.approx(1 - np.sqrt((p * np.log2(p / middle) + q * np.log2(q / middle)).sum() / 2))
+    assert Headings(FixedEncoder()).score(case(human, "==History==\n==Damage=="))["section_balance"] is None
 
 
 def test_signature_names_the_encoder() -> None:

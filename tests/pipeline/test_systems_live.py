@@ -91,6 +91,8 @@ def test_how_a_model_decodes_changes_no_article(folder: Path, tmp_path: Path, ca
         drafts = [codec.read(Draft, path) for path in paths]
         texts[method] = [draft.text for draft in drafts]
         assert all(draft.n_verify is not None and (draft.n_drafted == 0 or method != "greedy") for draft in drafts)
+        assert all(sum(of.n_drafted for of in draft.by_drafter) == draft.n_drafted for draft in drafts)
+        assert all(sum(of.n_accepted for of in draft.by_drafter) == draft.n_accepted for draft in drafts)
     assert texts["greedy"] == texts["copy"] == texts["recycle"] != []
     assert f"hf:{folder} decodes by copy on " in capsys.readouterr().err
     generate("prr", f"hf:{folder}", tmp_path / "copy", "--decoding", "greedy")

@@ -1,0 +1,357 @@
+"""The folder that a submission travels in, and everything that can be wrong with one.
+
+    NAME/submission.json            `benchmark.submission`
+    NAME/evidence.json              for each event its pages: number, address and SHA-256 of the text, never the text
+    NAME/articles/<event id>.json   `data.types.Article` as `data.codec` writes it; no folder where rights forbid text
+    NAME/results/<event id>.json    what the judge said of each claim; optional
+    NAME/rescored.json              what `benchmark.rescore` computed again from the articles; optional
+
+A folder comes from anyone: it is read within limits of size, links in it are not followed, and no name of it becomes a path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from benchmark import submission
+from benchmark.submission import Submission, SubmittedEvent
+from data import codec
+from data.errors import UserError
+from data.markup import is_invalid
+from data.runs import RunFolder
+from data.types import Article, Page, Sentence, Source, Strict
+
+T = TypeVar("T")
+SUBMISSION, EVIDENCE, ARTICLES, RESULTS, RESCORED = "submission.json", "evidence.json", "articles", "results", "rescored.json"
+SCHEMA = "wikigenben-evidence/1"
+MOST_ARTICLE_BYTES = 2 * 2**20
+"""Of one article or its results. The longest that a system of ours wrote takes 70 kB."""
+MOST_URL_CHARS = 4_000
+
+_MARKUP = re.compile(
+    r"<\s*/?\s*(?:script|style|iframe|object|embed|svg)\b|<\s*/?\s*[a-z][a-z0-9]*(?:\s[^<>]{0,500})?/?>|javascript:",
+    re.IGNORECASE,
+)
+_ACTIVE = re.compile(r"\s*(?:javascript|data|vbscript|file)\s*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidencePage(Strict):
+    """A page that an event's citations may point into: `id` is the number before the colon of a passage id.
+
+    `usable` is False for a page that cleaning dropped. `own` marks text of the system's own finding, which is not among the
+    benchmark's pages.
+    """
+
+    id: int
+    url: str
+    sha256: str
+    n_chars: int
+    usable: bool = True
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence(Strict):
+    schema: str
+    events: dict[str, tuple[EvidencePage, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCitation(Strict):
+    id: str
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSentence(Strict):
+    """Section 0 is the lead; `sentence` counts from 0 over the paragraphs of its section."""
+
+    section: int
+    sentence: int
+    supported: bool
+    citations: tuple[JudgedCitation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """`problems` refuse a submission; `notes` are what a reader of it should know. `submission` is None if unreadable."""
+
+    submission: Submission | None
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+# ---- writing
+
+
+def evidence_pages(pages: Sequence[Page], article: Article | None) -> tuple[EvidencePage, ...]:
+    """The benchmark's pages, then what the article cites beyond them."""
+    known = [EvidencePage(n, p.url, codec.sha256(p.text), len(p.text), p.usable) for n, p in enumerate(pages)]
+    own = {
+        source.passage.page: EvidencePage(
+            source.passage.page, source.url, codec.sha256(source.passage.text), source.passage.end, own=True
+        )
+        for source in (article.sources if article else ())
+        if source.passage.page >= len(pages)
+    }
+    return (*known, *(own[number] for number in sorted(own)))
+
+
+def write(run: RunFolder, made: Submission, out: Path, results: Mapping[str, Sequence[JudgedSentence]] | None) -> None:
+    """The folder of a finished run; `results` of None leaves out all text, articles included.
+
+    Raises UserError when the folder is in use, or an article is not the one that was scored.
+    """
+    if out.exists() and (not out.is_dir() or any(not codec.is_temporary(path) for path in out.iterdir())):
+        raise UserError(f"{out} is not an empty folder; choose another --out")
+    pages: dict[str, tuple[EvidencePage, ...]] = {}
+    texts: dict[str, str] = {}
+    for event in made.events:
+        folder = run.event(event.id)
+        article = None
+        if event.article_sha256:
+            texts[event.id] = _scored_text(folder.path / "article.json", event)
+            article = codec.from_json(Article, texts[event.id], where=str(folder.path / "article.json"))
+        stored = folder.stored_pages()
+        if stored is None and article is not None:
+            raise UserError(f"{folder.path} has no pages.jsonl, so its evidence cannot be named; write the event again")
+        pages[event.id] = evidence_pages(stored or (), article)
+    if results is not None:
+        for event_id, text in texts.items():
+            codec.write_atomic(out / ARTICLES / f"{event_id}.json", text)
+        for event_id, sentences in results.items():
+            codec.write_atomic(out / RESULTS / f"{event_id}.json", codec.to_json(list(sentences)) + "\n")
+    codec.write_atomic(out / EVIDENCE, codec.to_json(Evidence(SCHEMA, pages), indent=1) + "\n")
+    submission.write(out / SUBMISSION, made)
+
+
+def _scored_text(path: Path, event: SubmittedEvent) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; score the run again with benchmark.evaluate") from None
+    if codec.sha256(text) != event.article_sha256:
+        raise UserError(f"{path} is not the article that was scored; score the run again with benchmark.evaluate")
+    return text
+
+
+# ---- reading
+
+
+def read_article(folder: Path, event: SubmittedEvent) -> Article:
+    """The article of an event that was scored. Raises UserError naming everything that keeps it from being that."""
+    path = folder / ARTICLES / f"{event.id}.json"
+    article, faults = _read_small(Article, path, f"{ARTICLES}/{event.id}.json", sha256=event.article_sha256)
+    if article is None or faults:
+        raise UserError("; ".join(faults))
+    return article
+
+
+def read_evidence(folder: Path) -> Evidence:
+    """Raises UserError naming everything that is wrong with the file."""
+    found, faults = _read_evidence(folder)
+    if found is None:
+        raise UserError("; ".join(faults))
+    return found
+
+
+def has_articles(folder: Path) -> bool:
+    return (folder / ARTICLES).is_dir() and not (folder / ARTICLES).is_symlink()
+
+
+def check(folder: Path) -> Checked:
+    """A submission folder, or its submission.json alone."""
+    alone = not folder.is_dir()
+    path = folder if alone else folder / SUBMISSION
+    made, problems = (None, [f"{SUBMISSION} is a link"]) if path.is_symlink() else submission.read_checked(path)
+    notes: list[str] = []
+    if not alone:
+        problems += _stray_problems(folder)
+        if made is not None:
+            found = _FolderCheck(folder, made)
+            problems += found.run()
+            notes += found.notes
+    return Checked(made, tuple(problems), tuple(notes))
+
+
+def _some(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+
+
+def _stray_problems(folder: Path) -> Iterator[str]:
+    """Entries that no part of a submission has, links first: a link may lead out of the folder."""
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            yield f"{place} is a link"
+        elif len(path.relative_to(folder).parts) == 1:
+            if path.name not in ((ARTICLES, RESULTS) if path.is_dir() else (SUBMISSION, EVIDENCE, RESCORED)):
+                yield f"{place} is no part of a submission"
+        elif path.is_dir() or path.suffix != ".json" or path.name.startswith("."):
+            yield f"{place} is no part of a submission: {path.parent.name}/ holds <event id>.json"
+
+
+def _read_small(kind: type[T], path: Path, place: str, *, sha256: str | None = None) -> tuple[T | None, list[str]]:
+    """The value of a file of one event, and what is wrong with the file."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            return None, [f"{place} is missing" if not path.is_symlink() else f"{place} is a link"]
+        if (size := path.stat().st_size) > MOST_ARTICLE_BYTES:
+            return None, [f"{place} has {size} bytes, at most {MOST_ARTICLE_BYTES} are read"]
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        return None, [f"{place} cannot be read: {error.strerror}"]
+    except UnicodeDecodeError as error:
+        return None, [f"{place} is not UTF-8: {error}"]
+    faults = []
+    if sha256 is not None and (found := codec.sha256(text)) != sha256:
+        faults.append(f"{place} has the hash {found}, not {sha256} as scored")
+    if unreadable := codec.faults(kind, text):
+        return None, [*faults, *(f"{place}: {fault}" for fault in unreadable)]
+    return codec.from_json(kind, text, where=place), faults
+
+
+def _read_evidence(folder: Path) -> tuple[Evidence | None, list[str]]:
+    path = folder / EVIDENCE
+    if path.is_symlink() or not path.is_file():
+        return None, [f"{EVIDENCE} is missing"]
+    if (size := path.stat().st_size) > submission.MOST_BYTES:
+        return None, [f"{EVIDENCE} has {size} bytes, at most {submission.MOST_BYTES} are read"]
+    text = path.read_bytes()
+    if faults := codec.faults(Evidence, text):
+        return None, [f"{EVIDENCE}: {fault}" for fault in faults]
+    return codec.from_json(Evidence, text, where=EVIDENCE), []
+
+
+class _FolderCheck:
+    """What the files beside a readable submission.json must be."""
+
+    def __init__(self, folder: Path, made: Submission) -> None:
+        self.folder = folder
+        self.made = made
+        self.scored = {event.id: event for event in made.events if event.article_sha256}
+        self.notes: list[str] = []
+        self.cites_own = False
+
+    def run(self) -> list[str]:
+        evidence, problems = _read_evidence(self.folder)
+        pages = evidence.events if evidence else None
+        if evidence is not None:
+            problems += self._evidence_problems(evidence)
+        if not has_articles(self.folder):
+            self.notes.append("it holds no articles, so its scores cannot be computed again and it cannot be ranked")
+            if (self.folder / RESULTS).is_dir():
+                problems.append(f"{RESULTS}/ speaks of articles that are not there")
+            return problems
+        problems += self._name_problems()
+        for event_id, event in self.scored.items():
+            if submission.is_file_name(event_id):
+                problems += self._event_problems(event, None if pages is None else pages.get(event_id, ()))
+        if self.cites_own and not self.made.system.uses_web:
+            problems.append(
+                "articles cite text that is not in the benchmark's evidence, and system.uses_web is false; such a system is "
+                "ranked apart: set uses_web = true"
+            )
+        return problems
+
+    def _evidence_problems(self, evidence: Evidence) -> Iterator[str]:
+        if evidence.schema != SCHEMA:
+            yield f"{EVIDENCE}: schema is {evidence.schema!r}, expected {SCHEMA!r}"
+        listed = {event.id for event in self.made.events}
+        if missing := sorted(listed - evidence.events.keys()):
+            yield f"{EVIDENCE} lacks the events {_some(missing)}"
+        if foreign := sorted(evidence.events.keys() - listed):
+            yield f"{EVIDENCE} lists events that {SUBMISSION} does not: {_some(foreign)}"
+        for event_id, pages in evidence.events.items():
+            if [page.id for page in pages] != sorted({page.id for page in pages}) or any(page.id < 0 for page in pages):
+                yield f"{EVIDENCE}: the pages of event {event_id} are not numbered upwards, each once, from 0"
+            for page in pages:
+                if not submission.is_sha256(page.sha256):
+                    yield f"{EVIDENCE}: page {page.id} of event {event_id}: {page.sha256[:70]!r} is no SHA-256"
+                if len(page.url) > MOST_URL_CHARS or "\n" in page.url:
+                    yield f"{EVIDENCE}: page {page.id} of event {event_id}: {page.url[:40]!r}... is a text, not an address"
+                if page.n_chars < 0:
+                    yield f"{EVIDENCE}: page {page.id} of event {event_id} has {page.n_chars} characters"
+
+    def _name_problems(self) -> Iterator[str]:
+        """Files against the rows: an article for each event that was scored, and for no other."""
+        articles = {path.stem for path in (self.folder / ARTICLES).glob("*.json")}
+        if foreign := sorted(articles - self.scored.keys()):
+            yield f"{ARTICLES}/ has files of no scored event: {_some(foreign)}"
+        results = {path.stem for path in (self.folder / RESULTS).glob("*.json")}
+        if foreign := sorted(results - self.scored.keys()):
+            yield f"{RESULTS}/ has files of no scored event: {_some(foreign)}"
+
+    def _event_problems(self, event: SubmittedEvent, pages: Sequence[EvidencePage] | None) -> list[str]:
+        place = f"{ARTICLES}/{event.id}.json"
+        article, problems = _read_small(
+            Article, self.folder / ARTICLES / f"{event.id}.json", place, sha256=event.article_sha256
+        )
+        if article is None:
+            return problems
+        if article.event_id != event.id:
+            problems.append(f"{place} is the article of event {article.event_id!r}")
+        n_words = sum(len(s.text.split()) for s in _sentences(article))
+        if n_words != event.words:
+            problems.append(f"{place} has {n_words} words, and {SUBMISSION} says {event.words}")
+        problems += self._citation_problems(place, article, pages)
+        texts = [s.text for s in _sentences(article)] + [s.heading.text for s in article.all_sections]
+        if found := next((m for text in texts if (m := _MARKUP.search(text))), None):
+            self.notes.append(f"{place} holds markup ({found.group()[:40]!r}); it is shown as text")
+        results = self.folder / RESULTS / f"{event.id}.json"
+        if results.is_file() and not results.is_symlink():
+            problems += _result_problems(results, f"{RESULTS}/{event.id}.json", article)
+        return problems
+
+    def _citation_problems(self, place: str, article: Article, pages: Sequence[EvidencePage] | None) -> Iterator[str]:
+        sources = {source.id for source in article.sources}
+        cites = {cite for s in _sentences(article) for cite in s.cites} | {c for fact in article.infobox for c in fact.cites}
+        if unknown := sorted(cite for cite in cites if cite not in sources and not is_invalid(cite)):
+            yield f"{place} cites {unknown[0]!r}, which is not among its sources"
+        by_id = {page.id: page for page in pages or ()}
+        for source in article.sources if pages is not None else ():
+            page = by_id.get(source.passage.page)
+            if page is None:
+                yield f"{place} cites page {source.passage.page} ({source.id!r}), which {EVIDENCE} does not list for it"
+                continue
+            self.cites_own = self.cites_own or page.own
+            yield from _source_problems(place, source, page)
+
+
+def _source_problems(place: str, source: Source, page: EvidencePage) -> Iterator[str]:
+    passage = source.passage
+    if not 0 <= passage.start <= passage.end <= page.n_chars or passage.end - passage.start != len(passage.text):
+        yield f"{place} cites {source.id!r} of {len(passage.text)} characters, and the page has {page.n_chars}"
+    if page.own and codec.sha256(passage.text) != page.sha256:
+        yield f"{place}: the text of {source.id!r} does not have the hash that {EVIDENCE} gives"
+    if not page.usable:
+        yield f"{place} cites {source.id!r}, and page {page.id} was dropped by cleaning"
+    if source.url != page.url:
+        yield f"{place} gives {source.url[:100]!r} as the address of page {page.id}, and {EVIDENCE} {page.url[:100]!r}"
+    if _ACTIVE.match(source.url):
+        yield f"{place}: the address of {source.id!r} is {source.url[:60]!r}, not one of the web"
+
+
+def _result_problems(path: Path, place: str, article: Article) -> list[str]:
+    judged, problems = _read_small(tuple[JudgedSentence, ...], path, place)
+    for one in judged or ():
+        try:
+            if min(one.section, one.sentence) < 0:
+                raise IndexError
+            sentence = article.all_sections[one.section].sentences[one.sentence]
+        except IndexError:
+            problems.append(f"{place} judges sentence {one.sentence} of section {one.section}, which is not in the article")
+            continue
+        if foreign := [citation.id for citation in one.citations if citation.id not in sentence.cites]:
+            problems.append(f"{place}: sentence {one.sentence} of section {one.section} does not cite {foreign[0]!r}")
+    return problems
+
+
+def _sentences(article: Article) -> Iterator[Sentence]:
+    for section in article.all_sections:
+        yield from section.sentences

@@ -1,0 +1,1 @@
+"""The leaderboard as static pages: what is read, how it is ranked, how it is shown."""

@@ -1,0 +1,197 @@
+"""Make the submission folder of a finished run: submission.json, evidence.json, the articles, and the verdict on each claim.
+
+    python -m benchmark.submit runs/extractive-full-search --out submissions/extractive
+    python -m benchmark.submit runs/ours-full-search --out submissions/ours --about about.toml --hash-only
+    python -m benchmark.submit runs/ours --out submissions/ours --variant leak_filter_off=runs/ours-unfiltered
+
+`--about` is what only you can say of the system (benchmark.statement); `--hash-only` leaves out all text, where rights in the
+evidence forbid passing it on: such a submission cannot be scored again and is not ranked. The folder is checked as
+benchmark.validate does. Exit code: 0 done, 2 wrong input or an invalid submission.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.errors import UserError
+
+if TYPE_CHECKING:
+    from benchmark.folder import JudgedSentence
+    from benchmark.submission import Submission, SubmittedCost, VariantScore
+    from data.runs import RunFolder
+    from data.types import Article
+    from eval.judge import Judge
+    from eval.metric import Metric
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmark.submit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", type=Path, help="run folder that benchmark.evaluate has scored")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="submission folder to make; must be new")
+    parser.add_argument("--about", type=Path, metavar="FILE", help="what to say of the system, as TOML")
+    parser.add_argument("--hash-only", action="store_true", help="no articles: their hashes stay")
+    parser.add_argument(
+        "--variant", action="append", default=[], metavar="NAME=RUN", help="scores of the same system run otherwise"
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML, as the run was scored with")
+    parser.add_argument(
+        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
+    )
+    arguments = parser.parse_args(argv)
+
+    from flows.console import guarded
+
+    def run() -> int:
+        from benchmark import folder, statement
+        from data.runs import RunFolder
+        from data.settings import load_settings
+        from flows import console
+        from flows.wiring import build_metrics
+
+        metrics = build_metrics(load_settings(arguments.config, arguments.assignments))
+        source = RunFolder(arguments.run)
+        said = statement.read(arguments.about) if arguments.about is not None else statement.Statement()
+        made = statement.joined(completed(source, scored(source.path, metrics), metrics), said)
+        made = replace(made, variants={**made.variants, **_variants(arguments.variant, made)})
+        results = None if arguments.hash_only else verdicts(source, made, metrics)
+        folder.write(source, made, arguments.out, results)
+        found = folder.check(arguments.out)
+        for line in found.notes:
+            console.note(f"note: {line}")
+        for line in found.problems:
+            console.result(line)
+        console.result(f"{arguments.out}: {made.system.name} on {made.data.n_events} events of split {made.data.split!r}")
+        if found.problems:
+            console.note("this submission is not valid; say what is missing with --about, or evaluate the run again")
+        return 2 if found.problems else 0
+
+    return guarded(run)
+
+
+def scored(run: Path, metrics: Sequence[Metric]) -> Submission:
+    """The run's submission.json. Raises UserError when there is none, or other metrics made it."""
+    from benchmark import folder, submission
+    from benchmark.scoring import signature
+
+    path = run / folder.SUBMISSION
+    if not path.exists():
+        raise UserError(
+            f"{run} holds no {folder.SUBMISSION}; score it first with: python -m benchmark.evaluate --out {run} ..."
+        )
+    made = submission.read(path)
+    if made.profile.signature != signature(metrics):
+        raise UserError(
+            f"{path} was scored with other metrics than these; score it again: python -m benchmark.evaluate --out {run}, or "
+            "give the settings it was scored with (--set evaluation.judge=...)"
+        )
+    return made
+
+
+def completed(run: RunFolder, made: Submission, metrics: Sequence[Metric]) -> Submission:
+    """With what the run folder and the metrics tell beyond the rows: judges, the leak filter at work, speed."""
+    from benchmark.submission import EvidenceFilter, judges_of
+    from data.cleaning import LEAK_DROP
+
+    judges, judged = judges_of(metrics)
+    pages = [page for event in made.events for page in run.event(event.id).stored_pages() or ()]
+    dropped = sum(page.drop_reason in ("leak_host", "leak_text") for page in pages)
+    leak = made.data.leak_filter
+    used = EvidenceFilter("on" if leak else "off", LEAK_DROP if leak else None, dropped)
+    return replace(
+        made,
+        judges=made.judges or judges,
+        scores={name: replace(score, judge=score.judge or judged.get(name, "")) for name, score in made.scores.items()},
+        data=replace(made.data, evidence_filter=made.data.evidence_filter or used),
+        cost=_with_speed(run, made),
+    )
+
+
+def _with_speed(run: RunFolder, made: Submission) -> SubmittedCost:
+    usages = [s.usage for event in made.events if (s := run.event(event.id).stats()) is not None and s.usage is not None]
+    seconds = sum(usage.generate_s for usage in usages)
+    if made.cost.tokens_per_s is not None or not seconds:
+        return made.cost
+    return replace(made.cost, tokens_per_s=round(sum(usage.n_new_tokens for usage in usages) / seconds, 3))
+
+
+def verdicts(run: RunFolder, made: Submission, metrics: Sequence[Metric]) -> dict[str, tuple[JudgedSentence, ...]]:
+    """For each scored article what the judge of the citation metric says of its claims, in reading order."""
+    from eval.citations import Citations
+    from eval.judge import Unjudged
+
+    judge = next(metric.judge for metric in metrics if isinstance(metric, Citations))
+    found = {}
+    for event in made.events:
+        article = run.event(event.id).article() if event.article_sha256 else None
+        if article is not None:
+            try:
+                found[event.id] = judged_sentences(article, judge)
+            except Unjudged:  # then its citation scores are null as well
+                continue
+    return found
+
+
+def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ...]:
+    """Support and citations of each claim, as `eval.citations.Citations` counts them. Raises Unjudged."""
+    from benchmark.folder import JudgedCitation, JudgedSentence
+    from data.gold import GoldArticle
+    from eval.citations import Answers, Premises, check_claims, claims_of
+    from eval.metric import Case
+
+    case = Case(article, GoldArticle(article.event_id, article.title, "", "", (), (), ()), ())
+    claims, answers = claims_of(case).sentences, Answers()
+    found = check_claims(claims, Premises(article.sources), judge, answers)
+    places = {
+        id(sentence): (n, k) for n, section in enumerate(article.all_sections) for k, sentence in enumerate(section.sentences)
+    }
+
+    def is_needless(text: str, valid: tuple[str, ...], cite: str) -> bool:
+        """As in `check_claims`, which has asked all that matters."""
+        others = tuple(other for other in valid if other != cite)
+        alone, without = answers.get((text, (cite,)), 1.0), answers.get((text, others), 0.0)
+        return alone < judge.threshold <= without
+
+    return tuple(
+        JudgedSentence(
+            *places[id(one.claim)],
+            supported=one.recalled,
+            citations=tuple(
+                JudgedCitation(
+                    cite, right=one.recalled and cite in one.valid and not is_needless(one.claim.text, one.valid, cite)
+                )
+                for cite in dict.fromkeys(one.claim.cites)
+            ),
+        )
+        for one in found
+    )
+
+
+def _variants(named: Sequence[str], made: Submission) -> Mapping[str, dict[str, VariantScore]]:
+    from benchmark import folder, submission
+
+    found = {}
+    for assignment in named:
+        name, equals, path = assignment.partition("=")
+        if not equals or not name or not path:
+            raise UserError(f"--variant {assignment!r} is not of the form NAME=RUN")
+        other = submission.read(Path(path) / folder.SUBMISSION)
+        if problems := submission.problems(other):
+            raise UserError(f"--variant {name}: {problems[0]}")
+        if other.system.name != made.system.name or other.data.ids_sha256 != made.data.ids_sha256:
+            raise UserError(
+                f"--variant {name}: {path} is of {other.system.name} on {other.data.n_events} events, not of "
+                f"{made.system.name} on the same {made.data.n_events}"
+            )
+        found[name] = {metric: submission.VariantScore(score.mean, score.ci95) for metric, score in other.scores.items()}
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

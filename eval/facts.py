@@ -1,0 +1,141 @@
+"""Recall and precision of single statements, both by a judge: what of the human article the article says (reference-claim
+coverage), and how much of what it says, clause by clause, the evidence holds.
+
+`fact_precision` is the factual precision of FActScore (Min et al. 2023) with clauses cut by rule in place of a model's atomic
+facts, and without its length penalty: read it beside `fact_recall` and `length_ratio`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from data.sentences import SPLITTER, split_sentences
+from eval.citations import MIN_CONTENT_WORDS, Ranking, claims_of
+from eval.faithfulness import TOP_WINDOWS, WINDOW_WORDS, windows_of
+from eval.judge import Judge, Pair, Unjudged, decided, describe
+from eval.metric import Better, Case
+from eval.text import content_words
+
+TOP_SENTENCES = 5
+
+_CUT = re.compile(r";\s+|,\s+(?=(?:and|but|while|which|who)\b)")
+_CONNECTOR = re.compile(r"(?:and|but|while|which|who)\b\s*")
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|will|would|can|could|may|might|must|shall|should"
+    r"|began|became|broke|brought|built|bought|came|caught|chose|died|drew|drove|fell|fought|found|gave|got|grew|held|kept"
+    r"|killed|knew|led|left|lost|made|met|paid|put|ran|rose|said|sang|sank|saw|sent|set|shot|sold|spent|spoke|stood|struck"
+    r"|swept|taught|threw|took|wore"
+    r"|told|went|won|wrote|[a-z]{3,}ed)\b"
+)
+"""Verb forms that show where a clause has its verb: auxiliaries, the regular past, and the irregular ones that news uses."""
+_ADVERB = re.compile(r"(?:\w+ly|also|later|then|now|still|not|never)\s+")
+
+
+class Facts:
+    """fact_recall              share of the human article's sentences that the article's 5 best sentences support together
+    fact_recall_attainable   the same over those sentences alone that the evidence supports, by the same judge
+    fact_precision           share of the article's clauses that the 5 best evidence windows support together
+    n_facts_per_claim        how many clauses a claim has
+
+    Sentences of the human article count from 3 content words, as claims do. None where there is nothing to find: a human
+    article without sentences, evidence that supports none of them, an article without claims.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+
+    @property
+    def names(self) -> Mapping[str, Better]:
+        return {
+            "fact_recall": "higher",
+            "fact_recall_attainable": "higher",
+            "fact_precision": "higher",
+            "n_facts_per_claim": "neither",
+        }
+
+    @property
+    def signature(self) -> str:
+        return (
+            f"facts:split={SPLITTER}|clauses=v1|content>={MIN_CONTENT_WORDS}|top={TOP_SENTENCES}s,bm25"
+            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|judge={describe(self.judge)}|v1"
+        )
+
+    def score(self, case: Case) -> dict[str, float | None]:
+        try:
+            return self._score(case)
+        except Unjudged:
+            return dict.fromkeys(self.names, None)
+
+    def _score(self, case: Case) -> dict[str, float | None]:
+        wanted = reference_claims(case.gold.prose)
+        said = self._said(wanted, case)
+        claims = claims_of(case).sentences
+        facts = [fact for claim in claims for fact in clauses(claim.text)]
+        windows, threshold = windows_of(case.pages), self.judge.threshold
+        attainable = [score >= threshold for score in windows.support(wanted, self.judge)]
+        held = [score >= threshold for score in windows.support(facts, self.judge)]
+        return {
+            "fact_recall": _share(said),
+            "fact_recall_attainable": _share([s for s, a in zip(said, attainable, strict=True) if a]),
+            "fact_precision": _share(held),
+            "n_facts_per_claim": len(facts) / len(claims) if claims else None,
+        }
+
+    def _said(self, wanted: tuple[str, ...], case: Case) -> list[bool]:
+        ranking = Ranking(dict.fromkeys(sentence.text for sentence in case.sentences))
+        pairs = [Pair(tuple(ranking.texts[i] for i in ranking.top(claim, TOP_SENTENCES)), claim) for claim in wanted]
+        return [score >= self.judge.threshold for score in decided(self.judge, pairs)]
+
+
+def _share(verdicts: Sequence[bool]) -> float | None:
+    return sum(verdicts) / len(verdicts) if verdicts else None
+
+
+def reference_claims(prose: str) -> tuple[str, ...]:
+    """Sentences (and list lines) of the human article with at least 3 content words, each once."""
+    sentences = dict.fromkeys(split_sentences(prose))
+    return tuple(sentence for sentence in sentences if len(content_words(sentence)) >= MIN_CONTENT_WORDS)
+
+
+def clauses(sentence: str) -> tuple[str, ...]:
+    """A sentence cut at ";" and before ", and", ", but", ", while", ", which", ", who", where a clause with a verb of its own
+    follows; the last item of an enumeration is none. A clause without a subject gets that of the sentence, a relative one the
+    name before it if there is one.
+
+    >>> clauses("The ferry sank on Monday, and was raised by the navy in May.")
+    ('The ferry sank on Monday', 'The ferry was raised by the navy in May.')
+    """
+    cuts = [match.span() for match in _CUT.finditer(sentence)]
+    pieces = [sentence[a:b] for a, b in zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(sentence)])]
+    gaps = [sentence[start:end] for start, end in cuts]
+    found = [pieces[0]]
+    for gap, piece in zip(gaps, pieces[1:], strict=True):
+        if all(_FINITE.search(text) and len(content_words(text)) > 1 for text in (found[-1], piece)):
+            found.append(piece)
+        else:
+            found[-1] += gap + piece
+    subject = _before_verb(found[0])
+    return (found[0], *(_with_subject(piece, subject, before) for before, piece in pairwise(found)))
+
+
+def _with_subject(piece: str, subject: str, before: str) -> str:
+    connector = _CONNECTOR.match(piece)
+    rest = piece[connector.end() :] if connector else piece
+    if connector and connector.group().strip() in ("which", "who"):
+        names = re.findall(r"(?:[A-Z][\w'’.-]*\s?)+$", before)
+        subject = names[0] if names else subject
+    elif not _begins_with_verb(rest):
+        return rest
+    return f"{subject.strip()} {rest}".strip()
+
+
+def _begins_with_verb(text: str) -> bool:
+    adverb = _ADVERB.match(text)
+    return _FINITE.match(text, adverb.end() if adverb else 0) is not None
+
+
+def _before_verb(clause: str) -> str:
+    verb = _FINITE.search(clause)
+    return clause[: verb.start()] if verb else ""

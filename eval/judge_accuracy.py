@@ -1,0 +1,113 @@
+"""How well a judge agrees with people: claims with evidence and a label, in the format of WiCE (Kamoi et al. 2023).
+
+Several rows may share one claim, each with other evidence; the claim's score is the maximum over its rows, as in WiCE's own
+evaluation. `supported` is the positive label, every other one negative.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.errors import UserError
+from data.types import Strict
+from eval.judge import Pair
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+SUPPORTED = "supported"
+
+
+class Row(NamedTuple):
+    """One evidence chunk of a claim; the claim's score is the maximum over its rows, as in WiCE's own evaluation."""
+
+    claim_id: str
+    label: str
+    pair: Pair
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file of JSON lines: `claim`, `evidence` (sentences), `label`, and `meta.id`, shared by rows of a claim."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"cannot read {path} ({reason}); WiCE's are at github.com/ryokamoi/wice") from None
+    rows = []
+    for n, line in enumerate(lines, 1):
+        try:
+            item = json.loads(line)
+            rows.append(Row(str(item["meta"]["id"]), str(item["label"]), Pair(("\n".join(item["evidence"]),), item["claim"])))
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}:{n} is no row of claim, evidence, label and meta.id ({error}); see WiCE's files") from None
+    if len({row.label == SUPPORTED for row in rows}) < 2:
+        raise UserError(f"{path} needs claims that are {SUPPORTED} and others that are not; name another file")
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy(Strict):
+    """Of a judge on labelled claims. Accuracy and F1 are at the judge's own threshold; an unjudged claim is not accepted, and
+    scores lowest in the AUROC. `auroc_length` is the trivial baseline: the shorter claim is the supported one."""
+
+    n_claims: int
+    n_supported: int
+    n_unjudged: int
+    auroc: float
+    auroc_low: float
+    auroc_high: float
+    auroc_length: float
+    balanced_accuracy: float
+    f1: float
+
+
+def accuracy(rows: Sequence[Row], scores: Sequence[float | None], threshold: float) -> Accuracy:
+    """Claims are compared by the maximum over their rows that were judged."""
+    import numpy as np
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    best: dict[str, float] = {}
+    claims = {row.claim_id: row for row in rows}
+    for row, score in zip(rows, scores, strict=True):
+        if score is not None:
+            best[row.claim_id] = max(score, best.get(row.claim_id, -np.inf))
+    truth = np.array([row.label == SUPPORTED for row in claims.values()], dtype=np.int64)
+    values = np.array([best.get(claim_id, -1.0) for claim_id in claims])
+    accepted = values >= threshold
+    low, high = auroc_interval(truth, values)
+    words = np.array([len(row.pair.claim.split()) for row in claims.values()])
+    return Accuracy(
+        n_claims=len(truth),
+        n_supported=int(truth.sum()),
+        n_unjudged=len(claims) - len(best),
+        auroc=round(float(roc_auc_score(truth, values)), 4),
+        auroc_low=round(low, 4),
+        auroc_high=round(high, 4),
+        auroc_length=round(float(roc_auc_score(truth, -words)), 4),
+        balanced_accuracy=round(balanced_accuracy(truth, accepted), 4),
+        f1=round(float(f1_score(truth, accepted)), 4),
+    )
+
+
+def balanced_accuracy(truth: Ints, accepted: NDArray[np.bool_]) -> float:
+    return float((accepted[truth == 1].mean() + (~accepted[truth == 0]).mean()) / 2)
+
+
+def auroc_interval(truth: Ints, scores: Floats, resamples: int = 1000) -> tuple[float, float]:
+    """95% percentile interval of the AUROC over claims."""
+    import numpy as np
+    from sklearn.metrics import roc_auc_score
+
+    rng = np.random.default_rng(0)
+    draws = (rng.integers(len(truth), size=len(truth)) for _ in range(resamples))
+    values = [roc_auc_score(truth[d], scores[d]) for d in draws if 0 < truth[d].sum() < len(d)]
+    return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))

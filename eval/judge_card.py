@@ -1,0 +1,241 @@
+"""What a judge is worth: which true and false pairs it accepts, how well it agrees with people, what a pair costs.
+
+    python -m eval.judge_card                                   # the embedded judge on the sample
+    python -m eval.judge_card --judge nli:MODEL --data DIR      # any judge on a benchmark folder
+    python -m eval.judge_card --judge nli:MODEL --pairs FILE    # on claims that people labelled, in the format of WiCE
+
+The first form edits verbatim sentences of evidence and moves citations, then says whether the judge may stand behind headline
+scores. Of a benchmark only the development third is read (events whose sha256(id) starts with 0-4). The second form gives the
+AUROC (a claim scores the maximum over its rows) with the interval of a bootstrap over claims. Exit code: 0 done, 2 wrong input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from data.errors import StageError
+from data.types import Strict
+from eval.embedded_judge import AcceptRate
+from flows.console import guarded
+
+if TYPE_CHECKING:
+    from data.snapshot import Snapshot
+    from eval.judge import Judge, JudgeKind, Pair
+    from eval.judge_accuracy import Accuracy
+
+MOST_SHUFFLED = 0.10
+MOST_NUMBERS = 0.30
+LEAST_VERBATIM = 0.80
+"""Shares accepted. A judge that accepts more shuffled citations or number edits is not used for headline scores, and one that
+refuses more of what lies word for word in the passage tells nothing."""
+ENOUGH = 100
+"""Pairs of a kind, below which its rate decides nothing: the interval is 20 points wide."""
+
+Headline = Literal["yes", "no", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCard(Strict):
+    """`rates` of each kind of pair, and whether the judge may stand behind headline scores, with the reasons if not.
+
+    `ms_per_pair` is of the pairs that were judged now, None when all answers were known from before.
+    """
+
+    judge: str
+    data: str
+    rates: tuple[AcceptRate, ...]
+    n_unjudged: int
+    ms_per_pair: float | None
+    headline: Headline
+    reasons: tuple[str, ...]
+
+
+class Timed:
+    """A judge, with a clock."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.name, self.revision, self.threshold = judge.name, judge.revision, judge.threshold
+        self.kind: JudgeKind = judge.kind
+        self.seconds, self.n = 0.0, 0
+
+    def score(self, pairs: Sequence[Pair]) -> Sequence[float | None]:
+        began = time.perf_counter()
+        scores = self._judge.score(pairs)
+        self.seconds += time.perf_counter() - began
+        self.n += len(pairs)
+        return scores
+
+    @property
+    def ms_per_pair(self) -> float | None:
+        return round(1000 * self.seconds / self.n, 3) if self.n else None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m eval.judge_card", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--judge", default="embedded", metavar="NAME", help="embedded, lexical, nli:MODEL_FOLDER_OR_ID or llm:NAME@BASE_URL"
+    )
+    parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: the sample)")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
+    parser.add_argument("--pairs", type=Path, metavar="FILE", help="labelled claims instead of edits, as in WiCE's files")
+    parser.add_argument("--device", default="auto", metavar="DEVICE", help="where an nli: judge runs: auto, cpu, cuda, ...")
+    parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
+    arguments = parser.parse_args(argv)
+
+    def run() -> int:
+        from flows import wiring
+
+        timed = Timed(wiring.open_judge(arguments.judge, device=arguments.device))
+        judge = wiring.cached(timed)
+        if arguments.pairs:
+            _print_accuracy(judge, timed, arguments.pairs, as_json=arguments.json)
+        else:
+            _print_card(make_card(judge, timed, arguments.data, arguments.limit), as_json=arguments.json)
+        return 0
+
+    return guarded(run)
+
+
+def make_card(judge: Judge, timed: Timed, data: str | None, limit: int | None) -> JudgeCard:
+    """`timed` is the judge behind `judge`, which may remember answers. Raises UserError when there is nothing to edit."""
+    from data.errors import UserError
+    from data.snapshot import SAMPLE, Snapshot
+    from eval.judge import describe
+    from eval.stress import accept_rates
+
+    snapshot = Snapshot(Path(data).expanduser() if data and data != "sample" else SAMPLE)
+    kinds = _all_pairs(snapshot, limit)
+    if not kinds:
+        raise UserError(f"{snapshot.root} has no event with evidence to quote; name another folder with --data, or more events")
+    rates = accept_rates(judge, kinds)
+    headline, reasons = verdict(rates)
+    return JudgeCard(
+        judge=describe(judge),
+        data="sample" if snapshot.is_sample else "wikigenbench",
+        rates=rates,
+        n_unjudged=sum(rate.n_unjudged for rate in rates),
+        ms_per_pair=timed.ms_per_pair,
+        headline=headline,
+        reasons=reasons,
+    )
+
+
+def _all_pairs(snapshot: Snapshot, limit: int | None) -> dict[str, Sequence[Pair]]:
+    """Pairs by kind, of pages as the systems get them."""
+    from data.settings import EvidenceSettings, Settings
+    from eval import stress
+    from flows import console, wiring
+
+    found = wiring.build_collect(snapshot, Settings())
+    cited = wiring.build_collect(snapshot, Settings(evidence=EvidenceSettings(track="cited")))
+    ids = [i for i in snapshot.ids("search") if snapshot.is_sample or stress.is_development(i)][:limit]
+    quotes: list[stress.Quote] = []
+    references: list[stress.Reference] = []
+    for event_id in console.tracked("reading", ids, len(ids), str):
+        try:
+            event = snapshot.event(event_id)
+            quotes += stress.quotes_of(event_id, found(event))
+            references.append(stress.read_reference(snapshot, event_id, cited(event)))
+        except StageError as error:
+            console.note(f"left out: {event_id}: {error}")
+    pairs: dict[str, Sequence[Pair]] = dict(stress.stress_pairs(quotes)) if quotes else {}
+    if shuffled := stress.shuffled_pairs(quotes):
+        pairs[stress.SHUFFLED] = shuffled
+    return pairs | stress.reference_pairs(references)
+
+
+def verdict(rates: Sequence[AcceptRate]) -> tuple[Headline, tuple[str, ...]]:
+    """May the judge stand behind headline scores? A broken rule says no; too few pairs of a kind leave it open."""
+    from eval.stress import NUMBER_CHANGED, SHUFFLED, VERBATIM
+
+    known = {rate.edit: rate for rate in rates}
+    broken, thin = [], []
+    rules = ((VERBATIM, LEAST_VERBATIM, "least"), (NUMBER_CHANGED, MOST_NUMBERS, "most"), (SHUFFLED, MOST_SHUFFLED, "most"))
+    for kind, bound, side in rules:
+        rate = known.get(kind)
+        if rate is None or rate.n < ENOUGH:
+            thin.append(f"{kind}: {rate.n if rate else 0} pairs, {ENOUGH} are needed")
+        elif (rate.accepted < bound) if side == "least" else (rate.accepted > bound):
+            broken.append(f"{kind}: accepts {100 * rate.accepted:.0f}%, at {side} {100 * bound:.0f}% are allowed")
+    if broken:
+        return "no", (*broken, *thin)
+    return ("undecided", tuple(thin)) if thin else ("yes", ())
+
+
+def _print_card(card: JudgeCard, *, as_json: bool) -> None:
+    from data import codec
+    from flows import console
+
+    if as_json:
+        console.result_json(codec.to_plain(card))
+        return
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=f"{card.judge} on {card.data}", box=box.SIMPLE, title_justify="left", title_style="bold")
+    table.add_column("pairs")
+    table.add_column("should be")
+    table.add_column("n", justify="right")
+    table.add_column("accepted", justify="right")
+    for rate in sorted(card.rates, key=lambda rate: EXPECTED.index(_expected(rate.edit))):
+        table.add_row(rate.edit, _expected(rate.edit), str(rate.n), f"{100 * rate.accepted:.1f}%")
+    console.show(table)
+    if card.n_unjudged:
+        console.result(f"{card.n_unjudged} pairs could not be judged and count as refused")
+    console.result(_cost(card.ms_per_pair))
+    why = f" ({'; '.join(card.reasons)})" if card.reasons else ""
+    console.result(f"may stand behind headline scores: {card.headline}{why}")
+
+
+EXPECTED = ("accepted", "mostly accepted", "refused")
+
+
+def _expected(kind: str) -> str:
+    from eval.stress import REFERENCE, VERBATIM
+
+    return EXPECTED[0] if kind.startswith(VERBATIM) else EXPECTED[1] if kind == REFERENCE else EXPECTED[2]
+
+
+def _cost(ms_per_pair: float | None) -> str:
+    return "every answer was known from before" if ms_per_pair is None else f"{ms_per_pair:.2f} ms a pair"
+
+
+def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) -> None:
+    from data import codec
+    from eval.fit_judge import WICE_FILE
+    from eval.judge import describe
+    from eval.judge_accuracy import accuracy, read_rows
+    from flows import console
+
+    rows = read_rows(path)
+    scores = judge.score([row.pair for row in rows])
+    found: Accuracy = accuracy(rows, scores, judge.threshold)
+    if judge.name == "embedded" and path.name == WICE_FILE:
+        console.note("this judge was fitted on these claims; its card, eval/embedded_judge.json, has what it reaches on others")
+    if as_json:
+        console.result_json(
+            {"judge": describe(judge), "pairs": path.name, "n_pairs": len(rows), "ms_per_pair": timed.ms_per_pair}
+            | codec.to_plain(found)
+        )
+        return
+    console.result(f"{describe(judge)} on {path.name}: {found.n_claims} claims, {found.n_supported} supported")
+    console.result(
+        f"AUROC {found.auroc:.3f} [{found.auroc_low:.3f}, {found.auroc_high:.3f}]; claim length alone {found.auroc_length:.3f}"
+    )
+    console.result(f"balanced accuracy {found.balanced_accuracy:.3f}, F1 {found.f1:.3f} at the judge's own threshold")
+    if found.n_unjudged:
+        console.result(f"{found.n_unjudged} claims could not be judged and count as refused")
+    console.result(_cost(timed.ms_per_pair))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

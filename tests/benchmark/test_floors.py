@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from benchmark.floors import (
+    CEILINGS,
+    FLOORS,
+    EventFloors,
+    articles,
+    means,
+    not_beaten,
+    others_of,
+    score_floors,
+)
+from data.errors import UserError
+from data.runs import RunFolder
+from data.snapshot import SAMPLE, Snapshot
+from data.types import Event, Page
+from eval.citations import Citations
+from eval.copying import Copying
+from eval.coverage import Coverage
+from eval.facts import Facts
+from eval.faithfulness import Faithfulness
+from eval.lexical import Rouge
+from eval.metric import Case, Metric
+from eval.structure import Headings
+from eval.text import ngram_counts, words
+from tests.eval.cases import gold, page
+from tests.eval.test_citations import EveryWord
+from tests.fakes import FixedEncoder
+
+HUMAN = gold(
+    "The ferry sank on the lake.\n==Rescue==\nForty people swam ashore at night.\n==Aftermath==\nThe owner paid a fine."
+)
+OTHERS = (
+    gold("A bridge opened.\n==Design==\nIt has steel arches."),
+    gold("A king was crowned in the old town " + "today " * 40),
+)
+PAGES = (
+    page("Menu and search. The ferry sank on the lake in March. Boats came."),
+    page("The ferry sank on the lake.", drop_reason="leak_text"),
+    page("The owner paid a fine of two million. Nothing else happened."),
+)
+
+
+def prose(name: str, pages: tuple[Page, ...] = PAGES) -> str:
+    return Case(articles(HUMAN, pages, OTHERS)[name], HUMAN, pages).prose
+
+
+def n_words(name: str) -> int:
+    return len(prose(name).split())
+
+
+def test_each_floor_has_the_length_it_should() -> None:
+    human = len(HUMAN.prose.split())
+    assert human == 17
+    assert (n_words("wrong_article"), n_words("reference"), n_words("reference_minus_20")) == (human, human, human - human // 5)
+    assert n_words("lead") <= human and n_words("extractive_oracle") <= human
+
+
+def test_the_wrong_article_goes_on_with_the_next_one_when_the_first_is_too_short() -> None:
+    wrong = articles(HUMAN, PAGES, OTHERS)["wrong_article"]
+    assert prose("wrong_article").startswith("A bridge opened.\nIt has steel arches.\nA king was crowned")
+    assert [section.heading.text for section in wrong.sections] == ["Design"] and wrong.sources == ()
+    assert (wrong.event_id, wrong.title) == (HUMAN.event_id, HUMAN.title)
+    assert "wrong_article" not in articles(HUMAN, PAGES, ())
+
+
+def test_references_keep_their_headings_as_far_as_they_go() -> None:
+    made = articles(HUMAN, PAGES, OTHERS)
+    assert [s.heading.text for s in made["reference"].sections] == ["Rescue", "Aftermath"]
+    assert prose("reference") == HUMAN.prose
+    assert prose("reference_minus_20").endswith("The owner") and not prose("reference_minus_20").endswith("fine.")
+    emptied = gold("A lead of five words.\n==Table==\n==Later==\n")
+    assert [s.heading.text for s in articles(emptied, (), ())["reference"].sections] == ["Table", "Later"]
+
+
+def test_the_lead_is_the_first_sentences_of_usable_pages_citing_themselves() -> None:
+    lead = articles(HUMAN, PAGES, OTHERS)["lead"]
+    assert [s.text for s in lead.lead.sentences] == ["Menu and search.", "The ferry sank on the lake in March.", "Boats came."]
+    for sentence in lead.lead.sentences:
+        (source,) = [source for source in lead.sources if source.id in sentence.cites]
+        passage = source.passage
+        assert sentence.text == passage.text == PAGES[passage.page].text[passage.start : passage.end]
+
+
+def test_the_oracle_takes_what_the_reference_says_in_page_order() -> None:
+    assert [s.text for s in articles(HUMAN, PAGES, ())["extractive_oracle"].lead.sentences] == [
+        "The ferry sank on the lake in March.", "The owner paid a fine of two million.",
+    ]  # fmt: skip
+
+
+def test_the_oracle_does_not_take_what_it_has() -> None:
+    twice = (page("The ferry sank on the lake. Then the ferry sank on the lake. The owner paid."),)
+    taken = [s.text for s in articles(HUMAN, twice, ())["extractive_oracle"].lead.sentences]
+    assert taken == ["The ferry sank on the lake.", "The owner paid."]
+
+
+def test_greedy_is_as_good_as_the_best_choice_on_a_small_case() -> None:
+    """Coverage is submodular, so greedy reaches at least 63% of the best; here, where the length does not bind, all of it."""
+    texts = ["The ferry sank", "sank on the lake", "people swam ashore at", "the owner paid a", "on the lake near"]
+    pages = tuple(page(text) for text in texts)
+    wanted = ngram_counts(words(HUMAN.prose), 2)
+
+    def covered(chosen: tuple[str, ...]) -> int:
+        return sum((ngram_counts(words(text), 2) for text in chosen), ngram_counts([], 2) & wanted).__and__(wanted).total()
+
+    taken = tuple(s.text for s in articles(HUMAN, pages, ())["extractive_oracle"].lead.sentences)
+    fitting = (c for k in range(6) for c in combinations(texts, k) if sum(len(t.split()) for t in c) <= 17)
+    assert covered(taken) == max(covered(choice) for choice in fitting) > 0
+
+
+def test_others_are_drawn_for_each_event_alone() -> None:
+    known = [str(n) for n in range(30)]
+    drawn = others_of("3", known, 0)
+    assert sorted(drawn) == sorted(set(known) - {"3"})
+    assert drawn == others_of("3", known[::-1], 0) != others_of("3", known, 1)
+    assert drawn[:5] != others_of("4", known, 0)[:5]
+
+
+def test_means_leave_the_unscored_out_and_keep_zeros() -> None:
+    rows = [
+        EventFloors("1", "", {"lead": {"recall": 0.0, "errors": None}, "reference": {"recall": 1.0}}),
+        EventFloors("2", "", {"lead": {"recall": 0.5, "errors": 0.2}}),
+    ]
+    assert means(rows) == {"lead": {"recall": 0.25, "errors": 0.2}, "reference": {"recall": 1.0}}
+    assert list(means(rows)) == ["lead", "reference"] and means([]) == {}
+
+
+def test_only_floors_below_the_system_are_beaten() -> None:
+    beside = {"wrong_article": {"recall": 0.2}, "lead": {"recall": 0.5, "other": 0.9}, "reference": {"recall": 1.0}}
+    assert not_beaten("recall", 0.6, beside) == ()
+    assert not_beaten("recall", 0.5, beside) == ("lead",)
+    assert not_beaten("recall", 0.1, beside) == ("wrong_article", "lead")
+    assert not_beaten("unknown", 0.0, beside) == ()
+
+
+# ---- scored
+
+
+class Costly(EveryWord):
+    kind = "llm"  # type: ignore[assignment]
+
+
+@pytest.fixture
+def snapshot() -> Snapshot:
+    return Snapshot(SAMPLE)
+
+
+def collect(event: Event) -> tuple[Page, ...]:
+    return tuple(page(raw.body[:4000] if raw.media == "text" else f"{event.title} was news. {event.title} went on.") for raw in
+                 Snapshot(SAMPLE).raw_pages(event.id, "search"))  # fmt: skip
+
+
+def scored(run: RunFolder, snapshot: Snapshot, metrics: list[Metric], n: int = 2) -> list[EventFloors]:
+    return list(score_floors(run, snapshot, snapshot.ids("search")[:n], metrics, collect, seed=0))
+
+
+def test_the_wrong_article_is_below_the_right_one_where_it_matters(tmp_path: Path, snapshot: Snapshot) -> None:
+    found = means(scored(RunFolder(tmp_path), snapshot, [Rouge(), Coverage()], n=5))
+    assert list(found) == [*FLOORS, *CEILINGS]
+    for name in ("rouge2_f", "entity_recall", "ib_hard"):
+        assert found["wrong_article"][name] < 0.3 * found["reference_minus_20"][name] < found["reference"][name]
+    assert found["reference"]["rouge2_f"] == pytest.approx(1.0)
+    assert found["wrong_article"]["length_ratio"] == pytest.approx(1.0)
+
+
+def test_nothing_is_measured_that_a_floor_does_not_have(tmp_path: Path, snapshot: Snapshot) -> None:
+    judge = EveryWord()
+    metrics: list[Metric] = [Citations(judge), Faithfulness(judge), Facts(judge), Headings(FixedEncoder()), Copying()]
+    (row,) = scored(RunFolder(tmp_path), snapshot, metrics, n=1)
+    asked = {"cite_recall", "name_errors", "grounded", "fact_recall", "heading_f", "copy8"}
+    has = {floor: asked & values.keys() for floor, values in row.values.items()}
+    assert has == {
+        "wrong_article": {"grounded", "fact_recall", "heading_f", "copy8"},
+        "lead": {"cite_recall", "name_errors", "grounded", "fact_recall", "copy8"},
+        "extractive_oracle": {"cite_recall", "name_errors", "grounded", "fact_recall", "copy8"},
+        "reference_minus_20": {"grounded", "heading_f", "copy8"},
+        "reference": {"grounded", "heading_f", "copy8"},
+    }
+    assert row.values["lead"]["cite_recall"] == 1.0
+
+
+def test_a_costly_judge_is_not_asked_about_floors(tmp_path: Path, snapshot: Snapshot) -> None:
+    judge = Costly()
+    (row,) = scored(RunFolder(tmp_path), snapshot, [Citations(judge), Copying()], n=1)
+    assert judge.asked == [] and row.values["lead"].keys() == Copying().names.keys()
+
+
+def test_without_a_usable_page_extraction_scores_like_an_empty_article(tmp_path: Path, snapshot: Snapshot) -> None:
+    metrics: list[Metric] = [Rouge(), Citations(EveryWord())]
+    (row,) = score_floors(RunFolder(tmp_path), snapshot, snapshot.ids("search")[:1], metrics, lambda event: (), seed=0)
+    for floor in ("lead", "extractive_oracle"):
+        assert row.values[floor]["rouge2_f"] == row.values[floor]["cite_recall"] == 0.0
+        assert row.values[floor]["length_ratio"] is None
+    assert row.values["reference"]["rouge2_f"] == pytest.approx(1.0)
+
+
+def test_rows_are_kept_until_pages_or_metrics_change(tmp_path: Path, snapshot: Snapshot) -> None:
+    class Seen(Rouge):
+        n = 0
+
+        def score(self, case: Case) -> dict[str, float | None]:
+            self.n += 1
+            return super().score(case)
+
+    run, metric = RunFolder(tmp_path), Seen()
+    first = scored(run, snapshot, [metric])
+    assert metric.n == 10 and scored(run, snapshot, [metric]) == first and metric.n == 10
+    run.event(first[0].event_id).pages(lambda: (page("One of the pages on the day of the event."),))
+    again = scored(run, snapshot, [metric])
+    assert metric.n == 15 and again[1] == first[1] and again[0].values["lead"] != first[0].values["lead"]
+    scored(run, snapshot, [metric, Copying()])
+    assert metric.n == 25
+    (run.path / "floors.jsonl").write_text("{cut of")
+    with pytest.raises(UserError, match=r"floors\.jsonl is not JSON"):
+        scored(run, snapshot, [metric])
+
+
+def test_an_unreadable_event_has_no_floors(tmp_path: Path) -> None:
+    for half, value in (("wiki", {"key": "A fire", "text": "A fire burned down the old mill."}), ("google", [])):
+        (tmp_path / half).mkdir()
+        for event_id in ("1", "2"):
+            (tmp_path / half / f"{event_id}.json").write_text(json.dumps(value))
+    (tmp_path / "wiki" / "1.json").write_text("{")
+    snapshot = Snapshot(tmp_path)
+    rows = list(score_floors(RunFolder(tmp_path / "run"), snapshot, ("1",), [Rouge()], lambda event: (), seed=0))
+    assert rows == []

@@ -1,0 +1,290 @@
+"""From a finished run to a folder, and from the folder back to the numbers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark import folder, rescore, statement, submission, submit
+from benchmark.submission import Submission
+from data import codec
+from data.errors import UserError
+from data.markup import is_invalid
+from data.runs import RunFolder
+from data.types import Article
+from eval.aggregate import estimate
+from eval.citations import Citations
+from tests.benchmark.sample_folder import FAILED, IDS, SNAPSHOT, collect, make, metrics
+
+FIRST = IDS[0]
+
+
+def read(path: Path) -> Submission:
+    return submission.read(path / "submission.json")
+
+
+def rescored(path: Path) -> rescore.Rescored:
+    return rescore.rescore(path, rescore.readable(path), SNAPSHOT, metrics(), collect())
+
+
+def edit_article(path: Path, change: Callable[[Any], object]) -> None:
+    """The article is another one, and the submission says so in all but its scores."""
+    file = path / "articles" / f"{FIRST}.json"
+    value = json.loads(file.read_text(encoding="utf-8"))
+    change(value)
+    file.write_text(json.dumps(value), encoding="utf-8")
+    made = read(path)
+    digest = codec.sha256(file.read_text(encoding="utf-8"))
+    events = [replace(e, article_sha256=digest) if e.id == FIRST else e for e in made.events]
+    submission.write(path / "submission.json", replace(made, events=tuple(events)))
+
+
+# ---- the folder
+
+
+def test_the_folder_holds_articles_hashes_of_evidence_and_no_text_of_it(made_folder: Path, sample_run: RunFolder) -> None:
+    assert {path.name for path in made_folder.iterdir()} == {"submission.json", "evidence.json", "articles", "results"}
+    written = [event_id for event_id in IDS if event_id != FAILED]
+    assert sorted(path.stem for path in (made_folder / "articles").iterdir()) == written
+    for event_id in written:
+        stored = sample_run.event(event_id).path / "article.json"
+        assert (made_folder / "articles" / f"{event_id}.json").read_bytes() == stored.read_bytes()
+    pages = folder.read_evidence(made_folder).events
+    assert list(pages) == list(IDS)
+    for event_id in IDS:
+        stored_pages = sample_run.event(event_id).stored_pages() or ()
+        assert [(p.id, p.url, p.sha256) for p in pages[event_id]] == [
+            (n, page.url, codec.sha256(page.text)) for n, page in enumerate(stored_pages)
+        ]
+        text = (made_folder / "evidence.json").read_text(encoding="utf-8")
+        assert not any(line in text for page in stored_pages for line in page.text.splitlines() if len(line) > 60)
+
+
+def test_what_the_run_knows_is_filled_in(made_folder: Path) -> None:
+    made = read(made_folder)
+    assert [(judge.id, judge.kind) for judge in made.judges] == [("embedded", "lexical")]
+    assert made.scores["cite_f1"].judge == "embedded" and made.scores["rouge2_f"].judge == ""
+    assert made.data.evidence_filter is not None and made.data.evidence_filter.leak == "on"
+    assert made.data.evidence_filter.dropped_pages == 1  # the sample's own mirror
+    assert not made.recomputed
+
+
+def test_verdicts_are_those_of_the_scores(made_folder: Path) -> None:
+    for event in read(made_folder).events:
+        if event.id == FAILED:
+            continue
+        judged = codec.read(tuple[folder.JudgedSentence, ...], made_folder / "results" / f"{event.id}.json")
+        citations = [citation for one in judged for citation in one.citations]
+        assert sum(one.supported for one in judged) / len(judged) == pytest.approx(event.scores["cite_recall"])
+        assert sum(c.right for c in citations) / len(citations) == pytest.approx(event.scores["cite_precision"])
+        assert len(judged) == event.scores["n_claims"]
+        assert [(one.section, one.sentence) for one in judged] == sorted((one.section, one.sentence) for one in judged)
+
+
+def test_needless_and_invented_citations_are_wrong(made_folder: Path) -> None:
+    article = codec.read(Article, made_folder / "articles" / f"{FIRST}.json")
+    judge = next(metric.judge for metric in metrics() if isinstance(metric, Citations))
+    sentence = article.lead.paragraphs[0][0]
+    right = sentence.cites[0]
+    needless = next(source.id for source in article.sources[::-1] if source.id != right)
+    changed = replace(sentence, cites=(right, needless, "invalid:99"))
+    lead = replace(article.lead, paragraphs=((changed,),))
+    (one,) = submit.judged_sentences(replace(article, lead=lead, sections=()), judge)
+    assert one.supported and [(c.id, c.right) for c in one.citations] == [
+        (right, True),
+        (needless, False),
+        ("invalid:99", False),
+    ]
+
+
+def test_hashes_only(sample_run: RunFolder, tmp_path: Path) -> None:
+    out = make(sample_run, tmp_path / "lead", hash_only=True)
+    assert {path.name for path in out.iterdir()} == {"submission.json", "evidence.json"}
+    assert folder.check(out).problems == ()
+    with pytest.raises(UserError, match="holds hashes in place of articles, so nothing can be computed again"):
+        rescored(out)
+
+
+def test_a_folder_in_use_and_an_article_changed_since(sample_run: RunFolder, tmp_path: Path) -> None:
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "x").write_text("")
+    with pytest.raises(UserError, match="is not an empty folder; choose another --out"):
+        make(sample_run, tmp_path / "used")
+    shutil.copytree(sample_run.path, tmp_path / "run")
+    article = tmp_path / "run" / "events" / FIRST / "article.json"
+    article.write_text(article.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    with pytest.raises(UserError, match="is not the article that was scored; score the run again"):
+        make(RunFolder(tmp_path / "run"), tmp_path / "out")
+    article.unlink()
+    with pytest.raises(UserError, match=r"cannot read .*article\.json"):
+        make(RunFolder(tmp_path / "run"), tmp_path / "out")
+
+
+def test_a_run_that_is_not_scored_or_scored_otherwise(sample_run: RunFolder, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"holds no submission\.json; score it first"):
+        submit.scored(tmp_path, metrics())
+    with pytest.raises(UserError, match="was scored with other metrics than these"):
+        submit.scored(sample_run.path, metrics()[:1])
+
+
+# ---- what only people can say
+
+
+def test_a_statement_is_joined_to_what_the_run_knows(made_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "about.toml").write_text(
+        'url = "https://mine.example"\nseeds = [0, 1]\nuses_web = true\nnotes = "two words"\ndata_revision = "aecded5"\n'
+        '[[models]]\nrole = "writer"\nname = "other"\nrevision = "2"\nparameters = 7\nlicence = "MIT"\n'
+        '[[models]]\nrole = "ranker"\nname = "r"\nrevision = "1"\n[cost]\nwrite_s = 99.0\nusd = 1.5\ndevice = "one GPU"\n'
+    )
+    made = read(made_folder)
+    run_model = submission.SubmittedModel("writer", "embedded-writer", "sha")
+    made = replace(made, system=replace(made.system, models=(run_model,)))
+    full = statement.joined(made, statement.read(tmp_path / "about.toml"))
+    assert full.system.models == (
+        replace(run_model, parameters=7, licence="MIT"),  # its name and revision were measured
+        submission.SubmittedModel("ranker", "r", "1"),
+    )
+    assert (full.system.url, full.system.seeds, full.system.uses_web, full.system.extractive) == (
+        "https://mine.example",
+        (0, 1),
+        True,
+        True,
+    )
+    assert (full.cost.write_s, full.cost.usd, full.cost.device) == (1.5, 1.5, "one GPU")
+    assert full.data.revision == "aecded5" and full.notes == "two words" and submission.problems(full) == []
+    assert statement.joined(made, statement.Statement()) == made
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("urls = 3", "urls"), ("seeds = 'one'", "seeds"), ("url = ", "is not TOML"), ("[cost]\ndollars = 3", "cost.dollars")],
+)
+def test_a_statement_with_unknown_keys_or_types(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "about.toml").write_text(text)
+    with pytest.raises(UserError, match=f"--about .*{told}"):
+        statement.read(tmp_path / "about.toml")
+
+
+def test_variants_are_other_runs_of_the_same_system(sample_run: RunFolder, made_folder: Path) -> None:
+    made = read(made_folder)
+    variants = submit._variants([f"leak_filter_off={sample_run.path}"], made)
+    assert variants["leak_filter_off"]["cite_f1"].mean == made.scores["cite_f1"].mean
+    with pytest.raises(UserError, match="not of other on the same 5"):
+        submit._variants([f"x={sample_run.path}"], replace(made, system=replace(made.system, name="other")))
+    with pytest.raises(UserError, match="is not of the form NAME=RUN"):
+        submit._variants(["x"], made)
+
+
+# ---- the numbers again
+
+
+def test_an_honest_submission_comes_out_as_it_was(good: Path) -> None:
+    before = read(good)
+    again = rescored(good)
+    assert again.differences == ()
+    assert again.submission == replace(before, recomputed=True, environment=again.submission.environment)
+    assert submission.problems(again.submission) == []
+
+
+def test_scores_that_were_made_up_are_found_although_they_agree_with_each_other(good: Path) -> None:
+    made = read(good)
+    events = tuple(replace(e, scores={**e.scores, "entity_recall": 1.0}) if e.id == FIRST else e for e in made.events)
+    values = [event.scores["entity_recall"] for event in events]
+    e = estimate(values, name="entity_recall", seed=3, resamples=100, n_failed=1)
+    false = replace(made, events=events, scores={**made.scores, "entity_recall": submission.submitted_score(e)})
+    submission.write(good / "submission.json", false)
+    assert folder.check(good).problems == ()
+    again = rescored(good)
+    assert any(line.startswith(f"event {FIRST}: entity_recall was 1.0, computed again it is 0.") for line in again.differences)
+    assert any(line.startswith("scores.entity_recall.mean was") for line in again.differences)
+    assert again.submission.scores == made.scores and again.submission.recomputed
+
+
+def test_a_metric_that_was_left_out_or_invented_is_a_difference(good: Path) -> None:
+    made = read(good)
+    scores = {name: score for name, score in made.scores.items() if name != "cite_f1"}
+    submission.write(good / "submission.json", replace(made, scores={**scores, "beauty": made.scores["cite_f1"]}))
+    again = rescored(good)
+    assert any(line.startswith("scores.cite_f1 was not given") for line in again.differences)
+    assert any(line.startswith("scores.beauty was") and line.endswith("not given") for line in again.differences)
+    assert again.submission.scores == made.scores
+
+
+def test_a_passage_that_stands_in_no_page_supports_nothing(good: Path) -> None:
+    """The passage says what the sentence claims, and the sentence is invented."""
+
+    def change(value: Any) -> None:
+        sentence, source = value["lead"]["paragraphs"][0][0], value["sources"][0]
+        passage = source["passage"]
+        claim = "The reactor of Halvenport exploded and killed four hundred engineers on Sunday"
+        passage["text"] = claim + " " * (passage["end"] - passage["start"] - len(claim))
+        sentence.update(text=claim, cites=[f"{passage['page']}:{passage['start']}-{passage['end']}"])
+
+    edit_article(good, change)
+    again = rescored(good)
+    assert any(f"articles/{FIRST}.json: source" in line and "does not stand in page" in line for line in again.differences)
+    before, after = (next(e for e in s.events if e.id == FIRST).scores for s in (read(good), again.submission))
+    assert (after["invalid_citation_share"] or 0) > 0 and (after["cite_recall"] or 0) < (before["cite_recall"] or 0)
+
+
+def test_a_title_that_says_what_the_sentence_claims_is_not_believed(good: Path) -> None:
+    edit_article(good, lambda v: v["sources"][0].update(title="The reactor exploded"))
+    again = rescored(good)
+    assert again.differences == (f"articles/{FIRST}.json: source {source_id(good)!r} has another title, address or date",)
+    pages = collect()(SNAPSHOT.event(FIRST))
+    article = codec.read(Article, good / "articles" / f"{FIRST}.json")
+    true, _ = rescore.honest(article, pages, may_bring_own=False)
+    assert true.sources[0].title == pages[true.sources[0].passage.page].title
+
+
+def source_id(path: Path) -> str:
+    return codec.read(Article, path / "articles" / f"{FIRST}.json").sources[0].id
+
+
+def test_own_evidence_counts_only_where_it_was_said(good: Path) -> None:
+    article = codec.read(Article, good / "articles" / f"{FIRST}.json")
+    source = article.sources[0]
+    own = replace(source, passage=replace(source.passage, page=99))
+    article = replace(article, sources=(own, *article.sources[1:]))
+    pages = collect()(SNAPSHOT.event(FIRST))
+    kept, wrong = rescore.honest(article, pages, may_bring_own=True)
+    assert own in kept.sources and wrong == []
+    cut, wrong = rescore.honest(article, pages, may_bring_own=False)
+    assert own not in cut.sources and len(wrong) == 1
+    cited = replace(article.lead, paragraphs=((replace(article.lead.paragraphs[0][0], cites=(own.id,)),),))
+    cut, _ = rescore.honest(replace(article, lead=cited), pages, may_bring_own=False)
+    assert all(is_invalid(cite) for cite in cut.lead.paragraphs[0][0].cites)
+
+
+def test_other_evidence_cannot_be_scored_against(good: Path) -> None:
+    value = json.loads((good / "evidence.json").read_text(encoding="utf-8"))
+    value["events"][FIRST][0]["sha256"] = "0" * 64
+    (good / "evidence.json").write_text(json.dumps(value), encoding="utf-8")
+    with pytest.raises(UserError, match=f"page 0 of event {FIRST} is .* 0000000000000000, and cleaned from .*--data DIR"):
+        rescored(good)
+
+
+def test_a_failed_event_without_evidence_stays_failed(good: Path) -> None:
+    value = json.loads((good / "evidence.json").read_text(encoding="utf-8"))
+    value["events"][FAILED] = []
+    (good / "evidence.json").write_text(json.dumps(value), encoding="utf-8")
+    assert folder.check(good).problems == ()
+    again = rescored(good)
+    assert again.differences == ()
+    assert [e.status for e in again.submission.events if e.id == FAILED] == ["failed"]
+
+
+def test_files_that_are_not_those_that_were_scored(good: Path) -> None:
+    path = good / "articles" / f"{FIRST}.json"
+    path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    with pytest.raises(UserError, match=f"articles/{FIRST}.json has the hash"):
+        rescored(good)
+    submission.write(good / "submission.json", replace(read(good), events=()))
+    with pytest.raises(UserError, match="lists no events"):
+        rescore.readable(good)

@@ -1,0 +1,78 @@
+"""An OpenAI-compatible server on loopback, in a thread, that gives verdicts: what an LLM judge is tested against.
+
+The model's name chooses how it answers: `fair` finds each claim supported whose words all stand in one passage, `partially`
+where half of them do; `second` answers in prose first and fairly when asked again; `never` always in prose; `gone` with
+status 400. Requests are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class JudgingServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.requests: list[dict[str, Any]] = []
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+@contextmanager
+def judging() -> Iterator[JudgingServer]:
+    with JudgingServer() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: JudgingServer
+
+    def do_GET(self) -> None:
+        self._send(
+            200, {"object": "list", "data": [{"id": name, "max_model_len": 4096} for name in ("fair", "second", "never")]}
+        )
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append(body)
+        if body["model"] == "gone":
+            self._send(400, {"error": {"message": "no such method"}})
+            return
+        prose = body["model"] == "never" or (body["model"] == "second" and len(body["messages"]) == 2)
+        reply = "I think it is supported." if prose else json.dumps({"verdict": _verdict(body["messages"][1]["content"])})
+        choice = {"index": 0, "message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}
+        self._send(200, {"object": "chat.completion", "choices": [choice]})
+
+    def _send(self, status: int, value: object) -> None:
+        content = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *words: Any) -> None:
+        """Silent."""
+
+
+def _verdict(question: str) -> str:
+    quoted = re.findall(r"^\[(PASSAGE \d+|CLAIM) (\w+)\]\n(.*?)\n\[END \1 \2\]$", question, re.DOTALL | re.MULTILINE)
+    (claim,) = (set(text.split()) for what, _, text in quoted if what == "CLAIM")
+    shares = [len(claim & set(text.split())) / len(claim) for what, _, text in quoted if what != "CLAIM"]
+    return "supported" if max(shares) == 1 else "partially" if max(shares) >= 0.5 else "no"
