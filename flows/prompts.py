@@ -204,7 +204,7 @@ class PromptWriter:
         self._recogniser = KindRecogniser(encoder)
 
     def rows(self, event: Event, pages: tuple[Page, ...]) -> Iterator[PromptRow]:
-        """Outline, lead, sections in order, then their rewrites if drafts are rewritten. Raises StageError when the event cannot be written."""
+        """Outline, lead, sections in order, then their rewrites. Raises StageError when the event cannot be written."""
         retrieval, writing = self._settings.retrieval, self._settings.writing
         evidence = Evidence.cut(event, pages, replace(retrieval, passage_overlap=0))
         plan = ExtractivePlan(evidence, writing, self._encoder, self._recogniser, SelectionWeights())
