@@ -111,7 +111,8 @@ class Usage(Strict):
     """What a language model was asked for one event, over all its drafts: calls, tokens in and out, seconds generating.
 
     Of the calls that say so (a local model's): how often the whole model was run after reading a prompt, how many tokens had
-    been guessed for it, and how many of those stood.
+    been guessed for it, and how many of those stood. Of those with a contrast: how often it was run besides for the sequence
+    without evidence, and the seconds of that, which are part of all seconds.
     """
 
     n_calls: int
@@ -121,6 +122,8 @@ class Usage(Strict):
     n_verify: int | None = None
     n_drafted: int | None = None
     n_accepted: int | None = None
+    n_contrast: int | None = None
+    contrast_s: float | None = None
     by_drafter: tuple[DrafterUsage, ...] = ()
 
 
@@ -181,6 +184,7 @@ class EventFolder:
         drafts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((self.path / "drafts").glob("*.json"))]
         if not drafts:
             return None
+        contrast_s = [float(d["contrast_s"]) for d in drafts if d.get("contrast_s") is not None]
         return Usage(
             n_calls=len(drafts),
             n_prompt_tokens=sum(int(d["n_prompt_tokens"]) for d in drafts),
@@ -189,6 +193,8 @@ class EventFolder:
             n_verify=_known_sum(drafts, "n_verify"),
             n_drafted=_known_sum(drafts, "n_drafted"),
             n_accepted=_known_sum(drafts, "n_accepted"),
+            n_contrast=_known_sum(drafts, "n_contrast"),
+            contrast_s=round(sum(contrast_s), 3) if contrast_s else None,
             by_drafter=total_by_drafter(
                 codec.from_plain(DrafterUsage, used, where=f"{self.path}/drafts")
                 for draft in drafts

@@ -22,6 +22,8 @@ WritingMode = Literal["auto", "free", "cite", "verbatim"]
 
 MOST_PRIOR_WEIGHT = 100.0
 """Of `writing.prior_weight`: the ranking alone decides long before."""
+MOST_CONTRAST = 10.0
+"""Of `writing.contrast`: its paper uses 0.5 and 1, and far above these the difference alone decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ class WritingSettings(Strict):
 
     `mode` is what ties the texts of `ours` to the evidence: `free` nothing but checking, `cite` markers that name shown
     passages only, `verbatim` whole evidence sentences; `auto` chooses by the model. `prior_weight` is how much the ranking of
-    those sentences counts beside the model's own choice (`verbatim`; 0 leaves it to the model).
+    those sentences counts beside the model's own choice (`verbatim`; 0 leaves it to the model). `contrast` is how much more the
+    passages count than the model's own belief (`free` and `cite` with a local model; the alpha of context-aware decoding, 0.5
+    in its paper; 0 is off): a second sequence is read for it, and its seconds are printed.
     """
 
     max_words: int = 1500
@@ -88,6 +92,7 @@ class WritingSettings(Strict):
     unsupported: UnsupportedPolicy = "remove"
     mode: WritingMode = "auto"
     prior_weight: float = 4.0
+    contrast: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +175,17 @@ def _check(settings: Settings) -> None:
         ("writing.max_sections", settings.writing.max_sections, 1),
         ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
         ("writing.prior_weight", settings.writing.prior_weight, 0),
+        ("writing.contrast", settings.writing.contrast, 0),
         ("evaluation.resamples", settings.evaluation.resamples, 100),
         ("evaluation.seed", settings.evaluation.seed, 0),
     )
     for name, value, low in least:
         if not value >= low:  # in this form NaN is refused too
             raise UserError(f"settings: {name} = {value} is too small; the least is {low}")
-    if settings.writing.prior_weight > MOST_PRIOR_WEIGHT:
-        raise UserError(
-            f"settings: writing.prior_weight = {settings.writing.prior_weight} is too large; the most is {MOST_PRIOR_WEIGHT:g}"
-        )
+    most: tuple[tuple[str, float, float], ...] = (
+        ("writing.prior_weight", settings.writing.prior_weight, MOST_PRIOR_WEIGHT),
+        ("writing.contrast", settings.writing.contrast, MOST_CONTRAST),
+    )
+    for name, value, high in most:
+        if value > high:
+            raise UserError(f"settings: {name} = {value} is too large; the most is {high:g}")

@@ -135,6 +135,21 @@ class Cite(Strict):
 Grounding = Offer | Cite
 """What ties an answer to its evidence; without it the answer is free."""
 
+
+@dataclass(frozen=True, slots=True)
+class Contrast(Strict):
+    """What the evidence adds to the model's own belief counts more (context-aware decoding, Shi et al. 2024, arXiv 2305.14739).
+
+    `without` is the same request without its evidence; the model reads it, and every token of the answer behind it, as a second
+    sequence. Logits become (1 + alpha) * logits - alpha * logits of that one, and tokens less probable than `beta` times the
+    best one, with the evidence, are excluded. `alpha` 0 is off and reads nothing.
+    """
+
+    without: tuple[Message, ...]
+    alpha: float
+    beta: float = 0.1
+
+
 PromptForm = Literal["chat", "document"]
 """Whether a model is asked in a conversation, or continues a document (`decoding.embedded.prompt`)."""
 
@@ -143,9 +158,9 @@ PromptForm = Literal["chat", "document"]
 class SamplingParams(Strict):
     """How to continue a prompt. `temperature` 0 is greedy; `stop` strings end the text and are not part of it.
 
-    `grounding` restricts what the answer may say, whatever the model. `task` and `sources` are hints for drafting, nothing
-    else: `sources` are texts that the answer may repeat although its prompt does not show them (earlier sections of the same
-    article).
+    `grounding` restricts what the answer may say, whatever the model; `contrast` weighs what is left (not with an `Offer`).
+    `task` and `sources` are hints for drafting, nothing else: `sources` are texts that the answer may repeat although its
+    prompt does not show them (earlier sections of the same article).
     """
 
     max_new_tokens: int = 400
@@ -156,13 +171,18 @@ class SamplingParams(Strict):
     seed: int = 0
     stop: tuple[str, ...] = ()
     grounding: Grounding | None = None
+    contrast: Contrast | None = None
     task: Task = "other"
     sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeStats(Strict):
-    """Seconds and counts of one call; None where the generator cannot know (a server's prefill, say)."""
+    """Seconds and counts of one call; None where the generator cannot know (a server's prefill, say).
+
+    `contrast_s` and `n_contrast` are the seconds and passes of a contrast's second sequence, None without one. The seconds are
+    part of `prefill_s` and `decode_s`, and of the time that `speculation` calls verifying; the passes are counted nowhere else.
+    """
 
     total_s: float
     prefill_s: float | None = None
@@ -171,6 +191,8 @@ class DecodeStats(Strict):
     n_accepted: int | None = None
     n_verify: int | None = None
     speculation: SpeculationStats | None = None
+    contrast_s: float | None = None
+    n_contrast: int | None = None
 
 
 StopReason = Literal["end", "length", "stop", "unknown"]
@@ -210,7 +232,7 @@ class Generator(Protocol):
 
     @property
     def grounds(self) -> bool:
-        """Whether `SamplingParams.grounding` is honoured; if not, a request with it is refused with a UserError."""
+        """Whether `grounding` and `contrast` of `SamplingParams` are honoured; if not, they are refused with a UserError."""
         ...
 
     def count_tokens(self, text: str) -> int:

@@ -151,15 +151,13 @@ def _same_model(records: Sequence[Record], loaded: LoadedModel) -> None:
 
 
 def _check(record: Record, loaded: LoadedModel, gap: float, checked: _Checked) -> Offence | None:
-    from decoding.grounding import grounding_rules
+    from decoding.grounding import answer_rules
     from decoding.sampling import Sampler
 
     if offence := _check_end(record, loaded.eos_ids):
         return offence
     n_prompt = len(record.prompt)
-    with loaded.tokenizer_lock:
-        rules = grounding_rules(record.sampling.grounding, loaded.tokenizer, n_prompt, loaded.eos_ids)
-    sampler = Sampler(record.sampling, n_prompt, rules)
+    sampler = Sampler(record.sampling, n_prompt, answer_rules(record.sampling, loaded, n_prompt, loaded.eos_ids))
     # independent of the numbers that chose the tokens, and the same whenever the record is checked
     numbers = random.Random(f"certify {record.id} {record.sampling.seed}")
     for at, logits in enumerate(answer_logits(loaded.model, record.prompt, record.answer)):

@@ -12,7 +12,8 @@ from decoding.api import DecodeStats, SamplingParams
 from decoding.backend import StepBackend
 from decoding.drafters.drafter import Source
 from decoding.drafters.forced import ForcedDrafter
-from decoding.grounding import grounding_rules
+from decoding.grounding import answer_rules
+from decoding.grounding.cad import with_cost
 from decoding.methods import MAY_SKIP, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
 from decoding.sampling import ForcingRule, LogitsRule, Sampler
 from decoding.speculative import decode
@@ -74,25 +75,24 @@ class Engine:
     ) -> DecodeStats:
         """Continue `prompt` (see `decoding.local.Decode`, which this is); the caller holds `lock`.
 
-        `rules` change the logits before a token is chosen, after those of `sampling.grounding`. `end_ids` are the tokens
+        `rules` change the logits before a token is chosen, after those of `sampling` itself. `end_ids` are the tokens
         with which a grounded answer may end, None for the model's own. `on_round` gets the number of tokens that each pass of
         the whole model gave, the prefill's 1 first.
         """
         ends = self._loaded.eos_ids if end_ids is None else end_ids
-        with self._loaded.tokenizer_lock:
-            # first what is allowed, then what else changes the choice: a rule that keeps likely tokens only must see those left
-            rules = (*grounding_rules(sampling.grounding, self._loaded.tokenizer, len(prompt), ends), *rules)
-        forces = any(isinstance(rule, ForcingRule) for rule in rules)
-        return decode(
+        asked = answer_rules(sampling, self._loaded, len(prompt), ends)
+        forces = any(isinstance(rule, ForcingRule) for rule in (*asked, *rules))
+        stats = decode(
             self._backend,
             ForcedDrafter(self._drafter) if forces else self._drafter,
             prompt,
-            Sampler(sampling, len(prompt), rules),
+            Sampler(sampling, len(prompt), (*asked, *rules)),
             take,
             task=sampling.task,
             sources=self._tokenised(sampling.sources),
             on_round=on_round,
         )
+        return with_cost(stats, asked)
 
     def _tokenised(self, texts: Sequence[str]) -> tuple[Source, ...]:
         if not texts:

@@ -29,8 +29,8 @@ class Decode(Protocol):
     def __call__(self, prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
         """Continue `prompt`, giving each new token to `take` in order until it returns False (`total_s` is replaced).
 
-        `sampling.max_new_tokens` already fits the context, and `sampling.grounding` holds for every token. `take` ends the
-        text, so no other end test is needed.
+        `sampling.max_new_tokens` already fits the context; `sampling.grounding` and `contrast` hold for every token. `take`
+        ends the text, so no other end test is needed.
         """
         ...
 
@@ -71,7 +71,8 @@ class LocalGenerator(PromptReader):
 
         Raises:
             StageError: the prompt leaves no room in the context, the template refuses the messages, or no memory is left.
-            UserError: sampling parameters out of range, or a grounding that the tokenizer cannot express.
+            UserError: sampling parameters out of range, a grounding that the tokenizer cannot express, or an `Offer` with a
+                contrast.
         """
         check_sampling(sampling)
         return complete(self._loaded, self._decode, self.prompt_ids(messages), sampling, on_text)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from decoding.api import DecodeStats, SamplingParams
-from decoding.grounding import grounding_rules
+from decoding.grounding import answer_rules
+from decoding.grounding.cad import with_cost
 from decoding.sampling import draw, uniforms
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
         import torch
         from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
-        with loaded.tokenizer_lock:
-            rules = grounding_rules(sampling.grounding, loaded.tokenizer, len(prompt), loaded.eos_ids)
         n_prompt, marks = len(prompt), [time.perf_counter()]
+        rules = answer_rules(sampling, loaded, n_prompt, loaded.eos_ids)
 
         class Handover(StoppingCriteria):
             """Sees the ids after every step, (1, T): passes on the newest and stops when the text has ended."""
@@ -55,7 +55,7 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
         )
         marks.append(time.perf_counter())
         start, first, end = marks
-        return DecodeStats(total_s=end - start, prefill_s=first - start, decode_s=end - first)
+        return with_cost(DecodeStats(total_s=end - start, prefill_s=first - start, decode_s=end - first), rules)
 
     return decode
 

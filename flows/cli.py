@@ -112,7 +112,8 @@ def _prompts(argv: Sequence[str]) -> int:
     parser.add_argument("--split", choices=("sample", "dev", "test", "full"), help="default: sample for the sample, else dev")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
     parser.add_argument("--sections", type=int, metavar="N", help="at most N sections of an event, and as many rewrites")
-    parser.add_argument("--tasks", default="outline,section,rewrite", metavar="A,B", help="default: outline,section,rewrite")
+    usual = "outline,section,rewrite"
+    parser.add_argument("--tasks", default=usual, metavar="A,B", help=f"default: {usual}; there is also lead")
     parser.add_argument("--max-words", type=int, default=700, metavar="N", help="of a prompt (default: 700); not with --model")
     parser.add_argument("--model", default="", metavar="FOLDER_OR_ID", help="cut prompts by this model's tokens and context")
     parser.add_argument("--context", type=int, metavar="N", help="with --model: prompt and answer together (default: its own)")

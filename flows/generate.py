@@ -134,4 +134,9 @@ def _usage_line(generated: Generated) -> str:
         accepted = sum(u.n_accepted or 0 for u in local)
         rate = sum(u.n_new_tokens for u in local) / passes
         line += f"; {rate:.2f} tokens for each pass of the model, {accepted / drafted:.0%} of {drafted} drafted accepted"
+    contrasted = [u for u in usages if u.n_contrast]
+    if contrasted:
+        passes, seconds = sum(u.n_contrast or 0 for u in contrasted), sum(u.contrast_s or 0 for u in contrasted)
+        share = seconds / sum(u.generate_s for u in contrasted)
+        line += f"; contrast: {passes} passes without evidence in {seconds:.1f} s, {share:.0%} of the time"
     return line

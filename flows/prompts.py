@@ -2,7 +2,8 @@
 
 `ours` itself writes each event, through the same retrieval and the same prompts; in place of a language model a `Scribe` notes
 what it is asked and answers with what the extractive system would have written. So outlines, later sections (which are
-retrieved for what earlier ones lack) and rewrites have texts to build upon that are supported by the evidence.
+retrieved for what earlier ones lack) and rewrites have texts to build upon that are supported by the evidence. A model that
+continues documents is asked to quote: there the scribe answers with what is offered first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from data.locate import locate
 from data.settings import ModelSettings, Settings
 from data.snapshot import Snapshot
 from data.types import Event, Outline, Page, Section
-from decoding.api import Completion, DecodeStats, Message, PromptForm, SamplingParams, Task
+from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams, Task
 from decoding.knn.prompts import PromptRow
 from decoding.models import break_control_tokens
 from flows import console
@@ -37,7 +38,8 @@ from pipeline.systems.paper import OUTLINE_TOKENS
 if TYPE_CHECKING:
     from decoding.api import Encoder
 
-TASKS: tuple[Task, ...] = ("outline", "section", "rewrite")
+TASKS: tuple[Task, ...] = ("outline", "lead", "section", "rewrite")
+USUAL_TASKS: tuple[Task, ...] = ("outline", "section", "rewrite")
 DEFAULT_WORDS = 700
 DRAFT_SHARE = 0.3
 """Of the context, for the draft that is to be rewritten."""
@@ -51,7 +53,7 @@ class Export:
     data: str | None = None
     split: splits.Split | None = None
     limit: int | None = None
-    tasks: tuple[Task, ...] = TASKS
+    tasks: tuple[Task, ...] = USUAL_TASKS
     max_words: int = DEFAULT_WORDS
     model: str = ""
     context: int | None = None
@@ -102,6 +104,7 @@ class Reader:
     context_tokens: int
     count_tokens: Callable[[str], int]
     neutralise: Callable[[str], str]
+    prompt_form: PromptForm = "chat"
 
 
 def _reader(request: Export) -> Reader:
@@ -118,7 +121,8 @@ def _reader(request: Export) -> Reader:
     generator = LocalGenerator(loaded, plain_decoding(loaded))
     if request.context is not None and request.context > generator.context_tokens:
         raise UserError(f"--context {request.context} is more than the {generator.context_tokens} tokens of {generator.name}")
-    return Reader(generator.name, request.context or generator.context_tokens, generator.count_tokens, generator.neutralise)
+    context = request.context or generator.context_tokens
+    return Reader(generator.name, context, generator.count_tokens, generator.neutralise, generator.prompt_form)
 
 
 @dataclass(slots=True)
@@ -144,11 +148,12 @@ class Scribe:
 
     @property
     def prompt_form(self) -> PromptForm:
-        return "chat"
+        return self.reader.prompt_form
 
     @property
     def grounds(self) -> bool:
-        return False
+        """As `auto` then has it: a document is quoted, in a conversation free text is written."""
+        return self.prompt_form == "document"
 
     def count_tokens(self, text: str) -> int:
         return self.reader.count_tokens(text)
@@ -161,11 +166,22 @@ class Scribe:
     ) -> Completion:
         n = sum(task == sampling.task for task, _ in self.asked)
         self.asked.append((sampling.task, tuple(messages)))
-        text = self.answer(sampling.task, n)
+        offer = sampling.grounding
+        text = best_offered(offer) if isinstance(offer, Offer) else self.answer(sampling.task, n)
         return Completion(text, self._count(messages), self.count_tokens(text), "end", DecodeStats(total_s=0.0))
 
     def _count(self, messages: Sequence[Message]) -> int:
         return sum(self.count_tokens(message.content) for message in messages)
+
+
+def best_offered(offer: Offer) -> str:
+    """The answer of a writer who has no opinion: as many items as may be, of the highest priors, one of each group."""
+    best: list[int] = []
+    for k in sorted(range(len(offer.items)), key=lambda k: (-offer.items[k].prior, k)):
+        group = offer.items[k].group
+        if len(best) < offer.most and (group is None or all(offer.items[other].group != group for other in best)):
+            best.append(k)
+    return offer.separator.join(offer.items[k].shown() for k in best)
 
 
 class Kept:
@@ -188,7 +204,7 @@ class PromptWriter:
         self._recogniser = KindRecogniser(encoder)
 
     def rows(self, event: Event, pages: tuple[Page, ...]) -> Iterator[PromptRow]:
-        """Outline, sections in order, then their rewrites. Raises StageError when the event cannot be written."""
+        """Outline, lead, sections in order, then their rewrites. Raises StageError when the event cannot be written."""
         retrieval, writing = self._settings.retrieval, self._settings.writing
         evidence = Evidence.cut(event, pages, replace(retrieval, passage_overlap=0))
         plan = ExtractivePlan(evidence, writing, self._encoder, self._recogniser, SelectionWeights())
@@ -197,10 +213,12 @@ class PromptWriter:
         topic = plan.kind.name
         sections = [messages for task, messages in scribe.asked if task == "section"]
         for task, messages in scribe.asked:
-            if task == "outline":
-                yield PromptRow(f"{event.id}-outline", messages, task, topic, event.id)
+            if task in ("outline", "lead"):
+                yield PromptRow(f"{event.id}-{task}", messages, task, topic, event.id)
         for n, messages in enumerate(sections[: self._sections], 1):
             yield PromptRow(f"{event.id}-{n:02}", messages, "section", topic, event.id)
+        if self._reader.prompt_form == "document":
+            return  # what is quoted is not rewritten
         for n in range(1, len(sections[: self._sections]) + 1):
             if (rewrite := self._rewrite(event, evidence, n, kept)) is not None:
                 yield PromptRow(f"{event.id}-{n:02}-rewrite", rewrite, "rewrite", topic, event.id)

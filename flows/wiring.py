@@ -94,6 +94,10 @@ def build_system(name: str, settings: Settings) -> System:
     if name in MODEL_SYSTEMS:
         if name != "ours" and writing.mode not in ("auto", "free"):
             raise UserError(f"--system {name} writes freely, as in its paper; drop --mode {writing.mode}, or use --system ours")
+        if name != "ours" and writing.contrast:
+            raise UserError(
+                f"--system {name} writes as in its paper; drop writing.contrast = {writing.contrast}, or use --system ours"
+            )
         generator = build_generator(name, settings.model, settings.decoding)
         if name != "ours" and generator.prompt_form != "chat":
             raise UserError(
@@ -116,6 +120,10 @@ def build_system(name: str, settings: Settings) -> System:
         raise UserError(f"--system {name} uses no language model; drop --decoding and the settings decoding.*")
     if writing.mode != "auto":
         raise UserError(f"--system {name} uses no language model; drop --mode {writing.mode}, or use --system ours")
+    if writing.contrast:
+        raise UserError(
+            f"--system {name} uses no language model; drop writing.contrast = {writing.contrast}, or use --system ours"
+        )
     match name:
         case "lead":
             return LeadSystem(retrieval, writing)

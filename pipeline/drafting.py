@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from data.errors import StageError
 from data.runs import DrafterUsage
 from data.types import Page, Passage, Strict
-from decoding.api import Cite, Generator, Grounding, Message, SamplingParams, StopReason, Task
+from decoding.api import Cite, Contrast, Generator, Grounding, Message, SamplingParams, StopReason, Task
 from pipeline.prompts import Numbered, evidence_block
 
 TURN_TOKENS = 8
@@ -38,8 +38,7 @@ class Draft(Strict):
     """A model's raw answer, stored with the run.
 
     `[k]` in `text` stands for the passages `shown[k - 1]`; `left_out` did not fit. `stop` is `length` when the text was
-    cut off by the token limit. `n_verify`, `n_drafted` and `n_accepted` are those of `decoding.api.DecodeStats`, and so is
-    `by_drafter`.
+    cut off by the token limit. `n_verify` and all that follows are those of `decoding.api.DecodeStats`.
     """
 
     text: str
@@ -52,6 +51,8 @@ class Draft(Strict):
     n_verify: int | None = None
     n_drafted: int | None = None
     n_accepted: int | None = None
+    n_contrast: int | None = None
+    contrast_s: float | None = None
     by_drafter: tuple[DrafterUsage, ...] = ()
 
     @property
@@ -64,24 +65,30 @@ class Draft(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a generator is asked: `max_new_tokens` and `grounding` bound the answer, `sources` are texts that it may repeat:
-    they speed it up, no more."""
+    """What a generator is asked: `max_new_tokens` and `grounding` bound the answer, `contrast` weighs its tokens, `sources` are
+    texts that it may repeat: they speed it up, no more."""
 
     task: Task
     messages: tuple[Message, ...]
     max_new_tokens: int
     grounding: Grounding | None = None
     sources: tuple[str, ...] = ()
+    contrast: Contrast | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A generator with the sampling that this run uses; `seed` makes sampled runs repeatable."""
+    """A generator with the sampling that this run uses; `seed` makes sampled runs repeatable.
+
+    With `contrast` above 0, the alpha of `decoding.api.Contrast`, what is said of shown passages is contrasted with what the
+    same request brings about without them. The generator must ground (`Generator.grounds`).
+    """
 
     generator: Generator
     temperature: float
     seed: int
     max_new_tokens: int
+    contrast: float = 0.0
 
     def ask(
         self,
@@ -104,7 +111,8 @@ class Writer:
             numbered = [Numbered(k, quote.title, quote.text) for k, quote in enumerate(shown[:n], 1)]
             messages = tuple(prompt(evidence_block(numbered, self.generator.neutralise)))
             grounding = Cite(tuple(range(1, n + 1))) if cite and n else None
-            return Question(task, messages, limit, grounding, tuple(sources))
+            contrast = Contrast(_without_evidence(prompt), self.contrast) if self.contrast and n else None
+            return Question(task, messages, limit, grounding, tuple(sources), contrast)
 
         n, question = self.fitted(len(shown), build)
         return self.put(question, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]])
@@ -150,6 +158,7 @@ class Writer:
             temperature=self.temperature,
             seed=self.seed,
             grounding=question.grounding,
+            contrast=question.contrast,
             task=question.task,
             sources=question.sources,
         )
@@ -166,8 +175,15 @@ class Writer:
             n_verify=completion.stats.n_verify,
             n_drafted=completion.stats.n_drafted,
             n_accepted=completion.stats.n_accepted,
+            n_contrast=completion.stats.n_contrast,
+            contrast_s=None if completion.stats.contrast_s is None else round(completion.stats.contrast_s, 3),
             by_drafter=tuple(
                 DrafterUsage(of.source, of.num_drafts, of.num_draft_tokens, of.num_accepted_tokens)
                 for of in (speculation.by_source if speculation else ())
             ),
         )
+
+
+def _without_evidence(prompt: Callable[[str], Sequence[Message]]) -> tuple[Message, ...]:
+    """The same request with nothing where the evidence block would stand."""
+    return tuple(Message(message.role, message.content.strip()) for message in prompt(""))

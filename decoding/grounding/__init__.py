@@ -1,13 +1,39 @@
-"""Ties an answer to its evidence while it is decoded, whatever the model says: `decoding.api.Grounding` as logits rules."""
+"""Ties an answer to its evidence while it is decoded: `decoding.api.Grounding` and `Contrast` as logits rules."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from decoding.api import Cite, Grounding, Offer
+from data.errors import UserError
+from decoding.api import Cite, Grounding, Offer, SamplingParams
 
 if TYPE_CHECKING:
+    from decoding.models import LoadedModel
     from decoding.sampling import LogitsRule
+
+
+def answer_rules(
+    sampling: SamplingParams, loaded: LoadedModel, n_prompt: int, end_ids: frozenset[int]
+) -> tuple[LogitsRule, ...]:
+    """What `sampling` asks of the logits of one answer to a prompt of `n_prompt` tokens: its grounding, then its contrast.
+
+    In this order, because the contrast keeps likely tokens only and must see which are left. The caller holds the model's lock,
+    not the tokenizer's. What the contrast took is told by `decoding.grounding.cad.with_cost`.
+
+    Raises:
+        UserError: as `grounding_rules`; a contrast that is out of range, or one with an `Offer`.
+        StageError: the request without evidence leaves no room in the context for the answer.
+    """
+    with loaded.tokenizer_lock:
+        rules = grounding_rules(sampling.grounding, loaded.tokenizer, n_prompt, end_ids)
+    if sampling.contrast is None or sampling.contrast.alpha == 0:
+        return rules
+    if isinstance(sampling.grounding, Offer):
+        # the gains of items are no belief of the model, and the formula would multiply them
+        raise UserError("a contrast weighs what a model writes, and an Offer has it choose whole items; leave one of them out")
+    from decoding.grounding.cad import contrast_rule
+
+    return (*rules, contrast_rule(sampling.contrast, loaded, n_prompt, sampling.max_new_tokens))
 
 
 def grounding_rules(

@@ -1,5 +1,7 @@
 """Context-aware decoding: what the evidence adds to the model's own belief counts more (Shi et al. 2024, arXiv 2305.14739).
 
+Conversations ask for it with `decoding.api.Contrast`; for token ids there is the rule itself:
+
 decoder = decoding.load("Qwen/Qwen3-0.6B")
 question, closed = decoder.tokenizer(evidence + request).input_ids, decoder.tokenizer(request).input_ids
 rule = ContextAware(decoder.model, closed, n_prompt=len(question), alpha=0.5)
@@ -11,24 +13,54 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from data.errors import UserError
+from data.errors import StageError, UserError
+from decoding.api import Contrast, DecodeStats
+from decoding.conversation import PromptReader
 
 if TYPE_CHECKING:
     import torch
 
+    from decoding.models import LoadedModel
+    from decoding.sampling import LogitsRule
+
 
 @dataclass(frozen=True, slots=True)
 class CadCost:
-    """What the second sequence took so far. On a GPU `seconds` counts the time until a pass is queued, not until it is done."""
+    """What the second sequence took so far."""
 
     seconds: float = 0.0
     n_passes: int = 0
     n_tokens: int = 0
     """Read by those passes, the prompt included."""
+
+
+def contrast_rule(contrast: Contrast, loaded: LoadedModel, n_prompt: int, max_new_tokens: int) -> ContextAware:
+    """The rule of one answer of at most `max_new_tokens` to a prompt of `n_prompt` tokens.
+
+    Raises UserError for an alpha or beta out of range, StageError when request and answer without evidence do not fit.
+    """
+    without = PromptReader(loaded).prompt_ids(contrast.without)
+    if len(without) + max_new_tokens > loaded.context_tokens:
+        raise StageError(
+            "generate",
+            f"the request without evidence has {len(without)} tokens and {loaded.name} reads {loaded.context_tokens}, "
+            f"{max_new_tokens} of the answer included",
+        )
+    return ContextAware(loaded.model, without, n_prompt, alpha=contrast.alpha, beta=contrast.beta)
+
+
+def with_cost(stats: DecodeStats, rules: Sequence[LogitsRule]) -> DecodeStats:
+    """`stats` with what the second sequence took, if one of the answer's `rules` reads one."""
+    for rule in rules:
+        if isinstance(rule, ContextAware):
+            cost = rule.cost
+            return replace(stats, contrast_s=cost.seconds, n_contrast=cost.n_passes)
+    return stats
 
 
 class ContextAware:
@@ -67,7 +99,7 @@ class ContextAware:
 
     @property
     def cost(self) -> CadCost:
-        return self._second.cost
+        return self._second.stopwatch.cost
 
     def __call__(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
         import torch
@@ -92,7 +124,7 @@ class _Second:
         self._first: Any = None
         self._last: Any = None
         """Logits behind the prompt, and behind the present answer: (V,)."""
-        self.cost = CadCost()
+        self.stopwatch = _Stopwatch(model.device)
 
     def logits(self, answer: Sequence[int]) -> torch.Tensor:
         """(V,)"""
@@ -127,11 +159,48 @@ class _Second:
         """(V,), behind the last one."""
         import torch
 
-        started = time.perf_counter()
-        ids = torch.tensor([list(tokens)], device=self._model.device)
-        with torch.inference_mode():
+        with self.stopwatch.reading(len(tokens)), torch.inference_mode():
+            ids = torch.tensor([list(tokens)], device=self._model.device)
             out = self._model(input_ids=ids, past_key_values=self._cache, use_cache=True, logits_to_keep=1)
-        taken = time.perf_counter() - started
-        self.cost = CadCost(self.cost.seconds + taken, self.cost.n_passes + 1, self.cost.n_tokens + len(tokens))
         row: torch.Tensor = out.logits[0, -1]
         return row
+
+
+class _Stopwatch:
+    """Times passes. On CUDA by events in the stream: a clock would time the launch, and waiting for it would slow decoding."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._cost = CadCost()
+        self._events: list[tuple[Any, Any]] = []
+        """Begin and end of passes whose seconds nobody has asked for yet."""
+
+    @property
+    def cost(self) -> CadCost:
+        """Waits until the passes so far are done."""
+        for began, ended in self._events:
+            ended.synchronize()
+            self._cost = replace(self._cost, seconds=self._cost.seconds + began.elapsed_time(ended) / 1000)
+        self._events.clear()
+        return self._cost
+
+    @contextmanager
+    def reading(self, n_tokens: int) -> Iterator[None]:
+        """Around one pass over so many tokens."""
+        began, started = self._event(), time.perf_counter()
+        yield
+        taken = time.perf_counter() - started
+        if began is not None:
+            self._events.append((began, self._event()))
+            taken = 0.0
+        self._cost = CadCost(self._cost.seconds + taken, self._cost.n_passes + 1, self._cost.n_tokens + n_tokens)
+
+    def _event(self) -> Any:
+        """One that the device reaches when it has done what it was given; None on other devices."""
+        import torch
+
+        if self._device.type != "cuda":
+            return None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record(torch.cuda.current_stream(self._device))
+        return event

@@ -18,6 +18,7 @@ from decoding.embedded.prompt import CitedPassage
 from decoding.training.corpus import LEAD, Document, DocumentSection
 
 MAX_PASSAGES = 8
+MAX_NUMBER = 40
 MAX_RUN = 7
 """Most sentences of an answer."""
 MAX_PIECE = 3
@@ -66,12 +67,9 @@ class TaskMaker:
             passages[rng.randrange(n)].append(piece)
         for pieces in passages:
             rng.shuffle(pieces)
-        numbers: dict[int, int] = {}
-        shown = []
-        for number, pieces in enumerate(passages):
-            if pieces:
-                numbers[number] = len(numbers) + 1
-                shown.append(CitedPassage(numbers[number], tuple(s for piece in pieces for s in piece)))
+        filled = [number for number, pieces in enumerate(passages) if pieces]
+        numbers = dict(zip(filled, _numbers(len(filled), rng), strict=True))
+        shown = [CitedPassage(numbers[number], tuple(s for piece in passages[number] for s in piece)) for number in filled]
         cites = tuple(numbers[where[sentence]] for sentence in run)
         heading = self._sections(document)[at].heading or prompt.LEAD_HEADING
         answer = " ".join(prompt.cited(sentence, number) for sentence, number in zip(run, cites, strict=True))
@@ -94,7 +92,9 @@ class TaskMaker:
             if _size(piece) <= left:
                 passages.append(piece)
                 left -= _size(piece)
-        shown = [CitedPassage(k, piece) for k, piece in enumerate(passages[: MAX_PASSAGES * 2], 1)]
+        passages = passages[: MAX_PASSAGES * 2]
+        numbers = _numbers(len(passages), rng)
+        shown = [CitedPassage(number, piece) for number, piece in zip(numbers, passages, strict=True)]
         return Task(prompt.outline(document.title, shown), "\n".join(headings))
 
     def _some_section(self, rng: random.Random) -> tuple[Document, int]:
@@ -130,6 +130,11 @@ class TaskMaker:
     @staticmethod
     def _sections_of(document: Document) -> list[DocumentSection]:
         return document.sections()
+
+
+def _numbers(n: int, rng: random.Random) -> list[int]:
+    """From one on, or some of those that a longer list of sources would have."""
+    return list(range(1, n + 1)) if rng.random() < 0.5 else sorted(rng.sample(range(1, MAX_NUMBER + 1), n))
 
 
 def _run(section: DocumentSection, rng: random.Random, max_chars: float) -> tuple[str, ...]:

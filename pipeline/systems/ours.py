@@ -4,7 +4,8 @@
 section is retrieved for its heading and for the names that nothing written so far mentions; the lead is written last, from the
 finished sections; the infobox holds only values found in the passages that they cite; every sentence is checked against its
 citations (`pipeline.citing`), repeats across sections go, and everything changed is listed with the article. With `cite` every
-sentence of a section or lead ends with numbers of passages that were shown: the decoder lets it end in no other way.
+sentence of a section or lead ends with numbers of passages that were shown: the decoder lets it end in no other way. With
+`writing.contrast` all that is written of shown passages is contrasted with what the model says without them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class WrittenInfobox(Strict):
 
 
 class OurSystem(ModelSystem):
-    """Raises UserError when the model cannot write in the mode that is asked for."""
+    """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
     rules = "3"
@@ -75,10 +76,15 @@ class OurSystem(ModelSystem):
         super().__init__(model, retrieval, writing, generator, encoder)
         self._kind_encoder = encoder
         self._mode = mode_for(writing.mode, generator)
+        if writing.contrast:
+            _check_contrast(writing.contrast, self._mode, generator)
+            self._writer = replace(self._writer, contrast=writing.contrast)
 
     @property
     def identity(self) -> Mapping[str, str]:
         mine = {**super().identity, "mode": self._mode}
+        if self._writing.contrast:
+            mine["contrast"] = str(self._writing.contrast)
         if self._mode == "verbatim":
             mine |= {
                 "form": FORM if self._generator.prompt_form == "document" else "chat",
@@ -245,6 +251,20 @@ def mode_for(asked: WritingMode, generator: Generator) -> Literal["free", "cite"
             "model with --model hf:FOLDER_OR_ID"
         )
     return asked
+
+
+def _check_contrast(alpha: float, mode: str, generator: Generator) -> None:
+    """Raises UserError where there is nothing to contrast."""
+    if not generator.grounds:
+        raise UserError(
+            f"writing.contrast = {alpha} changes a model's logits, and {generator.name} shows none: drop it, or use a local "
+            "chat model with --model hf:FOLDER_OR_ID"
+        )
+    if mode == "verbatim":
+        raise UserError(
+            f"writing.contrast = {alpha} weighs what a model writes, and in mode verbatim it only chooses: drop it, or use "
+            "--mode cite with a chat model, --model hf:FOLDER_OR_ID"
+        )
 
 
 def check_infobox(text: str, shown: Sequence[Sequence[str]], by_id: Mapping[str, Passage]) -> WrittenInfobox:

@@ -104,6 +104,11 @@ def test_usage_is_summed_over_the_drafts_and_none_without(folder: EventFolder) -
     counted = '{"n_prompt_tokens": 1, "n_new_tokens": 9, "seconds": 0.5, "n_verify": 4, "n_drafted": 8, "n_accepted": 0}'
     write_atomic(folder.path / "drafts" / "02.json", counted)
     assert folder.usage() == Usage(3, 301, 12, 1.0, n_verify=4, n_drafted=8, n_accepted=0)
+    for name in ("03", "04"):
+        contrasted = '{"n_prompt_tokens": 0, "n_new_tokens": 0, "seconds": 1.0, "n_contrast": 3, "contrast_s": 0.125}'
+        write_atomic(folder.path / "drafts" / f"{name}.json", contrasted)
+    found = folder.usage()
+    assert found is not None and (found.n_contrast, found.contrast_s) == (6, 0.25)
 
 
 def test_clear_forgets_the_event(folder: EventFolder) -> None:

@@ -69,6 +69,7 @@ def event_failed(ran: Ran, event_id: str, stage: str, *names: object) -> None:
         (["--set", "writing.prior_weight=-1"], ["writing.prior_weight = -1", "least is 0"]),
         (["--set", "writing.prior_weight=nan"], ["writing.prior_weight = nan"]),
         (["--set", "writing.prior_weight=inf"], ["writing.prior_weight = inf", "most is 100"]),
+        (["--set", "writing.contrast=0.5"], ["--system bm25 uses no language model", "drop writing.contrast = 0.5"]),
     ],
 )
 def test_wrong_values(wikigenben: Command, words: list[str], names: list[str]) -> None:
@@ -102,6 +103,15 @@ def test_a_server_cannot_be_held_to_the_evidence(wikigenben: Command, mode: str)
     words = ("--data", "sample", "--model", "server:m@http://127.0.0.1:9/v1", "--mode", mode)
     refused(wikigenben("generate", "--system", "ours", *words), f"--mode {mode}", "server:m@http://127.0.0.1:9/v1", "hf:FOLDER")
     refused(wikigenben("generate", "--system", "rr", *words), f"--mode {mode}", "--system rr", "--system ours")
+
+
+def test_a_contrast_needs_logits_and_a_text_that_is_written(wikigenben: Command) -> None:
+    words = ("--data", "sample", "--set", "writing.contrast=0.5")
+    server = "server:m@http://127.0.0.1:9/v1"
+    refused(
+        wikigenben("generate", "--system", "ours", *words, "--model", server), "writing.contrast = 0.5", server, "hf:FOLDER"
+    )
+    refused(wikigenben("generate", "--system", "rr", *words, "--model", server), "drop writing.contrast = 0.5", "--system ours")
 
 
 @pytest.mark.parametrize("name", ["qwen", "hf:", "server:qwen", "server:", "gguf:models/qwen.gguf"])

@@ -98,3 +98,35 @@ def test_a_model_says_how_long_prompts_may_be(wikigenben: Command, tmp_path: Pat
 def test_wrong_requests_are_told(wikigenben: Command, tmp_path: Path, words: tuple[object, ...], told: str) -> None:
     ran = wikigenben("prompts", "--data", "sample", "--out", tmp_path / "p.jsonl", *words)
     assert ran.code == 2 and told in ran.err and not (tmp_path / "p.jsonl").exists()
+
+
+def test_a_model_that_continues_documents_is_asked_to_quote(tmp_path: Path) -> None:
+    """Its prompts are beginnings of documents; sections are planned from what earlier answers quoted; nothing is rewritten."""
+    from decoding.embedded import MODEL_FOLDER
+    from flows.prompts import TASKS, Export, export
+
+    rows = export(Export(data="sample", limit=1, model=str(MODEL_FOLDER), tasks=TASKS), tmp_path / "prompts.jsonl")
+    assert {row.task for row in rows} == {"outline", "lead", "section"}
+    ends = []
+    for row in rows:
+        (message,) = row.messages
+        assert message.role == "user" and re.search(r"\. \[1\]", message.content)
+        ends.append(message.content.rsplit("\n\n", 1)[1])
+    assert ends.count("== Contents ==\n") == ends.count("== Lead ==\n") == 1
+    assert len(set(ends)) == len(ends) >= 4 and all(re.fullmatch(r"== .+ ==\n", end) for end in ends)
+
+
+def test_the_scribe_takes_the_best_of_each_group() -> None:
+    from decoding.api import Item, Offer, chosen
+    from flows.prompts import best_offered
+
+    items = (
+        Item("A.", " [1]", -2.0, group=7),
+        Item("B.", " [2]", -1.0, group=7),
+        Item("C.", " [3]", -3.0),
+        Item("D.", "", -9.0),
+    )
+    offer = Offer(items, most=3)
+    assert best_offered(offer) == "B. [2] C. [3] D."
+    assert [one.item for one in chosen(offer, best_offered(offer)).items] == [1, 2, 3]
+    assert best_offered(Offer(items, most=1)) == "B. [2]"

@@ -11,8 +11,11 @@ from data.runs import EventStats, RunFolder, Usage
 from flows.generate import Generated, report
 
 OURS = Usage(4, 900, 220, 2.0, n_verify=100, n_drafted=300, n_accepted=116)
+CONTRASTED = Usage(2, 400, 120, 2.0, n_verify=60, n_drafted=0, n_accepted=0, n_contrast=120, contrast_s=0.9)
 SERVED = Usage(2, 500, 80, 1.0)
 RATE = "2.12 tokens for each pass of the model, 39% of 300 drafted accepted"
+
+CONTRAST = "contrast: 120 passes without evidence in 0.9 s"
 
 
 @pytest.mark.parametrize(
@@ -22,6 +25,7 @@ RATE = "2.12 tokens for each pass of the model, 39% of 300 drafted accepted"
         ([SERVED, None], "language model: 2 calls, 80 new tokens in 1.0 s\n"),
         ([OURS, None], f"language model: 4 calls, 220 new tokens in 2.0 s; {RATE}\n"),
         ([OURS, SERVED], f"language model: 6 calls, 300 new tokens in 3.0 s; {RATE}\n"),
+        ([CONTRASTED, SERVED], f"language model: 4 calls, 200 new tokens in 3.0 s; {CONTRAST}, 45% of the time\n"),
     ],
 )
 def test_what_the_model_was_asked_for(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from data import codec
-from data.errors import NoEvidence, StageError
+from data.errors import NoEvidence, StageError, UserError
 from data.markup import parse_markers, render_text
 from data.runs import EventFolder, Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
@@ -21,7 +21,7 @@ from pipeline.citing import stands_in
 from pipeline.drafting import Draft
 from pipeline.kinds import load_kinds
 from pipeline.systems.ours import OurSystem, check_infobox, gap_query
-from tests.fakes import FixedEncoder, ScriptedGenerator
+from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RAIN, RETRIEVAL, REVIEW, evidence, page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,6 +148,32 @@ def test_with_cite_sections_and_lead_can_cite_nothing_but_what_is_shown() -> Non
     assert grounding[0] is None and grounding[-1] is None, "headings and infobox rows are no sentences"
     assert grounding[1:5] == [Cite(tuple(range(1, n + 1))) for n in shown[1:5]] and shown[1] == 4
     assert text_of(article) == text_of(write(list(SCRIPT))), "repairs stay"
+
+
+@pytest.mark.parametrize("mode", ["free", "cite"])
+def test_a_contrast_leaves_out_what_is_shown_and_nothing_else(mode: str) -> None:
+    class Grounded(Teller):
+        grounds = True  # type: ignore[assignment]
+
+    generator = Grounded(list(SCRIPT))
+    mine = system(generator, mode=mode, contrast=0.5)
+    mine.write(EVENT, PAGES, Unstored())
+    for sampling, prompt in zip(generator.sampling, generator.prompts, strict=True):
+        assert sampling.contrast is not None and sampling.contrast.alpha == 0.5
+        without = sampling.contrast.without
+        assert "<evidence" in prompt[1].content and without[0] == prompt[0]
+        if sampling.task != "outline":  # which is worded for the evidence
+            assert prompt[1].content.endswith(">\n\n" + without[1].content)
+        assert "<evidence" not in without[1].content and EVENT.title in without[1].content
+    assert mine.identity["contrast"] == "0.5" and "contrast" not in system(generator, mode=mode).identity
+
+
+def test_a_contrast_that_cannot_be_is_refused() -> None:
+    with pytest.raises(UserError, match=r"writing.contrast = 0.5 changes a model's logits, and scripted shows none: drop it"):
+        system(Teller(), contrast=0.5)
+    for mode in ("auto", "verbatim"):
+        with pytest.raises(UserError, match=r"writing.contrast = 0.5 .* in mode verbatim it only chooses: drop it"):
+            system(ChoosingGenerator(), mode=mode, contrast=0.5)
 
 
 def test_a_statement_stands_for_all_passages_that_it_cites() -> None:

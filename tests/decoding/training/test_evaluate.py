@@ -108,8 +108,8 @@ def test_marked_positions_are_what_they_are_called(tokenizer: PreTrainedTokenize
         answer = answer.removesuffix("</s>")
         assert targets[row.numbers].tolist() == [
             token
-            for number in re.findall(r"\[(\d+)\]", answer)
-            for token in tokenizer(number, add_special_tokens=False).input_ids
+            for marker in re.findall(r" \[\d+\]", answer)
+            for token in tokenizer(marker, add_special_tokens=False).input_ids
         ]
         sentences = [s.strip() for s in re.split(r"(?<=\])", answer) if s]
         firsts = [tokenizer.decode([token]).strip() for token in targets[row.first].tolist()]

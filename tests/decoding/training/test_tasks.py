@@ -10,7 +10,7 @@ import pytest
 from data.errors import UserError
 from decoding.embedded import prompt
 from decoding.training.corpus import LEAD, Document
-from decoding.training.tasks import MAX_HEADINGS, MAX_PASSAGES, MAX_RUN, Task, TaskMaker
+from decoding.training.tasks import MAX_HEADINGS, MAX_NUMBER, MAX_PASSAGES, MAX_RUN, Task, TaskMaker
 from tests.decoding.training.documents import made_documents
 
 DOCUMENTS = {document.title: document for document in made_documents(24)}
@@ -52,13 +52,18 @@ def test_an_answer_is_a_section_copied_from_the_evidence(dense: bool) -> None:
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_passages_are_numbered_and_repeat_nothing(dense: bool) -> None:
+    seen: list[list[int]] = []
     for task in section_tasks(150, dense=dense):
         _, passages, _ = taken_apart(task)
         assert 1 <= len(passages) <= MAX_PASSAGES
-        for number, passage in enumerate(passages, 1):
-            assert {marker for _, marker in passage} == {number}
+        numbers = [passage[0][1] for passage in passages]
+        assert numbers == sorted(set(numbers)) and set(numbers) <= set(range(1, MAX_NUMBER + 1))
+        assert all({marker for _, marker in passage} == {number} for number, passage in zip(numbers, passages, strict=True))
+        seen.append(numbers)
         shown = [text for passage in passages for text, _ in passage]
         assert len(shown) == len(set(shown))
+    from_one = sum(numbers == list(range(1, len(numbers) + 1)) for numbers in seen)
+    assert 50 < from_one < 120
 
 
 def test_distractors_come_from_other_sections_and_other_documents() -> None:
@@ -79,10 +84,10 @@ def test_distractors_come_from_other_sections_and_other_documents() -> None:
 @pytest.mark.parametrize("max_chars", [600, 1000, 2000, 5000])
 @pytest.mark.parametrize("dense", [False, True])
 def test_sections_keep_to_their_characters(max_chars: int, dense: bool) -> None:
-    """Evidence and answer do; title and heading come on top of it."""
+    """Evidence and answer do; title, heading and second digits of markers come on top of it."""
     for task in section_tasks(100, max_chars, dense=dense):
         document, _, heading = taken_apart(task)
-        frame = len(prompt.section(document.title, [], heading)) + 2
+        frame = len(prompt.section(document.title, [], heading)) + 2 + len(re.findall(r"\[\d\d\]", task.prompt + task.answer))
         assert len(task.prompt) + len(task.answer) <= max_chars + frame
     if not dense:
         sizes = [len(task.prompt) + len(task.answer) for task in section_tasks(100, max_chars)]
@@ -112,7 +117,8 @@ def test_an_outline_is_the_headings_in_order_behind_sentences_of_the_document() 
         own = {text for section in document.sections() for text in section.sentences}
         shown = [one for passage in passages for one in passage]
         assert {text for text, _ in shown} <= own
-        assert [marker for passage in passages for marker in {m for _, m in passage}] == list(range(1, len(passages) + 1))
+        markers = [marker for passage in passages for marker in {m for _, m in passage}]
+        assert len(markers) == len(passages) and markers == sorted(set(markers))
         assert len(task.prompt) + len(task.answer) <= 700 + len(prompt.outline(document.title, [])) + 2
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from data.snapshot import SAMPLE
 from decoding.training.corpus import Document
-from decoding.training.vocabulary import byte_lengths, train_tokenizer
+from decoding.training.vocabulary import MARKERS, byte_lengths, train_tokenizer
 from tests.decoding.training.documents import made_documents
 
 if TYPE_CHECKING:
@@ -67,8 +67,17 @@ def test_digits_come_in_ones_and_twos() -> None:
     ]
     tokenizer = train_tokenizer(documents, vocab_size=400, context_tokens=128)
     assert [tokenizer.decode([token]) for token in ids_of(tokenizer, "In 19997, x")][:5] == ["In", " ", "19", "99", "7"]
-    digits = [text for text in map(tokenizer.decode, range(len(tokenizer))) if any(c.isdigit() for c in text)]
+    texts = map(tokenizer.decode, range(len(tokenizer)))
+    digits = [text for text in texts if any(c.isdigit() for c in text) and not {*"[]"} & {*text}]
     assert "19" in digits and all(len(text) <= 2 and text.isdigit() for text in digits)
+
+
+def test_a_marker_is_one_token(tokenizer: PreTrainedTokenizerFast) -> None:
+    """The word and the full stop before it then tell which one follows."""
+    for number in (1, 9, 10, MARKERS):
+        assert f"Ġ[{number}]" in tokenizer.tokenize(f"It rained. [{number}] So")
+    beyond = f"It rained. [{MARKERS + 1}][7]"
+    assert tokenizer.decode(tokenizer(beyond, add_special_tokens=False).input_ids) == beyond
 
 
 def test_ids_outside_of_text(tokenizer: PreTrainedTokenizerFast) -> None:
