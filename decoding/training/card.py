@@ -70,9 +70,10 @@ The model is a work derived from texts under CC BY-SA 4.0 among others and has t
 
 `python -m decoding.training.train`: {state.n_tokens / 1e6:.1f}M tokens, {state.step} steps, {state.seconds / 3600:.1f} hours,
 Muon and AdamW, warm-up, constant, linear decay. It begins with heads that copy already written into its first two layers
-(`decoding/training/initial.py`): what followed the same three tokens before comes next. Sub-layers are dropped at random, deeper ones more often, and the head also
-reads intermediate layers (LayerSkip), so that the model drafts for itself. Besides running text it learns tasks made from the
-same documents: numbered passages among distractors -> the section, each sentence with its marker; evidence -> headings.
+(`decoding/training/initial.py`): what followed the same three tokens before comes next. Sub-layers are dropped at random,
+deeper ones more often, and the head also reads intermediate layers (LayerSkip), so that the model drafts for itself. Besides
+running text it learns tasks made from the same documents: numbered passages among distractors -> the section, each sentence
+with its marker; evidence -> headings.
 `loss.svg` shows the course, `figures.json` has every setting.
 
 ## Figures, on held-out documents (2% by a hash of the title)
