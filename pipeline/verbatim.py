@@ -1,7 +1,8 @@
-"""Mode `verbatim`: an article of evidence sentences that a language model chooses, orders and places under headings.
+"""Mode `verbatim`: an article of evidence sentences that a language model orders, opens with a lead and puts under headings.
 
 Which sentences are worth offering, and how strongly, is known from `pipeline.selecting`; the model reads them with its prompt
-and answers with whole ones, each with its marker. One question plans the outline, one writes the lead, one each section.
+and answers with whole ones, each with its marker. One question plans the outline, one chooses the lead out of more than it has
+room for, one orders each section.
 """
 
 from __future__ import annotations
@@ -40,8 +41,6 @@ from pipeline.prompts import Numbered, evidence_block, quotable
 from pipeline.quoting import Pool, Quotables, Quoted
 from pipeline.selecting import SelectionWeights, select
 
-POOL = 1.1
-"""Words offered for each word that is to be written."""
 LEAD_POOL_SENTENCES = 12
 LEAD_RANK_PRIOR = 8.0
 """What says best what the article is about comes first, whatever the model would rather begin with."""
@@ -125,7 +124,7 @@ class VerbatimWriting:
             self._writer.generator.neutralise,
             self._writing.prior_weight,
             self._weights,
-            enough_words=round(POOL * self._writing.max_words),
+            enough_words=self._writing.max_words,
         )
 
     @cached_property
@@ -134,10 +133,11 @@ class VerbatimWriting:
 
     @cached_property
     def _body(self) -> list[int]:
-        """What the sections are made of, best first: more than they have room for, and nothing that the lead says."""
+        """What the sections are made of, best first: as many words as they have room for, and nothing that the lead says. With
+        more, a small model would leave out what says something new (LOG.md)."""
         scored, lead = self._quotables.scored, list(self._lead_answer.indices)
         lead_words = self._quotables.words(lead)
-        room = lead_words + round(POOL * max(self._writing.max_words - lead_words, 0))
+        room = max(self._writing.max_words, lead_words)
         taken = with_list_lines(list_lines(self._evidence, self._kind, scored), scored, lead, room)
         return select(scored, max_words=room, weights=self._weights, taken=taken)[len(lead) :]
 

@@ -63,7 +63,7 @@ class OurSystem(ModelSystem):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "3"
+    rules = "4"
 
     def __init__(
         self,
