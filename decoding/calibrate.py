@@ -76,11 +76,11 @@ def calibrate(
     from decoding.knn import artefact, report
     from decoding.knn.artefact import EVERYTHING
     from decoding.knn.plans import Planner
-    from decoding.knn.stages import Stages
+    from decoding.knn.stages import STAGES, Stages
     from decoding.knn.trials import Trials
     from decoding.machine import signature, versions
 
-    stages = Stages(out / "stages" / f"{loaded.fingerprint[:12]}-{settings.max_new_tokens}")
+    stages = Stages(out / STAGES / f"{loaded.fingerprint[:12]}-{settings.max_new_tokens}")
     now = time.strftime("%Y-%m-%d")
     began = stages.once("began", _Began, lambda: _Began(now))
     say(f"costs of a step on {signature(backend.info)}")
@@ -252,6 +252,7 @@ def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
     from decoding.knn.artefact import calibration_folder
     from decoding.knn.plans import SearchSettings
     from decoding.knn.prompts import read_all
+    from decoding.knn.stages import STAGES
     from decoding.models import load
 
     if arguments.model.startswith("server:"):
@@ -276,7 +277,7 @@ def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
     out: Path = arguments.out or calibration_folder(loaded)
     with RunFolder(out).locked(), loaded.lock:
         if not arguments.resume:
-            shutil.rmtree(out / "stages", ignore_errors=True)
+            shutil.rmtree(out / STAGES, ignore_errors=True)
         calibrate(loaded, backend_of(loaded), rows, out, settings, say)
     return out
 

@@ -21,6 +21,9 @@ from data.types import Strict
 from decoding.backend import SkipSet
 from decoding.knn.agreement import Agreement, Logged
 
+STAGES = "stages"
+"""The folder of working files in that of a calibration. Nobody who decodes reads it."""
+
 T = TypeVar("T")
 
 

@@ -18,6 +18,7 @@ from data import codec
 from data.errors import UserError
 from decoding.embedded import CALIBRATION_FOLDER, FIGURES, MODEL_FOLDER
 from decoding.embedded.prompt import FORM
+from decoding.knn.stages import STAGES
 from decoding.models import quiet_loading
 from decoding.training import checkpoint
 from decoding.training.card import Figures, model_card
@@ -82,7 +83,7 @@ def release(
     loss_plot(run, new / "loss.svg")
     _replace(new, folder / MODEL_FOLDER.name)
     if calibrate is not None:
-        _calibrate(folder, calibrate)
+        _calibrate(run, folder, calibrate)
     else:
         shutil.rmtree(folder / CALIBRATION_FOLDER.name, ignore_errors=True)
         say("the old calibration is gone: it was another model's; make one with --calibrate PROMPTS")
@@ -98,21 +99,19 @@ def _replace(new: Path, place: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _calibrate(folder: Path, prompts: Path) -> None:
+def _calibrate(run: Path, folder: Path, prompts: Path) -> None:
+    """Searches in `run`, which keeps the working files so that it can go on after a kill, and ships what was found."""
     from decoding.calibrate import main as calibrate
 
-    argv = [
-        "--model",
-        str(folder / MODEL_FOLDER.name),
-        "--prompts",
-        str(prompts),
-        "--out",
-        str(folder / CALIBRATION_FOLDER.name),
-    ]
-    if calibrate(argv):
+    found = run / CALIBRATION_FOLDER.name
+    if calibrate(["--model", str(folder / MODEL_FOLDER.name), "--prompts", str(prompts), "--out", str(found)]):
         raise UserError(
-            f"the model is in its place, its calibration failed; try again: python -m decoding.calibrate {' '.join(argv)}"
+            f"the model is in its place, its calibration failed; try again: python -m decoding.calibrate "
+            f"--model {folder / MODEL_FOLDER.name} --prompts {prompts} --out {found}, and copy all but {found / STAGES}"
         )
+    place = folder / CALIBRATION_FOLDER.name
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(found, place, ignore=shutil.ignore_patterns(STAGES))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
