@@ -454,7 +454,8 @@ def _judge_problems(submission: Submission) -> Iterator[str]:
         if score.judge and score.judge not in ids:
             yield f"scores.{name}.judge is {score.judge!r}, which is not among the judges"
     system = submission.system
-    both = sorted({model.name for model in system.models} & set(ids))
+    # other kinds of judges do not write: one that shares its name with a model is another thing
+    both = sorted({model.name for model in system.models} & {judge.id for judge in submission.judges if judge.kind == "llm"})
     if both and not system.self_judged:
         yield f"system.self_judged is false, but {both[0]!r} is a model of the system and a judge of it"
     if system.self_judged and len(set(ids) - set(both)) < (1 if both else 2):

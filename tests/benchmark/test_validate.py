@@ -75,6 +75,11 @@ def with_foreign_event(v: Any) -> None:
     v["data"].update(n_events=6, ids_sha256=codec.sha256("\n".join(sorted([*IDS, "777"]))))
 
 
+def judged_by_its_writer(v: Any) -> None:
+    v["system"].update(models=[{"role": "writer", "name": "embedded", "revision": "1"}])
+    v["judges"][0].update(kind="llm")
+
+
 def first_source(v: Any) -> Any:
     return v["sources"][0]
 
@@ -169,7 +174,7 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("a filter that is on and off", said(lambda v: v["data"].update(leak_filter=False)), "data.evidence_filter.leak is 'on'"),
     (
         "a model that judges itself",
-        said(lambda v: v["system"].update(models=[{"role": "writer", "name": "embedded", "revision": "1"}])),
+        said(judged_by_its_writer),
         "system.self_judged is false, but 'embedded' is a model of the system and a judge of it",
     ),
     (
