@@ -15,7 +15,6 @@ article, so they live here, where no writer can reach them.
 from __future__ import annotations
 
 import heapq
-import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,10 +22,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
 
+from benchmark.event_rows import read_rows, write_rows
 from benchmark.scoring import failed_values, metric_names, signature
 from benchmark.splits import ids_sha256
 from data import codec
-from data.errors import StageError, UserError
+from data.errors import StageError
 from data.gold import GoldArticle, load_gold
 from data.passages import sentence_spans
 from data.runs import RunFolder
@@ -79,7 +79,7 @@ def score_floors(
     """
     known = snapshot.ids("cited")
     signed = f"floors:v{VERSION}|seed={seed}|data={ids_sha256(known)[:12]} ; {signature(metrics)}"
-    stored = _stored_rows(run, signed)
+    stored = read_rows(EventFloors, run.path / "floors.jsonl", signed)
     gold_of = lru_cache(maxsize=64)(lambda event_id: load_gold(snapshot, event_id))
     rows = dict(stored)
     try:
@@ -98,8 +98,7 @@ def score_floors(
             rows[event_id] = row
             yield row
     finally:
-        body = [codec.to_json(rows[event_id]) for event_id in sorted(rows)]
-        codec.write_atomic(run.path / "floors.jsonl", "\n".join([json.dumps({"signature": signed}), *body]) + "\n")
+        write_rows(run.path / "floors.jsonl", signed, rows)
 
 
 def means(rows: Iterable[EventFloors]) -> dict[str, dict[str, float]]:
@@ -278,18 +277,3 @@ def _from_passages(gold: GoldArticle, chosen: Sequence[Passage], pages: Sequence
 def _made_from(gold: GoldArticle, pages: Sequence[Page]) -> str:
     parts = [gold.raw, repr(gold.infobox), *(f"{page.usable} {page.title}\n{page.text}" for page in pages)]
     return codec.sha256("\0".join(parts))
-
-
-def _stored_rows(run: RunFolder, signed: str) -> dict[str, EventFloors]:
-    path = run.path / "floors.jsonl"
-    if not path.exists():
-        return {}
-    lines = path.read_bytes().splitlines()
-    try:
-        head = json.loads(lines[0]) if lines else None
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}); delete the file and run the command again to make it anew") from None
-    if not isinstance(head, dict) or head.get("signature") != signed:
-        return {}
-    rows = (codec.from_json(EventFloors, line, where=f"{path}:{n}") for n, line in enumerate(lines[1:], 2))
-    return {row.event_id: row for row in rows}

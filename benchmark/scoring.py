@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from benchmark.event_rows import read_rows, write_rows
 from data import codec
-from data.errors import StageError, UserError
+from data.errors import StageError
 from data.gold import load_gold
 from data.runs import RunFolder
 from data.scores import Estimate, EventScores, SystemScores
@@ -36,7 +36,7 @@ def score_run(
 ) -> Iterator[EventScores]:
     """Rows in the order of `ids`, each computed at most once: scores.jsonl keeps them under the article's hash and the
     metrics' signature. The human article is loaded here and nowhere before."""
-    stored = _stored_rows(run, signature(metrics))
+    stored = read_rows(EventScores, run.path / "scores.jsonl", signature(metrics))
     rows: dict[str, EventScores] = dict(stored)
     try:
         for event_id in ids:
@@ -47,7 +47,7 @@ def score_run(
             rows[event_id] = row
             yield row
     finally:  # also when interrupted: what was computed is kept
-        _store_rows(run, signature(metrics), rows)
+        write_rows(run.path / "scores.jsonl", signature(metrics), rows)
 
 
 def system_scores(
@@ -109,27 +109,6 @@ def _score(
         return EventScores(event_id, "ok", digest, words, nothing, f"unscored: {error.why}")
     values = {name: value for metric in metrics for name, value in metric.score(case).items()}
     return EventScores(event_id, "ok", digest, words, values)
-
-
-def _stored_rows(run: RunFolder, signed: str) -> dict[str, EventScores]:
-    path = run.path / "scores.jsonl"
-    if not path.exists():
-        return {}
-    lines = path.read_bytes().splitlines()
-    try:
-        head = json.loads(lines[0]) if lines else None
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}); delete the file and run the command again to make it anew") from None
-    if not isinstance(head, dict) or head.get("signature") != signed:
-        return {}
-    rows = (codec.from_json(EventScores, line, where=f"{path}:{n}") for n, line in enumerate(lines[1:], 2))
-    return {row.event_id: row for row in rows}
-
-
-def _store_rows(run: RunFolder, signed: str, rows: Mapping[str, EventScores]) -> None:
-    head = json.dumps({"signature": signed}, ensure_ascii=False)
-    body = [codec.to_json(rows[event_id]) for event_id in sorted(rows)]
-    codec.write_atomic(run.path / "scores.jsonl", "\n".join([head, *body]) + "\n")
 
 
 __all__ = ["HEADLINE", "Estimate", "failed_values", "metric_names", "score_run", "signature", "system_scores"]

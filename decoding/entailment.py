@@ -25,17 +25,18 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from data.errors import StageError, UserError
 from decoding.models import (
-    _HUB_DUPLICATES,
-    _HUB_FILES,
-    _check_files,
-    _fingerprint,
-    _first_line,
-    _moved,
-    _tokenizer,
+    HUB_DUPLICATES,
+    HUB_FILES,
     break_control_tokens,
+    check_files,
     control_pattern,
+    fingerprint_of,
+    first_line,
     local_folder,
+    moved,
     quiet_loading,
+    read_config,
+    read_tokenizer,
     resolve_device,
 )
 
@@ -150,23 +151,23 @@ def load_entailment(path_or_id: str, *, form: str = "auto", device: str = "auto"
     import torch
 
     chosen = resolve_device(device)
-    folder = local_folder(path_or_id, wanted=_HUB_FILES, unwanted=_HUB_DUPLICATES)
-    _check_files(folder, path_or_id)
+    folder = local_folder(path_or_id, wanted=HUB_FILES, unwanted=HUB_DUPLICATES)
+    check_files(folder, path_or_id)
     name = Path(path_or_id).name if Path(path_or_id).expanduser().is_dir() else path_or_id
     with quiet_loading():
         config = _config(folder, path_or_id)
         read_as = _form(form, name, writes=_writes(config), asked=path_or_id)
-        tokenizer = _tokenizer(folder, path_or_id)
+        tokenizer = read_tokenizer(folder, path_or_id)
         support, against = _answers(config, tokenizer, read_as, path_or_id)
         model = _model(folder, path_or_id, writes=_writes(config), dtype=torch.float32 if chosen.type == "cpu" else "auto")
     dtype = str(model.dtype).removeprefix("torch.")
-    identity = json.dumps([_fingerprint(folder, dtype), read_as, support, against])
+    identity = json.dumps([fingerprint_of(folder, dtype), read_as, support, against])
     return EntailmentModel(
         name=name,
         fingerprint=hashlib.sha256(identity.encode()).hexdigest(),
         form=read_as,
         max_tokens=_max_tokens(config, tokenizer, path_or_id),
-        model=_moved(model, chosen, path_or_id),
+        model=moved(model, chosen, path_or_id),
         tokenizer=tokenizer,
         control=control_pattern(tokenizer.all_special_tokens),
         support=support,
@@ -202,15 +203,7 @@ def _classifies(config: Any) -> bool:
 
 
 def _config(folder: Path, asked: str) -> PreTrainedConfig:
-    from transformers import AutoConfig
-
-    try:
-        config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(
-            f"{asked}: transformers cannot read its configuration ({_first_line(error)}); models that bring their own code are "
-            "not supported: choose one that transformers implements"
-        ) from error
+    config = read_config(folder, asked)
     if not _classifies(config) and not (_writes(config) and config.model_type in ("t5", "mt5", "umt5")):
         shown = ", ".join(config.architectures or ()) or config.model_type
         raise UserError(
@@ -254,7 +247,7 @@ def _model(folder: Path, asked: str, *, writes: bool, dtype: Any) -> PreTrainedM
             output_loading_info=True,
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise UserError(f"{asked}: its weights cannot be loaded ({_first_line(error)}); download it again") from error
+        raise UserError(f"{asked}: its weights cannot be loaded ({first_line(error)}); download it again") from error
     if missing := sorted(found["missing_keys"]):
         raise UserError(
             f"{asked}: {len(missing)} weights are missing, {missing[0]} among them, and would be random; choose a checkpoint "

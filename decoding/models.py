@@ -39,8 +39,8 @@ _TOKENIZER_FILES = (
 _VOCABULARIES = frozenset(
     ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model", "tekken.json")
 )
-_HUB_FILES = ("*.safetensors", "*.safetensors.index.json", *_CONFIG_FILES, *_TOKENIZER_FILES)
-_HUB_DUPLICATES = ("*/*", "consolidated*", "adapter_*")  # the same weights for other runtimes, or parts of others
+HUB_FILES = ("*.safetensors", "*.safetensors.index.json", *_CONFIG_FILES, *_TOKENIZER_FILES)
+HUB_DUPLICATES = ("*/*", "consolidated*", "adapter_*")  # the same weights for other runtimes, or parts of others
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
 _WHOLE_FILE_BYTES = 1 << 30
@@ -89,13 +89,13 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
     if dtype not in DTYPES:
         raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
     chosen_device = resolve_device(device)
-    folder = local_folder(path_or_id, wanted=_HUB_FILES, unwanted=_HUB_DUPLICATES)
-    _check_files(folder, path_or_id)
+    folder = local_folder(path_or_id, wanted=HUB_FILES, unwanted=HUB_DUPLICATES)
+    check_files(folder, path_or_id)
 
     with quiet_loading():
         config = _config(folder, path_or_id)
         context_tokens = _context_tokens(config, path_or_id)
-        tokenizer = _tokenizer(folder, path_or_id)
+        tokenizer = read_tokenizer(folder, path_or_id)
         model = _model(folder, path_or_id, dtype="float32" if dtype == "auto" and chosen_device.type == "cpu" else dtype)
     rows, largest = vocabulary_size(model), max(tokenizer.get_vocab().values())
     if largest >= rows:
@@ -109,9 +109,9 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
     actual_dtype = str(model.dtype).removeprefix("torch.")
     return LoadedModel(
         name=f"hf:{path_or_id}",
-        model=_moved(model, chosen_device, path_or_id),
+        model=moved(model, chosen_device, path_or_id),
         tokenizer=tokenizer,
-        fingerprint=_fingerprint(folder, actual_dtype),
+        fingerprint=fingerprint_of(folder, actual_dtype),
         context_tokens=context_tokens,
         eos_ids=eos_ids,
         device=str(chosen_device),
@@ -213,7 +213,7 @@ def local_folder(path_or_id: str, *, wanted: Sequence[str], unwanted: Sequence[s
         return Path(snapshot_download(path_or_id, allow_patterns=list(wanted), ignore_patterns=list(unwanted)))
     except Exception as error:  # the hub client raises errors of three libraries; the cause stays attached
         raise UserError(
-            f"no folder {path_or_id!r} here, and the hub gave no model of that name ({_first_line(error)}); check the name, or "
+            f"no folder {path_or_id!r} here, and the hub gave no model of that name ({first_line(error)}); check the name, or "
             f"download it where there is a network (hf download {path_or_id} --local-dir DIR) and pass DIR"
         ) from error
 
@@ -221,7 +221,7 @@ def local_folder(path_or_id: str, *, wanted: Sequence[str], unwanted: Sequence[s
 # --- what is in it ----------------------------------------------------------------------------------------------------
 
 
-def _check_files(folder: Path, asked: str) -> None:
+def check_files(folder: Path, asked: str) -> None:
     if not (folder / "config.json").is_file():
         raise UserError(f"{asked} has no config.json, so it is not a model folder; name the folder that holds config.json")
     weights = _weight_files(folder, asked)
@@ -255,17 +255,24 @@ def _weight_files(folder: Path, asked: str) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-def _config(folder: Path, asked: str) -> PreTrainedConfig:
+def read_config(folder: Path, asked: str) -> PreTrainedConfig:
+    """Of any model that transformers implements. Raises UserError, naming what was `asked` for."""
     from transformers import AutoConfig
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(
-            f"{asked}: transformers cannot read its configuration ({_first_line(error)}); models that bring their own code "
+            f"{asked}: transformers cannot read its configuration ({first_line(error)}); models that bring their own code "
             "are not supported: choose one that transformers implements"
         ) from error
+    return config
+
+
+def _config(folder: Path, asked: str) -> PreTrainedConfig:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    config = read_config(folder, asked)
     architectures = list(config.architectures or [])
     shown = ", ".join(architectures) or config.model_type
     if getattr(config, "is_encoder_decoder", False):
@@ -287,13 +294,13 @@ def _context_tokens(config: PreTrainedConfig, asked: str) -> int:
     raise UserError(f"{asked}: config.json does not say how long a text may be; add max_position_embeddings (in tokens) to it")
 
 
-def _tokenizer(folder: Path, asked: str) -> PreTrainedTokenizerBase:
+def read_tokenizer(folder: Path, asked: str) -> PreTrainedTokenizerBase:
     from transformers import AutoTokenizer
 
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # the Rust tokenizers raise bare Exception for a broken file
-        raise UserError(f"{asked}: its tokenizer cannot be loaded ({_first_line(error)}); copy its files again") from error
+        raise UserError(f"{asked}: its tokenizer cannot be loaded ({first_line(error)}); copy its files again") from error
 
 
 def _model(folder: Path, asked: str, *, dtype: str) -> PreTrainedModel:
@@ -310,7 +317,7 @@ def _model(folder: Path, asked: str, *, dtype: str) -> PreTrainedModel:
             output_loading_info=True,
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise UserError(f"{asked}: its weights cannot be loaded ({_first_line(error)}); download it again") from error
+        raise UserError(f"{asked}: its weights cannot be loaded ({first_line(error)}); download it again") from error
     model, found = loaded
     if missing := sorted(found["missing_keys"]):
         raise UserError(
@@ -327,7 +334,7 @@ def _forget_sampling_defaults(model: PreTrainedModel) -> None:
     model.generation_config = GenerationConfig()
 
 
-def _moved(model: Any, device: torch.device, asked: str) -> PreTrainedModel:
+def moved(model: Any, device: torch.device, asked: str) -> PreTrainedModel:
     import torch
 
     try:
@@ -342,14 +349,14 @@ def _ids(value: int | list[int] | None) -> frozenset[int]:
     return frozenset(value) if isinstance(value, list) else frozenset() if value is None else frozenset((value,))
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 # --- fingerprint ------------------------------------------------------------------------------------------------------
 
 
-def _fingerprint(folder: Path, dtype: str) -> str:
+def fingerprint_of(folder: Path, dtype: str) -> str:
     """sha256 over the files that decide the text, and the precision.
 
     Weight files up to 1 GiB are read whole; of larger ones the header (names, shapes, offsets), the size, and 64 KiB from
