@@ -19,7 +19,8 @@ from data import codec
 from data.errors import UserError
 from data.types import Strict
 from eval.judge import JudgeKind, Pair
-from eval.judge_features import FEATURES, VERSION, analyse_claim, features, gather, veto
+from eval.judge_features import FEATURES, VERSION, analyse_claim, features, gather
+from eval.judge_vetoes import veto
 
 MODEL_FILE = Path(__file__).with_name("embedded_judge.json")
 
@@ -62,6 +63,7 @@ class Card(Strict):
     auroc_not: float
     auroc_length: float
     balanced_accuracy: float
+    f1: float
     stress: tuple[AcceptRate, ...] = ()
 
 

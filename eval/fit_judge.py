@@ -33,8 +33,8 @@ from eval.judge_features import (
     analyse_premise,
     features,
     gather,
-    veto,
 )
+from eval.judge_vetoes import veto
 from eval.stress import read_quotes, stress
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 WICE_FILE = "oracle_chunks_claim_dev.jsonl"
 MIN_DOCUMENTS = 20
 """Stems in the evidence of fewer claims than this weigh 1 and are not listed."""
-STRENGTHS = (0.03, 0.1, 0.3, 1.0)
-"""Inverse regularisation strengths to choose from: the smallest within TOLERANCE of the best AUROC."""
-TOLERANCE = 0.002
+STRENGTH = 0.1
+"""Inverse regularisation strength. Not chosen in each fold: from 0.03 to 0.3 the AUROC moves by 0.001, but scores of folds with
+different strengths do not compare."""
 FOLDS = 5
 SEEDS = 5
 BAND = (0.30, 0.80, 0.01)
@@ -135,17 +135,28 @@ class Fitted(NamedTuple):
         return np.where(vetoed, VETOED * probability, probability)
 
 
-def fit(sample: Sample, rows: NDArray[np.bool_], strength: float) -> Fitted:
+def fit(sample: Sample, rows: NDArray[np.bool_]) -> Fitted:
+    """Fitted twice: a supported claim is not supported by each of its rows, so the second time only its best one is kept."""
+    import numpy as np
+
+    first = _regression(sample, rows, sample.weight)
+    scores = np.where(rows, first.scores(sample.x, np.zeros_like(sample.vetoed)), -np.inf)
+    kept = rows & ((sample.y == 0) | (scores >= sample.per_claim(scores)[sample.claim]))
+    share = 1.0 / np.maximum(1, np.bincount(sample.claim[kept], minlength=len(sample.labels)))  # equal rows share a claim
+    return _regression(sample, kept, share[sample.claim])
+
+
+def _regression(sample: Sample, rows: NDArray[np.bool_], weight: Floats) -> Fitted:
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler().fit(sample.x[rows])
-    model = LogisticRegression(C=strength, class_weight="balanced", max_iter=1000, tol=1e-8)
-    model.fit(scaler.transform(sample.x[rows]), sample.y[rows], sample_weight=sample.weight[rows])
+    model = LogisticRegression(C=STRENGTH, class_weight="balanced", max_iter=1000, tol=1e-8)
+    model.fit(scaler.transform(sample.x[rows]), sample.y[rows], sample_weight=weight[rows])
     return Fitted(scaler.mean_, scaler.scale_, model.coef_[0], float(model.intercept_[0]))
 
 
-def out_of_fold(sample: Sample, rows: NDArray[np.bool_], strength: float, seed: int) -> Floats:
+def out_of_fold(sample: Sample, rows: NDArray[np.bool_], seed: int) -> Floats:
     """Scores of the claims of `rows`, each by a model that saw none of its rows; claims outside `rows` are -inf."""
     import numpy as np
 
@@ -153,7 +164,7 @@ def out_of_fold(sample: Sample, rows: NDArray[np.bool_], strength: float, seed: 
     scores = np.full(len(sample.y), -np.inf)
     for k in range(FOLDS):
         held = rows & (fold == k)
-        scores[held] = fit(sample, rows & (fold != k), strength).scores(sample.x[held], sample.vetoed[held])
+        scores[held] = fit(sample, rows & (fold != k)).scores(sample.x[held], sample.vetoed[held])
     return sample.per_claim(scores)
 
 
@@ -165,38 +176,35 @@ def _folds(n: int, seed: int) -> Ints:
     return folds
 
 
-def choose(sample: Sample, rows: NDArray[np.bool_], seeds: Iterable[int]) -> tuple[float, float]:
-    """Strength by cross-validated AUROC, threshold by cross-validated balanced accuracy, both averaged over seeds."""
+def choose_threshold(sample: Sample, rows: NDArray[np.bool_], seeds: Iterable[int]) -> float:
+    """By cross-validated balanced accuracy, averaged over seeds."""
     import numpy as np
-    from sklearn.metrics import roc_auc_score
 
     inside = np.unique(sample.claim[rows])
     truth = sample.claim_y[inside]
-    runs = {strength: [out_of_fold(sample, rows, strength, seed)[inside] for seed in seeds] for strength in STRENGTHS}
-    auroc = {strength: np.mean([roc_auc_score(truth, s) for s in runs[strength]]) for strength in STRENGTHS}
-    best = min(strength for strength in STRENGTHS if auroc[strength] >= max(auroc.values()) - TOLERANCE)
+    runs = [out_of_fold(sample, rows, seed)[inside] for seed in seeds]
     low, high, step = BAND
     thresholds = [round(low + step * i, 4) for i in range(round((high - low) / step) + 1)]
-    accuracy = [np.mean([balanced_accuracy(truth, s >= threshold) for s in runs[best]]) for threshold in thresholds]
+    accuracy = [np.mean([balanced_accuracy(truth, scores >= threshold) for scores in runs]) for threshold in thresholds]
     flat = [t for t, value in zip(thresholds, accuracy, strict=True) if value >= max(accuracy) - 1e-9]
-    return best, flat[len(flat) // 2]
+    return flat[len(flat) // 2]
 
 
 def nested_card(sample: Sample, seeds: int) -> Card:
-    """Accuracy of the whole procedure: strength and threshold are chosen inside, on the other folds, every time."""
+    """Accuracy of the whole procedure: the threshold is chosen inside, on the other folds, every time."""
     import numpy as np
-    from sklearn.metrics import roc_auc_score
+    from sklearn.metrics import f1_score, roc_auc_score
 
     truth = sample.claim_y
     labels = np.array(sample.labels)
-    aurocs, partially, nots, accuracies, pooled = [], [], [], [], np.zeros(len(truth))
+    aurocs, partially, nots, accuracies, f1s, pooled = [], [], [], [], [], np.zeros(len(truth))
     for seed in range(seeds):
         fold = _folds(len(truth), 1000 + seed)
         scores, accepted = np.zeros(len(truth)), np.zeros(len(truth), dtype=bool)
         for k in range(FOLDS):
             rows = fold[sample.claim] != k
-            strength, threshold = choose(sample, rows, [seed])
-            claim_scores = sample.per_claim(fit(sample, rows, strength).scores(sample.x, sample.vetoed))
+            threshold = choose_threshold(sample, rows, [seed])
+            claim_scores = sample.per_claim(fit(sample, rows).scores(sample.x, sample.vetoed))
             scores[fold == k] = claim_scores[fold == k]
             accepted[fold == k] = claim_scores[fold == k] >= threshold
         aurocs.append(roc_auc_score(truth, scores))
@@ -204,6 +212,7 @@ def nested_card(sample: Sample, seeds: int) -> Card:
         partially.append(roc_auc_score(truth[some], scores[some]))
         nots.append(roc_auc_score(truth[none], scores[none]))
         accuracies.append(balanced_accuracy(truth, accepted))
+        f1s.append(f1_score(truth, accepted))
         pooled += scores / seeds
     low, high = auroc_interval(truth, pooled)
     return Card(
@@ -216,18 +225,19 @@ def nested_card(sample: Sample, seeds: int) -> Card:
         auroc_not=round(float(np.mean(nots)), 4),
         auroc_length=round(float(roc_auc_score(truth, -sample.claim_words)), 4),
         balanced_accuracy=round(float(np.mean(accuracies)), 4),
+        f1=round(float(np.mean(f1s)), 4),
     )
 
 
 def fit_model(rows: Sequence[Row], seeds: int = SEEDS) -> EmbeddedModel:
-    """The model on all rows. Strength, threshold and card are averages over `seeds` ways to cut the folds."""
+    """The model on all rows. Threshold and card are averages over `seeds` ways to cut the folds."""
     import numpy as np
 
     idf = fit_idf(rows)
     sample = make_sample(rows, lambda stem: idf.get(stem, 1.0))
     everything = np.ones(len(sample.y), dtype=bool)
-    strength, threshold = choose(sample, everything, range(seeds))
-    fitted = fit(sample, everything, strength)
+    threshold = choose_threshold(sample, everything, range(seeds))
+    fitted = fit(sample, everything)
     columns = zip(FEATURES, fitted.mean, fitted.scale, fitted.coefficients, strict=True)
     return EmbeddedModel(
         version=VERSION,
@@ -261,7 +271,7 @@ def card_text(model: EmbeddedModel, ms: tuple[float, float]) -> str:
         f"WiCE dev, {card.n_claims} claims ({card.n_supported} supported), nested cross-validation by claim, {SEEDS} seeds",
         f"AUROC {card.auroc:.3f} [{card.auroc_low:.3f}, {card.auroc_high:.3f}]; against partially supported "
         f"{card.auroc_partially:.3f}, not supported {card.auroc_not:.3f}; claim length alone {card.auroc_length:.3f}",
-        f"balanced accuracy {card.balanced_accuracy:.3f}; threshold {model.threshold:g}; "
+        f"balanced accuracy {card.balanced_accuracy:.3f}, F1 {card.f1:.3f}; threshold {model.threshold:g}; "
         f"{ms[0]:.2f} ms a pair, {ms[1]:.2f} ms once its texts are known",
         "",
         *(f"{c.feature:28s}{c.coefficient:+8.3f}" for c in model.coefficients),

@@ -1,7 +1,8 @@
-"""What the embedded judge looks at: word overlap of a claim with the best sentences of its premises, and four vetoes.
+"""What the embedded judge looks at: word overlap of a claim with the best sentences of its premises.
 
 Words are compared as lower-cased, accent-free Porter stems, so bare premises (the benchmark's cited pages: no capitals,
-no punctuation) match like any other. What counts as a name is read from the capitals of the *claim* and looked up in the
+no punctuation) match like any other. Short months and weekdays, ordinals and the two commonest abbreviations of countries
+are written out first. What counts as a name is read from the capitals of the *claim* and looked up in the
 evidence case-insensitively. Numbers are compared as digits without separators, which is what bare text leaves of them
 ("1,200" and "3.5" become 1200 and 35). Length and number of the premises are not features: they tell how evidence was
 cut, not whether it supports.
@@ -12,17 +13,15 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from data.passages import sentence_spans
 
-VERSION = "lex1"
-"""Changes whenever the same text could give other features; part of the judge's revision."""
+VERSION = "lex2"
+"""Changes whenever the same text could give other features or vetoes; part of the judge's revision."""
 
 FEATURES = (
     "cov_all", "cov_best", "cov_top3", "bigram_all", "missing_second",
@@ -30,7 +29,8 @@ FEATURES = (
 )  # fmt: skip
 """Coverage, which speaks for support, and what is missing, which speaks against. Tried and left out, because their
 coefficients had the wrong sign or moved the AUROC by less than 0.003: the largest weight missing, missing years, names
-missing in the best sentence, coverage of the worst clause, longest common subsequence, trigrams, length of the claim."""
+missing in the best sentence, coverage of the worst clause, the longest run of missing words, longest common subsequence,
+trigrams, length of the claim."""
 
 BEST_SENTENCES = 12
 JOINT_SENTENCES = 24
@@ -71,6 +71,16 @@ _NUMBER_WORDS: Mapping[str, str] = (
     | {word: str(n) for n, word in enumerate(_ORDINALS.split())}
 )
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_MONTHS = "january february march april june july august september october november december"
+_SHORT_DATES: Mapping[str, str] = {month[:3]: month for month in _MONTHS.split()} | {
+    "sept": "september", "tue": "tuesday", "tues": "tuesday", "wed": "wednesday", "thu": "thursday", "thur": "thursday",
+    "thurs": "thursday", "fri": "friday",
+}  # fmt: skip
+_COUNTRIES = (
+    (re.compile(r"\bUnited States(?: of America)?\b|\bU\. ?S\.(?: ?A\.)?|\bU\.S\b|\bUS\b"), "USA"),  # "us" is a stop word
+    (re.compile(r"\bUnited Kingdom\b|\bU\. ?K\."), "UK"),
+)
 
 Weight = Callable[[str], float]
 """Stem -> how much it tells; see `EmbeddedJudge`."""
@@ -146,8 +156,12 @@ class Unit:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """Porter stem of a lower-case word; number words become digits ("five", "fifth" -> "5")."""
-    return _NUMBER_WORDS.get(word) or _porter_stem(word)
+    """Porter stem of a lower-case word; numbers become digits ("five", "fifth", "5th" -> "5"), "nov" is November."""
+    if number := _NUMBER_WORDS.get(word):
+        return number
+    if ordinal := _ORDINAL.fullmatch(word):
+        return ordinal.group(1)
+    return _porter_stem(_SHORT_DATES.get(word, word))
 
 
 @lru_cache(maxsize=1)
@@ -167,6 +181,9 @@ def analyse(text: str) -> Unit:
     folded = _MARKER.sub(" ", text).replace("’", "'")
     if not folded.isascii():
         folded = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
+    if "U" in folded:  # most sentences have none
+        for forms, short in _COUNTRIES:
+            folded = forms.sub(short, folded)
     tokens: list[Token] = []
     matches = list(_TOKEN.finditer(folded))
     for i, match in enumerate(matches):
@@ -197,15 +214,16 @@ def _capital_at(matches: Sequence[re.Match[str]], i: int) -> bool:
     return i < len(matches) and matches[i].group()[0].isupper()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def analyse_claim(text: str) -> Unit:
+    """A claim, or a sentence of evidence: claims often quote them, so both share a memory."""
     return analyse(text)
 
 
 @lru_cache(maxsize=1024)
 def analyse_premise(premise: str) -> tuple[Unit, ...]:
     """The sentences of a premise, in order; a line break ends one."""
-    units = (analyse(premise[start:end]) for start, end in sentence_spans(premise, longest=LONGEST_SENTENCE))
+    units = (analyse_claim(premise[start:end]) for start, end in sentence_spans(premise, longest=LONGEST_SENTENCE))
     return tuple(unit for unit in units if unit.tokens)
 
 
@@ -254,7 +272,7 @@ class Evidence:
 
     @cached_property
     def total(self) -> float:
-        return sum(self.weights.values()) or 1.0
+        return math.fsum(self.weights.values()) or 1.0  # exact, so that the order of a set does not matter
 
     @cached_property
     def best(self) -> int | None:
@@ -334,73 +352,3 @@ def _greedily_covered(evidence: Evidence, n: int) -> frozenset[str]:
     for _ in range(min(n, len(evidence.units))):
         found |= max((covered - found for covered in evidence.covered), key=evidence.weigh)
     return found
-
-
-NEGATION_OVERLAP = 0.6
-NAME_OVERLAP = 0.8
-"""Coverage of the claim by the best sentence above which the negation and name vetoes may speak: below, the claim is a
-paraphrase of several sentences and their cues are unreliable."""
-
-
-def veto(evidence: Evidence) -> str | None:
-    """Why a claim whose words are all there is still refused: `number`, `negation`, `name`, `order`; None if it is not."""
-    claim = evidence.claim
-    if missing_numbers(claim, evidence.numbers):
-        return "number"
-    if evidence.best is None:
-        return None
-    best, covered = evidence.units[evidence.best], evidence.covered[evidence.best]
-    if evidence.cov_best > NEGATION_OVERLAP and _contradicts(claim, best):
-        return "negation"
-    if evidence.cov_best > NAME_OVERLAP:
-        if _replaces_name_or_number(claim, best, covered):
-            return "name"
-        if _exchanges_names(claim, best):
-            return "order"
-    return None
-
-
-def _contradicts(claim: Unit, best: Unit) -> bool:
-    """One of the two denies a word that the other asserts. A bare window holds several sentences, so only the claim counts."""
-    denied = claim.negated & best.stem_set
-    asserted = frozenset[str]() if best.bare else best.negated & claim.stem_set
-    return bool(denied - best.negated or asserted - claim.negated)
-
-
-def _replaces_name_or_number(claim: Unit, best: Unit, covered: frozenset[str]) -> bool:
-    """Where claim and sentence run alike, one has a name or number in the other's place."""
-    matcher = SequenceMatcher(None, [t.stem for t in claim.tokens], [t.stem for t in best.tokens], autojunk=False)
-    for tag, i, j, k, m in matcher.get_opcodes():
-        if tag != "replace" or j - i > 6 or m - k > 6:
-            continue
-        added = [t.stem for t in claim.tokens[i:j] if (t.name or t.stem.isdigit()) and t.stem not in covered]
-        dropped = [
-            t.stem
-            for t in best.tokens[k:m]
-            if t.content and t.stem not in claim.stem_set and (best.bare or t.name or t.stem.isdigit())
-        ]
-        if any(a.isdigit() == d.isdigit() and not _alike(a, d) for a in added for d in dropped):
-            return True
-    return False
-
-
-def _alike(a: str, b: str) -> bool:
-    """Belgian and Belgium, J and John, rawcliff and newtononrawcliff: perhaps the same name."""
-    return a[:4] == b[:4] or a in b or b in a
-
-
-def _exchanges_names(claim: Unit, best: Unit) -> bool:
-    """Two names stand in the other order around the same word, and the passive ("by") does not explain it."""
-    if any(t.stem == "by" for t in claim.tokens) != any(t.stem == "by" for t in best.tokens):
-        return False
-    once = {s for s, n in Counter(claim.stems).items() if n == 1} & {s for s, n in Counter(best.stems).items() if n == 1}
-    place = {s: i for i, s in enumerate(best.stems) if s in once}
-    common = [s for s in claim.stems if s in once]
-    for i, first in enumerate(common):
-        for j in range(i + 2, len(common)):
-            second = common[j]
-            if first in claim.names and second in claim.names and place[first] > place[second]:
-                between = (s for s in common[i + 1 : j] if s not in claim.names)
-                if any(place[second] < place[s] < place[first] for s in between):
-                    return True
-    return False

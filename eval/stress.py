@@ -31,6 +31,7 @@ PER_EVENT = 12
 PER_REFERENCE = 6
 
 VERBATIM, NUMBER_CHANGED, SHUFFLED = "verbatim", "number changed", "citations shuffled"
+EXCHANGED, EXCHANGED_ROLES = "two names exchanged", "two names exchanged, not of one list"
 REFERENCE, REFERENCE_ELSEWHERE = "reference sentence, pages it may cite", "reference sentence, pages of another event"
 
 _NAME = re.compile(r"[A-Z][\w'’-]+(?: (?:of |de |the |van |von )?[A-Z][\w'’-]+)*")
@@ -118,6 +119,18 @@ def exchange_names(sentence: str, rng: random.Random) -> str | None:
     return sentence[: a.start()] + b.group() + sentence[a.end() : b.start()] + a.group() + sentence[b.end() :]
 
 
+def is_list_reordered(sentence: str, edited: str) -> bool:
+    """Did the exchange only give a list another order? Then it is still true: names, commas, "and" and "or" are all there is
+    from the first change to the last."""
+    words, others = sentence.split(), edited.split()
+    if len(words) != len(others):
+        return False
+    changed = [i for i, (a, b) in enumerate(zip(words, others, strict=True)) if a.strip(",.") != b.strip(",.")]
+    between = words[changed[0] : changed[-1] + 1] if changed else ()
+    listed = any(word.endswith(",") or word in ("and", "or", "&") for word in between[:-1])
+    return listed and all(word[0].isupper() or word in ("and", "or", "&", "the", "of") for word in between)
+
+
 def replace_name(sentence: str, page: str, rng: random.Random) -> str | None:
     names = _names(sentence)
     others = sorted({m.group() for m in _names(page) if len(m.group()) > 3 and m.group() not in sentence})
@@ -147,12 +160,14 @@ def stress_pairs(quotes: Sequence[Quote]) -> dict[str, list[Pair]]:
         edits = {
             NUMBER_CHANGED: change_number(sentence, rng),
             '"not" inserted': insert_not(sentence),
-            "two names exchanged": exchange_names(sentence, rng),
+            EXCHANGED: exchange_names(sentence, rng),
             "name replaced by another of the page": replace_name(sentence, quote.pages[quote.passage.page].text, rng),
         }
         for name, edited in edits.items():
             if edited is not None:
                 pairs[name].append(Pair((here,), edited))
+                if name == EXCHANGED and not is_list_reordered(sentence, edited):
+                    pairs[EXCHANGED_ROLES].append(Pair((here,), edited))
         others = [p for p in quote.passages if p != quote.passage and sentence not in p.text]
         if len(others) >= 5:
             five = [quote.premise(other) for other in rng.sample(others, 5)]

@@ -16,8 +16,9 @@ from eval.embedded_judge import MODEL_FILE, EmbeddedJudge
 from eval.fit_judge import WICE_FILE, fit_model, main
 from eval.judge import Pair
 from eval.judge_accuracy import read_rows
-from eval.judge_features import FEATURES, analyse, analyse_claim, gather, missing_numbers, veto
-from eval.stress import bare, change_number, exchange_names, insert_not, read_quotes, replace_name, stress
+from eval.judge_features import FEATURES, analyse, analyse_claim, gather, missing_numbers
+from eval.judge_vetoes import veto
+from eval.stress import bare, change_number, exchange_names, insert_not, is_list_reordered, read_quotes, replace_name, stress
 
 PASSAGE = (
     "Ferry disaster on Lake Tanda\n"
@@ -81,6 +82,103 @@ def test_the_passive_is_no_exchange_of_names(judge: EmbeddedJudge) -> None:
 
 def test_a_list_in_another_order_says_the_same(judge: EmbeddedJudge) -> None:
     assert accepts(judge, "It was founded by Lane, Stone and Reed.", "It was founded by Reed, Stone and Lane.")
+    text = "Tensions between Gamby and Russell come to a head as prom night approaches."
+    assert accepts(judge, "Tensions between Russell and Gamby come to a head as prom night approaches.", text)
+
+
+COACH = "Wootten, who worked with Farke at Norwich City, had been at Carrow Road since 2015."
+SHIP = "By the time she arrived at Auckland in January 1927, the costs amounted to 24,832 pounds."
+ARENA = "The showdown took place at the Brenz Z. Guiao Sports Center in San Fernando, Pampanga, on a Friday."
+HERO = "Robbie Manalang emerged as Pasig's hero, silencing the Caloocan crowd with a win in Game 2 of the playoffs."
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence"),
+    [
+        ("Wootten, who worked with Norwich City at Farke, had been at Carrow Road since 2015.", COACH),
+        ("By the time she arrived at January in Auckland 1927, the costs amounted to 24,832 pounds.", SHIP),
+        ("The showdown took place at the San Fernando Z. Guiao Sports Center in Brenz, Pampanga, on a Friday.", ARENA),
+        ("Robbie Manalang emerged as Game hero, silencing the Caloocan crowd with a win in Pasig's 2 of the playoffs.", HERO),
+        ("Ajax sold Marcus Lane to Barcelona in May.", "Barcelona sold Marcus Lane to Ajax in May."),
+    ],
+)
+def test_names_in_each_others_places_are_refused(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+    for premise in (evidence, bare(evidence)):
+        assert accepts(judge, evidence, premise)
+        assert not accepts(judge, claim, premise)
+        assert judge.judge(Pair((premise,), claim))[1] == "order"
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence"),
+    [
+        ("Wootten, who worked at Norwich City with Farke, had been at Carrow Road since 2015.", COACH),
+        ("By the time she arrived in January 1927 at Auckland, the costs amounted to 24,832 pounds.", SHIP),
+        ("On a Friday, the showdown took place in San Fernando, Pampanga, at the Brenz Z. Guiao Sports Center.", ARENA),
+        ("In May Marcus Lane was sold to Ajax by Barcelona.", "Barcelona sold Marcus Lane to Ajax in May."),
+        ("Germany was defeated by France in Berlin.", "In Berlin, France defeated Germany."),
+    ],
+)
+def test_phrases_that_have_moved_and_passives_are_accepted(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+    for premise in (evidence, bare(evidence)):
+        assert judge.judge(Pair((premise,), claim))[1] is None
+        assert accepts(judge, claim, premise)
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence"),
+    [
+        ("Invasive strep is on the rise in Sweden.", "Invasive strep is on the rise in Canada."),
+        ("You can stream all of The Bear exclusively on Natalie's.", "You can stream all of The Bear exclusively on Hulu."),
+        ("Her home was swept away by Zomba.", "Zomba was hit hardest. Her home was swept away by Cyclone Freddy."),
+        ("He mistook the hobbled Perez for Perez at the bend.", "He mistook the hobbled Perez for Verstappen at the bend."),
+        (
+            "It is popular in Iraq, Libya and Nepal.",
+            "Other exotic markets where it is popular include Iraq, Libya and Sri Lanka.",
+        ),
+    ],
+)
+def test_a_name_in_the_place_of_another_is_refused(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+    assert judge.judge(Pair((evidence,), claim)) == (pytest.approx(0, abs=judge.threshold), "name")
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence"),
+    [
+        ("Invasive strep is on the rise in Canada.", "Invasive strep is on the rise in the Canadian north."),
+        ("The law was signed by John Reed in May.", "The law was signed by J. Reed in May."),
+        ("The ship sailed on 5 November from Oslo.", "The ship sailed on Nov. 5 from Oslo."),
+        ("She said the museum of Oslo would close in May.", "He said that the museum of Oslo would close in May."),
+        (  # WiCE, supported: between the words alike stands more than a name
+            "He was Chef de Mission of Team GB at the 2016 Olympics, being appointed on 29 April 2014.",
+            "29 April 2014\nMark England has been appointed Team GB's Chef de Mission for the Baku 2015 European Games and the "
+            "Rio 2016 Olympic Games.",
+        ),
+    ],
+)
+def test_another_form_of_a_name_or_another_word_is_no_replacement(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+    assert judge.judge(Pair((evidence,), claim))[1] is None
+
+
+@pytest.mark.parametrize(
+    "claim", ["He died on November 10, 2018.", "He died on 10 November 2018.", "He died on the 10th of November 2018."]
+)
+@pytest.mark.parametrize("evidence", ["He died Nov 10, 2018.", "He died on Nov. 10th, 2018.", "he died on 10 november 2018"])
+def test_a_date_is_the_same_in_every_form(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+    assert accepts(judge, claim, evidence)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("the United States Senate", "the U.S. Senate"),
+        ("in the United States of America.", "in the US."),
+        ("sold in the United Kingdom", "sold in the U.K."),
+    ],
+)
+def test_countries_match_their_abbreviations(a: str, b: str) -> None:
+    assert analyse(a).stems == analyse(b).stems
+    assert "usa" not in analyse("It tells us all.").stem_set
 
 
 def test_not_only_denies_nothing(judge: EmbeddedJudge) -> None:
@@ -213,6 +311,8 @@ def test_the_shipped_card_keeps_what_was_promised(judge: EmbeddedJudge) -> None:
     assert accepted["number changed"] <= 0.15
     assert accepted['"not" inserted'] <= 0.15
     assert accepted["another passage of the event"] <= 0.05
+    assert accepted["name replaced by another of the page"] <= 0.10
+    assert accepted["two names exchanged, not of one list"] <= 0.10
 
 
 def test_edits_change_what_they_say() -> None:
@@ -224,6 +324,9 @@ def test_edits_change_what_they_say() -> None:
     assert insert_not(sentence) == "In 2019, Jonas Weller was not met by Amara Diallo on Lake Tanda."
     swapped = exchange_names(sentence, rng)
     assert swapped is not None and sorted(swapped) == sorted(sentence) and swapped != sentence
+    assert not is_list_reordered(sentence, swapped)
+    assert is_list_reordered("It went to Oslo, Bergen and Narvik.", "It went to Narvik, Bergen and Oslo.")
+    assert not is_list_reordered("It went from Oslo to Bergen.", "It went from Bergen to Oslo.")
     replaced = replace_name(sentence, "Then the mayor of Orrin Bay spoke.", rng)
     assert replaced is not None and "Orrin Bay" in replaced
     assert change_number("No number.", rng) is insert_not("He ran.") is exchange_names("He ran.", rng) is None
