@@ -4,6 +4,8 @@ Floors are what any system should beat, ceilings what none can expect to reach:
 
     wrong_article        the human article about other events of the data, cut to this reference's length
     lead                 the first sentences of the pages, in order, up to that length; each cites itself
+    bm25_title           the passages of 120 words that match the event's title best (BM25), best first, up to that length; each
+                         sentence cites its passage
     extractive_oracle    the page sentences that hold most of the reference's bigrams, up to that length; each cites itself
     reference_minus_20   the human article without its last fifth
     reference            the human article
@@ -19,36 +21,39 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from statistics import fmean
 
 from benchmark.event_rows import read_rows, write_rows
-from benchmark.scoring import failed_values, metric_names, signature
+from benchmark.scoring import HEADLINE, failed_values, metric_names, signature
 from benchmark.splits import ids_sha256
 from data import codec
 from data.errors import StageError
 from data.gold import GoldArticle, load_gold
-from data.passages import sentence_spans
+from data.passages import cut_passages, sentence_spans
 from data.runs import RunFolder
 from data.sentences import split_sentences
 from data.snapshot import Snapshot
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, Strict
-from eval.citations import Citations, WgbCitations
+from eval.citations import Citations, Ranking, WgbCitations
 from eval.facts import Facts
 from eval.metric import Case, Metric
 from eval.structure import Headings
 from eval.text import ngram_counts, words
 
-FLOORS = ("wrong_article", "lead")
+FLOORS = ("wrong_article", "lead", "bm25_title")
 CEILINGS = ("extractive_oracle", "reference_minus_20", "reference")
 
-VERSION = "1"
+VERSION = "2"
 """Raise when one of these articles would come out otherwise."""
 
 CHEAP_JUDGES = ("lexical", "embedding")
 """Kinds of judges that are asked about floors, too. Others cost hours or money and see the system's articles only."""
 
-_CITING = frozenset({"lead", "extractive_oracle"})
+PASSAGE_WORDS = 120
+
+_CITING = frozenset({"lead", "bm25_title", "extractive_oracle"})
 _HEADED = frozenset({"wrong_article", "reference_minus_20", "reference"})
 _REFERENCES = frozenset({"reference_minus_20", "reference"})
 _OF_CITATIONS = frozenset({"number_errors", "name_errors"})
@@ -57,7 +62,7 @@ _OF_CITATIONS = frozenset({"number_errors", "name_errors"})
 
 @dataclass(frozen=True, slots=True)
 class EventFloors(Strict):
-    """`values` by name of the floor and metric. `made_from` is a hash of the human article and the pages."""
+    """`values` by name of the floor and metric. `made_from` is a hash of the pages and of the human articles used."""
 
     event_id: str
     made_from: str
@@ -72,15 +77,18 @@ def score_floors(
     collect: Callable[[Event], tuple[Page, ...]],
     *,
     seed: int,
+    kept: Path | None = None,
 ) -> Iterator[EventFloors]:
     """A row for each event whose human article and pages can be read, in the order of `ids`.
 
-    floors.jsonl keeps the rows, each computed at most once, like scores.jsonl those of the system.
+    floors.jsonl keeps the run's rows, like scores.jsonl those of the system. `kept` is a folder of rows of all runs, a file for
+    each event, evidence and signature, which several processes may share: what one system's run computed is read by the next's.
     """
     known = snapshot.ids("cited")
     signed = f"floors:v{VERSION}|seed={seed}|data={ids_sha256(known)[:12]} ; {signature(metrics)}"
     stored = read_rows(EventFloors, run.path / "floors.jsonl", signed)
     gold_of = lru_cache(maxsize=64)(lambda event_id: load_gold(snapshot, event_id))
+    shared = None if kept is None else kept / codec.sha256(signed)[:16]
     rows = dict(stored)
     try:
         for event_id in ids:
@@ -88,17 +96,32 @@ def score_floors(
                 gold = gold_of(event_id)
                 pages = run.event(event_id).stored_pages()
                 pages = collect(snapshot.event(event_id)) if pages is None else pages
-                digest = _made_from(gold, pages)
+                others = list(_until_filled(map(gold_of, others_of(event_id, known, seed)), len(gold.prose.split())))
+                digest = _made_from([gold, *others], pages)
                 row = stored.get(event_id)
                 if row is None or row.made_from != digest:
-                    others = (gold_of(other) for other in others_of(event_id, known, seed))
-                    row = EventFloors(event_id, digest, _values(articles(gold, pages, others), gold, pages, metrics))
+                    make = partial(_row, digest, gold, pages, others, metrics)
+                    row = make() if shared is None else _once(shared / f"{event_id}-{digest[:16]}.json", make)
             except StageError:  # unreadable files: nobody is scored on this event, floors neither
                 continue
             rows[event_id] = row
             yield row
     finally:
         write_rows(run.path / "floors.jsonl", signed, rows)
+
+
+def _row(
+    digest: str, gold: GoldArticle, pages: tuple[Page, ...], others: Sequence[GoldArticle], metrics: Sequence[Metric]
+) -> EventFloors:
+    return EventFloors(gold.event_id, digest, _values(articles(gold, pages, others), gold, pages, metrics))
+
+
+def _once(path: Path, make: Callable[[], EventFloors]) -> EventFloors:
+    if path.exists():
+        return codec.read(EventFloors, path)
+    row = make()
+    codec.write_atomic(path, codec.to_json(row) + "\n")
+    return row
 
 
 def means(rows: Iterable[EventFloors]) -> dict[str, dict[str, float]]:
@@ -121,6 +144,27 @@ def not_beaten(name: str, mean: float, floors: Mapping[str, Mapping[str, float]]
     return tuple(floor for floor in FLOORS if floors.get(floor, {}).get(name, -1.0) >= mean)
 
 
+def normalised(
+    scores: Mapping[str, float], beside: Mapping[str, Mapping[str, float]], names: Iterable[str] = HEADLINE
+) -> dict[str, float]:
+    """(score - floor) / (ceiling - floor) of each metric where higher is better: 0 is as good as the best floor, 1 as the best
+    ceiling. Not clipped, so a system below its floor shows as negative.
+
+    `scores` holds a system's means, `beside` those of floors and ceilings, as `means` gives them. Left out are metrics without
+    a floor or a ceiling, and those whose floor reaches the ceiling: between the two is nothing to be measured. An extra beside
+    the score itself, never in place of it, since the floors have intervals of their own.
+    """
+    found = {}
+    for name in names:
+        floor, ceiling = (
+            max((beside[kind][name] for kind in kinds if name in beside.get(kind, {})), default=None)
+            for kinds in (FLOORS, CEILINGS)
+        )
+        if name in scores and floor is not None and ceiling is not None and ceiling > floor:
+            found[name] = (scores[name] - floor) / (ceiling - floor)
+    return found
+
+
 def others_of(event_id: str, known: Sequence[str], seed: int) -> list[str]:
     """The other events in an order of their own for each event and seed, whichever events are scored beside it."""
     others = sorted(set(known) - {event_id})
@@ -135,6 +179,7 @@ def articles(gold: GoldArticle, pages: Sequence[Page], others: Iterable[GoldArti
     return {
         **({"wrong_article": wrong} if wrong is not None else {}),
         "lead": _lead(gold, n_words, pages),
+        "bm25_title": _bm25_title(gold, n_words, pages),
         "extractive_oracle": _oracle(gold, n_words, pages),
         "reference_minus_20": _from_gold(gold, _parts(gold), n_words - n_words // 5),
         "reference": _from_gold(gold, _parts(gold), n_words),
@@ -235,6 +280,32 @@ def _lead(gold: GoldArticle, n_words: int, pages: Sequence[Page]) -> Article:
     return _from_passages(gold, chosen, pages)
 
 
+def _bm25_title(gold: GoldArticle, n_words: int, pages: Sequence[Page]) -> Article:
+    passages: dict[str, Passage] = {}
+    for passage in cut_passages(pages, words=PASSAGE_WORDS):
+        passages.setdefault(passage.text, passage)
+    ranking = Ranking(passages)
+    paragraphs: list[tuple[Sentence, ...]] = []
+    chosen: list[Passage] = []
+    left = n_words
+    for rank in ranking.top(gold.title, len(ranking.texts)):
+        passage = passages[ranking.texts[rank]]
+        sentences = []
+        for start, end in sentence_spans(passage.text):
+            text = passage.text[start:end]
+            left -= len(text.split())
+            if left < 0:
+                break
+            sentences.append(Sentence(text, (passage.id,)))
+        if sentences:
+            paragraphs.append(tuple(sentences))
+            chosen.append(passage)
+        if left < 0:
+            break
+    lead = Section(Heading(""), tuple(paragraphs))
+    return Article(gold.event_id, gold.title, lead, (), (), tuple(_source(passage, pages) for passage in chosen))
+
+
 def _oracle(gold: GoldArticle, n_words: int, pages: Sequence[Page]) -> Article:
     """Greedy: again and again the sentence that adds most bigrams of the reference that are still to be found, while it fits.
 
@@ -267,13 +338,18 @@ def _from_passages(gold: GoldArticle, chosen: Sequence[Passage], pages: Sequence
     by_page: dict[int, list[Sentence]] = {}
     sources: dict[str, Source] = {}
     for passage in chosen:
-        page = pages[passage.page]
         by_page.setdefault(passage.page, []).append(Sentence(passage.text, (passage.id,)))
-        sources[passage.id] = Source(passage, page.url, page.title, page.published)
+        sources[passage.id] = _source(passage, pages)
     lead = Section(Heading(""), tuple(tuple(sentences) for sentences in by_page.values()))
     return Article(gold.event_id, gold.title, lead, (), (), tuple(sources.values()))
 
 
-def _made_from(gold: GoldArticle, pages: Sequence[Page]) -> str:
-    parts = [gold.raw, repr(gold.infobox), *(f"{page.usable} {page.title}\n{page.text}" for page in pages)]
+def _source(passage: Passage, pages: Sequence[Page]) -> Source:
+    page = pages[passage.page]
+    return Source(passage, page.url, page.title, page.published)
+
+
+def _made_from(golds: Iterable[GoldArticle], pages: Sequence[Page]) -> str:
+    parts = [text for gold in golds for text in (gold.title, gold.raw, repr(gold.infobox))]
+    parts += [f"{page.usable} {page.title}\n{page.text}" for page in pages]
     return codec.sha256("\0".join(parts))

@@ -1,7 +1,8 @@
 """Scores by kind of event: a mean over all of them hides where a system fails.
 
     evidence: small, medium, large      terciles of the words on usable pages, among the events that are scored
-    reference: list-like, prose         most lines of the human article, headings included, have under 12 words, or not
+    reference: list-like, prose         most lines of the human article, headings included, have under 12 words, as in results,
+                                        rosters, casts (118 of 248 development articles; 49 if headings were left out)
     topic: since 2021, before           the median of the years that the human article names
     infobox: with, without              whether the human article has one to be recalled
 

@@ -9,15 +9,20 @@ with the former, as `alce_recall` and `alce_precision`.
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from data.types import Sentence, Source
 from eval.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
 from eval.text import content_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +60,7 @@ class Ranking:
     def __init__(self, texts: Iterable[str]) -> None:
         worded = [(text, tokens) for text in texts if (tokens := content_words(text))]
         self.texts = tuple(text for text, _ in worded)
+        self._by_word: dict[str, NDArray[np.float64]] = {}
         self._index = None
         if worded:
             from rank_bm25 import BM25Okapi
@@ -65,8 +71,20 @@ class Ranking:
         """Indices into `texts` of the `n` best, best first; ties in the order given."""
         if self._index is None:
             return []
-        scores = self._index.get_scores(content_words(query))
-        return sorted(range(len(self.texts)), key=lambda i: (-scores[i], i))[:n]
+        import numpy as np
+
+        scores = np.zeros(len(self.texts))
+        for word in content_words(query):
+            if word in self._index.idf:
+                scores += self._scores_of(word)
+        return [int(i) for i in np.argsort(-scores, kind="stable")[:n]]
+
+    def _scores_of(self, word: str) -> NDArray[np.float64]:
+        """What one word of a query adds to each text. Kept: the claims of an article ask for the same words again and again."""
+        if word not in self._by_word:
+            assert self._index is not None
+            self._by_word[word] = self._index.get_scores([word])
+        return self._by_word[word]
 
 
 class Premises:
@@ -236,8 +254,8 @@ class Citations:
             "cited_share": _share(n_cited, len(found)),
             "support_given_cited": n_recalled / n_cited if n_cited else None,
             "cite_words": _share(sum(n for n, one in zip(words, found, strict=True) if one.recalled), sum(words)),
-            "cite_recall_soft": _share(sum(one.joint for one in found), len(found)),
-            "cite_precision_soft": _share(sum(one.joint * (len(one.valid) - one.n_needless) for one in found), n_cites),
+            "cite_recall_soft": _share(math.fsum(one.joint for one in found), len(found)),
+            "cite_precision_soft": _share(math.fsum(one.joint * (len(one.valid) - one.n_needless) for one in found), n_cites),
             "alce_recall": alce.recall,
             "alce_precision": alce.precision,
             "invalid_citation_share": (n_cites - n_valid) / n_cites if n_cites else None,
@@ -336,7 +354,7 @@ def wgb_citation_scores(text: str, retrieve: Sequence[str], judge: Judge) -> Wgb
     words = [len(unit.text.split()) for unit in units]
     return WgbScores(
         recall=sum(any(found) for found in per_unit) / len(units),
-        precision=sum(sum(found) / len(found) for found in per_unit if found) / len(units),
+        precision=math.fsum(sum(found) / len(found) for found in per_unit if found) / len(units),
         rate=_share(sum(n for n, found in zip(words, per_unit, strict=True) if any(found)), sum(words)),
     )
 

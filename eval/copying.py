@@ -7,7 +7,9 @@ beside it, and `leak8` and `gold_copy8` tell whether the pages or the writer kne
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
+from data.types import Page
 from eval.metric import Better, Case
 from eval.text import plain
 
@@ -43,7 +45,7 @@ class Copying:
         # one character a word: an n-gram is then a slice, and searching a run is searching a string
         letters = {word: chr(i) for i, word in enumerate(dict.fromkeys([*written, *gold]), start=1)}
         article, human = _spell(written, letters), _spell(gold, letters)
-        pages = [_spell(plain(page.text).split(), letters) for page in case.evidence]
+        pages = [_spell(tokens, letters) for tokens in _evidence_tokens(case.pages)]
         article_runs, human_runs = _slices(article, _RUN), _slices(human, _RUN)
         page_runs = [set(_slices(page, _RUN)) for page in pages]
         copied = set().union(*page_runs)
@@ -61,6 +63,12 @@ class Copying:
             ),
             "gold_copy8": _share_in(article_runs, distinct_human),
         }
+
+
+@lru_cache(maxsize=2)
+def _evidence_tokens(pages: tuple[Page, ...]) -> list[list[str]]:
+    """Of each page that the writer could use. Kept for a moment: floors are scored on the same pages."""
+    return [plain(page.text).split() for page in pages if page.usable]
 
 
 def _spell(tokens: Sequence[str], letters: Mapping[str, str]) -> str:

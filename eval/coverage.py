@@ -6,11 +6,14 @@ counts only entities that some page the writer could use contains.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from data.sentences import SPLITTER, split_sentences
+from data.types import Page
 from eval.metric import Better, Case
 from eval.text import STOPWORDS, content_words, plain, words
 
@@ -46,7 +49,7 @@ class Coverage:
         prose, gold_prose = case.prose, case.gold.prose
         gold_entities, gold_numbers = entities(gold_prose), numbers(gold_prose)
         written = searchable([prose])
-        evidence = searchable(text for page in case.evidence for text in (page.title, page.text))
+        evidence = _searchable_evidence(case.pages)
         covered = {entity for entity in gold_entities if contains(written, entity)}
         attainable = {entity for entity in gold_entities if contains(evidence, entity)}
         own = entities(prose)
@@ -61,6 +64,13 @@ class Coverage:
         }
 
 
+@lru_cache(maxsize=2)
+def _searchable_evidence(pages: tuple[Page, ...]) -> str:
+    """Kept for a moment: floors are scored on the same pages."""
+    return searchable(text for page in pages if page.usable for text in (page.title, page.text))
+
+
+@lru_cache(maxsize=8)  # several metrics, and the floors, ask for the names of the same human article
 def entities(text: str) -> frozenset[str]:
     """Names in `text`, in the form of `plain`: runs of capitalised tokens joined by at most two connectors.
 
@@ -133,7 +143,7 @@ def infobox_recall(infobox: Iterable[tuple[str, str]], prose: str) -> tuple[floa
             share = len(slot & written_words) / len(slot)
             soft.append(share)
             hard.append(share >= _SLOT_SHARE and numbers(value) <= written_numbers)
-    return (sum(soft) / len(soft), sum(hard) / len(hard)) if soft else (None, None)
+    return (math.fsum(soft) / len(soft), sum(hard) / len(hard)) if soft else (None, None)
 
 
 def _share(part: frozenset[str] | set[str], whole: frozenset[str] | set[str]) -> float | None:

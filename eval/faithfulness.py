@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -51,11 +52,16 @@ class Faithfulness:
         except Unjudged:
             return {"grounded": None, "grounded_soft": None, **errors}
         grounded = sum(score >= self.judge.threshold for score in scores)
-        return {"grounded": grounded / len(claims), "grounded_soft": sum(scores) / len(claims), **errors}
+        return {"grounded": grounded / len(claims), "grounded_soft": math.fsum(scores) / len(claims), **errors}
 
 
 class EvidenceWindows:
-    """All usable pages of an event, cut into windows of whole sentences and indexed once."""
+    """All usable pages of an event, cut into windows of whole sentences and indexed once.
+
+    BM25 alone chooses them. Adding MiniLM's cosine (sum with BM25 over its maximum) was measured on 30 development events of
+    the extractive system: it moved `grounded` by -0.001 (1 of 1,328 claims), and support of the human articles' sentences by
+    -0.001 (9 of 2,192), for 3.4 s of encoding an event, some ten times all other scoring. Cosine alone loses 0.037.
+    """
 
     def __init__(self, pages: Sequence[Page]) -> None:
         passages = cut_passages(pages, words=WINDOW_WORDS, overlap=1)

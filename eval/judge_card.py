@@ -17,8 +17,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from data import codec
 from data.errors import StageError
 from data.types import Strict
 from eval.embedded_judge import AcceptRate
@@ -97,9 +98,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         timed = Timed(wiring.open_judge(arguments.judge, device=arguments.device))
         judge = wiring.cached(timed)
         if arguments.pairs:
-            _print_accuracy(judge, timed, arguments.pairs, as_json=arguments.json)
+            found = _print_accuracy(judge, timed, arguments.pairs, as_json=arguments.json)
         else:
-            _print_card(make_card(judge, timed, arguments.data, arguments.limit), as_json=arguments.json)
+            card = make_card(judge, timed, arguments.data, arguments.limit)
+            _print_card(card, as_json=arguments.json)
+            found = {"data": card.data, "headline": card.headline, "stress": [codec.to_plain(rate) for rate in card.rates]}
+        if judge.name != "embedded":  # which brings its own
+            wiring.keep_card(judge, found)
         return 0
 
     return guarded(run)
@@ -172,7 +177,6 @@ def verdict(rates: Sequence[AcceptRate]) -> tuple[Headline, tuple[str, ...]]:
 
 
 def _print_card(card: JudgeCard, *, as_json: bool) -> None:
-    from data import codec
     from flows import console
 
     if as_json:
@@ -209,8 +213,8 @@ def _cost(ms_per_pair: float | None) -> str:
     return "every answer was known from before" if ms_per_pair is None else f"{ms_per_pair:.2f} ms a pair"
 
 
-def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) -> None:
-    from data import codec
+def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) -> dict[str, Any]:
+    """What is kept of it for the judge's card, too."""
     from eval.fit_judge import WICE_FILE
     from eval.judge import describe
     from eval.judge_accuracy import accuracy, read_rows
@@ -219,6 +223,7 @@ def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) ->
     rows = read_rows(path)
     scores = judge.score([row.pair for row in rows])
     found: Accuracy = accuracy(rows, scores, judge.threshold)
+    kept = {"pairs": path.name, **codec.to_plain(found)}
     if judge.name == "embedded" and path.name == WICE_FILE:
         console.note("this judge was fitted on these claims; its card, eval/embedded_judge.json, has what it reaches on others")
     if as_json:
@@ -226,7 +231,7 @@ def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) ->
             {"judge": describe(judge), "pairs": path.name, "n_pairs": len(rows), "ms_per_pair": timed.ms_per_pair}
             | codec.to_plain(found)
         )
-        return
+        return kept
     console.result(f"{describe(judge)} on {path.name}: {found.n_claims} claims, {found.n_supported} supported")
     console.result(
         f"AUROC {found.auroc:.3f} [{found.auroc_low:.3f}, {found.auroc_high:.3f}]; claim length alone {found.auroc_length:.3f}"
@@ -235,6 +240,7 @@ def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) ->
     if found.n_unjudged:
         console.result(f"{found.n_unjudged} claims could not be judged and count as refused")
     console.result(_cost(timed.ms_per_pair))
+    return kept
 
 
 if __name__ == "__main__":

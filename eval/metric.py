@@ -1,7 +1,8 @@
 """The shape of a metric: a case in, named values out, and a signature that says how they were made.
 
 Per-event values first, aggregates second (`eval.aggregate`), after sacrebleu (Post 2018): intervals and paired tests
-then come from the same rows. A value in [0, 1], or None for *unscored*.
+then come from the same rows. A value in [0, 1], or None for *unscored*. Floats are added by `math.fsum`: `sum` rounds otherwise
+from Python 3.12 on, and in another order.
 """
 
 from __future__ import annotations

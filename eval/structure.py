@@ -7,7 +7,7 @@ twenty common headings, the same for every article, score 0.87 on it; recall, pr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eval.lexical import harmonic_mean
@@ -17,19 +17,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from decoding.api import Encoder, Vectors
+    from decoding.api import Encoder
+
+    _ByHeading = dict[str, NDArray[np.float32]]
 
 
 class Headings:
     """Recall, precision and F of headings by cosine, the share matched exactly, STORM's soft recall (not clipped), and
     `section_balance`: how far the article gives its words to the same subjects as the human one.
 
-    Without headings an article scores 0; where the human article has none, nothing is scored.
+    Without headings an article scores 0; where the human article has none, nothing is scored. All headings of a case are
+    encoded in one call and none is kept for the next: a vector's last bits depend on the texts encoded beside it, and so would
+    a score on the articles scored before.
     """
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._vectors: dict[str, NDArray[np.float32]] = {}  # every distinct heading of a run is encoded once
 
     @property
     def names(self) -> Mapping[str, Better]:
@@ -52,7 +55,8 @@ class Headings:
             return dict.fromkeys(self.names, None)
         if not written:
             return dict.fromkeys(self.names, 0.0)
-        cosines = (self._encode(gold) @ self._encode(written).T).clip(0.0, 1.0)  # (gold, written)
+        vectors = self._encode([*gold, *written])
+        cosines = (_rows(vectors, gold) @ _rows(vectors, written).T).clip(0.0, 1.0)  # (gold, written)
         recall, precision = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
         keys = {_key(heading) for heading in written}
         return {
@@ -60,30 +64,33 @@ class Headings:
             "heading_precision": precision,
             "heading_f": harmonic_mean(recall, precision),
             "heading_exact": sum(_key(heading) in keys for heading in gold) / len(gold),
-            "storm_hsr": self._soft_recall(gold, written),
+            "storm_hsr": _soft_recall(vectors, gold, written),
             "section_balance": _balance(case, cosines.argmax(axis=0)),
         }
 
-    def _soft_recall(self, gold: Sequence[str], written: Sequence[str]) -> float | None:
-        """(card G + card W - card of both) / card G; None if cosines that cancel out leave it undefined."""
-        card_gold, card_written = self._cardinality(gold), self._cardinality(written)
-        card_both = self._cardinality([*gold, *written])
-        recall = (card_gold + card_written - card_both) / card_gold if card_gold else math.nan
-        return recall if math.isfinite(recall) else None
+    def _encode(self, headings: Sequence[str]) -> _ByHeading:
+        distinct = list(dict.fromkeys(headings))
+        return dict(zip(distinct, self._encoder.encode(distinct), strict=True))
 
-    def _cardinality(self, headings: Sequence[str]) -> float:
-        """Soft count of the distinct headings: each counts one over its summed cosine to all of them, itself included."""
-        vectors = self._encode(list(dict.fromkeys(headings)))
-        sums = [float(value) for value in (vectors @ vectors.T).sum(axis=1)]
-        return sum(1 / value if value else math.inf for value in sums)
 
-    def _encode(self, headings: Sequence[str]) -> Vectors:
-        import numpy as np
+def _rows(vectors: _ByHeading, headings: Iterable[str]) -> NDArray[np.float32]:
+    import numpy as np
 
-        new = [heading for heading in dict.fromkeys(headings) if heading not in self._vectors]
-        if new:
-            self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
-        return np.stack([self._vectors[heading] for heading in headings])
+    return np.stack([vectors[heading] for heading in headings])
+
+
+def _soft_recall(vectors: _ByHeading, gold: Sequence[str], written: Sequence[str]) -> float | None:
+    """(card G + card W - card of both) / card G; None if cosines that cancel out leave it undefined."""
+    card_gold, card_written, card_both = (_cardinality(vectors, names) for names in (gold, written, [*gold, *written]))
+    recall = (card_gold + card_written - card_both) / card_gold if card_gold else math.nan
+    return recall if math.isfinite(recall) else None
+
+
+def _cardinality(vectors: _ByHeading, headings: Iterable[str]) -> float:
+    """Soft count of the distinct headings: each counts one over its summed cosine to all of them, itself included."""
+    distinct = _rows(vectors, dict.fromkeys(headings))
+    sums = [float(value) for value in (distinct @ distinct.T).sum(axis=1)]
+    return math.fsum(1 / value if value else math.inf for value in sums)
 
 
 def _balance(case: Case, nearest: NDArray[np.intp]) -> float | None:

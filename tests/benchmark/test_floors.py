@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from benchmark.floors import (
     EventFloors,
     articles,
     means,
+    normalised,
     not_beaten,
     others_of,
     score_floors,
@@ -88,6 +90,26 @@ def test_the_lead_is_the_first_sentences_of_usable_pages_citing_themselves() -> 
         assert sentence.text == passage.text == PAGES[passage.page].text[passage.start : passage.end]
 
 
+def test_the_best_passages_of_the_title_come_first_and_are_cited_whole() -> None:
+    pages = (
+        page("Boats are built here. " * 6, "Yard"),
+        page("Menu and search.\nThe event of the year. It was an event on the lake.", "News"),
+        page("A long event report. " * 6, "Report"),
+    )
+    made = articles(replace(HUMAN, title="Event of the lake"), pages, ())["bm25_title"]
+    assert [[s.text for s in paragraph] for paragraph in made.lead.paragraphs] == [
+        ["Menu and search.", "The event of the year.", "It was an event on the lake."]
+    ]  # the second best passage is six copies of four words, of which none fits into the 3 that are left
+    (source,) = made.sources
+    assert source.passage.text == pages[1].text and (source.title, source.url) == ("News", pages[1].url)
+    assert {s.cites for s in made.lead.sentences} == {(source.id,)}
+
+
+def test_a_passage_that_stands_on_two_pages_is_taken_once() -> None:
+    made = articles(HUMAN, (page("An event on the lake."), page("An event on the lake.")), ())["bm25_title"]
+    assert [s.text for s in made.lead.sentences] == ["An event on the lake."] and made.sources[0].passage.page == 0
+
+
 def test_the_oracle_takes_what_the_reference_says_in_page_order() -> None:
     assert [s.text for s in articles(HUMAN, PAGES, ())["extractive_oracle"].lead.sentences] == [
         "The ferry sank on the lake in March.", "The owner paid a fine of two million.",
@@ -139,6 +161,20 @@ def test_only_floors_below_the_system_are_beaten() -> None:
     assert not_beaten("unknown", 0.0, beside) == ()
 
 
+def test_normalised_scores_lie_between_the_best_floor_and_the_best_ceiling() -> None:
+    beside = {
+        "wrong_article": {"a": 0.1, "b": 0.1, "c": 0.2},
+        "lead": {"a": 0.4, "b": 1.0},
+        "extractive_oracle": {"a": 0.5, "b": 1.0},
+        "reference": {"a": 0.9, "d": 1.0},
+    }
+    scores = {"a": 0.65, "b": 0.9, "c": 0.5, "d": 0.5, "e": 0.5}
+    assert normalised(scores, beside, scores) == {"a": pytest.approx(0.5)}  # b: nothing between; c, d, e: an end is missing
+    assert normalised({"a": 0.15}, beside, ["a"]) == {"a": pytest.approx(-0.5)}
+    assert normalised({"heading_f": 0.5}, {"lead": {"heading_f": 0.0}, "reference": {"heading_f": 1.0}}) == {"heading_f": 0.5}
+    assert normalised(scores, {}) == {}
+
+
 # ---- scored
 
 
@@ -178,6 +214,7 @@ def test_nothing_is_measured_that_a_floor_does_not_have(tmp_path: Path, snapshot
     assert has == {
         "wrong_article": {"grounded", "fact_recall", "heading_f", "copy8"},
         "lead": {"cite_recall", "name_errors", "grounded", "fact_recall", "copy8"},
+        "bm25_title": {"cite_recall", "name_errors", "grounded", "fact_recall", "copy8"},
         "extractive_oracle": {"cite_recall", "name_errors", "grounded", "fact_recall", "copy8"},
         "reference_minus_20": {"grounded", "heading_f", "copy8"},
         "reference": {"grounded", "heading_f", "copy8"},
@@ -194,7 +231,7 @@ def test_a_costly_judge_is_not_asked_about_floors(tmp_path: Path, snapshot: Snap
 def test_without_a_usable_page_extraction_scores_like_an_empty_article(tmp_path: Path, snapshot: Snapshot) -> None:
     metrics: list[Metric] = [Rouge(), Citations(EveryWord())]
     (row,) = score_floors(RunFolder(tmp_path), snapshot, snapshot.ids("search")[:1], metrics, lambda event: (), seed=0)
-    for floor in ("lead", "extractive_oracle"):
+    for floor in ("lead", "bm25_title", "extractive_oracle"):
         assert row.values[floor]["rouge2_f"] == row.values[floor]["cite_recall"] == 0.0
         assert row.values[floor]["length_ratio"] is None
     assert row.values["reference"]["rouge2_f"] == pytest.approx(1.0)
@@ -210,15 +247,62 @@ def test_rows_are_kept_until_pages_or_metrics_change(tmp_path: Path, snapshot: S
 
     run, metric = RunFolder(tmp_path), Seen()
     first = scored(run, snapshot, [metric])
-    assert metric.n == 10 and scored(run, snapshot, [metric]) == first and metric.n == 10
+    assert metric.n == 12 and scored(run, snapshot, [metric]) == first and metric.n == 12
     run.event(first[0].event_id).pages(lambda: (page("One of the pages on the day of the event."),))
     again = scored(run, snapshot, [metric])
-    assert metric.n == 15 and again[1] == first[1] and again[0].values["lead"] != first[0].values["lead"]
+    assert metric.n == 18 and again[1] == first[1] and again[0].values["lead"] != first[0].values["lead"]
     scored(run, snapshot, [metric, Copying()])
-    assert metric.n == 25
+    assert metric.n == 30
     (run.path / "floors.jsonl").write_text("{cut of")
     with pytest.raises(UserError, match=r"floors\.jsonl is not JSON"):
         scored(run, snapshot, [metric])
+
+
+def test_runs_share_rows_of_the_same_data_and_metrics(tmp_path: Path, snapshot: Snapshot) -> None:
+    class Seen(Rouge):
+        n = 0
+
+        def score(self, case: Case) -> dict[str, float | None]:
+            self.n += 1
+            return super().score(case)
+
+    def floors_of(run: str, metric: Metric, seed: int = 0) -> list[EventFloors]:
+        ids = snapshot.ids("search")[:2]
+        return list(
+            score_floors(RunFolder(tmp_path / run), snapshot, ids, [metric], collect, seed=seed, kept=tmp_path / "kept")
+        )
+
+    metric = Seen()
+    first = floors_of("a", metric)
+    assert metric.n == 12 and floors_of("b", metric) == first and metric.n == 12
+    assert (tmp_path / "b" / "floors.jsonl").read_bytes() == (tmp_path / "a" / "floors.jsonl").read_bytes()
+    floors_of("c", metric, seed=1)
+    assert metric.n == 24
+    RunFolder(tmp_path / "d").event(first[0].event_id).pages(lambda: (page("Other pages than those of the other runs."),))
+    again = floors_of("d", metric)
+    assert metric.n == 30 and again[1] == first[1] and again[0].made_from != first[0].made_from
+    assert floors_of("e", metric) == first and metric.n == 30  # rows of other pages stand beside, not in place
+    (damaged,) = (tmp_path / "kept").glob(f"*/{first[0].event_id}-{again[0].made_from[:16]}.json")
+    damaged.write_text("{cut of")
+    (tmp_path / "d" / "floors.jsonl").unlink()
+    with pytest.raises(UserError, match=damaged.name):
+        floors_of("d", metric)
+
+
+def test_another_article_in_the_data_makes_another_floor(tmp_path: Path) -> None:
+    for half, value in (("wiki", {"key": "A fire", "text": "A fire burned down the old mill."}), ("google", [])):
+        (tmp_path / half).mkdir()
+        for event_id in ("1", "2"):
+            (tmp_path / half / f"{event_id}.json").write_text(json.dumps(value))
+
+    def overlap() -> float | None:
+        run = RunFolder(tmp_path / "run")
+        (row,) = score_floors(run, Snapshot(tmp_path), ("1",), [Rouge()], lambda event: (), seed=0, kept=tmp_path / "kept")
+        return row.values["wrong_article"]["rouge1_f"]
+
+    assert overlap() == 1.0
+    (tmp_path / "wiki" / "2.json").write_text(json.dumps({"key": "A flood", "text": "Water."}))
+    assert overlap() == 0.0
 
 
 def test_an_unreadable_event_has_no_floors(tmp_path: Path) -> None:

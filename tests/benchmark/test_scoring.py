@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.scoring import HEADLINE, failed_values, metric_names, score_run, signature, system_scores
+from benchmark.scoring import (
+    HEADLINE,
+    RANKED,
+    SUPPORT,
+    UNRANKED,
+    failed_values,
+    metric_names,
+    ranking_key,
+    score_run,
+    signature,
+    system_scores,
+)
 from data import codec
 from data.runs import EventFailure, RunFolder
 from data.scores import EventScores
@@ -184,3 +195,39 @@ def test_headline_metrics_exist_and_higher_is_better() -> None:
     judge = EmbeddedJudge()
     names = metric_names([Citations(judge), Faithfulness(judge), Coverage(), Headings(FixedEncoder())])
     assert {names.get(name) for name in HEADLINE} == {"higher"}
+
+
+def test_the_headline_is_what_is_ranked_and_what_is_asked_for() -> None:
+    assert sorted((*RANKED, *SUPPORT, *UNRANKED)) == sorted(HEADLINE)
+
+
+def test_support_is_asked_for_and_coverage_is_ranked() -> None:
+    def means(support: float, coverage: float, **others: float) -> dict[str, float]:
+        cited = dict.fromkeys(("cite_recall", "cite_precision", "cite_f1"), support)
+        return {**cited, "attainable_entity_recall": coverage, "heading_f": 0.3, **others}
+
+    systems = {
+        "writer": means(0.95, 0.8),
+        "copied lead": means(1.0, 0.6),
+        "same but for headings": means(0.91, 0.6, heading_f=0.1),
+        "from memory": means(0.0, 0.99),
+        "half supported": means(0.5, 0.9),
+        "one-sided": means(0.85, 0.9, cite_recall=1.0),
+        "nothing known": {},
+    }
+    assert sorted(systems, key=lambda name: ranking_key(systems[name]), reverse=True) == [
+        "writer", "copied lead", "same but for headings", "one-sided", "half supported", "from memory", "nothing known",
+    ]  # fmt: skip
+
+
+def test_a_stored_row_needs_no_article_to_be_read(run: RunFolder, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = score(run, snapshot, Words())
+
+    def refuse(*_: object, **__: object) -> Article:
+        raise AssertionError("an article was parsed for a row that is known")
+
+    monkeypatch.setattr(codec, "from_json", lambda kind, *a, **k: refuse() if kind is Article else _from_json(kind, *a, **k))
+    assert score(run, snapshot, Words()) == first
+
+
+_from_json = codec.from_json

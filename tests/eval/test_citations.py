@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from data.gold import GoldArticle
 from data.markup import parse_text
 from data.types import Article, Heading, Passage, Section, Sentence, Source
-from eval.citations import Citations, WgbCitations, WgbScores, WgbUnit, claims_of, wgb_citation_scores, wgb_units
+from eval.citations import Citations, Ranking, WgbCitations, WgbScores, WgbUnit, claims_of, wgb_citation_scores, wgb_units
 from eval.embedded_judge import EmbeddedJudge
 from eval.judge import Pair
 from eval.metric import Case
@@ -167,7 +168,7 @@ def test_soft_precision_gives_partial_support_its_part() -> None:
 class Silent(EveryWord):
     """Cannot tell about anything with boats."""
 
-    def score(self, pairs: Sequence[Pair]) -> list[float | None]:  # type: ignore[override]
+    def score(self, pairs: Sequence[Pair]) -> list[float]:  # type: ignore[override]
         return [None if "boats" in pair.claim else self._share(pair) for pair in pairs]
 
 
@@ -323,3 +324,29 @@ def test_both_profiles_with_the_shipped_judge() -> None:
     judge = EmbeddedJudge()
     assert Citations(judge).score(case)["cite_recall"] == pytest.approx(2 / 3)
     assert WgbCitations(judge).score(case)["wgb_cite_recall"] == pytest.approx(2 / 3)
+
+
+def test_texts_are_ranked_as_by_the_package_whatever_was_asked_before() -> None:
+    from rank_bm25 import BM25Okapi
+
+    rng = random.Random(5)
+    vocabulary = ["boat", "lake", "night", "owner", "fire", "storm", "bridge", "town"]
+    texts = [" ".join(rng.choices(vocabulary, k=rng.randint(1, 9))) for _ in range(60)]
+    index, ranking = BM25Okapi([text.split() for text in texts]), Ranking(texts)
+    for _ in range(40):
+        query = rng.choices(["boat", "lake", "night", "storm", "unheard", "bridge"], k=rng.randint(0, 5))
+        scores = index.get_scores(query)
+        expected = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
+        assert ranking.top(" ".join(query), 7) == expected[:7] and ranking.top(" ".join(query), 99) == expected
+    assert Ranking(["the of and", ""]).top("boat", 3) == []
+
+
+def test_soft_scores_are_added_exactly() -> None:
+    """Ten times 0.1 is 1, on every version of Python."""
+
+    class Tenth(EveryWord):
+        def score(self, pairs: Sequence[Pair]) -> list[float]:
+            return [0.1] * len(pairs)
+
+    text = "".join(f"Boat {n} left the harbour. [1]\n" for n in range(10))
+    assert Citations(Tenth()).score(case_of(text))["cite_recall_soft"] == 0.1

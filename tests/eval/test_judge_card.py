@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from data.errors import UserError
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Page
-from eval.embedded_judge import AcceptRate
+from eval.embedded_judge import AcceptRate, EmbeddedJudge
 from eval.judge import Pair
 from eval.judge_accuracy import accuracy, read_rows
 from eval.judge_card import ENOUGH, main, verdict
@@ -25,6 +26,7 @@ from eval.stress import (
     reference_pairs,
     shuffled_pairs,
 )
+from flows import wiring
 
 TEXT = " ".join(
     f"The {name} bridge over the river was opened by Mayor {name} Hart on {day} May 2031 after a long delay."
@@ -56,6 +58,28 @@ def pairs_file(tmp_path: Path) -> Path:
     path = tmp_path / "pairs.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
     return path
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where cards are kept."""
+    monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def test_what_was_found_of_a_judge_is_kept_for_its_submissions(
+    pairs_file: Path, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wiring.judge_card(LexicalJudge()) == {}
+    assert told(capsys, "--judge", "lexical", "--pairs", pairs_file)[0] == 0
+    assert told(capsys, "--judge", "lexical", "--limit", "1")[0] == 0
+    card = wiring.judge_card(LexicalJudge())
+    assert card["pairs"] == pairs_file.name and 0 <= card["auroc"] <= 1 and card["stress"][0]["n"] > 0
+    assert wiring.judge_card(EmbeddedJudge())["n_claims"] > 100  # it brings its own
+    (path,) = (runs / "judged" / "cards").glob("*.json")
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(UserError, match="delete it and run python -m"):
+        wiring.judge_card(LexicalJudge())
 
 
 def test_the_card_of_the_sample(capsys: pytest.CaptureFixture[str]) -> None:

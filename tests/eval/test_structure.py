@@ -1,5 +1,8 @@
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from eval.structure import Headings
 from tests.eval.cases import case
@@ -80,12 +83,34 @@ def test_only_headings_is_enough_for_structure() -> None:
     assert values["section_balance"] is None
 
 
-def test_each_distinct_heading_is_encoded_once_a_run() -> None:
-    encoder = FixedEncoder()
-    metric = Headings(encoder)
-    for _ in range(2):
-        metric.score(case(headed("History", "Damage", "History"), headed("History", "Aftermath")))
-    assert sorted(encoder.seen) == ["Aftermath", "Damage", "History"]
+def test_scores_do_not_depend_on_the_cases_before() -> None:
+    class Jittery(FixedEncoder):
+        """As real encoders: the last bits of a vector depend on the texts beside it."""
+
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            moved = np.float32(1 + len(texts) * 1e-6)
+            return super().encode(texts) * moved
+
+    cases = [
+        case(headed("History", "Damage", "History"), headed("History", "Aftermath")),
+        case(headed(*GENERIC), headed(*GOLD)),
+    ]
+    alone = [Headings(Jittery()).score(one) for one in cases]
+    metric = Headings(Jittery())
+    assert [metric.score(one) for one in reversed(cases)][::-1] == alone
+
+
+def test_the_headings_of_a_case_are_encoded_in_one_call_each_once() -> None:
+    class Counting(FixedEncoder):
+        calls = 0
+
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            self.calls += 1
+            return super().encode(texts)
+
+    encoder = Counting()
+    Headings(encoder).score(case(headed("History", "Damage", "History"), headed("History", "Aftermath")))
+    assert sorted(encoder.seen) == ["Aftermath", "Damage", "History"] and encoder.calls == 1
 
 
 def test_balance_compares_shares_of_words_by_subject() -> None:

@@ -1,0 +1,45 @@
+"""Scores some events of a run over the bundled sample, as one of several workers: FOLDER EVENT [EVENT ...]
+
+Writes FOLDER/scores.jsonl, with every metric, the shipped judge, and headings compared by a stand-in for the encoder.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmark.scoring import score_run
+from data.runs import RunFolder
+from data.snapshot import SAMPLE, Snapshot
+from data.types import Event, Page
+from eval.citations import Citations, WgbCitations
+from eval.copying import Copying
+from eval.coverage import Coverage
+from eval.embedded_judge import EmbeddedJudge
+from eval.facts import Facts
+from eval.faithfulness import Faithfulness
+from eval.lexical import Rouge
+from eval.metric import Metric
+from eval.storm import Storm
+from eval.structure import Headings
+from eval.wgb import WgbLexical
+from tests.fakes import FixedEncoder
+
+
+def metrics() -> tuple[Metric, ...]:
+    judge = EmbeddedJudge()
+    judged = (Citations(judge), Faithfulness(judge), Facts(judge), WgbCitations(judge))
+    return (*judged, Coverage(), Headings(FixedEncoder()), Rouge(), Copying(), Storm(), WgbLexical())
+
+
+def main(folder: str, ids: Sequence[str]) -> None:
+    def collect(event: Event) -> tuple[Page, ...]:
+        raise AssertionError(f"the pages of {event.id} are stored with its article")
+
+    for _ in score_run(RunFolder(Path(folder)), Snapshot(SAMPLE), ids, metrics(), collect):
+        pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
