@@ -42,6 +42,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     shown.add_argument(
         "--no-floors", action="store_true", help="without floors and ceilings, which take a while the first time"
     )
+    parser.add_argument(
+        "--as-in",
+        type=Path,
+        metavar="RUN",
+        help="take over the articles of this run of the same system, with another leak filter, where the pages are the same",
+    )
     elsewhere = parser.add_argument_group("articles made elsewhere, in place of --system")
     elsewhere.add_argument("--articles", type=Path, metavar="DIR", help="folder of <event id>.json files, {text, retrieve}")
     elsewhere.add_argument("--name", default="articles", help="of the system that wrote them (default: articles)")
@@ -53,13 +59,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("name either --system or --articles")
 
     def run() -> int:
+        from flows import adopting
         from flows.evaluate import evaluate, report
         from flows.wiring import prepare
 
         if arguments.articles is None:
             if arguments.about is not None:
                 raise UserError("--about goes with --articles; a run of --system is described at python -m benchmark.submit")
-            evaluated = evaluate(prepare(job_from(arguments)), with_floors=not arguments.no_floors)
+            prepared = prepare(job_from(arguments))
+            if arguments.as_in is not None:
+                adopting.adopt(prepared, arguments.as_in)
+            evaluated = evaluate(prepared, with_floors=not arguments.no_floors)
+        elif arguments.as_in is not None:
+            raise UserError(f"the articles of --articles are written already; drop --as-in {arguments.as_in}")
         else:
             evaluated = _score_files(arguments)
         report(evaluated, as_json=arguments.json, with_strata=arguments.strata)

@@ -4,7 +4,10 @@
     NAME/evidence.json              for each event its pages: number, address and SHA-256 of the text, never the text
     NAME/articles/<event id>.json   `data.types.Article` as `data.codec` writes it; no folder where rights forbid text
     NAME/results/<event id>.json    what the judge said of each claim; optional
-    NAME/rescored.json              what `benchmark.rescore` computed again from the articles; optional
+    NAME/rescored.json              when, by which code and from which data `benchmark.rescore` scored it again; optional
+
+Where rights forbid text, evidence.json holds one hash for the pages of an event, and scores are believed only as far as
+rescored.json says that they were computed from the articles before those were left out.
 
 A folder comes from anyone: it is read within limits of size, links in it are not followed, and no name of it becomes a path.
 """
@@ -12,8 +15,9 @@ A folder comes from anyone: it is read within limits of size, links in it are no
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +32,7 @@ from data.types import Article, Page, Sentence, Source, Strict
 T = TypeVar("T")
 SUBMISSION, EVIDENCE, ARTICLES, RESULTS, RESCORED = "submission.json", "evidence.json", "articles", "results", "rescored.json"
 SCHEMA = "wikigenben-evidence/1"
+RECORD_SCHEMA = "wikigenben-rescored/1"
 MOST_ARTICLE_BYTES = 2 * 2**20
 """Of one article or its results. The longest that a system of ours wrote takes 70 kB."""
 MOST_URL_CHARS = 4_000
@@ -57,8 +62,26 @@ class EvidencePage(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Strict):
+    """An event has its pages in `events`, or in `digests` their `pages_digest`, which is enough where no article cites them."""
+
     schema: str
     events: dict[str, tuple[EvidencePage, ...]]
+    digests: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Strict):
+    """What scoring again found. `submission_sha256` is of the submission.json that lies beside it; `data_sha256` of the human
+    articles and the cleaned pages that were scored against; `differences` are the first of `n_differences`."""
+
+    schema: str
+    rescored_at: str
+    version: str
+    commit: str
+    data_sha256: str
+    submission_sha256: str
+    n_differences: int
+    differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +125,22 @@ def evidence_pages(pages: Sequence[Page], article: Article | None) -> tuple[Evid
     return (*known, *(own[number] for number in sorted(own)))
 
 
+def pages_digest(pages: Sequence[EvidencePage]) -> str:
+    """One hash for the pages of an event: their numbers, addresses, texts and what cleaning dropped."""
+    return codec.sha256(codec.to_json(list(pages)))
+
+
+def digests_of(evidence: Evidence) -> dict[str, str]:
+    """For each event the hash of its pages, whether they are listed or not."""
+    return evidence.digests | {event_id: pages_digest(pages) for event_id, pages in evidence.events.items()}
+
+
 def write(run: RunFolder, made: Submission, out: Path, results: Mapping[str, Sequence[JudgedSentence]] | None) -> None:
     """The folder of a finished run; `results` of None leaves out all text, articles included.
 
     Raises UserError when the folder is in use, or an article is not the one that was scored.
     """
-    if out.exists() and (not out.is_dir() or any(not codec.is_temporary(path) for path in out.iterdir())):
-        raise UserError(f"{out} is not an empty folder; choose another --out")
+    must_be_empty(out)
     pages: dict[str, tuple[EvidencePage, ...]] = {}
     texts: dict[str, str] = {}
     for event in made.events:
@@ -121,13 +153,37 @@ def write(run: RunFolder, made: Submission, out: Path, results: Mapping[str, Seq
         if stored is None and article is not None:
             raise UserError(f"{folder.path} has no pages.jsonl, so its evidence cannot be named; write the event again")
         pages[event.id] = evidence_pages(stored or (), article)
-    if results is not None:
+    if results is None:
+        write_hashes(made, Evidence(SCHEMA, pages), out)
+    else:
         for event_id, text in texts.items():
             codec.write_atomic(out / ARTICLES / f"{event_id}.json", text)
         for event_id, sentences in results.items():
             codec.write_atomic(out / RESULTS / f"{event_id}.json", codec.to_json(list(sentences)) + "\n")
-    codec.write_atomic(out / EVIDENCE, codec.to_json(Evidence(SCHEMA, pages), indent=1) + "\n")
-    submission.write(out / SUBMISSION, made)
+        codec.write_atomic(out / EVIDENCE, codec.to_json(Evidence(SCHEMA, pages), indent=1) + "\n")
+        submission.write(out / SUBMISSION, made)
+
+
+def write_hashes(made: Submission, evidence: Evidence, out: Path) -> None:
+    """The submission without any text: rows and hashes, small enough to be kept under version control."""
+    codec.write_atomic(out / EVIDENCE, codec.to_json(Evidence(SCHEMA, {}, digests_of(evidence)), indent=1) + "\n")
+    submission.write(out / SUBMISSION, made, compact=True)
+
+
+def must_be_empty(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(not codec.is_temporary(path) for path in out.iterdir())):
+        raise UserError(f"{out} is not an empty folder; choose another --out, or add --replace if it is an older submission")
+
+
+def clear(out: Path) -> None:
+    """Remove an older submission. Raises UserError when anything else lies there: that is not ours to delete."""
+    if not out.exists():
+        return
+    if not out.is_dir() or out.is_symlink() or (any(out.iterdir()) and not (out / SUBMISSION).is_file()):
+        raise UserError(f"{out} is not an older submission, so it is not replaced; choose another --out")
+    if stray := list(_stray_problems(out)):
+        raise UserError(f"{out} holds more than a submission, so it is not replaced: {stray[0]}; choose another --out")
+    shutil.rmtree(out)
 
 
 def _scored_text(path: Path, event: SubmittedEvent) -> str:
@@ -158,6 +214,17 @@ def read_evidence(folder: Path) -> Evidence:
     if found is None:
         raise UserError("; ".join(faults))
     return found
+
+
+def read_record(folder: Path) -> Record | None:
+    """None without one. Raises UserError when it cannot be read."""
+    path = folder / RESCORED
+    if path.is_symlink() or not path.is_file():
+        return None
+    record, faults = _read_small(Record, path, RESCORED)
+    if record is None or faults or record.schema != RECORD_SCHEMA:
+        raise UserError("; ".join(faults) or f"{RESCORED}: its schema is not {RECORD_SCHEMA!r}")
+    return record
 
 
 def has_articles(folder: Path) -> bool:
@@ -243,11 +310,13 @@ class _FolderCheck:
         pages = evidence.events if evidence else None
         if evidence is not None:
             problems += self._evidence_problems(evidence)
+        problems += self._record_problems()
         if not has_articles(self.folder):
-            self.notes.append("it holds no articles, so its scores cannot be computed again and it cannot be ranked")
             if (self.folder / RESULTS).is_dir():
                 problems.append(f"{RESULTS}/ speaks of articles that are not there")
             return problems
+        if evidence is not None and evidence.digests:
+            problems.append(f"{EVIDENCE} has one hash for the pages of an event, and articles cite single pages: list them")
         problems += self._name_problems()
         for event_id, event in self.scored.items():
             if submission.is_file_name(event_id):
@@ -259,14 +328,39 @@ class _FolderCheck:
             )
         return problems
 
+    def _record_problems(self) -> Iterator[str]:
+        """Without articles the scores rest on the record alone, so it must be there and be of this very file."""
+        try:
+            record = read_record(self.folder)
+        except UserError as error:
+            yield str(error)
+            return
+        found = codec.sha256_bytes((self.folder / SUBMISSION).read_bytes())
+        if record is not None and record.submission_sha256 != found:
+            yield f"{RESCORED} is of a {SUBMISSION} with the hash {record.submission_sha256[:70]}, and this one has {found}"
+        if has_articles(self.folder):
+            return
+        if not self.made.recomputed:
+            self.notes.append("it holds no articles, so its scores cannot be computed again and it cannot be ranked")
+        elif record is None:
+            yield f"it says that its scores were computed again, and holds neither articles nor {RESCORED} that says when"
+        else:
+            self.notes.append(
+                f"it holds no articles: its scores were computed from them on {record.rescored_at[:10]}, before they were left "
+                "out; whoever has the data compares hashes and scores with: wikigenben reproduce --check"
+            )
+
     def _evidence_problems(self, evidence: Evidence) -> Iterator[str]:
         if evidence.schema != SCHEMA:
             yield f"{EVIDENCE}: schema is {evidence.schema!r}, expected {SCHEMA!r}"
-        listed = {event.id for event in self.made.events}
-        if missing := sorted(listed - evidence.events.keys()):
+        listed, known = {event.id for event in self.made.events}, evidence.events.keys() | evidence.digests.keys()
+        if missing := sorted(listed - known):
             yield f"{EVIDENCE} lacks the events {_some(missing)}"
-        if foreign := sorted(evidence.events.keys() - listed):
+        if foreign := sorted(known - listed):
             yield f"{EVIDENCE} lists events that {SUBMISSION} does not: {_some(foreign)}"
+        for event_id, digest in evidence.digests.items():
+            if not submission.is_sha256(digest):
+                yield f"{EVIDENCE}: the digest of event {event_id}, {digest[:70]!r}, is no SHA-256"
         for event_id, pages in evidence.events.items():
             if [page.id for page in pages] != sorted({page.id for page in pages}) or any(page.id < 0 for page in pages):
                 yield f"{EVIDENCE}: the pages of event {event_id} are not numbered upwards, each once, from 0"

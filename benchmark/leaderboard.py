@@ -32,7 +32,7 @@ class Built:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark.leaderboard", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="wikigenben leaderboard", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("submissions", type=Path, help="folder with one folder a submission")
     parser.add_argument("--html", type=Path, required=True, metavar="OUT", help="folder for the site; an older one is renewed")

@@ -2,52 +2,65 @@
 
     python -m benchmark.rescore submissions/extractive --data wikigenbench/data
     python -m benchmark.rescore submissions/extractive --data wikigenbench/data --write
+    python -m benchmark.rescore full/extractive --data wikigenbench/data --strip submissions/extractive
 
 The evidence is cleaned anew from the data and must have the hashes of evidence.json; the cited passages must stand in it. All
-means, intervals and rows are computed from that and written to FOLDER/rescored.json, or with --write in place of what
-submission.json says, with `recomputed: true`; only that is ranked. Exit code: 0 same numbers, 1 some differ by more than 1e-6
-(each is printed), 2 wrong input.
+means, intervals, rows, strata, floors and ceilings are computed from that. FOLDER/rescored.json says when, by which commit and
+from which data, and what differed. With --write they replace what submission.json says, with `recomputed: true`; only that is
+ranked. --strip writes them into another folder, which holds hashes in place of all text and is ranked, too, with the remark
+that the text was left out afterwards. Variants and cost stay what was said. Exit code: 0 same numbers, 1 some differ by more
+than 1e-6 (each is printed), 2 wrong input.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 
 if TYPE_CHECKING:
     from benchmark.folder import EvidencePage
-    from benchmark.submission import Submission, SubmittedEvent, SubmittedScore
+    from benchmark.strata import Traits
+    from benchmark.submission import Submission, SubmittedEvent, SubmittedJudge, SubmittedStratum
     from data.runs import RunFolder
-    from data.scores import EventScores
+    from data.scores import EventScores, SystemScores
     from data.settings import Settings
     from data.snapshot import Snapshot
     from data.types import Article, Event, Page, Section, Source
+    from eval.judge import Judge
     from eval.metric import Metric
+
+
+MOST_TOLD = 20
+"""Differences that rescored.json names; all are printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """`differences` say what the submitter had otherwise. Scores, rows, judges and the list of events are computed here; what
-    cannot be (the description of the system, its cost, floors, ceilings, variants, notes) stays what was said."""
+    """`differences` say what the submitter had otherwise. Scores, rows, strata, floors, ceilings, judges and the list of events
+    are computed here; what cannot be (the description of the system, its cost, variants, notes) stays what was said.
+    `data_sha256` is of all that was scored against."""
 
     submission: Submission
     differences: tuple[str, ...]
+    data_sha256: str
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark.rescore", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="wikigenben rescore", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="submission folder with articles")
     parser.add_argument("--data", required=True, metavar="DIR", help="benchmark folder, or: sample")
-    parser.add_argument("--write", action="store_true", help="replace submission.json in place of writing rescored.json")
+    parser.add_argument("--write", action="store_true", help="replace submission.json by what was computed")
+    parser.add_argument("--strip", type=Path, metavar="OUT", help="write what was computed there, with hashes in place of text")
+    parser.add_argument("--replace", action="store_true", help="with --strip: an older submission in OUT is replaced")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
     parser.add_argument(
@@ -58,29 +71,77 @@ def main(argv: Sequence[str] | None = None) -> int:
     from flows.console import guarded
 
     def run() -> int:
-        from benchmark import folder, submission
+        from benchmark import folder
         from data.locate import locate
         from data.settings import load_settings
         from data.snapshot import Snapshot
         from flows import console
-        from flows.wiring import build_collect, build_metrics
+        from flows.wiring import build_collect, build_metrics, floors_folder, judge_card
 
+        if arguments.replace and arguments.strip is None:
+            raise UserError("--replace is about the folder that --strip writes; name one")
+        if arguments.strip is not None:
+            folder.clear(arguments.strip) if arguments.replace else folder.must_be_empty(arguments.strip)
         snapshot = Snapshot(locate(arguments.data))
         made = readable(arguments.folder)
         settings = with_evidence_of(made, load_settings(arguments.config, arguments.assignments))
-        found = rescore(arguments.folder, made, snapshot, build_metrics(settings), build_collect(snapshot, settings))
-        path = arguments.folder / (folder.SUBMISSION if arguments.write else folder.RESCORED)
-        submission.write(path, found.submission)
+        found = rescore(
+            arguments.folder,
+            made,
+            snapshot,
+            build_metrics(settings),
+            build_collect(snapshot, settings),
+            kept_floors=floors_folder(),
+            card=judge_card,
+        )
+        told = written(arguments.folder, found, write=arguments.write, strip=arguments.strip)
         if arguments.json:
-            console.result_json({"written": str(path), "differences": list(found.differences)})
+            console.result_json({"written": str(told[-1]), "differences": list(found.differences)})
         else:
             for line in found.differences:
                 console.result(line)
-            told = f"{len(found.differences)} differences" if found.differences else "the same numbers"
-            console.result(f"{path}: {told}; {found.submission.data.n_events} events scored again")
+            outcome = f"{len(found.differences)} differences" if found.differences else "the same numbers"
+            console.result(f"{told[-1]}: {outcome}; {found.submission.data.n_events} events scored again")
         return 1 if found.differences else 0
 
     return guarded(run)
+
+
+def written(folder: Path, found: Rescored, *, write: bool, strip: Path | None) -> list[Path]:
+    """The files that now say what was computed, the record in `folder` first."""
+    from benchmark import folder as files
+    from benchmark import submission
+
+    places = [folder / files.RESCORED]
+    if write:
+        submission.write(folder / files.SUBMISSION, found.submission)
+        places.append(folder / files.SUBMISSION)
+    _write_record(folder, found)
+    if strip is not None:
+        files.write_hashes(found.submission, files.read_evidence(folder), strip)
+        _write_record(strip, found)
+        places.append(strip / files.SUBMISSION)
+    return places
+
+
+def _write_record(folder: Path, found: Rescored) -> None:
+    from datetime import UTC, datetime
+
+    from benchmark import folder as files
+    from benchmark.checkout import commit
+    from data import codec
+
+    record = files.Record(
+        schema=files.RECORD_SCHEMA,
+        rescored_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=found.submission.environment.get("wikigenben", ""),
+        commit=commit(),
+        data_sha256=found.data_sha256,
+        submission_sha256=codec.sha256_bytes((folder / files.SUBMISSION).read_bytes()),
+        n_differences=len(found.differences),
+        differences=found.differences[:MOST_TOLD],
+    )
+    codec.write_atomic(folder / files.RESCORED, codec.to_json(record, indent=1) + "\n")
 
 
 def readable(folder: Path) -> Submission:
@@ -97,7 +158,10 @@ def readable(folder: Path) -> Submission:
     if made.system.evidence_track not in ("search", "cited", "both"):
         raise UserError(f"{path}: there is no track {made.system.evidence_track!r}; see: python -m benchmark.validate {folder}")
     if not files.has_articles(folder):
-        raise UserError(f"{folder} holds hashes in place of articles, so nothing can be computed again from it")
+        raise UserError(
+            f"{folder} holds hashes in place of articles, so nothing can be computed again from it; "
+            "compare it with articles written anew: wikigenben reproduce FILE.toml --check"
+        )
     return made
 
 
@@ -119,62 +183,143 @@ def rescore(
     snapshot: Snapshot,
     metrics: Sequence[Metric],
     collect: Callable[[Event], tuple[Page, ...]],
+    *,
+    kept_floors: Path | None = None,
+    card: Callable[[Judge], dict[str, Any]] = lambda judge: {},
 ) -> Rescored:
-    """Every row and mean computed again. Raises UserError when articles or evidence are not those that were scored."""
-    from benchmark import folder as files
+    """Every row and mean computed again. Raises UserError when articles or evidence are not those that were scored.
+
+    `kept_floors` is a folder as of `benchmark.floors.score_floors`; `card` says how good a judge is.
+    """
+    from benchmark.agreement import disagreements
     from benchmark.scoring import score_run, system_scores
-    from benchmark.strata import read_traits, stratify
-    from benchmark.submission import SubmittedStratum, build, judges_of, submitted_score
+    from benchmark.strata import read_traits
+    from benchmark.submission import judges_of
     from data.runs import RunFolder
 
-    listed, given = files.read_evidence(folder).events, {event.id: event for event in made.events}
-    false_sources: list[str] = []
+    given = {event.id: event for event in made.events}
     with TemporaryDirectory() as place:
         run = RunFolder(Path(place))
-        for event in given.values():
-            if not event.article_sha256 and not listed.get(event.id):
-                continue  # it failed before it had any evidence
-            pages = _same_pages(snapshot, event.id, listed.get(event.id, ()), collect)
-            if event.article_sha256:
-                article, found = honest(files.read_article(folder, event), pages, may_bring_own=made.system.uses_web)
-                false_sources += found
-                _restore(run, event.id, article, pages)
+        pages, false_sources = _restored(run, folder, made, snapshot, collect)
         rows = [_as_listed(row, given[row.event_id]) for row in score_run(run, snapshot, list(given), metrics, collect)]
         traits = read_traits(run, snapshot, given, collect) if made.strata else {}
-    profile, (judges, judged) = made.profile, judges_of(metrics)
+        beside = _floors(run, made, snapshot, metrics, collect, kept_floors) if made.floors or made.ceilings else {}
     scores = system_scores(
         made.system.name,
         made.system.evidence_track,
         made.data.split,
         rows,
         metrics,
-        resamples=profile.resamples,
-        seed=profile.seed,
+        resamples=made.profile.resamples,
+        seed=made.profile.seed,
     )
+    again = _built(made, scores, snapshot, judges_of(metrics, card), beside)
+    again = replace(again, strata=_strata(traits, rows, again))
+    return Rescored(again, (*false_sources, *disagreements(made, again)), _data_sha256(snapshot, pages))
+
+
+def _restored(
+    run: RunFolder,
+    folder: Path,
+    made: Submission,
+    snapshot: Snapshot,
+    collect: Callable[[Event], tuple[Page, ...]],
+) -> tuple[dict[str, tuple[Page, ...]], list[str]]:
+    """The articles as a run leaves them, with sources that stand in the evidence; the pages by event, and false sources."""
+    from benchmark import folder as files
+
+    listed = files.read_evidence(folder).events
+    found: dict[str, tuple[Page, ...]] = {}
+    false_sources: list[str] = []
+    for event in made.events:
+        if not event.article_sha256 and not listed.get(event.id):
+            continue  # it failed before it had any evidence
+        pages = found[event.id] = _same_pages(snapshot, event.id, listed.get(event.id, ()), collect)
+        if event.article_sha256:
+            article, wrong = honest(files.read_article(folder, event), pages, may_bring_own=made.system.uses_web)
+            false_sources += wrong
+            _restore(run, event.id, article, pages)
+    return found, false_sources
+
+
+def _built(
+    made: Submission,
+    scores: SystemScores,
+    snapshot: Snapshot,
+    judging: tuple[tuple[SubmittedJudge, ...], dict[str, str]],
+    beside: Mapping[str, Mapping[str, float]],
+) -> Submission:
+    from benchmark.floors import CEILINGS, FLOORS
+    from benchmark.submission import build
+
+    judges, judged = judging
     again = build(
         scores,
         made.system,
         benchmark="sample" if snapshot.is_sample else "wikigenbench",
         leak_filter=made.data.leak_filter,
-        resamples=profile.resamples,
-        seed=profile.seed,
+        resamples=made.profile.resamples,
+        seed=made.profile.seed,
         cost=made.cost,
         created=made.created,
         revision=made.data.revision,
         evidence_filter=made.data.evidence_filter,
-        judges=[next((said for said in made.judges if replace(said, card={}) == judge), judge) for judge in judges],
+        judges=[judge if judge.card else _with_card(judge, made.judges) for judge in judges],
         judged=judged,
-        floors=made.floors,
-        ceilings=made.ceilings,
+        floors={name: beside[name] for name in FLOORS if name in beside},
+        ceilings={name: beside[name] for name in CEILINGS if name in beside},
     )
-    strata = {
+    return replace(again, notes=made.notes, variants=made.variants, recomputed=True)
+
+
+def _with_card(judge: SubmittedJudge, said: Sequence[SubmittedJudge]) -> SubmittedJudge:
+    """Its card as the submission has it, where none is known here."""
+    return next((one for one in said if replace(one, card={}) == judge), judge)
+
+
+def _strata(traits: Mapping[str, Traits], rows: Sequence[EventScores], again: Submission) -> dict[str, SubmittedStratum]:
+    from benchmark.strata import stratify
+    from benchmark.submission import SubmittedStratum, submitted_score
+
+    cut = stratify(traits, rows, resamples=again.profile.resamples, seed=again.profile.seed)
+    return {
         kind: SubmittedStratum(
-            one.events, {name: submitted_score(e, judged.get(name, "")) for name, e in one.estimates.items()}
+            one.events, {name: submitted_score(e, again.scores[name].judge) for name, e in one.estimates.items()}
         )
-        for kind, one in stratify(traits, rows, resamples=profile.resamples, seed=profile.seed).items()
+        for kind, one in cut.items()
     }
-    again = replace(again, notes=made.notes, variants=made.variants, strata=strata, recomputed=True)
-    return Rescored(again, (*false_sources, *differences(made, again)))
+
+
+def _floors(
+    run: RunFolder,
+    made: Submission,
+    snapshot: Snapshot,
+    metrics: Sequence[Metric],
+    collect: Callable[[Event], tuple[Page, ...]],
+    kept: Path | None,
+) -> dict[str, dict[str, float]]:
+    """Floors and ceilings of the events, on the evidence that was cleaned here."""
+    from benchmark import floors
+
+    ids = [event.id for event in made.events]
+    return floors.means(floors.score_floors(run, snapshot, ids, metrics, collect, seed=made.profile.seed, kept=kept))
+
+
+def _data_sha256(snapshot: Snapshot, pages: Mapping[str, Sequence[Page]]) -> str:
+    """Of the human articles and the cleaned pages of these events: the same hash means the same data."""
+    from benchmark.folder import evidence_pages, pages_digest
+    from data import codec
+    from data.errors import StageError
+    from data.gold import load_gold
+
+    lines = []
+    for event_id in sorted(pages):
+        try:
+            reference = codec.sha256(codec.to_json(load_gold(snapshot, event_id)))
+        except StageError:  # unreadable, so unscored
+            reference = ""
+        lines.append(f"{event_id} {reference} {pages_digest(evidence_pages(pages[event_id], None))}\n")
+    return codec.sha256("".join(lines))
 
 
 def _same_pages(
@@ -204,7 +349,8 @@ def honest(article: Article, pages: Sequence[Page], *, may_bring_own: bool) -> t
     become invalid. And what was wrong with those."""
     from data.markup import INVALID
 
-    kept, wrong = {}, []
+    kept: dict[str, tuple[str, Source | None]] = {}
+    wrong: list[str] = []
     for k, source in enumerate(article.sources, 1):
         passage = source.passage
         page = pages[passage.page] if 0 <= passage.page < len(pages) else None
@@ -247,58 +393,6 @@ def _restore(run: RunFolder, event_id: str, article: Article, pages: tuple[Page,
 def _as_listed(row: EventScores, event: SubmittedEvent) -> EventScores:
     """The row under the hash of the file that was submitted; why an event failed is known to the submitter alone."""
     return replace(row, article_sha256=event.article_sha256, reason=event.reason if row.status == "failed" else row.reason)
-
-
-def differences(made: Submission, again: Submission) -> Iterator[str]:
-    """What is not the same within `benchmark.submission.TOLERANCE`."""
-    if made.profile.signature != again.profile.signature:
-        yield f"profile.signature was {made.profile.signature!r}, and these metrics are {again.profile.signature!r}"
-    if made.data != again.data:
-        yield f"data was {made.data}, computed again it is {again.data}"
-    yield from _score_differences("scores", made.scores, again.scores)
-    for kind in {**made.strata, **again.strata}:
-        old, new = made.strata.get(kind), again.strata.get(kind)
-        if old is None or new is None or sorted(old.events) != sorted(new.events):
-            said, found = (len(stratum.events) if stratum else 0 for stratum in (old, new))
-            yield f"strata.{kind} had {said} events, computed again it has {found}, or others"
-        else:
-            yield from _score_differences(f"strata.{kind}", old.scores, new.scores)
-    rows = {event.id: event for event in again.events}
-    for event in made.events:
-        yield from _row_differences(event, rows[event.id])
-
-
-def _score_differences(place: str, made: Mapping[str, SubmittedScore], again: Mapping[str, SubmittedScore]) -> Iterator[str]:
-    for name in {**made, **again}:
-        old, new = made.get(name), again.get(name)
-        if old is None or new is None:
-            said, found = (score.mean if score else "not given" for score in (old, new))
-            yield f"{place}.{name} was {said}, computed again it is {found}"
-            continue
-        for part, a, b in zip(
-            ("mean", "ci95[0]", "ci95[1]", "n", "n_failed", "n_unscored"),
-            (old.mean, *old.ci95, old.n, old.n_failed, old.n_unscored),
-            (new.mean, *new.ci95, new.n, new.n_failed, new.n_unscored),
-            strict=True,
-        ):
-            if not _same(a, b):
-                yield f"{place}.{name}.{part} was {a!r}, computed again it is {b!r}"
-
-
-def _row_differences(old: SubmittedEvent, new: SubmittedEvent) -> Iterator[str]:
-    for part in ("status", "words"):
-        if getattr(old, part) != getattr(new, part):
-            yield f"event {old.id}: {part} was {getattr(old, part)!r}, computed again it is {getattr(new, part)!r}"
-    for name in {**old.scores, **new.scores}:
-        a, b = old.scores.get(name), new.scores.get(name)
-        if name not in old.scores or name not in new.scores or not _same(a, b):
-            yield f"event {old.id}: {name} was {a!r}, computed again it is {b!r}"
-
-
-def _same(a: float | None, b: float | None) -> bool:
-    from benchmark.submission import TOLERANCE
-
-    return a is b if a is None or b is None else abs(a - b) <= TOLERANCE
 
 
 if __name__ == "__main__":

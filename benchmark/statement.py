@@ -18,6 +18,7 @@ usd = 1.5
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,13 +61,15 @@ class Statement(Strict):
 
 
 def read(path: Path) -> Statement:
-    """Raises UserError naming the key that is unknown or of another type."""
+    """TOML, or JSON if the file's name says so. Raises UserError naming the key that is unknown or of another type."""
+    form = "JSON" if path.suffix == ".json" else "TOML"
     try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        plain = json.loads(text) if form == "JSON" else tomllib.loads(text)
     except OSError as error:
         raise UserError(f"cannot read --about {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"--about {path} is not TOML: {error}") from None
+    except ValueError as error:  # of either reader, and of text that is no UTF-8
+        raise UserError(f"--about {path} is not {form}: {error}") from None
     return codec.from_plain(Statement, plain, where=f"--about {path}")
 
 

@@ -3,10 +3,15 @@
 Schema `wikigenben-submission/1`. A reader accepts its own major, ignores keys it does not know, and refuses a higher
 major; what later versions of a major add is optional. Means and intervals are recomputed from the event rows before
 anything is believed. The folder that a submission travels in is `benchmark.folder`.
+
+On disk a row of an event is one line. Its `scores` are an object by metric, or, where the key `columns` names the metrics once
+for all rows, a list in their order. Scores of rows have six decimals: means, intervals and scores computed again are compared
+within 1e-6, and what is rounded so lies within half of that.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import platform
@@ -31,7 +36,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "wikigenben-submission"
 MAJOR = 1
+DECIMALS = 6
+"""Of the scores of rows, of floors and of ceilings."""
 TOLERANCE = 1e-6
+"""Between what is said and what is computed again; compare with `agree`."""
 RESAMPLES = range(100, 100_001)
 """How many bootstrap resamples a submission may name: too few say nothing, too many keep the checker busy for hours."""
 MOST_EVENTS = 10_000
@@ -194,6 +202,11 @@ class Submission:
     recomputed: bool = False
 
 
+def agree(a: float, b: float) -> bool:
+    """Within TOLERANCE, and a little: two neighbours of six decimals differ by it and an error of floating point."""
+    return abs(a - b) <= TOLERANCE * 1.001
+
+
 def build(
     scores: SystemScores,
     system: SubmittedSystem,
@@ -216,7 +229,14 @@ def build(
     `judged` gives for a metric the id of the judge that decided it.
     """
     events = tuple(
-        SubmittedEvent(row.event_id, row.status, row.article_sha256, row.words, dict(row.values), row.reason)
+        SubmittedEvent(
+            row.event_id,
+            row.status,
+            row.article_sha256,
+            row.words,
+            {name: None if value is None else round(value, DECIMALS) for name, value in row.values.items()},
+            row.reason,
+        )
         for row in scores.events
     )
     return Submission(
@@ -232,23 +252,30 @@ def build(
         cost=cost,
         environment=environment(),
         judges=tuple(judges),
-        floors={name: dict(means) for name, means in (floors or {}).items()},
-        ceilings={name: dict(means) for name, means in (ceilings or {}).items()},
+        floors=rounded(floors or {}),
+        ceilings=rounded(ceilings or {}),
     )
+
+
+def rounded(tables: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Means by name and metric, to the decimals of rows."""
+    return {name: {metric: round(mean, DECIMALS) for metric, mean in means.items()} for name, means in tables.items()}
 
 
 def submitted_score(e: Estimate, judge: str = "") -> SubmittedScore:
     return SubmittedScore(e.mean, (e.low, e.high), e.n, e.n_failed, e.n_unscored, judge)
 
 
-def judges_of(metrics: Sequence[Metric]) -> tuple[tuple[SubmittedJudge, ...], dict[str, str]]:
-    """The judges that the metrics ask, and for each name of theirs the id of its judge."""
+def judges_of(
+    metrics: Sequence[Metric], card: Callable[[Judge], dict[str, Any]] = lambda judge: {}
+) -> tuple[tuple[SubmittedJudge, ...], dict[str, str]]:
+    """The judges that the metrics ask, and for each name of theirs the id of its judge. `card` says how good a judge is."""
     judges: dict[str, SubmittedJudge] = {}
     judged: dict[str, str] = {}
     for metric in metrics:
         judge: Judge | None = getattr(metric, "judge", None)
         if judge is not None:
-            judges[judge.name] = SubmittedJudge(judge.name, judge.kind, judge.revision, judge.threshold)
+            judges[judge.name] = SubmittedJudge(judge.name, judge.kind, judge.revision, judge.threshold, card(judge))
             judged |= dict.fromkeys(metric.names, judge.name)
     return tuple(judges.values()), judged
 
@@ -284,8 +311,36 @@ def environment() -> dict[str, str]:
     return versions
 
 
-def write(path: Path, submission: Submission) -> None:
-    codec.write_atomic(path, codec.to_json(submission, indent=1) + "\n")
+def write(path: Path, submission: Submission, *, compact: bool = False) -> None:
+    """`compact` names the metrics once for all rows, which makes the file a third as large."""
+    codec.write_atomic(path, to_text(submission, compact=compact))
+
+
+def to_text(submission: Submission, *, compact: bool = False) -> str:
+    """The file: the head indented, then a line for each score, floor, stratum and event."""
+    head = codec.to_plain(submission)
+    tables = {name: head.pop(name) for name in ("scores", "floors", "ceilings", "variants", "strata")}
+    rows = head.pop("events")
+    if compact and rows:
+        head["columns"] = list(rows[0]["scores"])
+        rows = [
+            {k: v for k, v in row.items() if k != "reason" or v} | {"scores": [row["scores"][name] for name in head["columns"]]}
+            for row in rows
+            if sorted(row["scores"]) == sorted(head["columns"])
+        ]
+        if len(rows) < len(submission.events):
+            raise UserError(f"events of {submission.system.name} have different metrics; see: python -m benchmark.validate")
+    text = json.dumps(head, ensure_ascii=False, indent=1, allow_nan=False).removesuffix("\n}")
+    return text + "".join(_lines(name, table) for name, table in tables.items()) + _lines("events", rows) + "\n}\n"
+
+
+def _lines(name: str, values: Mapping[str, Any] | Sequence[Any]) -> str:
+    """One more key of an object whose text was left open: each entry of its value in a line of its own."""
+    told = functools.partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    lines = [f"{told(k)}: {told(v)}" for k, v in values.items()] if isinstance(values, Mapping) else [told(v) for v in values]
+    opening, closing = "{}" if isinstance(values, Mapping) else "[]"
+    body = ",\n".join(f"  {line}" for line in lines)
+    return f",\n {told(name)}: {opening}" + (f"\n{body}\n " if lines else "") + closing
 
 
 def read(path: Path) -> Submission:
@@ -324,7 +379,26 @@ def _parsed(path: Path) -> tuple[str, Any]:
         raise UserError(f"{path}: schema is {schema!r}, expected '{SCHEMA}/{MAJOR}'")
     if int(major) != MAJOR:
         raise UserError(f"{path}: schema {schema} needs another version of this package; this one reads '{SCHEMA}/{MAJOR}'")
+    if "columns" in plain:
+        text = json.dumps(_with_names(plain, path))
     return text, plain
+
+
+def _with_names(plain: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The submission with an object of scores in each row. Raises UserError when a list does not fit the columns."""
+    columns, rows = plain["columns"], plain.get("events")
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns) or not isinstance(rows, list):
+        raise UserError(f"{path}: columns is no list of metrics for the rows in events")
+    if twice := [name for name, n in Counter(columns).items() if n > 1]:
+        raise UserError(f"{path}: columns names {twice[0]!r} twice")
+    named = []
+    for n, row in enumerate(rows):
+        if isinstance(row, Mapping) and isinstance(scores := row.get("scores"), list):
+            if len(scores) != len(columns):
+                raise UserError(f"{path}: events.{n}.scores has {len(scores)} values for {len(columns)} columns")
+            row = {**row, "scores": dict(zip(columns, scores, strict=True))}
+        named.append(row)
+    return {**{key: value for key, value in plain.items() if key != "columns"}, "events": named}
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -508,7 +582,7 @@ def _score_problems(
     found = [
         f"{place}.{part} is {a!r}, recomputed from the events it is {b!r}"
         for part, a, b in zip(("mean", "ci95[0]", "ci95[1]"), claimed, recomputed, strict=True)
-        if not abs(a - b) <= TOLERANCE
+        if not agree(a, b)
     ]
     if (score.n, score.n_failed, score.n_unscored) != (again.n, again.n_failed, again.n_unscored):
         found.append(f"{place} counts n={score.n}, failed={score.n_failed}, unscored={score.n_unscored}; "

@@ -5,18 +5,19 @@
     python -m benchmark.submit runs/ours --out submissions/ours --variant leak_filter_off=runs/ours-unfiltered
 
 `--about` is what only you can say of the system (benchmark.statement); `--hash-only` leaves out all text, where rights in the
-evidence forbid passing it on: such a submission cannot be scored again and is not ranked. The folder is checked as
-benchmark.validate does. Exit code: 0 done, 2 wrong input or an invalid submission.
+evidence forbid passing it on: such a submission cannot be scored again and is not ranked (benchmark.rescore --strip leaves the
+text out afterwards). The folder is checked as benchmark.validate does. Exit code: 0 done, 2 wrong input or an invalid
+submission.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 
@@ -28,13 +29,17 @@ if TYPE_CHECKING:
     from eval.judge import Judge
     from eval.metric import Metric
 
+CLOSED_BOOK = "closed_book"
+"""The variant, and the name of the system that makes it: the model writes what it remembers."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark.submit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="wikigenben submit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", type=Path, help="run folder that benchmark.evaluate has scored")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="submission folder to make; must be new")
+    parser.add_argument("--replace", action="store_true", help="an older submission in --out is replaced")
     parser.add_argument("--about", type=Path, metavar="FILE", help="what to say of the system, as TOML")
     parser.add_argument("--hash-only", action="store_true", help="no articles: their hashes stay")
     parser.add_argument(
@@ -53,14 +58,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         from data.runs import RunFolder
         from data.settings import load_settings
         from flows import console
-        from flows.wiring import build_metrics
+        from flows.wiring import build_metrics, judge_card
 
         metrics = build_metrics(load_settings(arguments.config, arguments.assignments))
         source = RunFolder(arguments.run)
         said = statement.read(arguments.about) if arguments.about is not None else statement.Statement()
-        made = statement.joined(completed(source, scored(source.path, metrics), metrics), said)
+        made = statement.joined(completed(source, scored(source.path, metrics), metrics, judge_card), said)
         made = replace(made, variants={**made.variants, **_variants(arguments.variant, made)})
         results = None if arguments.hash_only else verdicts(source, made, metrics)
+        if arguments.replace:
+            folder.clear(arguments.out)
         folder.write(source, made, arguments.out, results)
         found = folder.check(arguments.out)
         for line in found.notes:
@@ -94,19 +101,21 @@ def scored(run: Path, metrics: Sequence[Metric]) -> Submission:
     return made
 
 
-def completed(run: RunFolder, made: Submission, metrics: Sequence[Metric]) -> Submission:
-    """With what the run folder and the metrics tell beyond the rows: judges, the leak filter at work, speed."""
+def completed(
+    run: RunFolder, made: Submission, metrics: Sequence[Metric], card: Callable[[Judge], dict[str, Any]] = lambda judge: {}
+) -> Submission:
+    """With what the run folder and the metrics tell beyond the rows: judges and their cards, the leak filter at work, speed."""
     from benchmark.submission import EvidenceFilter, judges_of
     from data.cleaning import LEAK_DROP
 
-    judges, judged = judges_of(metrics)
+    judges, judged = judges_of(metrics, card)
     pages = [page for event in made.events for page in run.event(event.id).stored_pages() or ()]
     dropped = sum(page.drop_reason in ("leak_host", "leak_text") for page in pages)
     leak = made.data.leak_filter
     used = EvidenceFilter("on" if leak else "off", LEAK_DROP if leak else None, dropped)
     return replace(
         made,
-        judges=made.judges or judges,
+        judges=judges,
         scores={name: replace(score, judge=score.judge or judged.get(name, "")) for name, score in made.scores.items()},
         data=replace(made.data, evidence_filter=made.data.evidence_filter or used),
         cost=_with_speed(run, made),
@@ -184,13 +193,24 @@ def _variants(named: Sequence[str], made: Submission) -> Mapping[str, dict[str, 
         other = submission.read(Path(path) / folder.SUBMISSION)
         if problems := submission.problems(other):
             raise UserError(f"--variant {name}: {problems[0]}")
-        if other.system.name != made.system.name or other.data.ids_sha256 != made.data.ids_sha256:
+        if not _of_the_same(name, other, made) or other.data.ids_sha256 != made.data.ids_sha256:
             raise UserError(
                 f"--variant {name}: {path} is of {other.system.name} on {other.data.n_events} events, not of "
                 f"{made.system.name} on the same {made.data.n_events}"
             )
         found[name] = {metric: submission.VariantScore(score.mean, score.ci95) for metric, score in other.scores.items()}
     return found
+
+
+def _of_the_same(variant: str, other: Submission, made: Submission) -> bool:
+    """The same system, or for `closed_book` the same model writing from the title alone."""
+    if variant != CLOSED_BOOK:
+        return other.system.name == made.system.name
+    return other.system.name == CLOSED_BOOK and bool(_writers(made)) and _writers(other) == _writers(made)
+
+
+def _writers(made: Submission) -> set[tuple[str, str]]:
+    return {(model.name, model.revision) for model in made.system.models if model.role == "writer"}
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark.validate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="wikigenben validate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("submission", type=Path, nargs="+", help="submission folder, submission.json, or a run folder")
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (or: sample) whose events must all be listed")

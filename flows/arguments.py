@@ -17,7 +17,7 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
         choices=SYSTEMS,
         default=system_default,
         required=system_required and system_default is None,
-        help="lead, bm25 and extractive use no model; ours brings its own; rr, prr and rprr need --model",
+        help="lead, bm25, extractive use no model; ours brings its own; rr, prr, rprr, closed_book (no evidence) need one",
     )
     what.add_argument(
         "--model",

@@ -34,6 +34,30 @@ def _validate(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def _submit(argv: Sequence[str]) -> int:
+    from benchmark.submit import main
+
+    return main(argv)
+
+
+def _rescore(argv: Sequence[str]) -> int:
+    from benchmark.rescore import main
+
+    return main(argv)
+
+
+def _leaderboard(argv: Sequence[str]) -> int:
+    from benchmark.leaderboard import main
+
+    return main(argv)
+
+
+def _reproduce(argv: Sequence[str]) -> int:
+    from flows.reproduce import main
+
+    return main(argv)
+
+
 def _download(argv: Sequence[str]) -> int:
     from data.download import main
 
@@ -149,7 +173,11 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "evaluate": (_evaluate, "write what is missing, score, make submission.json"),
     "compare": (_compare, "say what differs between two scored runs, and whether it is more than chance"),
     "report": (_report, "write the HTML report of a scored run anew"),
-    "validate": (_validate, "check a submission file"),
+    "submit": (_submit, "make the submission folder of a scored run"),
+    "validate": (_validate, "check a submission"),
+    "rescore": (_rescore, "score a submission again from its articles"),
+    "leaderboard": (_leaderboard, "build the site of a folder of submissions"),
+    "reproduce": (_reproduce, "from one file: write, score, submit and rank several systems"),
     "events": (_events, "list the events of a benchmark folder"),
     "prompts": (_prompts, "write the prompts of events to a file, to calibrate and measure the decoder with"),
     "download": (_download, "fetch the public benchmark"),
@@ -161,7 +189,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="wikigenben",
         description="Cited encyclopedic articles from web evidence, and the benchmark that compares systems writing them.",
-        epilog="commands:\n" + "\n".join(f"  {name:10} {text}" for name, (_, text) in COMMANDS.items()),
+        epilog="commands:\n" + "\n".join(f"  {name:11} {text}" for name, (_, text) in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below; COMMAND --help says more")

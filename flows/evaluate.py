@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark import floors, scoring, strata, submission
+from benchmark.checkout import commit
 from data.scores import Estimate, EventScores, SystemScores
 from flows import console, generate, preview, wiring
 from flows.job import MODEL_SYSTEMS
@@ -36,6 +37,7 @@ TABLE = (
 COLUMNS = {
     "wrong_article": "wrong",
     "lead": "lead",
+    "bm25_title": "bm25",
     "extractive_oracle": "oracle",
     "reference_minus_20": "-20%",
     "reference": "ref",
@@ -58,7 +60,7 @@ class Evaluated:
 
 
 def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_one, *, with_floors: bool = True) -> Evaluated:
-    """Floors take longer than a system without a model; they are computed once a run folder."""
+    """Floors take longer than a system without a model; they are computed once, for all runs on the same data."""
     generated = generate.generate(prepared, write)
     settings = prepared.job.settings
     metrics = wiring.build_metrics(settings)
@@ -99,6 +101,7 @@ def _floors(prepared: wiring.Prepared, metrics: Sequence[Metric]) -> dict[str, d
         metrics,
         prepared.collect,
         seed=prepared.job.settings.evaluation.seed,
+        kept=wiring.floors_folder(),
     )
     return floors.means(console.tracked("floors", rows, len(prepared.ids), lambda row: row.event_id))
 
@@ -117,8 +120,8 @@ def _with_tables(
 
     return replace(
         made,
-        floors={name: dict(beside[name]) for name in floors.FLOORS if name in beside},
-        ceilings={name: dict(beside[name]) for name in floors.CEILINGS if name in beside},
+        floors=submission.rounded({name: beside[name] for name in floors.FLOORS if name in beside}),
+        ceilings=submission.rounded({name: beside[name] for name in floors.CEILINGS if name in beside}),
         strata={
             name: submission.SubmittedStratum(one.events, {metric: score(metric, e) for metric, e in one.estimates.items()})
             for name, one in cut.items()
@@ -130,10 +133,12 @@ def _submission(prepared: wiring.Prepared, scores: SystemScores, metrics: Sequen
     job, identity = prepared.job, prepared.run.identity() or {}
     stats = [s for i in prepared.ids if (s := prepared.run.event(i).stats()) is not None]
     usages = [s.usage for s in stats if s.usage is not None]
-    judges, judged = submission.judges_of(metrics)
+    judges, judged = submission.judges_of(metrics, wiring.judge_card)
     models: tuple[submission.SubmittedModel, ...] = ()
     if job.system in MODEL_SYSTEMS:
-        models = (submission.SubmittedModel("writer", identity["system.model"], identity["system.model_fingerprint"]),)
+        name = identity["system.model"]
+        size, licence = wiring.model_facts(name)
+        models = (submission.SubmittedModel("writer", name, identity["system.model_fingerprint"], size, licence),)
     return submission.build(
         scores,
         submission.SubmittedSystem(
@@ -143,6 +148,7 @@ def _submission(prepared: wiring.Prepared, scores: SystemScores, metrics: Sequen
             extractive=job.system not in MODEL_SYSTEMS,
             models=models,
             settings=identity,
+            commit=commit(),
         ),
         benchmark=identity["data"],
         leak_filter=job.settings.evidence.leak_filter,
@@ -244,9 +250,11 @@ def score_table(scores: SystemScores, beside: Mapping[str, Mapping[str, float]] 
                 *(_percent(name, means[name]) if name in means else "" for means in beside.values()),
                 *([str(e.n_unscored or "")] if unscored else ()),
             )
-    notes = ["* headline metric; systems are ranked by these"]
+    notes = [f"* headline metric; systems whose citations hold are ranked by {', then '.join(scoring.RANKED)}"]
     if reached:
-        notes.append("! a floor (wrong article, lead of the pages) is not below: this value alone says nothing")
+        notes.append(
+            "! a floor (wrong article, lead or best passages of the pages) is not below: this value alone says nothing"
+        )
     table.caption = "\n".join(notes)
     table.caption_justify = "left"
     return table

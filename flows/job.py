@@ -7,8 +7,8 @@ from pathlib import Path
 
 from data.settings import Settings
 
-SYSTEMS = ("lead", "bm25", "extractive", "rr", "prr", "rprr", "ours")
-MODEL_SYSTEMS = frozenset({"rr", "prr", "rprr", "ours"})
+SYSTEMS = ("lead", "bm25", "extractive", "rr", "prr", "rprr", "ours", "closed_book")
+MODEL_SYSTEMS = frozenset({"rr", "prr", "rprr", "ours", "closed_book"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from data import codec
 from data.runs import EventFolder, RunFolder
 from data.scores import SystemScores
+from flows.report.page import REPORT
 from pipeline.formats.html import IndexRow, index_html, to_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
@@ -40,7 +41,8 @@ def write_previews(run: RunFolder, system: str) -> None:
 def write_index(run: RunFolder, system: str, scores: SystemScores | None) -> None:
     rows = [row for folder in run.event_folders() if (row := _row(folder)) is not None]
     means = {n: scores.estimates[n].mean for n in HEADLINES_SHOWN if n in scores.estimates} if scores else None
-    codec.write_atomic(index_path(run.path), index_html(rows, title=f"Articles by {system}", scores=means))
+    report = REPORT if scores is not None or (run.path / REPORT).exists() else ""
+    codec.write_atomic(index_path(run.path), index_html(rows, title=f"Articles by {system}", scores=means, report=report))
 
 
 def _row(folder: EventFolder) -> IndexRow | None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import decoding.embedded
 from benchmark import splits
 from benchmark.leaks import leak_checks
 from benchmark.system import System
+from data import codec
 from data.errors import UserError
 from data.locate import locate
 from data.runs import RunFolder, default_run_path
@@ -86,6 +89,7 @@ def build_collect(snapshot: Snapshot, settings: Settings) -> Callable[[Event], t
 
 def build_system(name: str, settings: Settings) -> System:
     from pipeline.systems.baselines import Bm25System, LeadSystem
+    from pipeline.systems.closed_book import ClosedBook
     from pipeline.systems.extractive import ExtractiveSystem
     from pipeline.systems.ours import OurSystem
     from pipeline.systems.paper import PlanRetrieveRead, RetrievePlanRetrieveRead, RetrieveRead
@@ -106,6 +110,8 @@ def build_system(name: str, settings: Settings) -> System:
             )
         encoder = build_encoder()
         match name:
+            case "closed_book":
+                return ClosedBook(settings.model, retrieval, writing, generator, None)
             case "rr":
                 return RetrieveRead(settings.model, retrieval, writing, generator, encoder)
             case "prr":
@@ -158,6 +164,16 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
         served, _, base_url = rest.partition("@")
         return ServerGenerator(served, base_url, timeouts=Timeouts(read_s=model.timeout_s))
     raise UserError(f"--model {name!r} is neither hf:PATH_OR_ID nor server:MODEL@BASE_URL, nor {EMBEDDED!r}")
+
+
+def model_facts(name: str) -> tuple[int | None, str]:
+    """(parameters, licence) of the embedded model, as released with it; of others only their makers can say."""
+    folder = EMBEDDED_FOLDER / "model"
+    if name != EMBEDDED or not (folder / "figures.json").is_file():
+        return None, ""
+    parameters = json.loads((folder / "figures.json").read_text(encoding="utf-8"))["n_parameters"]
+    licence = re.search(r"^license: (\S+)$", (folder / "README.md").read_text(encoding="utf-8"), re.M)
+    return int(parameters), licence.group(1).upper() if licence else ""
 
 
 def _embedded_generator(model: ModelSettings, decoding: DecodingSettings) -> Generator:
@@ -301,6 +317,33 @@ def cached(judge: Judge) -> Judge:
     return judge if judge.kind == "lexical" else CachedJudge(judge, _judged_folder() / "scores.sqlite")
 
 
+def judge_card(judge: Judge) -> dict[str, Any]:
+    """How good the judge is on claims with labels: the embedded one brings its card, of others it is what
+    `python -m eval.judge_card` found and kept; empty where nobody asked."""
+    from eval.embedded_judge import EmbeddedJudge
+
+    if isinstance(judge, EmbeddedJudge):
+        return dict(codec.to_plain(judge.model.card))
+    path = _card_path(judge)
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path}: {error}; delete it and run python -m eval.judge_card again") from None
+
+
+def keep_card(judge: Judge, found: Mapping[str, Any]) -> None:
+    """Add what was found of a judge to its card, for the submissions that it decides."""
+    codec.write_atomic(_card_path(judge), json.dumps({**judge_card(judge), **found}, ensure_ascii=False, indent=1) + "\n")
+
+
+def _card_path(judge: Judge) -> Path:
+    from eval.judge import describe
+
+    return _judged_folder() / "cards" / f"{codec.sha256(describe(judge))[:16]}.json"
+
+
 def _nli_judge(asked: str, device: str) -> Judge:
     from decoding.entailment import load_entailment
     from eval.nli_judge import THRESHOLD, NliJudge
@@ -316,6 +359,11 @@ def _nli_judge(asked: str, device: str) -> Judge:
     if not 0 < threshold <= 1:
         raise UserError(f"nli:{asked}: a threshold lies above 0 and at most at 1; leave it out for {THRESHOLD:g}")
     return NliJudge(load_entailment(model, form=given.get("form", "auto"), device=device), threshold)
+
+
+def floors_folder() -> Path:
+    """Floors depend on data, metrics and seed alone: all runs share them."""
+    return _judged_folder() / "floors"
 
 
 def _judged_folder() -> Path:

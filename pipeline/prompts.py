@@ -98,6 +98,15 @@ def article(title: str, evidence: str, words: int) -> tuple[Message, ...]:
     )
 
 
+def from_memory(title: str, words: int) -> tuple[Message, ...]:
+    """The whole article from the title alone: what it says is what the model remembers."""
+    task = (
+        f'Write a complete encyclopedia article titled "{title}" of at most {words} words from what you know. Begin with a '
+        "lead paragraph, then sections, each under a line of the form ==Heading==. Give no citations and no references."
+    )
+    return Message("system", "You write encyclopedia articles in neutral, factual English."), Message("user", task)
+
+
 def section(title: str, plan: Outline, heading: str, evidence: str, words: int) -> tuple[Message, ...]:
     headings = "; ".join(h.text for h in plan.headings)
     return _ask(

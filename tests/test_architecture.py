@@ -25,6 +25,7 @@ ENTRIES = frozenset(
         "benchmark.compare",
         "benchmark.submit",
         "benchmark.rescore",
+        "benchmark.timing",
         "eval.judge_card",
     }
 )
@@ -298,6 +299,11 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("benchmark.evaluate", []),
         ("benchmark.compare", []),
         ("benchmark.validate", []),
+        ("benchmark.submit", []),
+        ("benchmark.rescore", []),
+        ("benchmark.timing", []),
+        ("benchmark.leaderboard", []),
+        ("flows.reproduce", []),
         ("eval.judge_card", []),
         ("data.download", []),
         ("flows.cli", ["prompts"]),

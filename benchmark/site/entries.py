@@ -11,14 +11,11 @@ from pathlib import Path
 
 from benchmark import folder as submitted
 from benchmark import submission
-from benchmark.folder import JudgedSentence
+from benchmark.folder import JudgedSentence, Record
 from benchmark.submission import Submission, SubmittedEvent
 from data import codec
 from data.errors import UserError
 from data.types import Article
-
-RANKING = ("cite_f1", "attainable_entity_recall", "ib_hard")
-"""What rows are sorted by, in this order."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,15 @@ class Entry:
     @cached_property
     def rows(self) -> dict[str, SubmittedEvent]:
         return {event.id: event for event in self.submission.events}
+
+    @property
+    def has_text(self) -> bool:
+        return submitted.has_articles(self.folder)
+
+    @cached_property
+    def record(self) -> Record | None:
+        """When and from which data it was scored again, where it says so."""
+        return submitted.read_record(self.folder)
 
     def article(self, event_id: str) -> tuple[Article | None, str]:
         """The article that was scored, or None and why it cannot be shown."""
@@ -102,4 +108,4 @@ def _local(lines: Sequence[str], folder: Path) -> tuple[str, ...]:
     return tuple(line.replace(f"{folder}/", "") for line in lines)
 
 
-__all__ = ["RANKING", "Entry", "JudgedSentence", "Refused", "event_ids", "read_all", "safe_name"]
+__all__ = ["Entry", "JudgedSentence", "Refused", "event_ids", "read_all", "safe_name"]

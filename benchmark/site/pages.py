@@ -6,15 +6,16 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from benchmark.scoring import RANKED, SUPPORTED_FROM
 from benchmark.site import figures
 from benchmark.site.articles import shown
-from benchmark.site.entries import RANKING, Entry, Refused, event_ids, safe_name
-from benchmark.site.ranking import Block, Comparison, Row, blocks, condition_of, without_leak_filter
+from benchmark.site.entries import Entry, Refused, event_ids, safe_name
+from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, decided_by, without_leak_filter
 from benchmark.submission import SubmittedEvent, SubmittedModel
 
 if TYPE_CHECKING:
@@ -22,14 +23,39 @@ if TYPE_CHECKING:
 
 ASSETS = ("site.css", "site.js")
 COLUMNS = {
-    "cite_f1": ("Citation F1", "Harmonic mean of the sentences that their citations support and the citations that support"),
-    "grounded": ("Grounded", "Sentences that some page of the evidence supports"),
-    "attainable_entity_recall": ("Names found", "Names of the human article, of those that the evidence holds"),
-    "ib_hard": ("Infobox facts", "Facts of the human article's infobox that are told whole"),
+    "attainable_entity_recall": (
+        "Names found",
+        "share of the names in the human article that the system's article has too, of those that the evidence holds at all",
+    ),
+    "ib_hard": ("Infobox facts", "share of the facts in the human article's infobox that the article tells whole"),
+    "heading_f": ("Headings", "how well its section headings match those of the human article (F of precision and recall)"),
+    "cite_f1": (
+        "Citation F1",
+        "harmonic mean of the share of sentences that their citations support and the share of citations that support",
+    ),
+    "grounded": ("Grounded", "share of sentences that some page of the evidence supports, cited or not"),
 }
-"""The metrics of the front page, drawn with their intervals: heading and explanation."""
+"""The metrics of the front page, drawn with their intervals: heading and explanation. Those of RANKED come first."""
 
-EVENT_COLUMNS = (*COLUMNS, "heading_f", "rougeL_f")
+COPIED = "copy8"
+PLAIN_COLUMNS = {
+    "Copied": "share of words in runs of eight that stand in the evidence; near 100 all is quoted, and support comes for free",
+    "Seconds": "wall time of writing, an article, on the machine of whoever submitted it",
+    "Tokens/s": "new tokens a second of the language model",
+    "USD": "US dollars an article, as the submission says",
+}
+
+REFERENCES = {
+    "wrong_article": "human articles about other events",
+    "lead": "the first words of the pages",
+    "bm25_title": "the passages that match the title best",
+    "extractive_oracle": "page sentences chosen by the human article",
+    "reference_minus_20": "the human article without its last fifth",
+    "reference": "the human article",
+}
+"""What the floors and ceilings of `benchmark.floors` are made of."""
+
+EVENT_COLUMNS = (*COLUMNS, "rougeL_f")
 PROBE = ("attainable_entity_recall", "entity_recall", "ib_hard", "cite_f1")
 """What contamination shows in, the first that a variant has: what a model remembers or copies raises coverage first."""
 
@@ -37,18 +63,34 @@ RECENT = "topic: since 2021"
 """The stratum of `benchmark.strata` that a model can have read least about."""
 
 VARIANTS = {
-    "closed_book": ("Closed book", "No closed-book run of the same model was submitted"),
-    "leak_filter_off": ("Leak filter off", "No run without the leak filter was submitted"),
-    "recent": ("Recent events", "No score on recent events alone was submitted"),
+    "closed_book": (
+        "Closed book",
+        "No closed-book run of the same model was submitted",
+        "names found by the same model from the title alone, without evidence: what it remembers",
+    ),
+    "leak_filter_off": (
+        "Leak filter off",
+        "No run without the leak filter was submitted",
+        "names found by the same system with pages that copy the encyclopedia",
+    ),
+    "recent": (
+        "Recent events",
+        "No score on recent events alone was submitted",
+        "names found on topics since 2021 alone, of which a model can have read least",
+    ),
 }
+"""Heading, what to say where there is none, and explanation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A contamination cell: the value, which metric it is of, and where it comes from, or why there is none."""
+    """A contamination cell: the value, which metric it is of, and where it comes from, or why there is none. `defined` is False
+    where there can be none."""
 
     value: float | None
     note: str
+    defined: bool = True
+    claimed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +154,14 @@ class Site:
             "tokens_s": figures.tokens_a_second,
             "usd_an_article": figures.usd_an_article,
             "columns": COLUMNS,
+            "plain_columns": PLAIN_COLUMNS,
+            "copied": COPIED,
+            "reference_notes": REFERENCES,
+            "ranked": RANKED,
+            "goal": SUPPORTED_FROM,
             "variants": VARIANTS,
-            "ranked_by": RANKING[0],
+            "decided_by": decided_by,
+            "verdict": verdict,
         }
         return environment
 
@@ -130,9 +178,22 @@ class Site:
             means = {metric: score.mean for metric, score in stratum.scores.items()}
             return _variant(means, f"over {len(stratum.events)} events, from their rows")
         claimed = row.entry.submission.variants.get(name)
+        if claimed is None and name == "closed_book" and (why := _no_memory(row.entry)):
+            return Variant(None, why, defined=False)
         if claimed is None:
             return Variant(None, VARIANTS[name][1])
-        return _variant({metric: score.mean for metric, score in claimed.items()}, "as the submission says; not recomputed")
+        found = _variant({metric: score.mean for metric, score in claimed.items()}, "as the submission says; not recomputed")
+        return replace(found, claimed=True)
+
+    def priced(self, block: Block) -> bool:
+        """Whether a submission of the block gives a price."""
+        return any(figures.usd_an_article(row.entry.submission) is not None for row in block.rows)
+
+    def explained(self) -> list[tuple[str, str]]:
+        """Every column with what it means."""
+        priced = any(self.priced(block) for block in self._blocks)
+        plain = [(label, title) for label, title in PLAIN_COLUMNS.items() if label != "USD" or priced]
+        return [*COLUMNS.values(), *plain, *((label, title) for label, _, title in VARIANTS.values())]
 
     def references(self, block: Block) -> list[Reference]:
         """Floors, then ceilings, each once: submissions of one block share them unless they disagree."""
@@ -282,8 +343,25 @@ def _judges(entry: Entry) -> list[tuple[str, object]]:
     pairs: list[tuple[str, object]] = []
     for judge in entry.submission.judges:
         pairs.append((judge.id, f"{judge.kind} @ {judge.revision}, supported from {judge.threshold} on"))
-        pairs += [(f"{judge.id}: {name}", value) for name, value in judge.card.items()]
+        for name, value in judge.card.items():
+            rates = value if isinstance(value, list | tuple) else ()
+            pairs += [
+                (f"accepts: {rate['edit']}", f"{100 * rate['accepted']:.1f}% of {rate['n']}")
+                for rate in rates
+                if _is_rate(rate)
+            ]
+            if not rates:
+                pairs.append((f"{judge.id}: {name.replace('_', ' ')}", value))
     return pairs
+
+
+def _is_rate(value: object) -> bool:
+    """As `eval.embedded_judge.AcceptRate` is stored; a card may hold anything."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("edit"), str)
+        and all(isinstance(value.get(key), int | float) for key in ("n", "accepted"))
+    )
 
 
 def _system(entry: Entry) -> list[tuple[str, object]]:
@@ -295,11 +373,37 @@ def _system(entry: Entry) -> list[tuple[str, object]]:
         "Contact": system.contact,
         "Seeds": ", ".join(map(str, system.seeds)),
         "Created": entry.submission.created,
+        "Scored again": _rescored(entry),
         "Data revision": entry.submission.data.revision,
         "Event ids, SHA-256": entry.submission.data.ids_sha256,
         "Resamples, seed": f"{entry.submission.profile.resamples}, {entry.submission.profile.seed}",
     }
     return [(name, value) for name, value in pairs.items() if value]
+
+
+def _rescored(entry: Entry) -> str:
+    record = entry.record
+    if record is None:
+        return ""
+    by = f" by commit {record.commit[:20]}" if record.commit else ""
+    return f"{record.rescored_at}{by}, {record.n_differences} differences, data {record.data_sha256[:16]}"
+
+
+def _no_memory(entry: Entry) -> str:
+    """Why a closed-book score is undefined for the system, or nothing."""
+    system = entry.submission.system
+    if system.settings.get("system.mode") == "verbatim":
+        return "Undefined: its model chooses and orders sentences of the evidence, and writes none"
+    if system.extractive and not system.models:
+        return "Undefined: it has no language model"
+    return ""
+
+
+def verdict(one: Comparison) -> str:
+    """What a comparison comes to."""
+    if not one.decides:
+        return "decided by the citations that hold"
+    return "no clear difference" if one.p > LEVEL else "better" if one.difference.mean > 0 else "worse"
 
 
 def _variant(means: Mapping[str, float], origin: str) -> Variant:

@@ -1,24 +1,28 @@
 """Who is compared with whom, and who shares a rank.
 
 Only rows made under one condition meet in a table: scores as submitted are never ranked with recomputed ones, nor systems
-that find text of their own with those that do not. Within it rows are sorted by `RANKING`; ranks come from `cite_f1`: a row
-has the rank of the first row above it that it cannot be told from, by the sign-flip test of `eval.aggregate.paired`, Holm's
-adjustment over all pairs of the table, at 5%. "Cannot be told from" does not pass on from row to row, so every row of a
-rank is tied with the first of them, and two later ones may differ.
+that find text of their own with those that do not. Within it rows are sorted by `benchmark.scoring.ranking_key`: those whose
+citations hold first. Ranks come from one metric, `decided_by`: a row has the rank of the first row above it that it cannot be
+told from, by the sign-flip test of `eval.aggregate.paired`, Holm's adjustment over all pairs of the table, at 5%. "Cannot be
+told from" does not pass on from row to row, so every row of a rank is tied with the first of them, and two later ones may
+differ. No rank is shared across the line between citations that hold and those that do not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from benchmark.site.entries import RANKING, Entry
+from benchmark.scoring import RANKED, ranking_key
+from benchmark.site.entries import Entry
 from eval.aggregate import PairedDifference, holm, paired
 
 LEVEL = 0.05
 SEED = 0
+UNSUPPORTED_BY = "cite_f1"
+"""What rows are told apart by whose citations do not hold."""
 _JUDGE = re.compile(r"(?:^|\|)judge=([^|;]*)")
 
 
@@ -45,18 +49,23 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`rank` is None where `cite_f1` is missing; `shared` says that another row has the same one."""
+    """`rank` is None where the metric that decides is missing; `shared` says that another row has the same one; `supported`
+    that its citations hold, as `ranking_key` asks."""
 
     entry: Entry
     rank: int | None
     shared: bool
+    supported: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The row's `cite_f1` minus that of `other`; `p` is Holm's, over all pairs of the block."""
+    """The row minus `other` on `metric`; `p` is Holm's, over all pairs of the block. `decides` is False where the citations of
+    one hold and those of the other do not, which decides by itself."""
 
     other: Entry
+    metric: str
+    decides: bool
     difference: PairedDifference
     p: float
 
@@ -65,6 +74,7 @@ class Comparison:
 class Block:
     condition: Condition
     rows: tuple[Row, ...]
+    decided_by: str
     comparisons: Mapping[str, tuple[Comparison, ...]]
     """By slug, in the order of the rows."""
 
@@ -107,58 +117,64 @@ def _identity(entry: Entry) -> tuple[object, ...]:
     return system.name, system.version, system.models, settings
 
 
+def decided_by(entry: Entry) -> str:
+    """The metric that its rank comes from."""
+    return RANKED[0] if _key(entry)[0] else UNSUPPORTED_BY
+
+
+def _key(entry: Entry) -> tuple[float, ...]:
+    return ranking_key({name: score.mean for name, score in entry.submission.scores.items()})
+
+
 def _block(condition: Condition, entries: Sequence[Entry]) -> Block:
-    ordered = sorted(entries, key=lambda e: (*(-_mean(e, name) for name in RANKING), e.submission.system.name, e.slug))
+    ordered = sorted(entries, key=lambda e: (*(-x for x in _key(e)), e.submission.system.name, e.slug))
     pairs = _pairs(ordered)
-    tied = {pair: p > LEVEL for pair, (_, p) in pairs.items()}
     ranks: list[int | None] = []
     leader = 0
     for i, entry in enumerate(ordered):
-        if RANKING[0] not in entry.submission.scores:
+        if decided_by(entry) not in entry.submission.scores:
             ranks.append(None)
             continue
-        if i != leader and not tied[leader, i]:
+        if i != leader and not ((leader, i) in pairs and pairs[leader, i].decides and pairs[leader, i].p > LEVEL):
             leader = i
         ranks.append(leader + 1)
-    rows = tuple(Row(e, rank, rank is not None and ranks.count(rank) > 1) for e, rank in zip(ordered, ranks, strict=True))
-    return Block(condition, rows, {entry.slug: _against(i, ordered, pairs) for i, entry in enumerate(ordered)})
+    rows = tuple(
+        Row(entry, rank, rank is not None and ranks.count(rank) > 1, bool(_key(entry)[0]))
+        for entry, rank in zip(ordered, ranks, strict=True)
+    )
+    comparisons = {entry.slug: tuple(_against(i, ordered, pairs)) for i, entry in enumerate(ordered)}
+    return Block(condition, rows, decided_by(ordered[0]), comparisons)
 
 
-def _mean(entry: Entry, name: str) -> float:
-    score = entry.submission.scores.get(name)
-    return -1.0 if score is None else score.mean
+def _pairs(ordered: Sequence[Entry]) -> dict[tuple[int, int], Comparison]:
+    """For each pair of rows that have its metric: row i minus row j, and the adjusted p."""
+    found: dict[tuple[int, int], tuple[str, PairedDifference]] = {}
+    for (i, a), (j, b) in combinations(enumerate(ordered), 2):
+        metric = decided_by(a) if decided_by(a) == decided_by(b) else UNSUPPORTED_BY
+        if metric in a.submission.scores and metric in b.submission.scores:
+            found[i, j] = metric, _paired(a, b, metric)
+    adjusted = holm([difference.p for _, difference in found.values()])
+    return {
+        (i, j): Comparison(ordered[j], metric, decided_by(ordered[i]) == decided_by(ordered[j]), difference, p)
+        for ((i, j), (metric, difference)), p in zip(found.items(), adjusted, strict=True)
+    }
 
 
-def _pairs(ordered: Sequence[Entry]) -> dict[tuple[int, int], tuple[PairedDifference, float]]:
-    """For each pair of rows with `cite_f1`: row i minus row j, and the adjusted p."""
-    ranked = [i for i, entry in enumerate(ordered) if RANKING[0] in entry.submission.scores]
-    values = {i: _values(ordered[i]) for i in ranked}
-    differences = {}
-    for i, j in combinations(ranked, 2):
-        if any(a is not None and b is not None for a, b in zip(values[i], values[j], strict=True)):
-            differences[i, j] = paired(values[i], values[j], SEED, name=RANKING[0])
-        else:  # no event tells them apart
-            differences[i, j] = PairedDifference(0.0, 0.0, 0.0, 1.0, 0)
-    adjusted = holm([difference.p for difference in differences.values()])
-    return {pair: (difference, p) for (pair, difference), p in zip(differences.items(), adjusted, strict=True)}
+def _paired(a: Entry, b: Entry, metric: str) -> PairedDifference:
+    pairs = [(a.rows[event_id].scores.get(metric), b.rows[event_id].scores.get(metric)) for event_id in sorted(a.rows)]
+    if any(x is not None and y is not None for x, y in pairs):
+        return paired([x for x, _ in pairs], [y for _, y in pairs], SEED, name=metric)
+    return PairedDifference(0.0, 0.0, 0.0, 1.0, 0)  # no event tells them apart
 
 
-def _values(entry: Entry) -> list[float | None]:
-    return [entry.rows[event_id].scores.get(RANKING[0]) for event_id in sorted(entry.rows)]
-
-
-def _against(
-    i: int, ordered: Sequence[Entry], pairs: Mapping[tuple[int, int], tuple[PairedDifference, float]]
-) -> tuple[Comparison, ...]:
-    found = []
-    for j, other in enumerate(ordered):
+def _against(i: int, ordered: Sequence[Entry], pairs: Mapping[tuple[int, int], Comparison]) -> Iterator[Comparison]:
+    for j in range(len(ordered)):
         if (i, j) in pairs:
-            found.append(Comparison(other, *pairs[i, j]))
+            yield pairs[i, j]
         elif (j, i) in pairs:
-            d, p = pairs[j, i]
+            one, d = pairs[j, i], pairs[j, i].difference
             turned = PairedDifference(0.0 - d.mean, 0.0 - d.high, 0.0 - d.low, d.p, d.n)
-            found.append(Comparison(other, turned, p))
-    return tuple(found)
+            yield replace(one, other=ordered[j], difference=turned)
 
 
-__all__ = ["Block", "Comparison", "Condition", "Row", "blocks", "condition_of", "without_leak_filter"]
+__all__ = ["Block", "Comparison", "Condition", "Row", "blocks", "condition_of", "decided_by", "without_leak_filter"]

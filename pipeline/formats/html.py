@@ -118,12 +118,19 @@ def to_html(article: Article, pages: Sequence[Page], *, scores: Mapping[str, flo
 
 
 def index_html(
-    rows: Sequence[IndexRow], *, title: str = "Articles", scores: Mapping[str, float] | None = None, run_note: str = ""
+    rows: Sequence[IndexRow],
+    *,
+    title: str = "Articles",
+    scores: Mapping[str, float] | None = None,
+    run_note: str = "",
+    report: str = "",
 ) -> str:
-    """The page of a run: its events in the order given, with a link to each article, and its headline scores."""
+    """The page of a run: its events in the order given, with a link to each article, its headline scores, and a link to the
+    page `report` that has them all."""
     n_failed = sum(row.status == "failed" for row in rows)
     failed = f", {n_failed} failed" if n_failed else ""
     note = f"<p>{escape(run_note)}</p>" if run_note else ""
+    note += f'<p><a href="{escape(report)}">All scores, times and dropped pages</a></p>' if report else ""
     table = "".join(_index_row(row) for row in rows)
     body = f"""<div class="page run">
 <main>

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.compare import differences, furthest_apart
+from benchmark.differences import differences, furthest_apart
 from benchmark.splits import in_dev
 from benchmark.submission import Submission, part, problems
 from data.errors import UserError

@@ -38,7 +38,7 @@ from eval.aggregate import estimate
 ROOT = Path(__file__).resolve().parents[2]
 IDS = tuple(str(9000 + n) for n in range(14))
 FAILED = IDS[-1]
-NAMES = ("cite_f1", "grounded", "attainable_entity_recall", "ib_hard", "words")
+NAMES = ("cite_f1", "cite_recall", "cite_precision", "grounded", "attainable_entity_recall", "ib_hard", "words")
 HOSTILE = "<script>alert(1)</script>\"><img src=x onerror='alert(2)'> =cmd"
 TEXTS = ("The river rose at night.", "It fell again two days later.")
 
@@ -56,6 +56,7 @@ class System:
     leak_filter: bool = True
     with_articles: bool = True
     without: str = ""
+    shifted: dict[str, float] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
 
 
@@ -82,7 +83,9 @@ def write(into: Path, system: System) -> Path:
             continue
         made = article(event_id, f"Flood {event_id} {HOSTILE}")
         text = codec.to_json(made, indent=1)
-        values = {name: round(system.level + rng.uniform(-0.05, 0.05), 4) for name in NAMES} | {"words": 11.0}
+        around = {name: system.shifted.get(name, system.level) for name in NAMES}
+        values = {name: min(round(level + rng.uniform(-0.05, 0.05), 4), 1.0) for name, level in around.items()}
+        values["words"] = 11.0
         rows.append(EventScores(event_id, "ok", codec.sha256(text), 11, values))
         pages[event_id] = (submitted.EvidencePage(0, made.sources[0].url, codec.sha256(event_id), 26),)
         if system.with_articles:
@@ -175,7 +178,7 @@ def system_page(site: Path, prefix: str) -> Path:
 def test_order_and_shared_ranks(site: Path) -> None:
     (board,) = (board for board in boards(site) if len(board_rows(board)) == 3)
     names = [words(row.xpath(".//th//a")[0]) for row in board_rows(board)]
-    means = [float(row.xpath("./td[@class='scored']/@data-value")[0]) for row in board_rows(board)]
+    means = [float(row.xpath("./td[@data-label='Citation F1']/@data-value")[0]) for row in board_rows(board)]
     assert means == sorted(means, reverse=True) and names[2] == "third"
     assert [words(row.xpath("./td")[0]) for row in board_rows(board)] == ["1=", "1=", "3"]
     assert board.xpath(".//th[@aria-sort='descending']/text()") == ["Citation F1"]
@@ -187,8 +190,14 @@ def test_a_clear_difference_is_said_on_the_system_page(site: Path) -> None:
         for row in page(system_page(site, "third")).xpath("//section[@aria-labelledby='against']//tbody/tr")
     }
     assert set(rows) == {"first", "second " + HOSTILE}
-    difference, interval, p, verdict = rows["first"]
-    assert difference.startswith("−") and interval.startswith("−") and float(p.lstrip("< ")) < 0.05 and verdict == "worse"
+    metric, difference, interval, p, verdict = rows["first"]
+    assert (
+        metric == "Citation F1"
+        and difference.startswith("−")
+        and interval.startswith("−")
+        and float(p.lstrip("< ")) < 0.05
+        and verdict == "worse"
+    )
 
 
 def test_other_judges_and_other_evidence_stand_apart(site: Path) -> None:
@@ -209,7 +218,7 @@ def test_other_judges_and_other_evidence_stand_apart(site: Path) -> None:
 )
 def test_what_was_made_otherwise_is_not_compared(tmp_path: Path, other: dict[str, Any]) -> None:
     write(tmp_path / "in", FIRST)
-    write(tmp_path / "in", replace(THIRD, **other))
+    write(tmp_path / "in", replace(THIRD, with_articles=True, **other))
     build(tmp_path / "in", tmp_path / "out")
     assert [len(board_rows(board)) for board in boards(tmp_path / "out")] == [1, 1]
 
@@ -253,6 +262,51 @@ def test_unreadable_submissions_are_refused_not_fatal(tmp_path: Path, content: s
     assert words(listed).startswith("broken <b>") and reason in words(listed) and str(tmp_path) not in words(listed)
 
 
+def test_systems_whose_citations_hold_come_first_and_are_ranked_by_what_they_tell(tmp_path: Path) -> None:
+    """Copied sentences are supported for free: they must not win by it, nor what is told without support."""
+    told = {"attainable_entity_recall": 0.5, "ib_hard": 0.5}
+    write(tmp_path / "in", replace(FIRST, name="quoting", level=1.0, shifted=dict.fromkeys(told, 0.2), made={}))
+    write(tmp_path / "in", replace(FIRST, name="telling", level=0.99, shifted=told, made={}))
+    write(tmp_path / "in", replace(FIRST, name="remembering", level=0.4, shifted=dict.fromkeys(told, 0.9), made={}))
+    build(tmp_path / "in", tmp_path / "out")
+    (board,) = boards(tmp_path / "out")
+    assert [words(row.xpath(".//th//a")[0]) for row in board_rows(board)] == ["telling", "quoting", "remembering"]
+    assert [words(row.xpath("./td")[0]) for row in board_rows(board)] == ["1", "2", "3"]
+    assert board.xpath(".//th[@aria-sort='descending']/text()") == ["Names found"]
+    warned = [row.xpath(".//span[@class='badge warn']/text()") for row in board_rows(board)]
+    assert warned == [[], [], ["support below 90"]]
+    (verdict,) = (
+        [words(cell) for cell in row.xpath("./td")]
+        for row in page(system_page(tmp_path / "out", "telling")).xpath("//section[@aria-labelledby='against']//tbody/tr")
+        if words(row.xpath("./th")[0]) == "remembering"
+    )
+    assert verdict[0] == "Citation F1" and verdict[-1] == "decided by the citations that hold"
+
+
+def test_text_that_was_left_out_after_scoring_is_said(tmp_path: Path) -> None:
+    """Ranked with those that were scored again, by the record alone; without it the submission is refused."""
+    write(tmp_path / "in", replace(FIRST, made={"recomputed": True}))
+    folder = write(tmp_path / "in", replace(SECOND, folder="hashes", with_articles=False, made={"recomputed": True}))
+    record(folder)
+    write(tmp_path / "in", replace(THIRD, folder="claims", made={"recomputed": True}))
+    assert build(tmp_path / "in", tmp_path / "out").n_refused == 1
+    ((first, second),) = (board_rows(board) for board in boards(tmp_path / "out"))
+    badges = {words(row.xpath(".//th//a")[0])[:6]: row.xpath(".//span[@class='badge']") for row in (first, second)}
+    (badge,) = badges["second"]
+    assert not badges["first"] and words(badge) == "text left out"
+    assert "Scored from its articles on 2031-03-17 by commit 3fa9c1d" in badge.get("title")
+    (reason,) = page(tmp_path / "out" / "index.html").xpath("//ul[@class='refused']//ul/li")
+    assert "holds neither articles nor rescored.json" in words(reason)
+
+
+def record(folder: Path) -> None:
+    digest = codec.sha256_bytes((folder / "submission.json").read_bytes())
+    made = submitted.Record(
+        submitted.RECORD_SCHEMA, "2031-03-17T12:00:00+00:00", "0.1.0", "3fa9c1d", codec.sha256("data"), digest, 0
+    )
+    codec.write_atomic(folder / "rescored.json", codec.to_json(made))
+
+
 # ---- numbers
 
 
@@ -267,7 +321,7 @@ def test_numbers_intervals_and_bars(site: Path, folders: Path) -> None:
     assert float(spread.get("width")) == pytest.approx((high - low) * 100, abs=0.01)
     cells = {cell.get("data-label"): words(cell) for cell in row.xpath("./td[contains(@class, 'n')]")}
     assert cells["Seconds"] == "2.00" and cells["Tokens/s"] == "50.0"
-    assert cells["USD"] == "–No price was given" and row.xpath("./td[@data-label='USD']/span/@title") == ["No price was given"]
+    assert cells["Copied"] == "–The submission has no copy8" and "USD" not in cells  # where nobody gives a price
 
 
 def test_contamination(site: Path, folders: Path) -> None:
@@ -279,6 +333,20 @@ def test_contamination(site: Path, folders: Path) -> None:
     assert recent.get("data-value") == "" and recent.xpath("./span/@title") == ["No score on recent events alone was submitted"]
     (third,) = (r for r in board_rows(boards(site)[0]) if words(r.xpath(".//th//a")[0]) == "third")
     assert [cell.get("data-value") for cell in third.xpath("./td[@class='n']")[3:]] == ["", "", ""]
+
+
+def test_what_writes_nothing_of_its_own_has_no_closed_book(tmp_path: Path) -> None:
+    system = SubmittedSystem("quotes", "1.0", "search", True, (SubmittedModel("writer", "m", "1"),))
+    quoting = replace(system, settings={"system.mode": "verbatim"})
+    write(tmp_path / "in", replace(FIRST, name="writes", made={"cost": SubmittedCost(26.0, 13, usd=1.3)}))
+    write(tmp_path / "in", replace(SECOND, folder="quotes", made={"system": quoting}))
+    write(tmp_path / "in", replace(THIRD, made={"system": replace(system, models=())}))
+    build(tmp_path / "in", tmp_path / "out")
+    cells = [row.xpath("./td[@data-label='Closed book']")[0] for row in board_rows(boards(tmp_path / "out")[0])]
+    assert sorted(words(cell)[:6] for cell in cells) == ["noneUn", "noneUn", "–No cl"]
+    assert [cell.get("data-value") for cell in cells] == ["", "", ""]
+    prices = [words(row.xpath("./td[@data-label='USD']")[0]) for row in board_rows(boards(tmp_path / "out")[0])]
+    assert sorted(prices) == ["0.1", "–No price was given", "–No price was given"]
 
 
 def test_the_recent_slice_is_taken_from_the_rows(tmp_path: Path) -> None:
@@ -300,8 +368,8 @@ def test_the_recent_slice_is_taken_from_the_rows(tmp_path: Path) -> None:
 
 def test_floors_stand_below_once_and_are_not_sorted_in(site: Path) -> None:
     (reference,) = boards(site)[0].xpath("./tbody[@class='references']/tr")
-    assert reference.xpath("./th//text()[normalize-space()]") == ["lead", "floor, not a contestant"]
-    assert [words(value) for value in reference.xpath(".//span[@class='value']")] == ["25.0", "10.0"]
+    assert reference.xpath("./th//text()[normalize-space()]") == ["lead", "floor: the first words of the pages; as submitted"]
+    assert [words(value) for value in reference.xpath(".//span[@class='value']")] == ["10.0", "25.0"]
 
 
 def test_downloads_hold_every_event(site: Path, folders: Path) -> None:

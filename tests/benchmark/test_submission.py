@@ -15,7 +15,7 @@ from benchmark import submission
 from benchmark.submission import problems
 from data.errors import UserError
 from data.scores import EventScores
-from tests.benchmark.submissions import NAMES, ROWS, SHA, failed, submit
+from tests.benchmark.submissions import NAMES, ROWS, SHA, failed, ok, submit
 
 Plain = dict[str, Any]
 
@@ -62,8 +62,36 @@ def test_whatever_was_scored_makes_a_valid_submission(tmp_path_factory: pytest.T
     path = tmp_path_factory.getbasetemp() / "any.json"
     submission.write(path, made)
     assert submission.read(path) == made
+    submission.write(path, made, compact=True)
+    assert submission.read(path) == made
     unscored = all(scores[name] is None for _, _, scores in rows for name in NAMES)
     assert problems(submission.read(path)) == (["it has no scores"] if unscored else [])
+
+
+def test_a_row_is_a_line_and_names_may_be_said_once(path: Path) -> None:
+    made = submit([ok("1", 1 / 3, 0.1), ok("2", 2 / 3), failed("3")])
+    for compact in (False, True):
+        lines = submission.to_text(made, compact=compact).splitlines()
+        (row,) = (json.loads(line.rstrip(",")) for line in lines if line.startswith('  {"id": "1"'))
+        assert row["scores"] == ([0.333333, 0.1] if compact else {"recall": 0.333333, "errors": 0.1})
+    value = json.loads(submission.to_text(made, compact=True))
+    assert value["columns"] == ["recall", "errors"] and made.scores["recall"].mean == pytest.approx(1 / 3, abs=1e-6)
+    assert len(submission.to_text(made, compact=True)) < len(submission.to_text(made))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda v: v["events"][1]["scores"].pop(), "events.1.scores has 1 values for 2 columns"),
+        (lambda v: v.update(columns=["recall", "recall"]), "columns names 'recall' twice"),
+        (lambda v: v.update(columns="recall"), "columns is no list of metrics"),
+        (lambda v: v["events"][0]["scores"].__setitem__(0, "0.9"), "events.0.scores.recall"),
+    ],
+)
+def test_a_list_of_scores_that_does_not_fit_is_refused(path: Path, change: Callable[[Plain], object], told: str) -> None:
+    submission.write(path, submit(ROWS), compact=True)
+    edit(path, change)
+    assert any(told in problem for problem in submission.read_checked(path)[1])
 
 
 # ---- what is refused to be read

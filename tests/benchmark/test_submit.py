@@ -181,7 +181,60 @@ def test_variants_are_other_runs_of_the_same_system(sample_run: RunFolder, made_
         submit._variants(["x"], made)
 
 
+def test_the_closed_book_is_of_the_same_model(sample_run: RunFolder, made_folder: Path, tmp_path: Path) -> None:
+    made = read(made_folder)
+    model = submission.SubmittedModel("writer", "hf:mine", "3fa9")
+    with_model = replace(made, system=replace(made.system, models=(model,)))
+    (tmp_path / "alone").mkdir()
+    alone = replace(made, system=replace(made.system, name="closed_book", models=(model,)))
+    submission.write(tmp_path / "alone" / "submission.json", alone)
+    named = [f"closed_book={tmp_path / 'alone'}"]
+    assert submit._variants(named, with_model)["closed_book"]["cite_f1"].mean == made.scores["cite_f1"].mean
+    for other in (made, replace(made, system=replace(made.system, models=(replace(model, revision="other"),)))):
+        with pytest.raises(UserError, match="is of closed_book on 5 events, not of lead"):
+            submit._variants(named, other)
+
+
+def test_an_older_submission_is_replaced_and_nothing_else(good: Path, tmp_path: Path) -> None:
+    (good / "articles" / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match=r"holds more than a submission, so it is not replaced: articles/notes\.txt"):
+        folder.clear(good)
+    (good / "articles" / "notes.txt").unlink()
+    folder.clear(good)
+    assert not good.exists()
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "x").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match="is not an older submission, so it is not replaced"):
+        folder.clear(tmp_path / "thesis")
+
+
 # ---- the numbers again
+
+
+def test_what_was_computed_outlives_the_text(good: Path, tmp_path: Path) -> None:
+    found = rescored(good)
+    out = tmp_path / "hashes"
+    assert [path.name for path in rescore.written(good, found, write=False, strip=out)] == ["rescored.json", "submission.json"]
+    assert {path.name for path in out.iterdir()} == {"submission.json", "evidence.json", "rescored.json"}
+    assert read(out) == found.submission and read(out).recomputed and not read(good).recomputed
+    record = folder.read_record(out)
+    assert record is not None and record.n_differences == 0 and record.data_sha256 == found.data_sha256
+    checked = folder.check(out)
+    assert checked.problems == () and "before they were left out" in checked.notes[0]
+    listed = folder.read_evidence(good).events
+    assert folder.read_evidence(out).digests == {i: folder.pages_digest(pages) for i, pages in listed.items()}
+    assert folder.check(good).problems == ()  # its record is of what it says, recomputed or not
+    submission.write(out / "submission.json", replace(found.submission, notes="edited"), compact=True)
+    assert any("rescored.json is of a submission.json with the hash" in problem for problem in folder.check(out).problems)
+    (out / "rescored.json").unlink()
+    assert any("holds neither articles nor rescored.json" in problem for problem in folder.check(out).problems)
+
+
+def test_floors_that_were_made_up_are_found(good: Path) -> None:
+    submission.write(good / "submission.json", replace(read(good), floors={"lead": {"entity_recall": 0.01}}))
+    again = rescored(good)
+    assert any(line.startswith("floors.lead.entity_recall was 0.01, computed again it is 0.") for line in again.differences)
+    assert set(again.submission.floors) >= {"lead", "wrong_article"} and again.submission.ceilings
 
 
 def test_an_honest_submission_comes_out_as_it_was(good: Path) -> None:

@@ -287,6 +287,17 @@ BROKEN: list[tuple[str, Edit, str]] = [
         in_json(f"results/{FIRST}.json", lambda v: v[0].update(citations=[{"id": "9:9-9", "right": True}])),
         "does not cite '9:9-9'",
     ),
+    (
+        "one hash for the pages that articles cite",
+        in_json("evidence.json", lambda v: v.update(digests={FIRST: "0" * 64})),
+        "articles cite single pages: list them",
+    ),
+    (
+        "a digest that is none",
+        in_json("evidence.json", lambda v: v.update(digests={FIRST: "abc"})),
+        f"the digest of event {FIRST}, 'abc', is no SHA-256",
+    ),
+    ("a record that is none", text("rescored.json", "{}"), "rescored.json: schema is {}"),
     ("a stray file", text("pages.txt", "The text of a page."), "pages.txt is no part of a submission"),
     ("a stray file among the articles", text("articles/x.html", "<p>"), "articles/x.html is no part of a submission"),
     ("a folder of pages", text("pages/1.json", "[]"), "pages is no part of a submission"),

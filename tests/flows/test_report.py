@@ -239,6 +239,7 @@ def test_a_run_that_is_not_scored(wikigenben: Command, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (2, "") and "has no submission.json" in ran.err and "wikigenben evaluate" in ran.err
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_evaluate_writes_it(wikigenben: Command, tmp_path: Path) -> None:
     ran = wikigenben("evaluate", "--system", "lead", "--data", "sample", "--limit", "1", "--out", "run")
     assert ran.code == 0 and str(tmp_path / "run" / "report.html") in ran.out

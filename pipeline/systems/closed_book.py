@@ -1,0 +1,30 @@
+"""`closed_book`: the model writes from the title alone. Not a contestant: it tells what a model remembers of the human article.
+
+One call without evidence, read as `rr` reads its answer. It cites nothing, so its citation scores are 0 and its coverage is
+what stands beside that of the same model with evidence.
+"""
+
+from __future__ import annotations
+
+from data.runs import Stages
+from data.types import Article, Event, Page
+from pipeline import prompts
+from pipeline.drafting import Draft
+from pipeline.evidence import Evidence
+from pipeline.systems.paper import TOKENS_PER_WORD, RetrieveRead
+
+
+class ClosedBook(RetrieveRead):
+    """Pages are not looked at, so an event without a usable one is written as well."""
+
+    name = "closed_book"
+    rules = "1"
+
+    def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        draft = stages.once("drafts/article", Draft, lambda: self._remembered(event.title))
+        return stages.once("article", Article, lambda: self._read(Evidence(event, pages, ()), draft))
+
+    def _remembered(self, title: str) -> Draft:
+        words = self._writing.max_words
+        limit = min(round(words * TOKENS_PER_WORD), self._generator.context_tokens // 2)
+        return self._writer.ask_plain("section", prompts.from_memory(title, words), max_new_tokens=limit)
