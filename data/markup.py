@@ -27,6 +27,8 @@ _ITEM = r"-?\d{1,6}(?:\s*[–—-]\s*\d{1,6})?"
 _MARKER = rf"\[\s*{_ITEM}(?:\s*[,;]\s*{_ITEM})*\s*\]"
 _RUN = re.compile(rf"[^\S\n]*{_MARKER}(?:[^\S\n]*[,;]?[^\S\n]*{_MARKER})*")
 _NUMBERS = re.compile(r"(-?\d+)(?:\s*[–—-]\s*(\d+))?")
+_BLANKS = re.compile(r"[^\S\n]+")
+_BLANK_LINES = re.compile(r"\n(?: ?\n)+")
 _ORPHANS = re.compile(rf"\n\s*(?={_MARKER}(?:\s*{_MARKER})*[^\S\n]*(?:\n|\Z))")
 _HEADING = re.compile(r"(={2,6})(.+?)\1(?!=)(.*)")
 _ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
@@ -72,6 +74,7 @@ def parse_text(text: str, sources: Sequence[Source], event_id: str, title: str) 
     line of a heading is its first paragraph; markers on a heading are dropped, for a heading claims nothing.
     """
     sections = [Section(Heading(""), ())]
+    text = _BLANK_LINES.sub("\n", _BLANKS.sub(" ", text))  # a long run of white space would be read once for each of its places
     for line in _ORPHANS.sub("", text).split("\n"):
         parsed = _parse_heading(line)
         if parsed is not None:

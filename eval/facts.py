@@ -30,6 +30,7 @@ _FINITE = re.compile(
     r"|told|went|won|wrote|[a-z]{3,}ed)\b"
 )
 """Verb forms that show where a clause has its verb: auxiliaries, the regular past, and the irregular ones that news uses."""
+_NAME = re.compile(r"[A-Z][\w'’.-]*")
 _ADVERB = re.compile(r"(?:\w+ly|also|later|then|now|still|not|never)\s+")
 
 
@@ -58,7 +59,7 @@ class Facts:
     @property
     def signature(self) -> str:
         return (
-            f"facts:split={SPLITTER}|clauses=v1|content>={MIN_CONTENT_WORDS}|top={TOP_SENTENCES}s,bm25"
+            f"facts:split={SPLITTER}|clauses=v2|content>={MIN_CONTENT_WORDS}|top={TOP_SENTENCES}s,bm25"
             f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|judge={describe(self.judge)}|v1"
         )
 
@@ -124,11 +125,20 @@ def _with_subject(piece: str, subject: str, before: str) -> str:
     connector = _CONNECTOR.match(piece)
     rest = piece[connector.end() :] if connector else piece
     if connector and connector.group().strip() in ("which", "who"):
-        names = re.findall(r"(?:[A-Z][\w'’.-]*\s?)+$", before)
-        subject = names[0] if names else subject
+        subject = _last_name(before) or subject
     elif not _begins_with_verb(rest):
         return rest
     return f"{subject.strip()} {rest}".strip()
+
+
+def _last_name(text: str) -> str:
+    """The capitalised words that the text ends with. Word by word: one pattern for all of them would try every way to cut a
+    long run of capitals."""
+    words = text.split()
+    start = len(words)
+    while start and _NAME.fullmatch(words[start - 1]):
+        start -= 1
+    return " ".join(words[start:])
 
 
 def _begins_with_verb(text: str) -> bool:

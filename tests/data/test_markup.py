@@ -163,3 +163,10 @@ def test_an_invalid_marker_never_becomes_valid() -> None:
 def test_a_citation_of_nothing_is_a_bug() -> None:
     with pytest.raises(ValueError, match="'9:0-4', which is not among its sources"):
         render_text(article(((Sentence("It burned.", ("9:0-4",)),),)))
+
+
+@pytest.mark.parametrize("run", [" ", "\n", "\t \n"])
+def test_a_megabyte_of_white_space_is_read_once(run: str) -> None:
+    """Anybody's article is parsed: what took the square of its length would stop the scorer."""
+    article = parse_text("The ferry sank." + run * 300_000 + "It was raised.[1]" + run * 300_000, (), "1", "Ferry")
+    assert [s.text for s in article.lead.sentences] == ["The ferry sank.", "It was raised."]

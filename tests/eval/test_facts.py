@@ -77,3 +77,11 @@ def test_clauses(sentence: str, expected: list[str]) -> None:
 def test_clauses_count_apart() -> None:
     found = scores("The ferry sank on the lake, and was raised by a crane.", pages=("The ferry sank on the lake.",))
     assert (found["fact_precision"], found["n_facts_per_claim"]) == (1 / 2, 2.0)
+
+
+def test_a_long_run_of_capitals_is_read_once() -> None:
+    """A pattern that tries every way to cut it would not end before the sun does."""
+    shouted = "A" * 5_000
+    first, second = clauses(f"The ferry was raised by {shouted}!, who was paid good money.")
+    assert first.endswith("A!") and second == "The ferry was paid good money."
+    assert clauses(f"It was raised by the {shouted} {shouted}, who was paid good money.")[1].count(shouted) == 2
