@@ -16,11 +16,14 @@ Track = Literal["search", "cited", "both"]
 """Which evidence a system may see. `search` is the headline track."""
 
 DropReason = Literal[
-    "bad_type", "too_large", "bad_charset", "extract_none",
+    "scheme", "host_rule", "port", "ip_blocked", "dns", "unreachable", "robots", "rate_limited", "timeout",
+    "too_many_redirects", "tls", "http_4xx", "http_5xx", "budget",
+    "bad_type", "too_large", "bad_charset", "extract_none", "extract_timeout",
     "too_short", "blocked", "consent", "login", "js_required", "soft_404", "index_page", "social",
-    "language", "leak_host", "leak_text", "duplicate",
+    "language", "after_cutoff", "undated", "leak_host", "leak_text", "duplicate",
 ]  # fmt: skip
-"""Why a page is not used: the part of the closed list that concerns pages already at hand (not the network)."""
+"""Why a page is not used, a closed list: what kept it from being fetched, what its bytes are, what its text says.
+`unreachable` is a refused or broken connection; `budget` a page that the run had no time or number left for."""
 DROP_REASONS: tuple[str, ...] = get_args(DropReason)
 
 PageFlag = Literal["bare", "suspicious", "leak_flag", "no_date", "hidden_text"]
