@@ -21,7 +21,9 @@ INTERRUPTED = 130
 
 def guarded(main: Callable[[], int]) -> int:
     """Run a command: known errors become one line on stderr and their exit code, Ctrl-C becomes 130."""
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Harmless("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         code = main()
@@ -44,12 +46,14 @@ def note(text: str) -> None:
 
 
 def result(text: str) -> None:
-    """A line of the result."""
-    sys.stdout.write(text + "\n")
+    """A line of the result, or several."""
+    sys.stdout.write(harmless(text) + "\n")
 
 
 def result_json(value: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n")
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    # escaped they mean the same, and JSON itself escapes only some of them
+    sys.stdout.write("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text) + "\n")
 
 
 def show(table: Table) -> None:
@@ -86,6 +90,17 @@ def tracked(what: str, items: Iterable[T], total: int, label: Callable[[T], str]
             yield item
 
 
-def _one_line(text: str) -> str:
+class _Harmless(logging.Formatter):
+    """Log messages quote addresses, titles and errors of pages."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
+
+
+def harmless(text: str) -> str:
     """Titles and page texts reach messages: without control characters they cannot rewrite the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+
+
+def _one_line(text: str) -> str:
+    return harmless(text).replace("\n", " ").replace("\t", " ")

@@ -6,7 +6,7 @@ import re
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
-from pipeline.formats.provenance import NOTICE, day_of, host_of, shortened, web_link
+from pipeline.formats.provenance import NOTICE, day_of, host_of, one_line, shortened, web_link
 
 # A box of our own: a notice template may be missing on the wiki this is pasted into, and then nobody is warned.
 _NOTICE = (
@@ -52,7 +52,7 @@ class _References:
 
     def _mark(self, cite: str) -> str:
         if is_invalid(cite):
-            return f"<sup>&#91;no source {cite.removeprefix(INVALID)}&#93;</sup>"
+            return f"<sup>&#91;no source {_words(cite.removeprefix(INVALID))}&#93;</sup>"
         name = f"source-{self._numbers[cite]}"
         if cite in self._written:
             return f'<ref name="{name}" />'
@@ -67,7 +67,7 @@ def _citation(source: Source, k: int, accessed: str) -> str:
         return f"{_words(title)}: “{_words(quotation)}”"
     published = day_of(source.published)  # the template shows an error for anything but a whole date
     values = {
-        "url": link.replace("~~~", "%7E%7E%7E"),
+        "url": link.replace("~~~", "%7E%7E%7E").replace("__", "%5F%5F"),  # a signature, a switch
         "title": _value(title),
         "website": _value(host),
         "date": published.isoformat() if published else "",
@@ -107,7 +107,7 @@ def _value(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    line = _ENTITY.sub("&amp;", " ".join(text.split()))
+    line = _ENTITY.sub("&amp;", one_line(text))
     line = _AS_ENTITIES.sub(lambda match: _coded(match.group()), line)
     return _PROTOCOL.sub("&#58;", line)
 

@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -108,6 +110,34 @@ def test_days_and_quotations() -> None:
     assert shortened("a  b\nc") == "a b c"
     assert shortened("one two, three four", 10) == "one two…"
     assert len(shortened("x" * 500)) == 280
+
+
+TERMINAL = "\x1b]0;owned\x07\x1b[2Ja\x9b31mb\u202ec\u2066d\x00e"
+
+
+@pytest.mark.parametrize("write", [to_markdown, to_wikitext])
+def test_no_text_steers_a_terminal_or_the_direction_of_others(write: Callable[[Article], str]) -> None:
+    article, _ = make(title=TERMINAL, hostile=TERMINAL)
+    source = replace(article.sources[0], title=TERMINAL)
+    written = write(replace(article, sources=(source, *article.sources[1:])))
+    assert all(c.isprintable() or c == "\n" for c in written)
+    assert "owned" in written
+
+
+@pytest.mark.parametrize("write", [to_markdown, to_wikitext])
+def test_a_marker_of_nothing_is_text_like_all_else(write: Callable[[Article], str]) -> None:
+    lead = Section(Heading(""), ((Sentence("All were saved.", (f"invalid:{HOSTILE}",)),),))
+    written = write(Article("7", "T", lead, (), (), ()))
+    for markup in ("<img", "[[Link", "[a](", "</script>"):
+        assert markup not in written
+
+
+def test_an_address_holds_no_signature_and_no_switch_of_a_wiki() -> None:
+    passage = Passage(0, 0, 2, "No")
+    source = Source(passage, "https://a.org/~~~~/__NOTOC__/{{x}}|y=<z>", "T", None)
+    lead = Section(Heading(""), ((Sentence("Yes.", (source.id,)),),))
+    written = to_wikitext(Article("7", "T", lead, (), (), (source,)))
+    assert "|url=https://a.org/%7E%7E%7E~/%5F%5FNOTOC%5F%5F/%7B%7Bx%7D%7D%7Cy=%3Cz%3E |title=" in written
 
 
 # --- HTML
