@@ -17,8 +17,9 @@ from prefect.artifacts import (
     create_table_artifact,
     update_progress_artifact,
 )
+from prefect.context import SettingsContext, get_settings_context
 from prefect.exceptions import PrefectException
-from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES
 
 from benchmark import scoring
 from flows import preview
@@ -51,6 +52,7 @@ class Artifacts:
         self._bar: UUID | None = None
         self._next_step = 0.0
         self._silent_until = 0.0
+        self._once = _without_retries()
 
     @property
     def lost(self) -> bool:
@@ -113,7 +115,7 @@ class Artifacts:
         if time.monotonic() < self._silent_until:
             return None
         try:
-            with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
+            with self._once:
                 answer = request()
         except (httpx.HTTPError, PrefectException) as error:
             if not self.lost:
@@ -126,6 +128,13 @@ class Artifacts:
             return None
         self._silent_until = 0.0
         return answer
+
+
+def _without_retries() -> SettingsContext:
+    """Made once: it reads all files of settings and checks every value, some 30 ms."""
+    now = get_settings_context()
+    settings = now.settings.copy_with_update(updates={PREFECT_CLIENT_MAX_RETRIES: 0})
+    return SettingsContext(profile=now.profile, settings=settings)
 
 
 def artifact_key(text: str) -> str:

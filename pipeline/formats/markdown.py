@@ -59,7 +59,17 @@ def _row(fact: Fact, numbers: dict[str, int]) -> str:
 
 def _footnote(k: int, source: Source) -> str:
     title, link = _words(source.title or host_of(source.url) or f"Source {k}"), web_link(source.url)
-    named = f"[{title}](<{_ENTITY.sub('&amp;', link)}>)" if link else title
-    day = day_of(source.published)
-    about = ", ".join(_words(part) for part in (host_of(source.url), day.isoformat() if day else "") if part)
+    named = _link(title, link) if link else title
+    published, retrieved, capture = day_of(source.published), day_of(source.retrieved_at), web_link(source.archive_url)
+    parts = [
+        _words(host_of(source.url)),
+        published.isoformat() if published else "",
+        f"retrieved {retrieved.isoformat()}" if retrieved else "",
+        _link("archived copy", capture) if capture else "",
+    ]
+    about = ", ".join(part for part in parts if part)
     return f"[^{k}]: {named}. {about + '. ' if about else ''}“{_words(shortened(source.passage.text))}”"
+
+
+def _link(words: str, address: str) -> str:
+    return f"[{words}](<{_ENTITY.sub('&amp;', address)}>)"

@@ -23,7 +23,8 @@ _LINE_START = re.compile(r"[=*#:;|!]|----")
 def to_wikitext(article: Article, *, accessed: str = "") -> str:
     """Notice, infobox, sections, and references with a short quotation each; a source used again is a named reference.
 
-    `accessed` is the date the pages were read, as `2023-02-11`, for `access-date`; the article itself does not know it.
+    `accessed` is the date the pages were read, as `2023-02-11`, for the `access-date` of sources that do not know theirs.
+    A capture of a page that is gone stands beside its address.
     No text of the article or of its pages can become a link, template, tag or list; only http(s) addresses are linked.
     """
     references = _References(article, accessed)
@@ -65,16 +66,30 @@ def _citation(source: Source, k: int, accessed: str) -> str:
     title, quotation = source.title or host or f"Source {k}", shortened(source.passage.text)
     if link is None:  # {{cite web}} without an address shows an error
         return f"{_words(title)}: “{_words(quotation)}”"
-    published = day_of(source.published)  # the template shows an error for anything but a whole date
+    capture, captured = web_link(source.archive_url), _date(source.archive_date)
+    archived = capture is not None and captured  # the template shows an error for one without the other
     values = {
-        "url": link.replace("~~~", "%7E%7E%7E").replace("__", "%5F%5F"),  # a signature, a switch
+        "url": _address(link),
         "title": _value(title),
         "website": _value(host),
-        "date": published.isoformat() if published else "",
-        "access-date": accessed,
+        "date": _date(source.published),
+        "access-date": _date(source.retrieved_at) or accessed,
+        "archive-url": _address(capture or "") if archived else "",
+        "archive-date": captured if archived else "",
+        "url-status": "dead" if archived else "",
         "quote": _value(quotation),
     }
     return "{{cite web " + " ".join(f"|{key}={value}" for key, value in values.items() if value) + "}}"
+
+
+def _address(link: str) -> str:
+    return link.replace("~~~", "%7E%7E%7E").replace("__", "%5F%5F")  # a signature, a switch
+
+
+def _date(written: str | None) -> str:
+    """The template shows an error for anything but a whole date."""
+    day = day_of(written)
+    return day.isoformat() if day else ""
 
 
 def _infobox(article: Article, references: _References) -> str:
