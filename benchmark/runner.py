@@ -11,7 +11,7 @@ from typing import Literal
 from benchmark.system import System
 from data import wikigenbench
 from data.errors import StageError, UserError
-from data.runs import EventFailure, EventFolder, EventStats, RunFolder, StageClock, Stages, TimedStages
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder, StageClock, Stages, TimedStages, footprint
 from data.types import Article, Event, Page
 
 
@@ -56,15 +56,22 @@ def run_event(
     except UserError:
         raise
     except Exception as error:
-        failure = _failure(event_id, title, error)
-        folder.fail(failure)
-        return EventOutcome(event_id, title, "failed", time.perf_counter() - began, failure)
+        return record_failure(run, event_id, title, error, time.perf_counter() - began)
     seconds = time.perf_counter() - began
     folder.clear_failure()
     n_usable = sum(page.usable for page in pages)
-    folder.write_stats(EventStats(event_id, round(seconds, 3), len(pages), n_usable, folder.usage(), stages=tuple(clock.times)))
+    folder.write_stats(
+        EventStats(event_id, round(seconds, 3), len(pages), n_usable, folder.usage(), tuple(clock.times), footprint())
+    )
     _export(run, article)
     return EventOutcome(event_id, title, "written", seconds)
+
+
+def record_failure(run: RunFolder, event_id: str, title: str, error: Exception, seconds: float = 0.0) -> EventOutcome:
+    """The event ended in this error, also where nobody was left to say so: its worker process was killed."""
+    failure = _failure(event_id, title, error)
+    run.event(event_id).fail(failure)
+    return EventOutcome(event_id, title, "failed", seconds, failure)
 
 
 def _export(run: RunFolder, article: Article) -> None:
@@ -76,11 +83,14 @@ def _export(run: RunFolder, article: Article) -> None:
 
 def _failure(event_id: str, title: str, error: Exception) -> EventFailure:
     known = isinstance(error, StageError)
+    stage, message = (error.stage, error.why) if isinstance(error, StageError) else ("unknown", str(error) or repr(error))
+    if isinstance(error, MemoryError) or "can't allocate memory" in message:  # as torch says it on a CPU
+        known, stage, message = True, "memory", f"not enough of it: {message.splitlines()[0]}"
     return EventFailure(
         event_id=event_id,
-        stage=error.stage if isinstance(error, StageError) else "unknown",
+        stage=stage,
         kind=type(error).__name__,
-        message=error.why if isinstance(error, StageError) else str(error) or repr(error),
+        message=message,
         traceback="" if known else "".join(traceback.format_exception(error)),
         title=title,
     )

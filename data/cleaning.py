@@ -27,7 +27,9 @@ MAX_BYTES = 5_000_000
 
 MAX_TITLE = 1_000
 MIN_WORDS = 60
-"""Live search can afford 80; the benchmark's pages are few, and 60 words of prose still carry facts worth citing."""
+"""The benchmark's pages are few, and 60 words of prose still carry facts worth citing."""
+LIVE_MIN_WORDS = 80
+"""Live search can afford more: there is always another page."""
 
 MIN_CHARS_UNSPACED = 200
 MAX_BROKEN = 0.005
@@ -41,7 +43,10 @@ DUPLICATE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Extracted(Strict):
-    """A page's text before cleaning. `media` tells whether an extractor has removed the menus ("html") or nobody ("text")."""
+    """A page's text before cleaning. `media` tells whether an extractor has removed the menus ("html") or nobody ("text").
+
+    `canonical` is the address that the page gives for itself, "" for none: pages with the same one are one page.
+    """
 
     url: str
     title: str
@@ -53,6 +58,7 @@ class Extracted(Strict):
     drop_detail: str = ""
     language_hint: str | None = None
     media: Literal["html", "text"] = "text"
+    canonical: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +78,10 @@ LeakCheck = Callable[[str], Overlap]
 
 def overlap(article_text: str) -> LeakCheck:
     """A check of pages against one text: 8-gram containment, lower-cased and without punctuation."""
-    article = _ngrams(article_text, 8)
+    article = ngrams(article_text, 8)
 
     def check(page_text: str) -> Overlap:
-        page = _ngrams(page_text, 8)
+        page = ngrams(page_text, 8)
         shared = len(article & page)
         return Overlap(
             article_in_page=shared / len(article) if article else 0.0,
@@ -86,20 +92,33 @@ def overlap(article_text: str) -> LeakCheck:
 
 
 def clean_pages(
-    pages: Sequence[Extracted], *, leak: LeakCheck | None, leak_hosts: bool, languages: tuple[str, ...] = ("en",)
+    pages: Sequence[Extracted],
+    *,
+    leak: LeakCheck | None,
+    leak_hosts: bool,
+    languages: tuple[str, ...] = ("en",),
+    min_words: int = MIN_WORDS,
 ) -> tuple[Page, ...]:
     """Clean and judge the pages of one event: same length and order, every page usable or with its reason.
 
     `leak_hosts` drops mirrors of Wikipedia by name; `leak` compares with the human article. An empty `languages` allows all.
+    Pages of fewer than `min_words` words are dropped. A page of a social network stays if the user named it (origin `url`).
     """
     pages = [_hygiene(page) for page in pages]
     pages = _without_host_runs(pages)
     frequent = _host_lines(pages)
     judged = [
-        _judge(page, frequent.get(host_of(page.url), frozenset()), leak=leak, leak_hosts=leak_hosts, languages=languages)
+        _judge(
+            page,
+            frequent.get(host_of(page.url), frozenset()),
+            leak=leak,
+            leak_hosts=leak_hosts,
+            languages=languages,
+            min_words=min_words,
+        )
         for page in pages
     ]
-    return _mark_duplicates(judged)
+    return _mark_duplicates(judged, [page.canonical for page in pages])
 
 
 # --- characters ------------------------------------------------------------------------------------------------------
@@ -203,13 +222,24 @@ _EDIT_HEADING = re.compile(r"\[ ?edit(?: source)? ?\]", re.I)
 _SUSPICIOUS = any_of("suspicious")
 
 
+def addresses_model(text: str) -> bool:
+    """Whether words in `text` speak to a language model instead of a reader: such a page is flagged `suspicious`."""
+    return _SUSPICIOUS.search(text) is not None
+
+
 def _judge(
-    page: Extracted, frequent: frozenset[str], *, leak: LeakCheck | None, leak_hosts: bool, languages: tuple[str, ...]
+    page: Extracted,
+    frequent: frozenset[str],
+    *,
+    leak: LeakCheck | None,
+    leak_hosts: bool,
+    languages: tuple[str, ...],
+    min_words: int,
 ) -> Page:
     flags = set(page.flags)
     if page.drop_reason is not None:
         return _page(page, page.text, flags, page.language_hint or "und", page.drop_reason, page.drop_detail)
-    if _SUSPICIOUS.search(page.text) or _SUSPICIOUS.search(page.title):
+    if addresses_model(page.text) or addresses_model(page.title):
         flags.add("suspicious")
     if _is_bare(page.text):
         flags.add("bare")
@@ -225,12 +255,12 @@ def _judge(
 
     if leak_hosts and (host := listed(page.url, "leak_hosts.txt")):
         return verdict("leak_host", f"{host} copies or derives from Wikipedia")
-    if host := listed(page.url, "social_hosts.txt"):
+    if page.origin != "url" and (host := listed(page.url, "social_hosts.txt")):
         return verdict("social", f"{host} is a social, video or shop host")
-    if found := obstacle(page.title, page.text, len(text.split())):
+    if found := obstacle(page.title, page.text, len(text.split()), min_words):
         return verdict(*found)
-    if short := _too_short(text):
-        return verdict(*_without_content(page, short))
+    if short := _too_short(text, min_words):
+        return verdict(*_without_content(page, short, min_words))
     if "bare" not in flags and (detail := _index_detail(text)):
         return verdict("index_page", detail)
     if languages and certain and language not in languages:
@@ -264,7 +294,7 @@ def _page(page: Extracted, text: str, flags: set[PageFlag], language: str, reaso
     )
 
 
-def obstacle(title: str, text: str, n_words: int) -> tuple[DropReason, str] | None:
+def obstacle(title: str, text: str, n_words: int, min_words: int = MIN_WORDS) -> tuple[DropReason, str] | None:
     """Whether a page shows an obstacle instead of content, and by which words. `n_words` counts what is left of its text.
 
     A long account that mentions a captcha is not one: with enough content, only the title and the first lines count.
@@ -273,7 +303,7 @@ def obstacle(title: str, text: str, n_words: int) -> tuple[DropReason, str] | No
     if n_words < 150 and (found := _SOFT_404.search("\n".join([title, *text.split("\n", 2)[:2]])[:300])):
         return "soft_404", f"says {found.group()!r}"
     for reason, pattern in _GATES:
-        if n_words < MIN_WORDS:
+        if n_words < min_words:
             found = pattern.search(text[:3000])
         elif n_words >= 250:
             break
@@ -287,19 +317,19 @@ def obstacle(title: str, text: str, n_words: int) -> tuple[DropReason, str] | No
     return None
 
 
-def _too_short(text: str) -> str:
+def _too_short(text: str, min_words: int) -> str:
     unspaced = count_unspaced(text)
     if unspaced * 2 >= len(text.replace(" ", "").replace("\n", "")) > 0:
         return f"{unspaced} characters" if unspaced < MIN_CHARS_UNSPACED else ""
     n = sum(any(c.isalnum() for c in word) for word in text.split())  # cell separators and dashes are no words
-    return f"{n} words" if n < MIN_WORDS else ""
+    return f"{n} words" if n < min_words else ""
 
 
-def _without_content(page: Extracted, short: str) -> tuple[DropReason, str]:
+def _without_content(page: Extracted, short: str, min_words: int) -> tuple[DropReason, str]:
     """Too little is left: because the page only links on, or because its text was never loaded."""
     lines = [line for line in page.text.split("\n") if line]
     n_words = len(page.text.split())
-    if n_words < 2 * MIN_WORDS:
+    if n_words < 2 * min_words:
         return "too_short", short
     detail = f"{short} of content among {n_words:,} words of menus and links"
     front = not _path_of(page.url).strip("/")
@@ -396,6 +426,20 @@ def canonical_url(url: str) -> str:
     return f"{where}{parts.path.rstrip('/')}" + (f"?{query}" if query else "")
 
 
+def registrable_domain(url: str) -> str:
+    """The part of the host that somebody registers (bbc.co.uk, name.github.io), by the Public Suffix List; "" without a host.
+
+    An unknown suffix counts as one label. An address in numbers is its own domain.
+    """
+    host = host_of(url)
+    if not host or ":" in host or host.replace(".", "").isdigit():
+        return host
+    from tld import get_fld
+
+    known = get_fld(host, fix_protocol=True, fail_silently=True, search_private=True)
+    return known or ".".join(host.split(".")[-2:])
+
+
 def listed(url: str, file: str) -> str:
     """The name in `data/<file>` that covers the URL's host, or ""."""
     host = host_of(url)
@@ -410,7 +454,7 @@ def listed(url: str, file: str) -> str:
     return ""
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _host_list(file: str) -> frozenset[str]:
     lines = (Path(__file__).parent / file).read_text(encoding="utf-8").splitlines()
     return frozenset(line.split("#")[0].strip().lower() for line in lines) - {""}
@@ -469,18 +513,27 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 _TOKEN = re.compile(r"\w+")
 
 
-def _ngrams(text: str, n: int) -> set[tuple[str, ...]]:
+def ngrams(text: str, n: int) -> set[tuple[str, ...]]:
     """All runs of `n` words, lower-cased and without punctuation."""
     words = _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
     return set(zip(*(words[i:] for i in range(n))))
 
 
-def _mark_duplicates(pages: Sequence[Page]) -> tuple[Page, ...]:
+def clusters(pages: Sequence[Page]) -> tuple[int | None, ...]:
+    """For each page the id of its cluster of pages that say the same: the index of the one that is kept, None if there is none.
+
+    How many independent sources say something is the number of different ids, not of addresses.
+    """
+    return tuple(i if page.usable else page.duplicate_of for i, page in enumerate(pages))
+
+
+def _mark_duplicates(pages: Sequence[Page], canonical: Sequence[str]) -> tuple[Page, ...]:
     """Usable pages that say the same become one: the earliest dated of the nearly longest, else the longest.
 
     A page that is contained in a longer one is never kept in its place, whatever its date: the rest would be lost.
+    Pages are compared exactly, without hashing them first: 60 pages are 1,770 pairs of sets.
     """
-    prints = {i: _Print.of(page) for i, page in enumerate(pages) if page.usable}
+    prints = {i: _Print.of(page, canonical[i]) for i, page in enumerate(pages) if page.usable}
     clusters: dict[int, dict[int, str]] = {}  # longest page -> the pages that say the same, and why
     for i in sorted(prints, key=lambda i: (-prints[i].n_words, i)):
         # compared with the longest only: in a chain of small changes the last page may say something else than the first
@@ -507,21 +560,21 @@ def _mark_duplicates(pages: Sequence[Page]) -> tuple[Page, ...]:
 class _Print:
     """What two pages are compared by."""
 
-    url: str
+    urls: frozenset[str]
     host: str
     folded: str
     n_words: int
     shingles: frozenset[tuple[str, ...]]
 
     @classmethod
-    def of(cls, page: Page) -> _Print:
+    def of(cls, page: Page, canonical: str) -> _Print:
         folded = " ".join(page.text.casefold().split())
         return cls(
-            url=canonical_url(page.url),
+            urls=frozenset(map(canonical_url, (page.url, canonical))) - {""},
             host=host_of(page.url),
             folded=folded,
             n_words=folded.count(" ") + 1,
-            shingles=frozenset(_ngrams(page.text, 5)),
+            shingles=frozenset(ngrams(page.text, 5)),
         )
 
 
@@ -531,7 +584,7 @@ _OWN_SHINGLES = 25
 
 def _same(a: _Print, b: _Print) -> str:
     """Why two pages count as one, "" if they do not."""
-    if a.url and a.url == b.url:
+    if a.urls & b.urls:
         return "same address"
     if a.folded == b.folded:
         return "same text"

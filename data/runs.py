@@ -128,6 +128,24 @@ class Usage(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class Footprint(Strict):
+    """The writing process when an event was done: its id, the memory it then held (MiB), and the time (seconds since 1970)."""
+
+    pid: int
+    resident_mib: float
+    at: float
+
+
+def footprint() -> Footprint | None:
+    """Of this process now; None where the system does not say what it holds (Linux does, in proc_pid_statm(5))."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return Footprint(os.getpid(), round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1), round(time.time(), 3))
+
+
+@dataclass(frozen=True, slots=True)
 class EventStats(Strict):
     """What writing one event took. Timings are not part of the article, so that its bytes can be reproduced.
 
@@ -141,6 +159,7 @@ class EventStats(Strict):
     n_usable: int
     usage: Usage | None = None
     stages: tuple[StageTime, ...] = ()
+    footprint: Footprint | None = None
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,33 @@ class EvidenceSettings(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class WebSettings(Strict):
+    """Evidence from the live web (`pipeline.web`). Nothing here applies to pages of a benchmark folder.
+
+    `search` names the provider, empty for given addresses only; `results` is asked of it for each query. At most `max_pages`
+    pages in `total_s` seconds, `at_once` at a time, to one host `min_delay_s` apart. `as_of` (YYYY-MM-DD) drops what was
+    published later, with `strict_dates` also what has no date. `allow_origins` (such as http://wiki.corp.lan:8080) are asked
+    although their host, port or address would be refused. `archive` asks the Wayback Machine for pages that are gone.
+    `leak_hosts` drops Wikipedia and its mirrors, for articles that are scored.
+    """
+
+    search: str = ""
+    results: int = 10
+    max_pages: int = 60
+    total_s: float = 600.0
+    at_once: int = 8
+    min_delay_s: float = 1.0
+    respect_robots: bool = True
+    allow_origins: tuple[str, ...] = ()
+    contact: str = ""
+    as_of: str = ""
+    strict_dates: bool = False
+    archive: bool = False
+    leak_hosts: bool = False
+    cache_hours: float = 24.0
+
+
+@dataclass(frozen=True, slots=True)
 class RetrievalSettings(Strict):
     """`passage_words` is a passage's size; `top_k` how many passages one prompt shows; `rrf_k` damps low ranks."""
 
@@ -109,6 +136,7 @@ class Settings(Strict):
     model: ModelSettings = field(default_factory=ModelSettings)
     decoding: DecodingSettings = field(default_factory=DecodingSettings)
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
+    web: WebSettings = field(default_factory=WebSettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     writing: WritingSettings = field(default_factory=WritingSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
@@ -135,8 +163,8 @@ def load_settings(config: Path | None = None, assignments: Sequence[str] = (), *
         if not equals or not dot:
             raise UserError(f"--set {assignment!r} is not of the form section.key=value, such as retrieval.top_k=8")
         plain: Any = value.strip()
-        if section == "evidence" and key == "languages":
-            plain = [code for code in plain.split(",") if code]
+        if (section, key) in (("evidence", "languages"), ("web", "allow_origins")):
+            plain = [part for part in plain.split(",") if part]
         _assign(tree, section, key, plain, "--set")
     for section, given in flags.items():
         for key, value in given.items():
@@ -167,6 +195,12 @@ def _check(settings: Settings) -> None:
     least: tuple[tuple[str, float, float], ...] = (
         ("model.timeout_s", settings.model.timeout_s, 1),
         ("model.temperature", settings.model.temperature, 0),
+        ("web.results", settings.web.results, 1),
+        ("web.max_pages", settings.web.max_pages, 1),
+        ("web.total_s", settings.web.total_s, 1),
+        ("web.at_once", settings.web.at_once, 1),
+        ("web.min_delay_s", settings.web.min_delay_s, 0),
+        ("web.cache_hours", settings.web.cache_hours, 0),
         ("retrieval.passage_words", settings.retrieval.passage_words, 20),
         ("retrieval.passage_overlap", settings.retrieval.passage_overlap, 0),
         ("retrieval.top_k", settings.retrieval.top_k, 1),

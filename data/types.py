@@ -7,7 +7,7 @@ the numbers `[1]`, `[2]` exist only in rendered text (`data.markup`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 Origin = Literal["search", "cited", "url"]
 """Where a page came from: found by a search for the title, cited by the human article, or named by the user."""
@@ -16,11 +16,14 @@ Track = Literal["search", "cited", "both"]
 """Which evidence a system may see. `search` is the headline track."""
 
 DropReason = Literal[
-    "bad_type", "too_large", "bad_charset", "extract_none",
+    "scheme", "host_rule", "port", "ip_blocked", "dns", "unreachable", "robots", "rate_limited", "timeout",
+    "too_many_redirects", "tls", "http_4xx", "http_5xx", "budget",
+    "bad_type", "too_large", "bad_charset", "extract_none", "extract_timeout",
     "too_short", "blocked", "consent", "login", "js_required", "soft_404", "index_page", "social",
-    "language", "leak_host", "leak_text", "duplicate",
+    "language", "after_cutoff", "undated", "leak_host", "leak_text", "duplicate",
 ]  # fmt: skip
-"""Why a page is not used: the part of the closed list that concerns pages already at hand (not the network)."""
+"""Why a page is not used, a closed list: what kept it from being fetched, what its bytes are, what its text says.
+`unreachable` is a refused or broken connection; `budget` a page that the run had no time or number left for."""
 DROP_REASONS: tuple[str, ...] = get_args(DropReason)
 
 PageFlag = Literal["bare", "suspicious", "leak_flag", "no_date", "hidden_text"]
@@ -28,10 +31,29 @@ PageFlag = Literal["bare", "suspicious", "leak_flag", "no_date", "hidden_text"]
 
 
 class Strict:
-    """Mix-in: when read from JSON, an unknown key is an error (see `data.codec`)."""
+    """Mix-in: when read from JSON, an unknown key is an error (see `data.codec`).
+
+    Fields named in `omitted_if_empty` are written only when they hold something. So a kind of value may get a new optional
+    field, and what was stored, or digested, without it keeps its bytes.
+    """
 
     __slots__ = ()
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    omitted_if_empty: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        schema, names = handler(source), cls.omitted_if_empty
+        if names:
+            from pydantic_core.core_schema import wrap_serializer_function_ser_schema
+
+            schema["serialization"] = wrap_serializer_function_ser_schema(
+                lambda value, dump: {key: plain for key, plain in dump(value).items() if plain or key not in names}
+            )
+        return schema
+
+
+_RETRIEVAL = frozenset({"retrieved_at", "archive_url", "archive_date"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +81,11 @@ class Page(Strict):
 
     `text` is what is shown to models and what citations point into: one block (paragraph or list line) a line.
     A dropped page keeps its text, so that the reason can be checked; `duplicate_of` is the index of the page kept instead.
+    A page of the live web has `retrieved_at` (ISO 8601), one that was gone also its capture's `archive_url` and
+    `archive_date` (YYYY-MM-DD).
     """
+
+    omitted_if_empty: ClassVar[frozenset[str]] = _RETRIEVAL
 
     url: str
     title: str
@@ -71,6 +97,9 @@ class Page(Strict):
     drop_reason: DropReason | None = None
     drop_detail: str = ""
     duplicate_of: int | None = None
+    retrieved_at: str = ""
+    archive_url: str = ""
+    archive_date: str = ""
 
     @property
     def usable(self) -> bool:
@@ -149,12 +178,20 @@ class Fact(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Source(Strict):
-    """A cited passage with what a reader needs to check it: an article file stands on its own."""
+    """A cited passage with what a reader needs to check it: an article file stands on its own.
+
+    `retrieved_at`, `archive_url` and `archive_date` are the page's.
+    """
+
+    omitted_if_empty: ClassVar[frozenset[str]] = _RETRIEVAL
 
     passage: Passage
     url: str
     title: str
     published: str | None
+    retrieved_at: str = ""
+    archive_url: str = ""
+    archive_date: str = ""
 
     @property
     def id(self) -> str:
@@ -162,7 +199,8 @@ class Source(Strict):
 
 
 RepairKind = Literal[
-    "marker_dropped", "citation_attached", "sentence_removed", "sentence_marked", "section_removed", "outline_filled"
+    "marker_dropped", "citation_attached", "sentence_removed", "sentence_marked", "section_removed", "outline_filled",
+    "sentence_replaced", "sentence_added",
 ]  # fmt: skip
 
 
@@ -178,7 +216,8 @@ class Repair(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Article(Strict):
-    """A finished article. `sources[k - 1]` is what `[k]` means; sources are in order of first use."""
+    """A finished article. `sources[k - 1]` is what `[k]` means; sources are in order of first use, or, where an article was
+    updated, keep the numbers that they had."""
 
     event_id: str
     title: str

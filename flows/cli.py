@@ -167,9 +167,41 @@ def _prompts(argv: Sequence[str]) -> int:
     return guarded(run)
 
 
+def _update(argv: Sequence[str]) -> int:
+    from flows.update import main
+
+    return main(argv)
+
+
+def _up(argv: Sequence[str]) -> int:
+    from flows.up import main
+
+    return main(argv)
+
+
+def _serve(argv: Sequence[str]) -> int:
+    from flows.serve import main
+
+    return main(argv)
+
+
+def _write(argv: Sequence[str]) -> int:
+    from flows.write import main
+
+    return main(argv)
+
+
+def _recrawl(argv: Sequence[str]) -> int:
+    from flows.recrawl import main
+
+    return main(argv)
+
+
 COMMANDS: dict[str, tuple[Command, str]] = {
     "demo": (_demo, "write and score the bundled sample, offline"),
     "generate": (_generate, "write articles for events"),
+    "write": (_write, "write an article about any title from live pages, no benchmark needed"),
+    "update": (_update, "ask for an article's pages again, and write anew only what changed"),
     "evaluate": (_evaluate, "write what is missing, score, make submission.json"),
     "compare": (_compare, "say what differs between two scored runs, and whether it is more than chance"),
     "report": (_report, "write the HTML report of a scored run anew"),
@@ -179,7 +211,10 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "leaderboard": (_leaderboard, "build the site of a folder of submissions"),
     "reproduce": (_reproduce, "from one file: write, score, submit and rank several systems"),
     "events": (_events, "list the events of a benchmark folder"),
+    "recrawl": (_recrawl, "say what has become of the pages of a benchmark folder"),
     "prompts": (_prompts, "write the prompts of events to a file, to calibrate and measure the decoder with"),
+    "up": (_up, "start Prefect's server, a worker and the deployment; Ctrl-C stops them"),
+    "serve": (_serve, "offer the deployment to a Prefect server, without a worker"),
     "download": (_download, "fetch the public benchmark"),
 }
 

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from data.errors import WikigenError
 
@@ -21,7 +21,9 @@ INTERRUPTED = 130
 
 def guarded(main: Callable[[], int]) -> int:
     """Run a command: known errors become one line on stderr and their exit code, Ctrl-C becomes 130."""
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    handler = _ToStderr()
+    handler.setFormatter(_Harmless("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Read when torch is loaded, which is later. Its threads otherwise spin while they wait for each other after every product:
     # beside a busy process the one spins for as long as the other has no core, and decoding takes twenty times as long.
@@ -31,7 +33,7 @@ def guarded(main: Callable[[], int]) -> int:
         sys.stdout.flush()  # here, where a closed pipe is still met by the last clause
         return code
     except WikigenError as error:
-        sys.stderr.write(f"wikigenben: {_one_line(str(error))}\n")
+        sys.stderr.write(f"wikigenben: {one_line(str(error))}\n")
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("\nwikigenben: interrupted; the same command goes on from here\n")
@@ -43,16 +45,18 @@ def guarded(main: Callable[[], int]) -> int:
 
 def note(text: str) -> None:
     """A line for the person watching."""
-    sys.stderr.write(_one_line(text) + "\n")
+    sys.stderr.write(one_line(text) + "\n")
 
 
 def result(text: str) -> None:
-    """A line of the result."""
-    sys.stdout.write(text + "\n")
+    """A line of the result, or several."""
+    sys.stdout.write(harmless(text) + "\n")
 
 
 def result_json(value: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n")
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    # escaped they mean the same, and JSON itself escapes only some of them
+    sys.stdout.write("".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text) + "\n")
 
 
 def show(table: Table) -> None:
@@ -60,6 +64,11 @@ def show(table: Table) -> None:
 
     width = None if sys.stdout.isatty() else 110
     Console(file=sys.stdout, width=width, highlight=False).print(table)
+
+
+def can_redraw() -> bool:
+    """Whether a person watches stderr on a terminal that can move its cursor. Pipes and files get plain lines."""
+    return sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 @contextmanager
@@ -76,9 +85,9 @@ def progress(what: str, total: int) -> Iterator[Callable[[str], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[label]}", markup=False),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not can_redraw()) as bar:
         task = bar.add_task(what, total=total, label="")
-        yield lambda label: bar.update(task, advance=1, label=_one_line(label)[:50])
+        yield lambda label: bar.update(task, advance=1, label=one_line(label)[:50])
 
 
 def tracked(what: str, items: Iterable[T], total: int, label: Callable[[T], str]) -> Iterator[T]:
@@ -89,6 +98,32 @@ def tracked(what: str, items: Iterable[T], total: int, label: Callable[[T], str]
             yield item
 
 
-def _one_line(text: str) -> str:
+class _ToStderr(logging.StreamHandler[TextIO]):
+    """Writes to what `sys.stderr` is at that moment: while something is drawn there, lines go above the drawing."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, stream: TextIO) -> None: ...
+
+
+class _Harmless(logging.Formatter):
+    """Log messages quote addresses, titles and errors of pages."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
+
+
+def harmless(text: str) -> str:
     """Titles and page texts reach messages: without control characters they cannot rewrite the terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+
+
+def one_line(text: str) -> str:
+    """The same on one line."""
+    return harmless(text).replace("\n", " ").replace("\t", " ")

@@ -12,7 +12,7 @@ from data import codec
 from data.errors import NoEvidence
 from data.runs import RunFolder
 from data.snapshot import N_BENCHMARK_EVENTS
-from flows import console, preview
+from flows import console, panel, preview
 from flows.wiring import Prepared
 
 Write = Callable[[Prepared, tuple[str, ...]], Iterable[EventOutcome]]
@@ -44,13 +44,13 @@ class Generated:
 
 
 def one_by_one(prepared: Prepared, ids: tuple[str, ...]) -> Iterator[EventOutcome]:
-    """In this process, with a progress bar."""
-
-    def outcomes() -> Iterator[EventOutcome]:
+    """In this process; on a terminal a panel shows how far it is."""
+    with panel.watching(len(ids)) as watch:
+        system, collect = watch.system(prepared.system), watch.collect(prepared.collect)
         for event_id in ids:
-            yield run_event(prepared.run, prepared.system, event_id, prepared.snapshot.event, prepared.collect)
-
-    return console.tracked("writing", outcomes(), len(ids), lambda outcome: outcome.title)
+            outcome = run_event(prepared.run, system, event_id, prepared.snapshot.event, collect)
+            watch.ended(outcome)
+            yield outcome
 
 
 def generate(prepared: Prepared, write: Write = one_by_one) -> Generated:

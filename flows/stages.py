@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from filelock import FileLock
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
+from prefect.states import Failed
 
 from benchmark import scoring
 from benchmark.runner import EventOutcome, run_event
+from benchmark.system import System
 from data import codec
-from data.errors import UserError
+from data.errors import UserError, WikigenError
 from data.runs import EventFolder
 from data.types import Event, Page
 from flows.job import Job
@@ -42,15 +44,16 @@ _lock = threading.Lock()
 _here: dict[Job, Prepared] = {}
 
 
-def prepare_here(job: Job, *, afresh: bool = False) -> Prepared:
+def prepare_here(job: Job, *, afresh: bool = False, system: System | None = None) -> Prepared:
     """The job, prepared once in this process: threads share one system and its models, a worker process builds its own.
 
-    Only the newest job is kept, so a process holds the models of one job. Raises UserError as `flows.wiring.prepare` does.
+    Only the newest job is kept, so a process holds the models of one job. `system` stands in for the job's own in this
+    process. Raises UserError as `flows.wiring.prepare` does.
     """
     with _lock:
         if afresh or job not in _here:
             _here.clear()
-            _here[job] = prepare(job)
+            _here[job] = prepare(job, system)
         return _here[job]
 
 
@@ -160,8 +163,23 @@ def _named(kind: str) -> Task[..., Any]:
 
 
 def step(kind: str, label: str, key: str, make: Callable[[], Any]) -> Any:
-    """Run `make` as a task of this kind, or give the result stored under the key. Results are JSON values."""
-    return _named(kind)(label, key, make)
+    """Run `make` as a task of this kind, or give the result stored under the key. Results are JSON values.
+
+    What is raised for a known reason fails the task and is raised here: inside, Prefect would log it with a traceback.
+    """
+    known: list[WikigenError] = []
+
+    def tried() -> Any:
+        try:
+            return make()
+        except WikigenError as error:
+            known.append(error)
+            return Failed(message=str(error))
+
+    value = _named(kind)(label, key, tried)
+    if known:
+        raise known[0]
+    return value
 
 
 def result_key(stage: str, event_id: str, digest: str) -> str:

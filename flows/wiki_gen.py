@@ -1,55 +1,58 @@
 """The Prefect flow `wiki-gen`: write and score events, each step a task.
 
-    python -m flows.wiki_gen                                        # the bundled sample, no server needed
-    prefect work-pool create wiki-gen-local --type process          # this and the rest need a server and PREFECT_API_URL
+    python -m flows.wiki_gen -p limit=2                             # the bundled sample, no server needed
+    wikigenben up                                                   # server, worker and deployment, until Ctrl-C
+    prefect deployment run wiki-gen/wiki-gen -p system=ours -p model=hf:models/qwen3-4b -p data=wikigenbench/data --watch
+
+What `up` does can be done by hand, on any machine that has the code (all need PREFECT_API_URL):
+
+    prefect work-pool create wiki-gen-local --type process
     prefect deploy --all
     prefect worker start --pool wiki-gen-local --type process
-    prefect deployment run wiki-gen/wiki-gen -p system=ours -p model=hf:models/qwen3-4b -p data=wikigenbench/data --watch
 
 In the repository root `prefect deployment run wiki-gen` works too. A run that was stopped goes on when it is run again.
 """
 
 # No `from __future__ import annotations`: Prefect makes the form from the flow's annotations and reads them as types.
 
+import argparse
+import json
 import sys
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from prefect import flow, get_run_logger, task
-from prefect.artifacts import (
-    create_markdown_artifact,
-    create_progress_artifact,
-    create_table_artifact,
-    update_progress_artifact,
-)
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import as_completed
+from prefect.futures import PrefectFuture
 from prefect.states import Completed, Failed
 from prefect.task_runners import TaskRunner
 
-from benchmark import scoring
-from benchmark.runner import EventOutcome
+from benchmark.runner import EventOutcome, record_failure
 from data import codec
-from data.errors import NoEvidence, UserError
+from data.errors import NoEvidence, StageError, UserError
 from data.locate import locate
 from data.runs import default_run_path
 from data.settings import load_settings
 from data.snapshot import Snapshot
-from flows import console, preview
-from flows.evaluate import Evaluated
+from decoding.methods import METHODS
+from flows import console
+from flows.artifacts import Artifacts
 from flows.evaluate import evaluate as evaluate_run
 from flows.generate import Generated, generate
 from flows.job import SYSTEMS, Job
-from flows.runners import make_runner
+from flows.prefect_server import outlast_server, run_here
+from flows.runners import RunnerSpec, make_runner, parse_runner, run_all
 from flows.stages import prepare_here, write_event
 from flows.wiring import Prepared
-from pipeline.formats.markdown import to_markdown
 
 SystemName = Literal[SYSTEMS]  # type: ignore[valid-type]
 SplitName = Literal["sample", "dev", "test", "full"]
 TrackName = Literal["search", "cited", "both"]
+DecodingName = Literal[METHODS]  # type: ignore[valid-type]
 
 MAX_NAMED = 20
 """Failed events named in the state's message; all of them are in failures.jsonl."""
@@ -67,6 +70,8 @@ def run_name() -> str:
 
     asked = flow_run.parameters
     what = f"{asked['system']} {asked['model']}".strip()
+    if asked["decoding"] != "auto":
+        what += f" by {asked['decoding']}"
     n = len(asked["events"]) or asked["limit"]
     return f"{what} on {asked['split'] or asked['data'] or 'benchmark'}, {n or 'all'} event{'' if n == 1 else 's'}"
 
@@ -75,6 +80,7 @@ def run_name() -> str:
 def wiki_gen(
     system: SystemName = "extractive",
     model: str = "",
+    decoding: DecodingName = "auto",
     data: str = "sample",
     split: SplitName | None = None,
     events: list[str] = [],  # noqa: B006 - the form shows defaults as they stand here; nobody writes to it
@@ -93,38 +99,43 @@ def wiki_gen(
     Args:
         system: lead, bm25 and extractive use no model; ours brings its own; rr, prr and rprr need one.
         model: embedded, hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible); empty for the system's default.
+        decoding: How a local model decodes: its speed, never its text.
         data: Benchmark folder; "sample" is the bundled one; empty: WIKIGEN_DATA, else what was downloaded, else the sample.
         split: By default sample for the bundled data, else full.
         events: Only the events with these ids.
         limit: Only the first so many events.
-        track: Which evidence: found by search, cited by the human article, or both.
+        track: Which evidence: pages found by search, cited by the human article, or both.
         out: Run folder, relative to the repository; by default runs/SYSTEM-SPLIT-TRACK.
         retry_failed: Forget the failed events of the run and write only those.
-        runner: How many events at once: threads:N share one model, processes:N have one each; dask:N and ray:N are extras.
+        runner: How many events at once: threads:N share one model, processes:N have one each; with extras also dask:N, ray:N,
+            or the address of a running cluster: dask:tcp://HOST:PORT, ray:ray://HOST:PORT.
         evaluate: Score the articles and make submission.json.
         settings: Further settings as SECTION.KEY=VALUE, such as writing.max_words=800.
     """
     try:
-        pool = make_runner(runner)
+        spec = parse_runner(runner)
+        make_runner(spec)  # whose package may be missing: known before a model is loaded
         job = _job(
-            system=system, model=model, data=data, split=split, events=events, limit=limit, track=track, out=out,
-            retry_failed=retry_failed, settings=settings,
+            system=system, model=model, decoding=decoding, data=data, split=split, events=events, limit=limit, track=track,
+            out=out, retry_failed=retry_failed, settings=settings,
         )  # fmt: skip
         prepared = prepare_here(job, afresh=True)
         get_run_logger().info("%s: %d events -> %s", system, len(prepared.ids), prepared.run.path)
+        shown = Artifacts(prepared.run)
 
         def write(prepared: Prepared, ids: tuple[str, ...]) -> list[EventOutcome]:
-            return _write(prepared, ids, pool, evaluate=evaluate)
+            return write_all(prepared, ids, spec, shown, evaluate=evaluate)
 
         if not evaluate:
             generated = generate(prepared, write)
         else:
             evaluated = evaluate_run(prepared, write)
             generated = evaluated.generated
-            _publish_scores(evaluated)
+            shown.scores(evaluated)
+        shown.articles([outcome.event_id for outcome in generated.outcomes])
+        outlast_server(generated.run)
     except UserError as error:  # the caller can mend it: the message says how, a traceback would hide it
         return Failed(message=str(error))
-    _publish_article(prepared, generated)
     return final_state(generated)
 
 
@@ -135,7 +146,10 @@ def event(event_id: str, job: Job, evaluate: bool) -> State[str]:
 
     Worker processes get this function by value, so it may use only names that can be sent, not caches or locks.
     """
-    outcome = write_event(job, event_id, evaluate=evaluate)
+    try:
+        outcome = write_event(job, event_id, evaluate=evaluate)
+    except UserError as error:  # stops the run, and is told by it; raised here, Prefect would log a traceback
+        return Failed(message=str(error), data=error)
     data = codec.to_json(replace(outcome, failure=None))
     if outcome.failure is not None:
         return Failed(message=f"{outcome.failure.stage}: {outcome.failure.message}", data=data)
@@ -165,6 +179,7 @@ def _job(
     *,
     system: str,
     model: str,
+    decoding: str,
     data: str,
     split: str | None,
     events: list[str],
@@ -174,7 +189,10 @@ def _job(
     retry_failed: bool,
     settings: list[str],
 ) -> Job:
-    loaded = load_settings(None, settings, model={"name": model or None}, evidence={"track": track})
+    chosen = {"method": None if decoding == "auto" else decoding}
+    loaded = load_settings(None, settings, model={"name": model or None}, decoding=chosen, evidence={"track": track})
+    if data and Path(data).expanduser().is_dir():  # workers of a cluster may have been started elsewhere
+        data = str(Path(data).expanduser().absolute())
     if not out:
         split = split or ("sample" if Snapshot(locate(data or None)).is_sample else "full")
         out = str(default_run_path(system, split, track))
@@ -190,62 +208,63 @@ def _job(
     )
 
 
-def _write(prepared: Prepared, ids: tuple[str, ...], pool: TaskRunner[Any], *, evaluate: bool) -> list[EventOutcome]:
-    """The events as tasks of the pool; outcomes in the order of `ids`. The pool is used without a flow of its own, which
-    would cost a second and buy nothing."""
-    progress = create_progress_artifact(0.0, key="wiki-gen-progress", description=f"0 of {len(ids)} events")
+def write_all(
+    prepared: Prepared, ids: Sequence[str], spec: RunnerSpec, shown: Artifacts, *, evaluate: bool
+) -> list[EventOutcome]:
+    """The events as tasks of a pool; outcomes in the order of `ids`. The pool is used without a flow of its own, which would
+    cost a second and buy nothing."""
+
+    def submit(pool: TaskRunner[Any], event_id: str) -> PrefectFuture[Any]:
+        return pool.submit(event, {"event_id": event_id, "job": prepared.job, "evaluate": evaluate})
+
     done: dict[str, EventOutcome] = {}
-    with pool:
-        futures = [pool.submit(event, {"event_id": i, "job": prepared.job, "evaluate": evaluate}) for i in ids]
-        for future in as_completed(futures):
-            future.wait()  # else a finished future may still say that it is pending
-            value = future.result(raise_on_failure=False)
-            if isinstance(value, BaseException):
-                raise value
-            outcome = codec.from_json(EventOutcome, value, where="the event's outcome")
-            done[outcome.event_id] = replace(outcome, failure=prepared.run.event(outcome.event_id).failure())
-            text = f"{len(done)} of {len(ids)} events; last: {outcome.title} ({outcome.status})"
-            update_progress_artifact(progress, 100 * len(done) / len(ids), description=text)
+    shown.begin(len(ids))
+    with closing(run_all(spec, ids, submit)) as ended:
+        for event_id, value in ended:
+            done[event_id] = _outcome(prepared, event_id, value)
+            shown.advance(done[event_id])
     return [done[i] for i in ids]
 
 
-def _publish_scores(evaluated: Evaluated) -> None:
-    scores = evaluated.scores
-    rows = [
-        {
-            "metric": name,
-            "mean %": f"{100 * e.mean:.1f}",
-            "95% interval": f"{100 * e.low:.1f} - {100 * e.high:.1f}",
-            "events": e.n,
-        }
-        for name in scoring.HEADLINE
-        if (e := scores.estimates.get(name)) is not None
-    ]
-    create_table_artifact(
-        rows,
-        key="wiki-gen-scores",
-        description=f"{scores.system} on {len(scores.events)} events (split {scores.split}, track {scores.track}); "
-        f"all metrics: {evaluated.submission}",
+def _outcome(prepared: Prepared, event_id: str, value: object) -> EventOutcome:
+    """What a task returned, with the failure that stayed in the folder. Raises what ended the task otherwise."""
+    if isinstance(value, StageError):
+        try:
+            title = prepared.snapshot.event(event_id).title
+        except StageError:
+            title = event_id
+        return record_failure(prepared.run, event_id, title, value)
+    if isinstance(value, BaseException):
+        raise value
+    outcome = codec.from_json(EventOutcome, str(value), where="the event's outcome")
+    return replace(outcome, failure=prepared.run.event(event_id).failure())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run it here, on a temporary server unless PREFECT_API_URL names one. 0 when all events are written."""
+    parser = argparse.ArgumentParser(prog="python -m flows.wiki_gen", description="Run the flow in this process.")
+    parser.add_argument(
+        "-p", "--param", action="append", default=[], metavar="NAME=VALUE", help="as `prefect deployment run` takes them"
     )
+    parameters = _parameters(parser.parse_args(argv).param)
+    return run_here(lambda: wiki_gen(return_state=True, **parameters))
 
 
-def _publish_article(prepared: Prepared, generated: Generated) -> None:
-    for outcome in generated.outcomes:
-        article = prepared.run.event(outcome.event_id).article()
-        if article is not None:
-            text = f"{to_markdown(article)}\n\n---\n\nAll articles: {preview.index_path(prepared.run.path)}\n"
-            create_markdown_artifact(text, key="wiki-gen-article", description=f"The first article: {article.title}")
-            return
-
-
-def main() -> int:
-    """Run with the defaults, on a temporary server unless PREFECT_API_URL names one. 0 when all events are written."""
-    state = wiki_gen(return_state=True)
-    console.note(f"{state.name}: {state.message}")
-    return 0 if state.is_completed() else 1
+def _parameters(given: Sequence[str]) -> dict[str, Any]:
+    known = wiki_gen.parameters.properties
+    parameters: dict[str, Any] = {}
+    for word in given:
+        name, _, text = word.partition("=")
+        if name not in known:
+            raise UserError(f"the flow has no parameter {name!r}; known: {', '.join(known)}")
+        try:
+            parameters[name] = json.loads(text)
+        except json.JSONDecodeError:
+            parameters[name] = text
+    return parameters
 
 
 if __name__ == "__main__":
     from flows import wiki_gen as module  # not this one, __main__: worker processes import the flow by its module's name
 
-    sys.exit(module.main())
+    sys.exit(console.guarded(module.main))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from decoding.models import LoadedModel
     from eval.judge import Judge
     from eval.metric import Metric
+    from pipeline.web.cache import PageCache
+    from pipeline.web.live import LiveEvidence, LocalFile
 
 EMBEDDED = "embedded"
 """The name of the language model that comes with the package, as `--model` takes it and as runs are identified by."""
@@ -85,6 +87,36 @@ def build_collect(snapshot: Snapshot, settings: Settings) -> Callable[[Event], t
     from pipeline.evidence import SnapshotEvidence
 
     return SnapshotEvidence(snapshot, settings.evidence, leak_checks(snapshot)).collect
+
+
+def build_live(
+    settings: Settings,
+    *,
+    urls: Sequence[str] = (),
+    files: Sequence[LocalFile] = (),
+    bundle: Path,
+    keep_bodies: bool = True,
+    cache: PageCache | None = None,
+) -> LiveEvidence:
+    """Evidence from the live web. Raises UserError for settings that cannot be used, and for a provider without its key."""
+    from pipeline.kinds import KindRecogniser
+    from pipeline.web.live import LiveEvidence
+    from pipeline.web.queries import search_window
+    from pipeline.web.search.building import build_provider
+
+    search_window(settings.web.as_of)  # a wrong day is told before anything is fetched
+    return LiveEvidence(
+        settings.web,
+        provider=build_provider(settings.web.search) if settings.web.search else None,
+        urls=urls,
+        files=files,
+        cache=cache,
+        languages=settings.evidence.languages,
+        bundle=bundle,
+        keep_bodies=keep_bodies,
+        recogniser=lambda: KindRecogniser(build_encoder()),
+        tell=console.note,
+    )
 
 
 def build_system(name: str, settings: Settings) -> System:

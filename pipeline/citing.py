@@ -178,7 +178,7 @@ _ISO_MONTH = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d{2}\b")
 
 
 @lru_cache(maxsize=20_000)
-def _with_digits(text: str) -> str:
+def with_digits(text: str) -> str:
     """Small letters, and number words up to ninety-nine as digits."""
 
     def value(match: re.Match[str]) -> str:
@@ -195,7 +195,7 @@ def figures(text: str, *, as_evidence: bool = False) -> frozenset[str]:
     Evidence is read more generously: months in small letters count, for some pages are lower-cased throughout, "5m" is a
     million, and 2031-03-06 has March and 6.
     """
-    words = _with_digits(text)
+    words = with_digits(text)
     found = set(numbers(words))
     found |= {_CALENDAR[name.lower()] for name in (_ANY_CASE if as_evidence else _CALENDAR_NAME).findall(text)}
     for scale, short in _SCALES.items():
@@ -216,7 +216,7 @@ def _name_words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def _terms(text: str) -> frozenset[str]:
-    return frozenset(terms(_with_digits(text)))
+    return frozenset(terms(with_digits(text)))
 
 
 def support(text: str, evidence: str) -> float:

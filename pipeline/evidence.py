@@ -71,4 +71,4 @@ class Evidence:
 
     def source(self, passage: Passage) -> Source:
         page = self.pages[passage.page]
-        return Source(passage=passage, url=page.url, title=page.title, published=page.published)
+        return Source(passage, page.url, page.title, page.published, page.retrieved_at, page.archive_url, page.archive_date)

@@ -6,10 +6,28 @@ HTML goes through trafilatura; plain text passes as it is and is cleaned of its 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urljoin, urlsplit
 
-from data.cleaning import MAX_BYTES, MIN_WORDS, Extracted, binary_detail, clean_title, obstacle
+from data.cleaning import (
+    MAX_BYTES,
+    MIN_WORDS,
+    Extracted,
+    binary_detail,
+    clean_title,
+    ngrams,
+    obstacle,
+    registrable_domain,
+)
 from data.types import DropReason, PageFlag, RawPage
+from pipeline.web.dates import Dates, find_dates
+from pipeline.web.jsonld import Node, article_node, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -20,7 +38,23 @@ _HIDDEN_WORDS = 8
 """From so many words on, hidden text is reported: icons and empty boxes are hidden on every page."""
 
 _NO_LIMIT = "2099-12-31"
-"""Without a limit the library takes today, and the same page would get another date tomorrow."""
+"""trafilatura's own search for a date, whose answer is not used, takes today without a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A page's text and what else the page says of itself. `text_kind` is `jsonld` where the text is not on the visible page.
+
+    `index_detail` says why the page looks like a list of links ("" where it does not): for the live web, where front pages
+    are found; whoever collects benchmark pages leaves that to `data.cleaning`.
+    """
+
+    extracted: Extracted
+    dates: Dates = field(default_factory=Dates)
+    author: str = ""
+    site: str = ""
+    text_kind: Literal["article", "jsonld", "plain"] = "article"
+    index_detail: str = ""
 
 
 def extract(raw: RawPage, *, run_date: str | None = None) -> Extracted:
@@ -29,17 +63,24 @@ def extract(raw: RawPage, *, run_date: str | None = None) -> Extracted:
     `run_date` (YYYY-MM-DD) is the latest day a page may have been published; None allows any. Dates come from the page's
     metadata only: a search through its text takes "the last flood was on 12 March 1997" for the date of the page.
     """
+    return examine(raw, run_date=run_date).extracted
+
+
+def examine(raw: RawPage, *, run_date: str | None = None, provider_date: str = "", min_words: int = MIN_WORDS) -> Reading:
+    """`extract`, with all that it learns. `provider_date` is what a search engine says, asked where the page says nothing;
+    below `min_words` the page is looked at for an obstacle (a login, a captcha)."""
     if (size := _bytes(raw.body)) > MAX_BYTES:
-        return _dropped(raw, "too_large", f"{size:,} bytes, limit {MAX_BYTES:,}", text=raw.body[:2000])
+        return Reading(_dropped(raw, "too_large", f"{size:,} bytes, limit {MAX_BYTES:,}", text=raw.body[:2000]))
     if detail := binary_detail(raw.body):
-        return _dropped(raw, "bad_type", detail)
+        return Reading(_dropped(raw, "bad_type", detail))
     if raw.media == "text":
-        return Extracted(url=raw.url, title=raw.title, text=raw.body, origin=raw.origin, media="text")
+        plain = Extracted(url=raw.url, title=raw.title, text=raw.body, origin=raw.origin, media="text")
+        return Reading(plain, text_kind="plain")
     try:
-        return _from_html(raw, run_date)
+        return _from_html(raw, run_date, provider_date, min_words)
     except Exception as error:  # trafilatura and lxml fail in many ways on broken pages; the page is what is wrong
         logger.warning("no text from %s: %s: %s", raw.url, type(error).__name__, error)
-        return _dropped(raw, "extract_none", f"{type(error).__name__}: {error}")
+        return Reading(_dropped(raw, "extract_none", f"{type(error).__name__}: {error}"))
 
 
 def _bytes(text: str) -> int:
@@ -59,13 +100,14 @@ def _dropped(raw: RawPage, reason: DropReason, detail: str, *, text: str = "", h
     )
 
 
-def _from_html(raw: RawPage, latest: str | None) -> Extracted:
+def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: int) -> Reading:
     from trafilatura import bare_extraction, html2txt, load_html
 
     tree = load_html(raw.body)
     if tree is None:
-        return _dropped(raw, "extract_none", "not readable as HTML")
+        return Reading(_dropped(raw, "extract_none", "not readable as HTML"))
     hint = _language(tree)
+    _mark_hidden(tree)
     hidden = _hidden_words(tree)
     document: Any = bare_extraction(
         tree,
@@ -82,32 +124,113 @@ def _from_html(raw: RawPage, latest: str | None) -> Extracted:
     text = (document.text or "") if document is not None else ""
     title = clean_title(raw.title) or clean_title((document.title or "") if document is not None else "")
     n_words = len(text.split())
-    if n_words < MIN_WORDS:
+    if n_words < min_words:
         # an obstacle is recognised by words that extraction may have taken for boilerplate
         visible = html2txt(raw.body)
-        if found := obstacle(title, visible, n_words):
-            return _dropped(raw, *found, text=visible[:2000], hint=hint)
+        if found := obstacle(title, visible, n_words, min_words):
+            return Reading(_dropped(raw, *found, text=visible[:2000], hint=hint))
     if not text.strip():
-        return _dropped(raw, "extract_none", "no main text found", hint=hint)
+        return Reading(_dropped(raw, "extract_none", "no main text found", hint=hint))
+    node = article_node(tree, raw.url)
+    dates = find_dates(tree, node, url=raw.url, provider_date=provider_date, latest=latest)
     flags: list[PageFlag] = []
-    published = document.date
-    # compared here: a date beyond `max_date` makes the library guess at the first of its month
-    if published and latest and published > latest:
-        published = None
-    if not published:
+    if not dates.day:
         flags.append("no_date")
     if hidden >= _HIDDEN_WORDS:
         flags.append("hidden_text")
-    return Extracted(
+    extracted = Extracted(
         url=raw.url,
         title=title,
         text=text,
         origin=raw.origin,
-        published=published,
+        published=dates.day or None,
         flags=tuple(flags),
         language_hint=hint,
         media="html",
+        canonical=_canonical(tree, raw.url),
     )
+    return Reading(
+        extracted,
+        dates,
+        author=clean_title(document.author or ""),
+        site=clean_title(document.sitename or ""),
+        text_kind="jsonld" if _is_from_jsonld(text, node, tree) else "article",
+        index_detail=_index_detail(tree, text),
+    )
+
+
+def _canonical(tree: HtmlElement, url: str) -> str:
+    """What `rel=canonical` says, "" where it leaves the site, differs from itself, or calls an article its front page."""
+    links = {
+        urljoin(url, str(link.get("href")).strip())
+        for link in tree.iter("link")
+        if link.get("href") and "canonical" in str(link.get("rel") or "").lower().split()
+    }
+    link = links.pop() if len(links) == 1 else ""
+    domain = registrable_domain(url)
+    if not link.startswith(("http://", "https://")) or not domain or registrable_domain(link) != domain:
+        return ""
+    return "" if not urlsplit(link).path.strip("/") and urlsplit(url).path.strip("/") else link
+
+
+_SHOWN = 0.5
+
+
+def _is_from_jsonld(text: str, node: Node, tree: HtmlElement) -> bool:
+    """Whether most of the text stands in the page's JSON-LD alone: a visitor sees "Subscribe to read" instead."""
+    if not text_of(node, "articleBody"):
+        return False
+    shingles = ngrams(text, 5)
+    return bool(shingles) and len(shingles & ngrams(_visible_text(tree), 5)) < _SHOWN * len(shingles)
+
+
+def _visible_text(tree: HtmlElement) -> str:
+    shown = deepcopy(tree)
+    for path in (*HIDDEN, "//script", "//style", "//head"):
+        for element in shown.xpath(path):
+            if element.getparent() is not None:
+                element.drop_tree()
+    return " ".join(shown.itertext())
+
+
+_TEASERS = 8
+_TEASER_WORDS = 60
+_TEASER_LINK = 4
+_MOST_LINKS = 1_000
+
+
+def _index_detail(tree: HtmlElement, text: str) -> str:
+    """Most of the text are headlines that link to other pages, and the few words below each of them. Tables do not count."""
+    candidates = (
+        a for a in tree.iter("a") if len(_words(a)) >= _TEASER_LINK and next(a.iterancestors("td", "th"), None) is None
+    )
+    links = list(islice(candidates, _MOST_LINKS))
+    if len(links) < _TEASERS:
+        return ""
+    lengths: dict[HtmlElement, int] = {}
+    headlines = {" ".join(_words(link)) for link in links}
+    beside = {" ".join(piece.split()) for link in links for piece in _teaser(link, lengths).itertext()} - headlines
+    lines = {line.lstrip("-•* ").strip() for line in text.split("\n")}
+    n_linked = sum(len(piece.split()) for piece in headlines if piece in text)
+    n_linked += sum(len(line.split()) for line in lines & beside)
+    n_words = len(text.split())
+    return f"{n_linked} of {n_words} words are links to other pages" if n_linked >= 0.6 * n_words else ""
+
+
+def _words(element: HtmlElement) -> list[str]:
+    return str(element.text_content()).split()
+
+
+def _teaser(link: HtmlElement, lengths: dict[HtmlElement, int]) -> HtmlElement:
+    """The largest box around a link that is still small. `lengths` remembers the words of each box."""
+    box = link
+    for above in link.iterancestors():
+        if above not in lengths:
+            lengths[above] = len(_words(above))
+        if lengths[above] > _TEASER_WORDS:
+            break
+        box = above
+    return box
 
 
 def _language(tree: HtmlElement) -> str | None:
@@ -136,52 +259,78 @@ _CLASSES = (
     "hidden", "d-none", "invisible", "sr-only", "sr-only-focusable", "visually-hidden", "visuallyhidden",
     "screen-reader-text", "screen-reader-only", "screenreader", "offscreen", "off-screen", "element-invisible", "a11y-hidden",
 )  # fmt: skip
-_STYLE = "concat(translate(@style, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ \t\n', 'abcdefghijklmnopqrstuvwxyz'), ';')"
 
 
 def _has_class(name: str) -> str:
     return f"contains(concat(' ', normalize-space(@class), ' '), ' {name} ')"
 
 
-def _styled(*parts: str) -> str:
-    return "(" + " and ".join(f"contains({_STYLE}, '{part}')" for part in parts) + ")"
-
-
 # frameworks show "hidden md:block" on wide screens
 _SHOWN_WIDE = (
     "(contains(@class, ':block') or contains(@class, ':flex') or contains(@class, ':grid') or contains(@class, ':inline'))"
 )
-_STYLES = (
-    _styled("display:none"),
-    _styled("visibility:hidden"),
-    _styled("visibility:collapse"),
-    _styled("opacity:0;"),
-    _styled("opacity:0.0"),
-    _styled("opacity:0%"),
-    *(_styled(f"font-size:0{unit}") for unit in (";", "px", "pt", "em", "rem", "%", "vw", "!")),
-    *(_styled(f"font-size:{size}") for size in ("0.1px", "0.01", "1px;", ".1px")),
-    _styled("text-indent:-9"),
-    _styled("text-indent:-1000"),
-    *(_styled(f"position:{kind}", f"{side}:-{start}") for kind in ("absolute", "fixed") for side in ("left", "top", "right")
-      for start in ("9", "1000", "2000", "5000")),
-    _styled("clip:rect(0"),
-    _styled("clip:rect(1px"),
-    _styled("clip-path:inset(50%"),
-    _styled("clip-path:inset(100%"),
-    _styled("transform:scale(0)"),
-    _styled("height:0;", "overflow:hidden"),
-    _styled("height:0px", "overflow:hidden"),
-    _styled("width:0;", "overflow:hidden"),
-    _styled("width:0px", "overflow:hidden"),
-    _styled("color:transparent"),
-)  # fmt: skip
-
 HIDDEN: list[str] = [
     "//*[@hidden]",
     "//*[@aria-hidden='true']",
     "//template",
     "//noscript",
     f"//*[({' or '.join(map(_has_class, _CLASSES))}) and not {_SHOWN_WIDE}]",
-    f"//*[@style and ({' or '.join(_STYLES)})]",
 ]
-"""XPath of elements that a browser does not show (white text on white excepted: that would need rendering)."""
+"""XPath of elements that a browser does not show; `_mark_hidden` adds those whose own style says so, as `hidden`."""
+
+_LENGTH = re.compile(r"(-?(?:\d+\.?\d*|\.\d+))([a-z%]*)")
+_PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "vw": 13.0, "vh": 8.0, "%": 8.0}
+"""About how long a unit is; a hundredth of the window or of the box around counts as eight."""
+_FAR = -500.0
+_SMALL = 1.5
+_FAINT = 0.05
+_INVISIBLE_COLOUR = re.compile(r"transparent|(?:rgba|hsla)\([^()]*,0(?:\.0*)?%?\)|#[0-9a-f]{3}0|#[0-9a-f]{6}00")
+_SAME_COLOURS = {"white": "#fff", "#ffffff": "#fff", "rgb(255,255,255)": "#fff", "black": "#000", "#000000": "#000"}
+_CLIPPED = re.compile(r"rect\((?:0|1px)|inset\((?:50|100)%|polygon\(00|circle\(0|scale\(0\)|scale\(0,")
+
+
+def _mark_hidden(tree: HtmlElement) -> None:
+    for element in tree.xpath("//*[@style]"):
+        if _hides(str(element.get("style"))):
+            element.set("hidden", "")
+        else:  # trafilatura drops whatever has the word in its style, `overflow: hidden` too
+            del element.attrib["style"]
+
+
+def _hides(style: str) -> bool:
+    """Whether declarations in a style attribute make text invisible to a reader.
+
+    White text on a white page is not found: one element does not tell what it stands on, unless it says so itself.
+    """
+    parts = (part.partition(":") for part in "".join(style.lower().split()).split(";"))
+    said = {name: value.removesuffix("!important") for name, _, value in parts}  # the last one counts
+    clipped = any(
+        "hidden" in said.get(name, "") or "clip" in said.get(name, "") for name in ("overflow", "overflow-x", "overflow-y")
+    )
+    ground = said.get("background-color") or said.get("background", "")
+    ink = said.get("color", "")
+    return (
+        said.get("display") == "none"
+        or said.get("visibility") in ("hidden", "collapse")
+        or said.get("content-visibility") == "hidden"
+        or _pixels(said.get("opacity"), {"": 1.0, "%": 0.01}) <= _FAINT
+        or _pixels(said.get("font-size")) <= _SMALL
+        or (clipped and any(_pixels(said.get(name)) <= 0 for name in _EXTENTS))
+        or any(_pixels(said.get(name)) <= _FAR for name in ("text-indent", "margin-left", "margin-top"))
+        or (said.get("position") in ("absolute", "fixed") and any(_pixels(said.get(name)) <= _FAR for name in _SIDES))
+        or any(_CLIPPED.match(said.get(name, "")) for name in ("clip", "clip-path", "transform"))
+        or any(_pixels(value) <= _FAR for value in _MOVED.findall(said.get("transform", "")))
+        or _INVISIBLE_COLOUR.fullmatch(ink) is not None
+        or (ink != "" and _SAME_COLOURS.get(ink, ink) == _SAME_COLOURS.get(ground, ground))
+    )
+
+
+_EXTENTS = ("height", "width", "max-height", "max-width", "line-height")
+_SIDES = ("left", "top", "right", "bottom")
+_MOVED = re.compile(r"translate[xy3d]*\((-[^,)]*)")
+
+
+def _pixels(value: str | None, units: Mapping[str, float] = _PIXELS) -> float:
+    """About how many pixels (or what share) a value means; infinite where it says nothing of the kind."""
+    found = _LENGTH.match(value) if value else None
+    return float(found[1]) * units.get(found[2], 1.0) if found else inf

@@ -308,6 +308,8 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("data.download", []),
         ("flows.cli", ["prompts"]),
         ("flows.cli", ["report"]),
+        ("flows.cli", ["up"]),
+        ("flows.cli", ["serve"]),
         ("decoding.bench", []),
         ("decoding.calibrate", []),
         ("decoding.certify", []),

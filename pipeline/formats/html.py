@@ -1,5 +1,7 @@
 """An article as one self-contained HTML page for checking: every citation opens the page it rests on, passage marked.
 
+Without scripts a citation leads to its passage in the list of sources, and on paper that list has the addresses.
+
 Nothing is loaded and nothing is sent: styles and script are inline and admitted by their hashes in a Content-Security-
 Policy; there are no images, fonts or forms. All text is escaped, and only http(s) addresses become links.
 """
@@ -20,12 +22,28 @@ from urllib.parse import quote
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, DropReason, Fact, Page, PageFlag, Paragraph, Passage, RepairKind, Section, Sentence, Source
 from pipeline.formats.provenance import NOTICE, day_of, host_of, shortened, web_link
+from pipeline.web.reliability import Reliability, reliability
 
 DROP_REASONS: Mapping[DropReason, str] = {
+    "scheme": "not an address of the web",
+    "host_rule": "an address that is not asked",
+    "port": "a port that is not asked",
+    "ip_blocked": "not on the public internet",
+    "dns": "its host was not found",
+    "unreachable": "no connection",
+    "robots": "its site does not allow programs",
+    "rate_limited": "its site asked for patience",
+    "timeout": "no answer in time",
+    "too_many_redirects": "sent on too often",
+    "tls": "no trustworthy certificate",
+    "http_4xx": "refused, or gone",
+    "http_5xx": "its server failed",
+    "budget": "the run had no time or number left for it",
     "bad_type": "not a page of text",
     "too_large": "too large",
     "bad_charset": "unreadable characters",
     "extract_none": "no article text was found on it",
+    "extract_timeout": "reading its text took too long",
     "too_short": "too little text",
     "blocked": "access was blocked",
     "consent": "only a consent dialogue",
@@ -35,10 +53,18 @@ DROP_REASONS: Mapping[DropReason, str] = {
     "index_page": "a list of links",
     "social": "a social media page",
     "language": "not in the language asked for",
+    "after_cutoff": "published after the cut-off",
+    "undated": "of unknown date",
     "leak_host": "an encyclopedia, or a mirror of one",
     "leak_text": "copies the encyclopedia article",
     "duplicate": "the same text as another page",
 }
+RATINGS: Mapping[Reliability, str] = {
+    "reliable": "Generally reliable",
+    "unreliable": "Generally unreliable",
+    "deprecated": "Deprecated",
+}
+"""Of publishers, in the words of Wikipedia's perennial-sources list."""
 REPAIRS: Mapping[RepairKind, str] = {
     "marker_dropped": "Citation removed",
     "citation_attached": "Citation added",
@@ -46,6 +72,8 @@ REPAIRS: Mapping[RepairKind, str] = {
     "sentence_marked": "Sentence marked as unsupported",
     "section_removed": "Section removed",
     "outline_filled": "Outline completed",
+    "sentence_replaced": "Sentence replaced",
+    "sentence_added": "Sentence added",
 }
 WARNINGS: Mapping[PageFlag, str] = {
     "suspicious": "This page contains text addressed to language models.",
@@ -87,7 +115,7 @@ def to_html(article: Article, pages: Sequence[Page], *, scores: Mapping[str, flo
 <main id="article" class="article" tabindex="-1">
 <div class="head-rows">
 <header class="head"><h1 dir="auto">{escape(article.title)}</h1><p class="byline">{_byline(article)}</p></header>
-<p class="notice" role="note"><strong>Machine-written draft.</strong> {escape(NOTICE)}</p>
+<p class="notice" role="note"><strong>Machine-written draft.</strong> {escape(NOTICE)}{_hint(article)}</p>
 <details class="fold"><summary>Contents</summary>{contents}</details>
 </div>
 <section class="lead" aria-label="Introduction">{lead}</section>
@@ -248,25 +276,91 @@ def _fact(fact: Fact, marks: _Marks) -> str:
     return f'<tr><th scope="row">{escape(fact.label)}</th><td dir="auto">{value}</td></tr>'
 
 
+def _hint(article: Article) -> str:
+    return ' <span class="hint">The number after a sentence opens the passage it rests on.</span>' if article.sources else ""
+
+
 def _sources(article: Article, marks: _Marks) -> str:
+    """The pages, in the order in which they are first cited, then the passages cited from them, by number."""
     if not article.sources:
         return "<p>None.</p>"
-    items = []
+    cited = _cited_pages(article)
+    pages = "".join(_cited_page(page, article) for page in cited)
+    passages = "".join(_cited_passage(k, source, marks) for k, source in enumerate(article.sources, 1))
+    return (
+        f'<p class="about">{_about_ratings(cited)}</p><ol class="pages">{pages}</ol>'
+        f'<h3 id="passages">Cited passages</h3><ol class="sources">{passages}</ol>'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _CitedPage:
+    """`source` is the first one cut from it, `numbers` are those of all."""
+
+    source: Source
+    numbers: tuple[int, ...]
+
+    @property
+    def rating(self) -> Reliability:
+        return reliability(self.source.url)
+
+
+def _cited_pages(article: Article) -> list[_CitedPage]:
+    numbers: dict[tuple[int, str], list[int]] = {}
     for k, source in enumerate(article.sources, 1):
-        name = _linked(_title(source, k), source.url)
-        about = " · ".join(part for part in (escape(host_of(source.url)), _day(source.published)) if part)
-        items.append(
-            f'<li id="source-{k}"><span>{k}.</span><div><span class="name">{name}</span>'
-            f'<span class="meta">{f"<span>{about}</span>" if about else ""}{marks.back(k)}</span>'
-            f'<span class="quote" dir="auto">“{escape(shortened(source.passage.text))}”</span></div></li>'
-        )
-    return f'<ol class="sources">{"".join(items)}</ol>'
+        numbers.setdefault((source.passage.page, source.url), []).append(k)
+    return [_CitedPage(article.sources[of[0] - 1], tuple(of)) for of in numbers.values()]
+
+
+def _about_ratings(cited: Sequence[_CitedPage]) -> str:
+    n_rated = sum(bool(page.rating) for page in cited)
+    if not n_rated:
+        return "None of these publishers is among those that Wikipedia’s editors have rated (perennial sources)."
+    return (
+        f"{n_rated} of {_count(len(cited), 'page')} {'is' if n_rated == 1 else 'are'} by a publisher that Wikipedia’s editors "
+        "have rated (perennial sources). A rating is of the publisher, not of the page."
+    )
+
+
+def _cited_page(page: _CitedPage, article: Article) -> str:
+    source = page.source
+    ids = {article.sources[k - 1].id for k in page.numbers}
+    n = sum(bool(ids & {*sentence.cites}) for section in article.all_sections for sentence in section.sentences)
+    n_facts = sum(bool(ids & {*fact.cites}) for fact in article.infobox)
+    uses = " and ".join(_count(count, noun) for count, noun in ((n, "sentence"), (n_facts, "key fact")) if count)
+    links = " ".join(f'<a href="#source-{k}">[{k}]</a>' for k in page.numbers)
+    parts = [escape(host_of(source.url)), *_dates(source), _archived(source), f"cited by {uses}: {links}" if uses else links]
+    rating = page.rating
+    label = f'<span class="rating {rating}">{RATINGS[rating]}</span>' if rating else ""
+    about = "".join(f"<span>{part}</span>" for part in parts if part)
+    return (
+        f'<li><span class="name">{_linked(_title(source, page.numbers[0]), source.url)}</span>{label}'
+        f'<span class="meta">{about}</span></li>'
+    )
+
+
+def _cited_passage(k: int, source: Source, marks: _Marks) -> str:
+    host = escape(host_of(source.url))
+    return (
+        f'<li id="source-{k}"><span>{k}.</span><div><span class="name">{_linked(_title(source, k), source.url)}</span>'
+        f'<span class="meta">{f"<span>{host}</span>" if host else ""}{marks.back(k)}</span>'
+        f'<span class="quote" dir="auto">“{escape(shortened(source.passage.text))}”</span></div></li>'
+    )
+
+
+def _dates(source: Source) -> list[str]:
+    published, retrieved = _day(source.published), _day(source.retrieved_at)
+    return [f"published {published}" if published else "undated", f"retrieved {retrieved}" if retrieved else ""]
+
+
+def _archived(source: Source) -> str:
+    day = _written_day(source.archive_date)
+    return _linked(f"archived copy{f' of {day}' if day else ''}", source.archive_url) if web_link(source.archive_url) else ""
 
 
 def _record(article: Article, pages: Sequence[Page], scores: Mapping[str, float], run_note: str) -> str:
     cited = {source.passage.page for source in article.sources}
     unused = [f"<li>{_page_name(page)}</li>" for i, page in enumerate(pages) if page.usable and i not in cited]
-    dropped = [f"<li>{_page_name(page)}: {_why(page, pages)}</li>" for page in pages if not page.usable]
     changes = [
         f"<li>{REPAIRS[repair.kind]}{f' in “{escape(repair.section)}”' if repair.section else ''}"
         f"{f' ({escape(repair.detail)})' if repair.detail else ''}"
@@ -280,21 +374,36 @@ def _record(article: Article, pages: Sequence[Page], scores: Mapping[str, float]
     if scores:
         parts.append(_score_table(scores))
     parts.append(_folded("Pages read but not cited", unused))
-    parts.append(_folded("Pages not used, and why", dropped))
+    parts.append(_folded("Pages not used, and why", _dropped(pages), n=len(pages) - n_used))
     parts.append(_folded("What was changed after writing", changes))
     return "".join(parts) or "<p>Nothing is recorded of it.</p>"
 
 
-def _folded(title: str, items: Sequence[str]) -> str:
-    return f"<details><summary>{title} ({len(items)})</summary><ul>{''.join(items)}</ul></details>" if items else ""
+def _folded(title: str, items: Sequence[str], n: int | None = None) -> str:
+    if not items:
+        return ""
+    count = len(items) if n is None else n
+    return f"<details><summary>{title} ({count:,})</summary><ul>{''.join(items)}</ul></details>"
 
 
-def _why(page: Page, pages: Sequence[Page]) -> str:
-    reason = DROP_REASONS[page.drop_reason] if page.drop_reason else ""
+def _dropped(pages: Sequence[Page]) -> list[str]:
+    """An item a reason, the most frequent first, with its pages."""
+    groups: dict[DropReason, list[str]] = {}
+    for page in pages:
+        if page.drop_reason:
+            groups.setdefault(page.drop_reason, []).append(f"<li>{_page_name(page)}{_detail(page, pages)}</li>")
+    return [
+        f"<li>{DROP_REASONS[reason][0].upper()}{DROP_REASONS[reason][1:]} ({len(items):,})<ul>{''.join(items)}</ul></li>"
+        for reason, items in sorted(groups.items(), key=lambda group: -len(group[1]))
+    ]
+
+
+def _detail(page: Page, pages: Sequence[Page]) -> str:
+    parts = [escape(page.drop_detail)] if page.drop_detail else []
     if page.duplicate_of is not None and 0 <= page.duplicate_of < len(pages):
         kept = pages[page.duplicate_of]
-        reason += f" (“{escape(kept.title or kept.url)}”)"
-    return reason + (f' <span class="meta">({escape(page.drop_detail)})</span>' if page.drop_detail else "")
+        parts.insert(0, f"“{escape(kept.title or kept.url)}”")
+    return f": {', '.join(parts)}" if parts else ""
 
 
 def _page_name(page: Page) -> str:
@@ -336,8 +445,8 @@ def _evidence(article: Article, pages: Sequence[Page]) -> str:
         entry: dict[str, object] = {
             "title": _title(source, k),
             "link": web_link(source.url),
-            "host": host_of(source.url),
-            "date": _written_day(source.published),
+            "facts": _facts_of(source),
+            "archive": web_link(source.archive_url),
         }
         passage = source.passage
         page = _page_of(passage, pages)
@@ -351,6 +460,17 @@ def _evidence(article: Article, pages: Sequence[Page]) -> str:
         sources.append(entry)
     value = json.dumps({"sources": sources, "pages": texts}, ensure_ascii=False)
     return value.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _facts_of(source: Source) -> list[str]:
+    published, retrieved = _written_day(source.published), _written_day(source.retrieved_at)
+    facts = [
+        host_of(source.url),
+        f"published {published}" if published else "undated",
+        f"retrieved {retrieved}" if retrieved else "",
+        RATINGS.get(reliability(source.url), ""),
+    ]
+    return [fact for fact in facts if fact]
 
 
 def _page_of(passage: Passage, pages: Sequence[Page]) -> Page | None:

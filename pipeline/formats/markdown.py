@@ -6,7 +6,7 @@ import re
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
-from pipeline.formats.provenance import NOTICE, day_of, host_of, shortened, web_link
+from pipeline.formats.provenance import NOTICE, day_of, host_of, one_line, shortened, web_link
 
 _INLINE = re.compile(r"[\\`*_\[\]|~$#]")
 _AUTOLINK = re.compile(r":(?=//)|(?<=www)\.|@", re.IGNORECASE)  # GitHub links bare addresses
@@ -33,7 +33,7 @@ def to_markdown(article: Article) -> str:
 
 def _words(text: str) -> str:
     """Text as inline Markdown that shows exactly its characters, on one line."""
-    line = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _AUTOLINK.sub(r"\\\g<0>", _INLINE.sub(r"\\\g<0>", line))
 
 
@@ -50,7 +50,7 @@ def _sentence(sentence: Sentence, numbers: dict[str, int]) -> str:
 
 
 def _marks(cites: tuple[str, ...], numbers: dict[str, int]) -> str:
-    return "".join(rf"\[no source {c.removeprefix(INVALID)}\]" if is_invalid(c) else f"[^{numbers[c]}]" for c in cites)
+    return "".join(rf"\[no source {_words(c.removeprefix(INVALID))}\]" if is_invalid(c) else f"[^{numbers[c]}]" for c in cites)
 
 
 def _row(fact: Fact, numbers: dict[str, int]) -> str:
@@ -59,7 +59,17 @@ def _row(fact: Fact, numbers: dict[str, int]) -> str:
 
 def _footnote(k: int, source: Source) -> str:
     title, link = _words(source.title or host_of(source.url) or f"Source {k}"), web_link(source.url)
-    named = f"[{title}](<{_ENTITY.sub('&amp;', link)}>)" if link else title
-    day = day_of(source.published)
-    about = ", ".join(_words(part) for part in (host_of(source.url), day.isoformat() if day else "") if part)
+    named = _link(title, link) if link else title
+    published, retrieved, capture = day_of(source.published), day_of(source.retrieved_at), web_link(source.archive_url)
+    parts = [
+        _words(host_of(source.url)),
+        published.isoformat() if published else "",
+        f"retrieved {retrieved.isoformat()}" if retrieved else "",
+        _link("archived copy", capture) if capture else "",
+    ]
+    about = ", ".join(part for part in parts if part)
     return f"[^{k}]: {named}. {about + '. ' if about else ''}“{_words(shortened(source.passage.text))}”"
+
+
+def _link(words: str, address: str) -> str:
+    return f"[{words}](<{_ENTITY.sub('&amp;', address)}>)"

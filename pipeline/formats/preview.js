@@ -14,20 +14,24 @@
     return made;
   };
 
-  // Blocks of the page's text, with the cited passage marked, and more faintly what other citations point to.
-  function fill(box, text, passage, others) {
+  // Blocks of the page's text, with the cited passage marked, in it the sentence itself where the page has the same words,
+  // and more faintly what other citations point to.
+  function fill(box, text, passage, sentence, others) {
+    const found = text.indexOf(sentence, passage[0]);
+    const same = sentence && found >= 0 && found + sentence.length <= passage[1] ? [found, found + sentence.length] : [0, 0];
     const paragraphs = [];
     let at = 0;
     for (const line of text.split("\n")) {
       const end = at + line.length;
       const edges = new Set([at, end]);
-      for (const [a, b] of [passage, ...others]) for (const x of [a, b]) if (x > at && x < end) edges.add(x);
+      for (const [a, b] of [passage, same, ...others]) for (const x of [a, b]) if (x > at && x < end) edges.add(x);
       const sorted = [...edges].sort((a, b) => a - b);
       const paragraph = element("p");
       for (let i = 0; i + 1 < sorted.length; i++) {
         const inside = ([a, b]) => a <= sorted[i] && sorted[i + 1] <= b;
         const words = text.slice(sorted[i], sorted[i + 1]);
-        if (inside(passage)) paragraph.append(element("mark", "", words));
+        if (inside(same)) paragraph.append(element("mark", "same", words));
+        else if (inside(passage)) paragraph.append(element("mark", "", words));
         else if (others.some(inside)) paragraph.append(element("mark", "also", words));
         else paragraph.append(words);
       }
@@ -49,10 +53,11 @@
     part("place").textContent = `Source ${k} of ${data.sources.length}`;
     part("title").textContent = source.title;
     const meta = part("meta");
-    meta.replaceChildren(element("span", "", [source.host, source.date].filter(Boolean).join(" · ")));
-    if (source.link) {
-      const out = element("a", "", "Open the page ↗");
-      out.href = source.link;
+    meta.replaceChildren(element("span", "", source.facts.join(" · ")));
+    for (const [address, words] of [[source.link, "Open the page ↗"], [source.archive, "Archived copy ↗"]]) {
+      if (!address) continue;
+      const out = element("a", "", words);
+      out.href = address;
       out.rel = "nofollow noopener noreferrer";
       out.target = "_blank";
       meta.append(out);
@@ -61,19 +66,20 @@
 
     const box = part("evidence");
     const whole = data.pages[source.page];
+    const sentence = link.closest(".s").firstChild.textContent;
     box.lang = source.language;
     if (whole === undefined) {
-      fill(box, source.text, [0, source.text.length], []);
+      fill(box, source.text, [0, source.text.length], sentence, []);
       box.append(element("p", "apart", "Only the cited passage of this page is kept here."));
     } else {
       const others = data.sources.filter((o) => o.page === source.page && o !== source).map((o) => o.span);
-      fill(box, whole, source.span, others);
+      fill(box, whole, source.span, sentence, others);
     }
     part("previous").disabled = index === 0;
     part("next").disabled = index === cites.length - 1;
     panel.hidden = false;
     document.body.classList.add("reading");
-    const mark = box.querySelector("mark:not(.also)");
+    const mark = box.querySelector("mark.same") || box.querySelector("mark:not(.also)");
     box.scrollTop = mark ? mark.offsetTop - Math.min(48, box.clientHeight / 5) : 0;
     panel.focus({ preventScroll: true });
     uncover(link);

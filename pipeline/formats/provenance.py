@@ -51,9 +51,17 @@ def day_of(published: str | None) -> date | None:
         return None
 
 
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, without what steers a terminal or turns the direction of the words around it."""
+    return " ".join(_CONTROLS.sub("", " ".join(text.split())).split())
+
+
 def shortened(text: str, length: int = QUOTE_LENGTH) -> str:
     """`text` on one line, cut after a whole word with an ellipsis where it is longer than `length` characters."""
-    line = " ".join(text.split())
+    line = one_line(text)
     if len(line) <= length:
         return line
     cut = line[: length - 1]

@@ -6,7 +6,7 @@ import re
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
-from pipeline.formats.provenance import NOTICE, day_of, host_of, shortened, web_link
+from pipeline.formats.provenance import NOTICE, day_of, host_of, one_line, shortened, web_link
 
 # A box of our own: a notice template may be missing on the wiki this is pasted into, and then nobody is warned.
 _NOTICE = (
@@ -23,7 +23,8 @@ _LINE_START = re.compile(r"[=*#:;|!]|----")
 def to_wikitext(article: Article, *, accessed: str = "") -> str:
     """Notice, infobox, sections, and references with a short quotation each; a source used again is a named reference.
 
-    `accessed` is the date the pages were read, as `2023-02-11`, for `access-date`; the article itself does not know it.
+    `accessed` is the date the pages were read, as `2023-02-11`, for the `access-date` of sources that do not know theirs.
+    A capture of a page that is gone stands beside its address.
     No text of the article or of its pages can become a link, template, tag or list; only http(s) addresses are linked.
     """
     references = _References(article, accessed)
@@ -52,7 +53,7 @@ class _References:
 
     def _mark(self, cite: str) -> str:
         if is_invalid(cite):
-            return f"<sup>&#91;no source {cite.removeprefix(INVALID)}&#93;</sup>"
+            return f"<sup>&#91;no source {_words(cite.removeprefix(INVALID))}&#93;</sup>"
         name = f"source-{self._numbers[cite]}"
         if cite in self._written:
             return f'<ref name="{name}" />'
@@ -65,16 +66,30 @@ def _citation(source: Source, k: int, accessed: str) -> str:
     title, quotation = source.title or host or f"Source {k}", shortened(source.passage.text)
     if link is None:  # {{cite web}} without an address shows an error
         return f"{_words(title)}: “{_words(quotation)}”"
-    published = day_of(source.published)  # the template shows an error for anything but a whole date
+    capture, captured = web_link(source.archive_url), _date(source.archive_date)
+    archived = capture is not None and captured  # the template shows an error for one without the other
     values = {
-        "url": link.replace("~~~", "%7E%7E%7E"),
+        "url": _address(link),
         "title": _value(title),
         "website": _value(host),
-        "date": published.isoformat() if published else "",
-        "access-date": accessed,
+        "date": _date(source.published),
+        "access-date": _date(source.retrieved_at) or accessed,
+        "archive-url": _address(capture or "") if archived else "",
+        "archive-date": captured if archived else "",
+        "url-status": "dead" if archived else "",
         "quote": _value(quotation),
     }
     return "{{cite web " + " ".join(f"|{key}={value}" for key, value in values.items() if value) + "}}"
+
+
+def _address(link: str) -> str:
+    return link.replace("~~~", "%7E%7E%7E").replace("__", "%5F%5F")  # a signature, a switch
+
+
+def _date(written: str | None) -> str:
+    """The template shows an error for anything but a whole date."""
+    day = day_of(written)
+    return day.isoformat() if day else ""
 
 
 def _infobox(article: Article, references: _References) -> str:
@@ -107,7 +122,7 @@ def _value(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    line = _ENTITY.sub("&amp;", " ".join(text.split()))
+    line = _ENTITY.sub("&amp;", one_line(text))
     line = _AS_ENTITIES.sub(lambda match: _coded(match.group()), line)
     return _PROTOCOL.sub("&#58;", line)
 

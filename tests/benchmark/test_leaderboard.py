@@ -34,6 +34,7 @@ from data.errors import UserError
 from data.scores import EventScores, SystemScores
 from data.types import Article, Heading, Passage, Section, Sentence, Source
 from eval.aggregate import estimate
+from tests.browser import BROWSER, FLAGS, needs_browser
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = tuple(str(9000 + n) for n in range(14))
@@ -544,12 +545,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 # ---- in a browser
 
-BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--allow-file-access-from-files", "--virtual-time-budget=20000",
-    "--dump-dom",
-)  # fmt: skip
+VISITING = (*FLAGS, "--allow-file-access-from-files", "--virtual-time-budget=20000", "--dump-dom")
 VISITOR = """<!doctype html><meta charset="utf-8"><pre id="found"></pre><script>
 const visit = (address, width) => new Promise((done) => {
   const frame = document.createElement("iframe");
@@ -596,7 +592,7 @@ look().catch((error) => ({ error: String(error) })).then((found) => {
 </script>"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium or google-chrome on PATH")
+@needs_browser
 @pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(16, 20, 24)")])
 def test_in_a_browser(site: Path, tmp_path: Path, scheme: str, paper: str) -> None:
     """Sorting, filtering and choosing work under the policy, and no page scrolls sideways, however narrow."""
@@ -617,7 +613,7 @@ def visit(scratch: Path, pages: Sequence[str], slugs: Sequence[str], *, dark: bo
     given = f"<script>const PAGES = {json.dumps(pages)}, SLUGS = {json.dumps(slugs)};</script>"
     (scratch / "visitor.html").write_text(VISITOR.replace("<script>", f"{given}<script>", 1), encoding="utf-8")
     scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
-    command = [str(BROWSER), *FLAGS, scheme, f"--user-data-dir={scratch / 'profile'}", (scratch / "visitor.html").as_uri()]
+    command = [str(BROWSER), *VISITING, scheme, f"--user-data-dir={scratch / 'profile'}", (scratch / "visitor.html").as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
     match = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
     assert match and match[1], done.stderr[-2000:]

@@ -88,7 +88,7 @@ def test_a_written_event_is_reused(run: RunFolder) -> None:
         (ValueError("a bug"), "unknown", "ValueError", "a bug"),
         (KeyError(), "unknown", "KeyError", "KeyError()"),
         (RecursionError("too deep"), "unknown", "RecursionError", "too deep"),
-        (MemoryError(), "unknown", "MemoryError", "MemoryError()"),
+        (MemoryError(), "memory", "MemoryError", "not enough of it: MemoryError()"),
     ],
 )
 def test_whatever_happens_is_the_events_failure(run: RunFolder, error: Exception, stage: str, kind: str, message: str) -> None:

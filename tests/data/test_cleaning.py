@@ -13,7 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.blocks import keep_content, keep_extracted
-from data.cleaning import Extracted, canonical_url, clean_characters, clean_pages, clean_title, host_of, listed, overlap
+from data.cleaning import (
+    LIVE_MIN_WORDS,
+    Extracted,
+    addresses_model,
+    canonical_url,
+    clean_characters,
+    clean_pages,
+    clean_title,
+    clusters,
+    host_of,
+    listed,
+    overlap,
+    registrable_domain,
+)
 from data.types import Page, PageFlag
 
 STORY = (
@@ -233,6 +246,19 @@ def test_menus_without_content_are_an_index_page_or_too_short() -> None:
     assert judge(front)[0].drop_reason == "index_page"
 
 
+@pytest.mark.parametrize(
+    ("n_words", "least", "reason"), [(75, 60, None), (75, LIVE_MIN_WORDS, "too_short"), (85, LIVE_MIN_WORDS, None)]
+)
+def test_how_short_a_page_may_be_depends_on_where_it_comes_from(n_words: int, least: int, reason: str | None) -> None:
+    (found,) = clean_pages([text_page(words(n_words, 3))], leak=None, leak_hosts=True, languages=(), min_words=least)
+    assert found.drop_reason == reason
+
+
+def test_a_page_of_a_network_stays_only_if_the_user_named_it() -> None:
+    pages = [replace(text_page(STORY, url="https://m.facebook.com/story"), origin=origin) for origin in ("url", "search")]
+    assert [judge(page)[0].drop_reason for page in pages] == [None, "social"]  # type: ignore[arg-type]
+
+
 def test_leak_filter_off_keeps_mirrors() -> None:
     mirror = text_page("From Wikipedia, the free encyclopedia\n" + STORY, url="https://en.wikipedia.org/wiki/Dam")
     assert clean_pages([mirror], leak=None, leak_hosts=False)[0].usable
@@ -387,6 +413,23 @@ def test_one_address_is_one_page() -> None:
     assert sorted(p.drop_reason or "" for p in pages) == ["", "duplicate"]
 
 
+def test_pages_that_name_one_address_for_themselves_are_one_page() -> None:
+    pages = [text_page(words(100, k), url=f"https://amp{k}.news.example/x") for k in range(3)]
+    pages = [replace(page, canonical=f"https://news.example/{'story' if k else 'other'}") for k, page in enumerate(pages)]
+    pages.append(text_page(words(100, 9), url="http://www.news.example/story?utm_source=x"))
+    found = judge(*pages, languages=())
+    assert [p.duplicate_of for p in found] == [None, None, 1, 1]
+
+
+def test_clusters_count_sources_and_not_addresses() -> None:
+    wire = words(300, 1)
+    pages = [text_page(wire, url=f"https://{c}.example/x") for c in "abc"]
+    pages += [text_page(words(300, 2), url="https://d.example/x"), text_page("", url="https://e.example/x")]
+    found = judge(*pages, languages=())
+    assert clusters(found) == (0, 0, 0, 3, None)
+    assert len(set(clusters(found)) - {None}) == 2
+
+
 def test_the_earliest_dated_of_equal_pages_is_kept_else_the_longest() -> None:
     base = words(300, 1)
     hosts = [f"https://{c}.example/x" for c in "abc"]
@@ -467,6 +510,29 @@ def test_any_text_gets_a_verdict(texts: list[str]) -> None:
 def test_addresses(url: str, host: str, canonical: str) -> None:
     assert host_of(url) == host
     assert canonical_url(url) == canonical
+
+
+@pytest.mark.parametrize(
+    ("url", "domain"),
+    [
+        ("https://news.bbc.co.uk/x", "bbc.co.uk"),
+        ("https://www.example.com:8080/", "example.com"),
+        ("https://name.github.io/x", "name.github.io"),
+        ("https://a.b.example/", "b.example"),
+        ("http://10.0.0.1/x", "10.0.0.1"),
+        ("http://[::1]/x", "::1"),
+        ("http://localhost/x", "localhost"),
+        ("not a url", ""),
+        ("", ""),
+    ],
+)
+def test_registrable_domains(url: str, domain: str) -> None:
+    assert registrable_domain(url) == domain
+
+
+def test_words_to_a_model_are_found_in_any_field() -> None:
+    assert addresses_model("By Ignore Previous Instructions")
+    assert not addresses_model("By Ada Ives, system engineer")
 
 
 def test_host_lists_match_whole_labels() -> None:

@@ -47,7 +47,7 @@ def test_every_setting_can_be_set(section: str, knob: str) -> None:
         (".=", "no settings section ''"),
         ("writing.max_word=8", "did you mean 'max_words'?"),
         ("evidense.track=both", "did you mean 'evidence'?"),
-        ("colour.top=1", "known: model, decoding, evidence, retrieval, writing, evaluation"),
+        ("colour.top=1", "known: model, decoding, evidence, web, retrieval, writing, evaluation"),
         ("retrieval.top_k=", "retrieval.top_k = ''"),
         ("retrieval.top_k=2.5", "retrieval.top_k = '2.5'"),
         ("evidence.leak_filter=maybe", "evidence.leak_filter = 'maybe'"),

@@ -1,27 +1,21 @@
-"""The deployment as a user meets it: a Prefect server of its own, a worker process, the commands of the README."""
+"""The deployment as a user meets it: `wikigenben up`, with a server and a worker of its own, and the commands of the README."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from decoding.methods import METHODS
 from flows._cli_alias import ALIASES
-
-ROOT = Path(__file__).resolve().parents[2]
-PREFECT = Path(sys.executable).with_name("prefect")
+from flows.generate import generate
+from flows.job import SYSTEMS, Job
+from flows.wiring import prepare
+from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
+from tests.toy_events import make_events, results
 
 
 def test_settings_of_the_project_are_known_to_prefect(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,98 +42,66 @@ def test_settings_of_the_project_are_known_to_prefect(monkeypatch: pytest.Monkey
     assert in_force["plugins"]["enabled"]
 
 
-@dataclass(frozen=True)
-class Installation:
-    """A running server and the environment in which commands find it."""
-
-    env: dict[str, str]
-    home: Path
-
-    def prefect(self, *words: str, timeout: float = 120) -> str:
-        done = subprocess.run(
-            [str(PREFECT), *words], cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=timeout, check=False
-        )
-        assert done.returncode == 0, f"prefect {' '.join(words)}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    def api(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        request = urllib.request.Request(
-            f"{self.env['PREFECT_API_URL']}{path}",
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
-
-
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    home = tmp_path_factory.mktemp("prefect")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "WIKIGEN_"))}
-    env |= {
-        "PREFECT_HOME": str(home),
-        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
-        "PREFECT_RESULTS_LOCAL_STORAGE_PATH": str(home / "stages"),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_WORKER_QUERY_SECONDS": "1",
-        "DO_NOT_TRACK": "1",
-        "HF_HUB_OFFLINE": "1",
-        "WIKIGEN_RUNS": str(home / "runs"),
-        "PWD": str(ROOT),  # prefect.yaml reads it; a shell sets it, `subprocess` does not
-    }
-    log = home / "server.log"
-    command = [str(PREFECT), "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-    with log.open("w") as stream:
-        server = subprocess.Popen(command, cwd=ROOT, env=env, stdout=stream, stderr=stream, start_new_session=True)
-    try:
-        here = Installation(env, home)
-        deadline = time.monotonic() + 180
-        while True:
-            assert server.poll() is None and time.monotonic() < deadline, log.read_text()
-            try:
-                here.api("/health")
-                break
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.3)
+    with brought_up(tmp_path_factory.mktemp("prefect"), free_port()) as here:
         yield here
-    finally:
-        server.send_signal(signal.SIGINT)
-        try:
-            server.wait(15)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
 
 
-@pytest.mark.timeout(300)
-def test_deployment_runs_by_its_full_and_by_its_short_name(installation: Installation) -> None:
-    installation.prefect("work-pool", "create", "wiki-gen-local", "--type", "process")
-    installation.prefect("deploy", "--all")
+@pytest.mark.timeout(600)
+def test_deployment_runs_by_both_its_names_and_goes_on_after_kill_9(installation: Installation, tmp_path: Path) -> None:
+    address = installation.env["PREFECT_API_URL"].removesuffix("/api")
+    assert f"dashboard: {address}\n" in installation.said
+    assert "prefect deployment run wiki-gen/wiki-gen -p limit=2 --watch" in installation.said
     deployment = installation.api("/deployments/name/wiki-gen/wiki-gen")
     assert deployment["pull_steps"] in (None, [])
     assert deployment["job_variables"]["working_dir"] == str(ROOT)
-    assert deployment["parameter_openapi_schema"]["properties"]["limit"]["default"] is None
+    check_form(deployment["parameter_openapi_schema"])
+
+    toys = make_events(tmp_path / "toys", 8)
+    run = tmp_path / "run"
+    asked = ("-p", f"data={toys}", "-p", f"out={run}", "-p", "system=bm25")
+    installation.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked)
+    wait_until(lambda: len(list(run.glob("events/*/article.json"))) >= 2, "two articles")
+    installation.kill("prefect.engine")
+    wait_until(lambda: installation.states() == ["CRASHED"], "the worker says that its run crashed")
+    done = {path: path.stat().st_mtime_ns for path in run.glob("events/*/article.json")}
+    assert 2 <= len(done) < 8
 
     (short,) = ALIASES
-    for name, limit in (("wiki-gen/wiki-gen", "limit=2"), (short, "limit=1")):
-        installation.prefect("deployment", "run", name, "-p", limit)
-        installation.prefect("worker", "start", "--pool", "wiki-gen-local", "--type", "process", "--run-once", timeout=240)
-    done: list[dict[str, Any]] = installation.api("/flow_runs/filter", {"sort": "EXPECTED_START_TIME_ASC"})
+    installation.prefect("deployment", "run", short, *asked, "--watch", timeout=300)
+    assert installation.states() == ["CRASHED", "COMPLETED"]
+    assert done.items() <= {path: path.stat().st_mtime_ns for path in run.glob("events/*/article.json")}.items()
+    job = Job(system="bm25", data=str(toys), out=tmp_path / "undisturbed")
+    assert generate(prepare(job)).count("written") == 8
+    expected = results(tmp_path / "undisturbed")
+    assert {name: content for name, content in results(run).items() if name in expected and name != "index.html"} == {
+        name: content for name, content in expected.items() if name != "index.html"
+    }
+    check_shown(installation, run)
 
-    assert [run["state"]["type"] for run in done] == ["COMPLETED", "COMPLETED"], [run["state"] for run in done]
-    assert [run["parameters"]["limit"] for run in done] == [2, 1]
-    assert [run["name"] for run in done] == ["extractive on sample, 2 events", "extractive on sample, 1 event"]
-    run = installation.home / "runs" / "extractive-sample-search"
-    for event_id in ("9000001", "9000002"):
-        assert (run / "events" / event_id / "article.json").is_file()
-        assert (run / "articles" / f"{event_id}.html").is_file()
-    submitted = json.loads((run / "submission.json").read_text(encoding="utf-8"))
-    assert submitted["data"]["n_events"] == 1  # of the second run, which found the article of the first
-    artifacts = {artifact["key"]: artifact for artifact in installation.api("/artifacts/filter", {})}
-    assert set(artifacts) == {"wiki-gen-progress", "wiki-gen-scores", "wiki-gen-article"}
+
+def check_form(schema: dict[str, Any]) -> None:
+    """What the dashboard makes its form from."""
+    fields = schema["properties"]
+    assert not schema.get("required")
+    assert fields["system"]["enum"] == list(SYSTEMS) and fields["decoding"]["enum"] == list(METHODS)
+    assert fields["track"]["enum"] == ["search", "cited", "both"]
+    assert fields["limit"]["default"] is None and fields["events"]["type"] == "array"
+    assert [name for name, field in sorted(fields.items(), key=lambda item: item[1]["position"])][:4] == [
+        "system", "model", "decoding", "data",
+    ]  # fmt: skip
+    assert all(field["description"] for field in fields.values())
+
+
+def check_shown(installation: Installation, run: Path) -> None:
+    names = [r["name"] for r in installation.api("/flow_runs/filter", {})]
+    assert names == [f"bm25 on {run.parent / 'toys'}, all events"] * 2
+    artifacts = {artifact["key"]: artifact for artifact in installation.api("/artifacts/latest/filter", {})}
+    shown = {f"wiki-gen-article-{7000000 + n}" for n in range(1, 9)}
+    assert artifacts.keys() == shown | {"wiki-gen-progress", "wiki-gen-scores", "wiki-gen-submission", "wiki-gen-report"}
     assert artifacts["wiki-gen-progress"]["data"] == 100.0
     assert "cite_recall" in artifacts["wiki-gen-scores"]["data"]
-    assert artifacts["wiki-gen-article"]["data"].startswith("# 2031 Tolvane flood")
+    assert artifacts["wiki-gen-article-7000001"]["data"].startswith("# 2031 ")
+    assert (run / "submission.json").as_uri() in artifacts["wiki-gen-submission"]["data"]
+    assert str(run / "report.html") in artifacts["wiki-gen-report"]["data"]

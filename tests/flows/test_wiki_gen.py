@@ -1,76 +1,41 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.sorting import TaskRunSort
+from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_settings
 
 from benchmark.runner import EventOutcome
 from data import codec
-from data.errors import MissingExtra, UserError
-from data.runs import EventFailure, EventFolder
+from data.runs import EventFailure, EventFolder, RunFolder, Stages
 from data.snapshot import SAMPLE
-from data.types import Article, Heading, Outline, Section, Sentence
+from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
+from decoding.methods import METHODS
 from flows.generate import Generated
 from flows.job import SYSTEMS, Job
-from flows.runners import KINDS, RunnerSpec, make_runner, parse_runner
+from flows.runners import KINDS
 from flows.stages import PIPELINE_VERSION, PrefectStages, digest_of, prepare_here, result_key
+from tests.servers import faulty
+from tests.toy_events import make_events, results
 
 IDS = ("9000001", "9000002", "9000003")
 
 
 # ---- without Prefect's server
-
-
-@pytest.mark.parametrize(
-    ("text", "spec"),
-    [
-        ("threads:1", RunnerSpec("threads", 1)),
-        ("threads:16", RunnerSpec("threads", 16)),
-        (" processes:2 ", RunnerSpec("processes", 2)),
-        ("dask:3", RunnerSpec("dask", 3)),
-        ("ray:4", RunnerSpec("ray", 4)),
-    ],
-)
-def test_runner_text(text: str, spec: RunnerSpec) -> None:
-    assert parse_runner(text) == spec
-
-
-@pytest.mark.parametrize(
-    "text", ["", "threads", "threads:", "threads:0", "threads:-1", "threads:two", "threads:²", "gpu:1", "4"]
-)
-def test_bad_runner_text_names_the_value_and_a_good_one(text: str) -> None:
-    with pytest.raises(UserError, match=r"threads:\d|threads:2") as caught:
-        parse_runner(text)
-    assert repr(text) in str(caught.value)
-
-
-def test_runners_are_bounded() -> None:
-    from prefect.task_runners import ProcessPoolTaskRunner, ThreadPoolTaskRunner
-
-    assert make_runner("threads:3") == ThreadPoolTaskRunner(max_workers=3)
-    assert make_runner("processes:2") == ProcessPoolTaskRunner(max_workers=2)
-
-
-@pytest.mark.parametrize("kind", ["dask", "ray"])
-def test_missing_runner_package_says_what_to_install(kind: str) -> None:
-    try:
-        __import__(f"prefect_{kind}")
-    except ImportError:
-        with pytest.raises(MissingExtra, match=rf"'{kind}:2' needs .*pip install 'wikigenben\[{kind}\]'"):
-            make_runner(f"{kind}:2")
-    else:
-        assert make_runner(f"{kind}:2").name == kind
 
 
 def test_keys_are_readable_and_depend_on_every_part_of_the_identity() -> None:
@@ -91,11 +56,16 @@ def test_form_offers_what_there_is() -> None:
     schema = parameter_schema(wiki_gen).model_dump()
     fields = schema["properties"]
     assert set(fields) == {
-        "system", "model", "data", "split", "events", "limit", "track", "out", "retry_failed", "runner", "evaluate", "settings",
+        "system", "model", "decoding", "data", "split", "events", "limit", "track", "out", "retry_failed", "runner",
+        "evaluate", "settings",
     }  # fmt: skip
     assert all(field.get("description") for field in fields.values())
     assert not schema.get("required")
     assert fields["system"]["enum"] == list(SYSTEMS)
+    assert fields["decoding"]["enum"] == list(METHODS)
+    assert fields["track"]["enum"] == ["search", "cited", "both"]
+    assert fields["events"]["items"] == {"type": "string"}
+    assert {part["type"] for part in fields["limit"]["anyOf"]} == {"integer", "null"}
     assert (fields["system"]["default"], fields["data"]["default"], fields["runner"]["default"]) == (
         "extractive",
         "sample",
@@ -354,6 +324,145 @@ def test_run_held_by_another_command_is_refused(tmp_path: Path) -> None:
     assert state.is_failed() and "another command is working on" in state.message
 
 
+# ---- faults
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a file system of that size, or changes its size or flags: a real one that is really full."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = False
+
+    def mount(options: str) -> Path:
+        nonlocal mounted
+        command = ["mount", "-t", "tmpfs", "-o", f"{'remount,' if mounted else ''}{options}", "tmpfs", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"mounting needs more rights: {done.stderr.strip()}")
+        mounted = True
+        return folder
+
+    yield mount
+    if mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture
+def toys(tmp_path: Path) -> Path:
+    return make_events(tmp_path / "toys", 6)
+
+
+@pytest.mark.usefixtures("prefect_api")
+@pytest.mark.parametrize("evaluate", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_full_disk_ends_the_run_and_the_next_one_goes_on(
+    tmp_path: Path, toys: Path, tiny_disk: Callable[[str], Path], capfd: pytest.CaptureFixture[str], evaluate: bool
+) -> None:
+    disk = tiny_disk("size=96k")
+    asked: dict[str, Any] = {"system": "lead", "data": str(toys), "evaluate": evaluate, "runner": "threads:2"}
+    state = run_flow(**asked, out=str(disk / "run"))
+    assert state.is_failed() and "No space left on device; make room there" in state.message, state.message
+    assert "Traceback" not in capfd.readouterr().err
+    done = {path: path.stat().st_mtime_ns for path in (disk / "run").rglob("article.json")}
+    assert 0 < len(done) < 6
+    tiny_disk("size=16m")
+    state = run_flow(**asked, out=str(disk / "run"))
+    assert state.is_completed(), state.message
+    assert f"{len(done)} reused" in state.message
+    assert done.items() <= {path: path.stat().st_mtime_ns for path in (disk / "run").rglob("article.json")}.items()
+    assert run_flow(**asked, out=str(tmp_path / "undisturbed")).is_completed()
+    assert results(disk / "run") == results(tmp_path / "undisturbed")
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_full_disk_of_stored_results_costs_no_article(
+    tmp_path: Path, toys: Path, tiny_disk: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Steps are stored for other runs; an event does not need them."""
+    disk = tiny_disk("size=16k")
+    asked: dict[str, Any] = {"system": "lead", "data": str(toys), "evaluate": False}
+    with temporary_settings({PREFECT_RESULTS_LOCAL_STORAGE_PATH: disk / "stages"}):
+        state = run_flow(**asked, out=str(tmp_path / "run"))
+    assert state.is_completed(), state.message
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_read_only_folder_is_said(toys: Path, tiny_disk: Callable[[str], Path], capfd: pytest.CaptureFixture[str]) -> None:
+    asked: dict[str, Any] = {"system": "lead", "data": str(toys), "out": str(tiny_disk("size=4m") / "run"), "limit": 2}
+    tiny_disk("ro")
+    state = run_flow(**asked)
+    assert state.is_failed() and "Read-only file system; make room there or choose another folder" in state.message
+    tiny_disk("rw")
+    assert run_flow(**asked).is_completed()
+    tiny_disk("ro")  # a finished run is read, and cannot be scored anew
+    state = run_flow(**asked)
+    assert state.is_failed() and "Read-only file system" in state.message, state.message
+    assert "Traceback" not in capfd.readouterr().err
+
+
+class Starving:
+    """A system whose model asks for more memory than there is for one of the events."""
+
+    name = "starving"
+    identity: Mapping[str, str] = {}
+
+    def __init__(self, hungry: str) -> None:
+        self.hungry = hungry
+
+    def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        def text() -> Sentence:
+            if event.id == self.hungry:
+                import torch
+
+                torch.empty(1 << 60)
+            return Sentence("It happened.", ())
+
+        sentence = stages.once("texts/01", Sentence, text)
+        lead = Section(Heading("", 1), ((sentence,),))
+        return stages.once("article", Article, lambda: Article(event.id, event.title, lead, (), (), ()))
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_model_without_memory_fails_its_event_alone(tmp_path: Path, toys: Path) -> None:
+    from flows.artifacts import Artifacts
+    from flows.generate import generate
+    from flows.runners import parse_runner
+    from flows.wiki_gen import write_all
+
+    def run(hungry: str, *, retry_failed: bool) -> Generated:
+        job = Job(system="lead", data=str(toys), limit=3, out=tmp_path / "run", retry_failed=retry_failed)
+        prepared = prepare_here(job, afresh=True, system=Starving(hungry))
+        spec = parse_runner("threads:2")
+
+        @flow(name="starving", persist_result=False)
+        def starving() -> Generated:
+            return generate(prepared, lambda p, ids: write_all(p, ids, spec, Artifacts(p.run), evaluate=False))
+
+        return starving()
+
+    generated = run("7000002", retry_failed=False)
+    assert [outcome.status for outcome in generated.outcomes] == ["written", "failed", "written"]
+    (failure,) = (outcome.failure for outcome in generated.failed)
+    assert failure is not None and failure.stage == "memory" and not failure.traceback
+    assert failure.message.startswith("not enough of it: ") and "\n" not in failure.message
+    generated = run("", retry_failed=True)
+    assert [(outcome.event_id, outcome.status) for outcome in generated.outcomes] == [("7000002", "written")]
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_host_that_hangs_fails_its_events_with_the_reason(tmp_path: Path, toys: Path) -> None:
+    with faulty() as address:
+        asked: dict[str, Any] = {
+            "system": "rr", "data": str(toys), "out": str(tmp_path / "run"), "limit": 1, "evaluate": False,
+            "model": f"server:fault-hang@{address}/v1", "settings": ["model.timeout_s=1"],
+        }  # fmt: skip
+        state = run_flow(**asked)
+        assert state.is_failed() and "1 of 1 events failed: 7000001" in state.message
+        (failure,) = RunFolder(tmp_path / "run").failures()
+        assert "no answer within 1 s" in failure.message and not failure.traceback, failure
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("prefect_api")
 def test_worker_processes_write_the_same_bytes(tmp_path: Path, data: Path) -> None:
@@ -365,3 +474,30 @@ def test_worker_processes_write_the_same_bytes(tmp_path: Path, data: Path) -> No
     threads, processes = articles(tmp_path / "threads"), articles(tmp_path / "processes")
     assert set(processes) == {"9000001", "9000002"}
     assert processes == {i: threads[i] for i in processes}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_api")
+def test_dask_workers_write_the_same_bytes(tmp_path: Path, data: Path) -> None:
+    """A cluster made for the run, then one that is there already."""
+    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+    pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
+    asked: dict[str, Any] = {"system": "bm25", "data": str(data), "evaluate": False}
+    assert run_flow(**asked, out=str(tmp_path / "threads")).is_completed()
+    state = run_flow(**asked, out=str(tmp_path / "made"), runner="dask:2")
+    assert state.is_completed(), state.message
+    assert articles(tmp_path / "made") == articles(tmp_path / "threads")
+    pids = {stats.footprint.pid for i in IDS if (stats := RunFolder(tmp_path / "made").event(i).stats()) and stats.footprint}
+    assert os.getpid() not in pids
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        state = run_flow(**asked, out=str(tmp_path / "there"), runner=f"dask:{cluster.scheduler_address}")
+        assert state.is_completed(), state.message
+        assert articles(tmp_path / "there") == articles(tmp_path / "threads")
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_cluster_that_is_not_there_is_said(tmp_path: Path, data: Path) -> None:
+    pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
+    asked: dict[str, Any] = {"system": "lead", "data": str(data), "evaluate": False, "out": str(tmp_path / "run")}
+    state = run_flow(**asked, runner="dask:tcp://127.0.0.1:1")
+    assert state.is_failed() and state.message.startswith("no dask cluster answers at tcp://127.0.0.1:1"), state.message

@@ -99,6 +99,23 @@ def test_sample_text_has_no_invisible_characters_menus_or_hidden_text() -> None:
         '<p style="text-indent:-9999px">{}</p>',
         '<p style="height:0;overflow:hidden">{}</p>',
         '<p style="clip:rect(0,0,0,0)">{}</p>',
+        '<p style="max-height:0; overflow:hidden">{}</p>',
+        '<p style="margin-left:-9999px">{}</p>',
+        '<p style="position:absolute;left:-100vw">{}</p>',
+        '<p style="transform:translateX(-9999px)">{}</p>',
+        '<p style="content-visibility:hidden">{}</p>',
+        '<p style="color:rgba(0, 0, 0, 0)">{}</p>',
+        '<p style="COLOR:Transparent !important">{}</p>',
+        '<p style="opacity:1;opacity:0%">{}</p>',
+        '<p style="font-size:.01em">{}</p>',
+        '<p style="position:fixed;top:-200vh">{}</p>',
+        '<p style="clip-path:polygon(0 0, 0 0, 0 0)">{}</p>',
+        '<p style="transform:scale(0)">{}</p>',
+        '<p style="width:0px;overflow:hidden">{}</p>',
+        '<p style="color:#FFF; background-color:white">{}</p>',
+        '<p style="background: #000000;color : black">{}</p>',
+        '<p hidden="until-found">{}</p>',
+        '<div class="d-none"><div><p>{}</p></div></div>',
         "<!-- {} -->",
         '<img alt="{}" src="x.png">',
     ],
@@ -116,9 +133,19 @@ def test_hidden_text_is_removed_whatever_the_technique(element: str) -> None:
     [
         '<p style="font-size:0.9em">{}</p>',
         '<p style="margin-left:-9px">{}</p>',
+        '<p style="color:white;background:#123">{}</p>',
+        '<p style="color:#fff">{}</p>',
         '<p class="hidden-gems">{}</p>',
         '<p class="hidden md:block">{}</p>',
-        '<p style="opacity:0;opacity:1" class="x">{}</p>'.replace("opacity:0;", ""),
+        '<p style="opacity:0; opacity:1">{}</p>',
+        '<p style="opacity:0.5">{}</p>',
+        '<p style="color:#000;background-color:transparent;border-color:transparent">{}</p>',
+        '<p style="min-height:0; overflow:hidden">{}</p>',
+        '<p style="border-width:0;min-width:0;overflow:hidden">{}</p>',
+        '<p style="overflow:hidden; height:20px">{}</p>',
+        '<p style="position:absolute;left:-9px">{}</p>',
+        '<p style="text-indent:-9px;padding-left:9px">{}</p>',
+        '<p style="transform:translateX(-50%) scale(0.9)">{}</p>',
     ],
 )
 def test_visible_text_is_not_taken_for_hidden(element: str) -> None:
@@ -158,6 +185,11 @@ def test_reader_comments_are_not_evidence() -> None:
     comment = '<div class="comment"><p>My cousin saw that it was aliens who broke the dam.</p></div>'
     comments = f'<section id="comments" class="comments">{comment}</section>'
     assert "aliens" not in extract(page(STORY + comments)).text
+
+
+def test_what_titles_and_addresses_of_images_say_is_no_text() -> None:
+    planted = '<a href="/x" title="singing otters"><img alt="otters" data-note="otters" src="otters.png"></a>'
+    assert "otters" not in extract(page(STORY + f"<p>{planted} and a sentence of its own stands here.</p>")).text
 
 
 def test_repeated_pages_give_the_same_text() -> None:

@@ -1,0 +1,398 @@
+"""`wikigenben write`: an article about a title from live pages, given files or a recorded bundle. No benchmark, no score.
+
+    runs/write/SLUG/  evidence/ (a bundle: see pipeline.web.bundle)  events/SLUG/article.json  articles/SLUG.{html,md,wiki}
+
+Evidence comes first: without a usable page no model is loaded. The same command again finds what is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from data.errors import UserError
+from data.settings import Settings, WebSettings, load_settings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from benchmark.system import System
+    from data.runs import RunFolder, Stages
+    from data.types import Article, Event, Page
+    from flows.generate import Generated
+    from pipeline.evidence import EvidenceSource
+    from pipeline.web.bundle import Bundle, EvidenceRecord
+    from pipeline.web.live import LocalFile
+
+SYSTEMS = ("ours", "extractive")
+MOST_NAME_BYTES = 100
+"""Of a folder's name: file systems allow 255, and temporary files beside it have longer names."""
+_DECIDING = ("search", "results", "max_pages", "respect_robots", "as_of", "strict_dates", "archive", "leak_hosts")
+"""Settings of the web that decide which pages there are; the others say how fast and how long they are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to write and from what. An empty `title` is taken from the pages; with `bundle` nothing is fetched."""
+
+    settings: Settings
+    title: str = ""
+    system: str = "ours"
+    urls: tuple[str, ...] = ()
+    files: tuple[LocalFile, ...] = ()
+    bundle: Path | None = None
+    out: Path | None = None
+    keep_bodies: bool = True
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments = _parser().parse_args(argv)
+    from flows.console import guarded
+
+    def run() -> int:
+        written = write(request_from(arguments))
+        report(written, as_json=arguments.json)
+        return written.generated.exit_code
+
+    return guarded(run)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="wikigenben write",
+        description="Write an article from pages of the web that you name or a search engine finds. Exit code: 0 done, "
+        "1 failed, 2 wrong input, 3 no page could be used, 130 interrupted.",
+    )
+    parser.add_argument("title", nargs="?", default="", metavar="TITLE", help="subject; without it, that of the first page")
+    source = parser.add_argument_group("what to write from")
+    source.add_argument("--url", action="append", default=[], metavar="URL", help="a page; repeatable, the best first")
+    source.add_argument(
+        "--file", action="append", default=[], type=Path, metavar="PATH", help="a page on disk: HTML, text or PDF; repeatable"
+    )
+    source.add_argument("--search", metavar="NAME[,NAME]", help="searxng, brave, serper, tavily, ddgs, in order of preference")
+    source.add_argument("--as-of", metavar="DATE", help="use nothing that was published after this day (YYYY-MM-DD)")
+    source.add_argument(
+        "--bundle", type=Path, metavar="DIR", help="recorded evidence (`evidence` of a run); no network is used"
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/write/TITLE)")
+    how.add_argument("--no-bodies", action="store_true", help="record hashes of the raw pages, not the pages")
+    how.add_argument("--system", choices=SYSTEMS, default="ours", help="default: ours, with the model that comes with it")
+    how.add_argument("--model", metavar="NAME", help="of ours: embedded (default), hf:PATH_OR_ID, server:MODEL@BASE_URL")
+    how.add_argument("--words", type=int, metavar="N", help="at most so many words")
+    how.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
+    how.add_argument(
+        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
+    )
+    how.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
+    return parser
+
+
+def request_from(arguments: argparse.Namespace) -> Request:
+    """Raises UserError for what cannot be meant."""
+    from pipeline.web.live import local_files
+
+    settings = load_settings(
+        arguments.config,
+        arguments.assignments,
+        model={"name": arguments.model},
+        web={"search": arguments.search, "as_of": arguments.as_of},
+        writing={"max_words": arguments.words},
+    )
+    title = " ".join(_storable(arguments.title).split())
+    if arguments.bundle is not None:
+        if arguments.url or arguments.file or settings.web != WebSettings():
+            raise UserError("--bundle is what was found before; drop --url, --file, --search, --as-of and the settings web.*")
+    elif not (arguments.url or arguments.file or settings.web.search):
+        raise UserError("there is nothing to write from; name pages with --url or --file, or a search engine with --search")
+    elif settings.web.search and not title:
+        raise UserError(f"--search {settings.web.search} needs a title to search for; give one, or drop it")
+    return Request(
+        settings=settings,
+        title=title,
+        system=arguments.system,
+        urls=tuple(arguments.url),
+        files=local_files(arguments.file),
+        bundle=arguments.bundle,
+        out=arguments.out,
+        keep_bodies=not arguments.no_bodies,
+    )
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`article` is None when it failed; `records` are all pages, kept and dropped."""
+
+    run: RunFolder
+    name: str
+    generated: Generated
+    records: tuple[EvidenceRecord, ...]
+    article: Article | None
+
+
+def write(request: Request) -> Written:
+    """Collect, write, and leave everything in the run folder. Raises UserError for anything the caller can fix."""
+    import time
+
+    from benchmark.runner import run_event
+    from data.runs import RunFolder
+    from data.types import Event
+    from flows import panel, preview
+    from flows.generate import Generated
+    from pipeline.web.bundle import Bundle
+
+    if request.bundle is not None:
+        request = replace(request, title=request.title or Bundle(request.bundle).manifest().title)
+    name = slug(request.title or _first_address(request))
+    run = RunFolder.open(request.out or _default_path(request, name), _identity(request))
+    with run.locked():
+        began = time.perf_counter()
+        folder, evidence = run.event(name), Bundle(run.path / "evidence")
+        system = _LateSystem(request, evidence)
+        if folder.article() is not None:
+            system.check(folder)
+        collect = _source(request, evidence.folder).collect
+        with panel.watching(1) as watch:
+            outcome = run_event(
+                run, watch.system(system), name, lambda event_id: Event(event_id, request.title), watch.collect(collect)
+            )
+            watch.ended(outcome)
+        run.write_failures()
+        preview.write_previews(run, request.system)
+        generated = Generated(run.path, (outcome,), time.perf_counter() - began)
+        return Written(run, name, generated, evidence.records() if evidence.is_whole else (), folder.article())
+
+
+def _source(request: Request, evidence: Path) -> EvidenceSource:
+    from flows.wiring import build_live
+    from pipeline.web.live import BundleEvidence
+
+    if request.bundle is not None:
+        return BundleEvidence(request.bundle, copy=evidence)
+    return build_live(
+        request.settings, urls=request.urls, files=request.files, bundle=evidence, keep_bodies=request.keep_bodies
+    )
+
+
+class _LateSystem:
+    """A system that is built when it gets its pages: without evidence no model is loaded."""
+
+    def __init__(self, request: Request, evidence: Bundle) -> None:
+        self._request = request
+        self._evidence = evidence
+        self.name = request.system
+
+    @cached_property
+    def _system(self) -> System:
+        from flows.wiring import build_system
+
+        return build_system(self._request.system, self._request.settings)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        return self._system.identity
+
+    def check(self, stages: Stages) -> None:
+        """Raises UserError when what is stored was begun with another system."""
+        here = {"system": self.name, **self.identity}
+        there = stages.once("system", dict[str, str], lambda: here)
+        if changed := sorted(key for key in here.keys() | there.keys() if here.get(key) != there.get(key)):
+            if "system" in changed:
+                changed = ["system"]
+            differing = "; ".join(f"{key}: {there.get(key)!r} there, {here.get(key)!r} now" for key in changed)
+            raise UserError(f"the article was begun otherwise ({differing}); choose another --out or repeat its settings")
+
+    def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        from flows import console
+
+        self.check(stages)
+        if not event.title:
+            title, url = best_title(self._evidence.records())
+            console.note(f"no title was given; taken from {url}: {title}")
+            event = replace(event, title=title)
+        console.note(f"writing {event.title!r} with {self.name}")
+        return self._system.write(event, pages, stages)
+
+
+def best_title(records: Sequence[EvidenceRecord]) -> tuple[str, str]:
+    """The title of the first page that can be used and has one, without its site's name, and the page's address."""
+    usable = [record for record in records if record.drop_reason is None]
+    for record in usable:
+        title = record.title
+        if record.site:
+            title = re.sub(rf"\s+[|–—·:-]\s+{re.escape(record.site)}\s*$", "", title, flags=re.IGNORECASE)
+        if title:
+            return title, record.final_url
+    raise UserError("no page has a title of its own; give one: wikigenben write TITLE ...")
+
+
+# --- what it is called ---------------------------------------------------------------------------------------------------
+
+
+def slug(text: str) -> str:
+    """`text` as the name of a folder: words of any script, joined by hyphens. What is cut, or has no word, gets a digest."""
+    from data import codec
+
+    name = "-".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).lower()))
+    short = name.encode()[:MOST_NAME_BYTES].decode("utf-8", "ignore")
+    return name if name and short == name else "-".join(part for part in (short, codec.sha256(text)[:8]) if part)
+
+
+def _first_address(request: Request) -> str:
+    for url in request.urls:
+        try:
+            parts = urlsplit(_storable(url))
+        except ValueError:
+            continue
+        return f"{parts.netloc}{parts.path}"
+    return request.files[0].name if request.files else str(request.bundle or request.urls[0])
+
+
+def _default_path(request: Request, name: str) -> Path:
+    replayed = "-replayed" if request.bundle is not None else ""
+    return Path(os.environ.get("WIKIGEN_RUNS", "runs")) / "write" / f"{name}{replayed}"
+
+
+def _identity(request: Request) -> dict[str, str]:
+    """What the evidence depends on, for `RunFolder.open`. What the text depends on besides is checked with the system."""
+    from data import codec
+    from flows.wiring import CLEANING_VERSION
+    from pipeline.web.bundle import Bundle
+
+    settings = request.settings
+    told = {
+        "package": metadata.version("wikigenben"),
+        "command": "write",
+        "title": request.title,
+        "cleaning": CLEANING_VERSION,
+    }
+    if request.bundle is not None:
+        return told | {"bundle": codec.sha256_bytes(Bundle(request.bundle).evidence_bytes())}
+    return told | {
+        "languages": ",".join(settings.evidence.languages),
+        "urls": " ".join(map(_storable, request.urls)),
+        "files": " ".join(f"{file.name}:{codec.sha256_bytes(file.body)[:12]}" for file in request.files),
+        "bodies": "kept" if request.keep_bodies else "hashes",
+        **{f"web.{key}": str(getattr(settings.web, key)) for key in _DECIDING},
+    }
+
+
+# --- what a person is told -----------------------------------------------------------------------------------------------
+
+
+def report(written: Written, *, as_json: bool) -> None:
+    """Pages with their verdicts, then where the article is, on stdout; why there is none on stderr."""
+    from flows import console
+
+    (outcome,) = written.generated.outcomes
+    if outcome.failure is not None:
+        console.note(f"failed: {outcome.failure.stage}: {outcome.failure.message}")
+    if as_json:
+        console.result_json(_summary(written))
+        return
+    if written.records:
+        console.show(_table(written))
+        console.result(_counted(written.records))
+    if written.article is not None:
+        for line in _article_lines(written):
+            console.result(line)
+    if written.records:
+        console.result(f"evidence: {written.run.path / 'evidence'} (replay it with: wikigenben write --bundle DIR)")
+
+
+def _summary(written: Written) -> dict[str, object]:
+    from pipeline.web.bundle import count_reasons
+
+    article, (outcome,) = written.article, written.generated.outcomes
+    reasons = count_reasons(written.records)
+    return {
+        "run": str(written.run.path),
+        "status": outcome.status,
+        "title": article.title if article is not None else "",
+        "kept": reasons.pop("kept", 0),
+        "dropped": reasons,
+        "citations": _n_citations(article) if article is not None else 0,
+        "html": str(_article_path(written)) if article is not None else "",
+        "seconds": round(written.generated.seconds, 2),
+    }
+
+
+def _table(written: Written) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from flows import console
+
+    def cell(text: str) -> Text:  # no markup: titles come from pages
+        return Text(console.harmless(text).replace("\n", " "))
+
+    cited = _cites_by_page(written.article) if written.article is not None else Counter()
+    table = Table(title="pages", box=box.SIMPLE, title_justify="left", title_style="bold")
+    table.add_column("page", ratio=1)
+    for name in ("words", "cited"):
+        table.add_column(name, justify="right")
+    table.add_column("", ratio=1)
+    for i, record in enumerate(written.records):
+        kept = record.drop_reason is None
+        about = "kept" if kept else f"{record.drop_reason}: {record.drop_detail}"[:200]
+        table.add_row(
+            cell(f"{record.title[:80] or 'untitled'} ({record.final_url[:200]})"),
+            str(len(record.text.split())) if kept else "",
+            str(cited[i]) if kept and written.article is not None else "",
+            cell(about),
+        )
+    return table
+
+
+def _counted(records: Sequence[EvidenceRecord]) -> str:
+    from pipeline.web.bundle import count_reasons
+
+    reasons = count_reasons(records)
+    kept = reasons.pop("kept", 0)
+    dropped = ", ".join(f"{n} {reason}" for reason, n in reasons.items())
+    return f"{kept} of {len(records)} pages kept" + (f"; dropped: {dropped}" if dropped else "")
+
+
+def _article_lines(written: Written) -> list[str]:
+    article, (outcome,) = written.article, written.generated.outcomes
+    assert article is not None
+    n_words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
+    path = _article_path(written)
+    how = "found again" if outcome.status == "reused" else f"written in {written.generated.seconds:.1f} s"
+    return [
+        f"{article.title}: {n_words} words, {len(article.sections)} sections, {_n_citations(article)} citations of "
+        f"{len(_cites_by_page(article))} pages, {how}",
+        f"read it: {path.resolve()} (beside it .md and .wiki)",
+        f"as JSON: {written.run.event(written.name).path / 'article.json'}",
+    ]
+
+
+def _article_path(written: Written) -> Path:
+    return written.run.path / "articles" / f"{written.name}.html"
+
+
+def _cites_by_page(article: Article) -> Counter[int]:
+    """How often each page is cited."""
+    pages = {source.id: source.passage.page for source in article.sources}
+    cites = [c for section in article.all_sections for s in section.sentences for c in s.cites]
+    cites += [c for fact in article.infobox for c in fact.cites]
+    return Counter(pages[cite] for cite in cites if cite in pages)
+
+
+def _n_citations(article: Article) -> int:
+    return sum(_cites_by_page(article).values())

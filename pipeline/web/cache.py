@@ -1,0 +1,173 @@
+"""Fetched pages on disk: bodies by their sha256, one JSON file for each address, so that nothing is asked for twice a day.
+
+    web/bodies/ab/abcd...   raw bytes        web/fetches/12/1234....json   how they came, by the sha256 of the address
+
+An address is all that a page is found by; no header and no key of a provider gets here.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from data import codec
+from data.download import cache_folder
+from data.errors import UserError
+from data.settings import WebSettings
+from data.types import Strict
+from pipeline.web.addresses import Refused, admit, exempt
+from pipeline.web.fetching import Fetched, Fetcher
+from pipeline.web.pacing import Clock, SystemClock
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFetch(Strict):
+    """What came of one address; `fetched` is without its body, which has the digest `sha256` ("" where there is none)."""
+
+    fetched: Fetched
+    sha256: str = ""
+    n_bytes: int = 0
+
+    @classmethod
+    def of(cls, fetched: Fetched) -> StoredFetch:
+        if not fetched.body:
+            return cls(fetched)
+        return cls(replace(fetched, body=b""), codec.sha256_bytes(fetched.body), len(fetched.body))
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    """Raw bytes by their sha256. A file appears whole or not at all."""
+
+    root: Path
+
+    def put(self, body: bytes) -> str:
+        """The digest by which it is found again. Raises UserError when the disk refuses it."""
+        digest = codec.sha256_bytes(body)
+        path = self._path(digest)
+        if not path.exists():
+            try:
+                _write_bytes(path, body)
+            except OSError as error:
+                raise UserError(f"cannot write {path}: {error.strerror}; make room there, or name another folder") from None
+        return digest
+
+    def get(self, digest: str) -> bytes | None:
+        """None when it is not there, or not what was put there."""
+        try:
+            body = self._path(digest).read_bytes()
+        except OSError:
+            return None
+        return body if codec.sha256_bytes(body) == digest else None
+
+    def drop(self, digest: str) -> None:
+        self._path(digest).unlink(missing_ok=True)
+
+    def _path(self, digest: str) -> Path:
+        return self.root / digest[:2] / digest
+
+
+class PageCache:
+    """Pages of earlier fetches, for all runs of one user. Processes and threads may share it."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        """`root` of None: the folder `web` in WIKIGEN_CACHE, else in the user's cache folder."""
+        self.root = root or cache_folder() / "web"
+        self._bodies = Bodies(self.root / "bodies")
+
+    def find(self, url: str) -> Fetched | None:
+        """The newest fetch of an address (in the form of `Address.url`) with its body, however old it is."""
+        path = self._path(url)
+        try:
+            stored = codec.read(StoredFetch, path)
+            body = self._bodies.get(stored.sha256)
+        except (OSError, UserError):  # not there, or broken: then it is fetched again, and written anew
+            return None
+        if body is None:
+            self._bodies.drop(stored.sha256)  # a damaged one would never be replaced
+            return None
+        return replace(stored.fetched, body=body)
+
+    def put(self, url: str, fetched: Fetched) -> None:
+        """Keep a page that was fetched, which has a body. Raises UserError when the disk refuses it."""
+        from filelock import FileLock
+
+        stored = StoredFetch.of(fetched)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.root / ".lock"):  # body and record of two processes must not mix
+                self._bodies.put(fetched.body)
+                codec.write_atomic(self._path(url), codec.to_json(stored, indent=1) + "\n")
+        except OSError as error:
+            raise UserError(f"cannot write to {self.root}: {error.strerror}; set WIKIGEN_CACHE to another folder") from None
+
+    def _path(self, url: str) -> Path:
+        digest = codec.sha256(url)
+        return self.root / "fetches" / digest[:2] / f"{digest}.json"
+
+
+def fetch_pages(
+    fetcher: Fetcher, cache: PageCache, urls: Sequence[str], settings: WebSettings, *, clock: Clock | None = None
+) -> Iterator[Fetched]:
+    """`Fetcher.fetch_all` with a memory: a record for each of the distinct addresses, in their order.
+
+    What was fetched within `settings.cache_hours` is not asked for; what is older is asked for conditionally, and kept when
+    the server says that it is unchanged. Failures are not remembered.
+    """
+    exempted = exempt(settings.allow_origins)
+    oldest = (clock or SystemClock()).now() - timedelta(hours=settings.cache_hours)
+    keys = {url: _key(url, exempted) for url in urls}
+    known = {
+        url: found
+        for url, key in keys.items()
+        if key and (found := cache.find(key)) is not None and _may_use(found, settings, exempted)
+    }
+    fresh = {url for url, found in known.items() if datetime.fromisoformat(found.retrieved_at) > oldest}
+    # what an archive sent with a capture says nothing to the page's own server
+    stale = {url: found for url, found in known.items() if url not in fresh and not found.archive_url}
+    validators = {url: (found.etag, found.last_modified) for url, found in stale.items()}
+    answers = fetcher.fetch_all([url for url in urls if url not in fresh], validators=validators)
+    for url in urls:
+        if url in fresh:
+            yield replace(known[url], url=url)
+            continue
+        fetched = next(answers)
+        if fetched.not_modified:
+            fetched = replace(stale[url], url=url, retrieved_at=fetched.retrieved_at)
+        if fetched.body:
+            cache.put(keys[url], fetched)
+        yield fetched
+
+
+def _key(url: str, exempted: frozenset[str]) -> str:
+    """What an address is stored under; "" for one that may not be asked."""
+    try:
+        return admit(url, allow_origins=exempted).url
+    except Refused:
+        return ""
+
+
+def _may_use(found: Fetched, settings: WebSettings, exempted: frozenset[str]) -> bool:
+    """Whether a run with these settings could have fetched it: what another run was allowed does not count."""
+    if settings.respect_robots and "robots_ignored" in found.flags:
+        return False
+    if found.archive_url and (not settings.archive or (settings.as_of and found.archive_date > settings.as_of)):
+        return False
+    return all(_key(url, exempted) for url in found.redirects)
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=codec.TEMPORARY)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

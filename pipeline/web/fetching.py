@@ -1,0 +1,495 @@
+"""Pages of the live web, fetched politely and within limits: each becomes a record, with its body or with a reason.
+
+Admission, robots.txt, pacing and the guard apply to every address that is asked, those of redirects and of robots.txt
+included. Nothing here knows what a page says.
+"""
+
+from __future__ import annotations
+
+import http.client
+import random
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from itertools import count
+from typing import TYPE_CHECKING, Literal, Self
+from urllib.parse import urljoin
+
+from data.cleaning import MAX_BYTES
+from data.errors import UserError
+from data.settings import WebSettings
+from data.types import DropReason, Strict
+from pipeline.web import bodies, robots
+from pipeline.web.addresses import DEFAULT_PORTS, Address, Refused, admit, exempt
+from pipeline.web.archive import Archive
+from pipeline.web.guard import CONNECT_S, DNS_S, Resolve, guarded_session
+from pipeline.web.pacing import Budget, Clock, Pacing, SystemClock, Turn, backoff, retry_after
+from pipeline.web.pdf import MAX_PDF_BYTES
+
+if TYPE_CHECKING:
+    import requests
+
+AGENT = "WikiGenBen"
+"""The name by which robots.txt may speak of us."""
+
+FetchFlag = Literal["downgraded", "proxied", "robots_ignored"]
+"""`downgraded`: a redirect led from https to http. `proxied`: a proxy resolved the names. `robots_ignored`: as it says."""
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_RETRIED = frozenset({429, 502, 503, 504})
+_HOST_FAILURES: frozenset[DropReason] = frozenset({"dns", "unreachable", "timeout", "tls"})
+_THREADS = 64
+_ARCHIVE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits(Strict):
+    """`total_s` is for one request, headers and body; bytes are decoded ones; `backoff_s` is the first retry's longest wait."""
+
+    dns_s: float = DNS_S
+    connect_s: float = CONNECT_S
+    read_s: float = 15.0
+    total_s: float = 30.0
+    html_bytes: int = MAX_BYTES
+    pdf_bytes: int = MAX_PDF_BYTES
+    redirects: int = 5
+    retries: int = 2
+    backoff_s: float = 1.0
+    retry_after_s: float = 60.0
+    crawl_delay_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Strict):
+    """One address that was asked for, and what came of it.
+
+    `redirects` lists where it led, in order; `final_url` is the last of them, or `url` as it was requested. `content_type`,
+    `etag` and `last_modified` are headers as sent. `status` is None when no answer came. `retrieved_at` is ISO 8601 in UTC.
+    With `not_modified` the caller's stored body still holds. An archived body has `archive_url` and `archive_date`
+    (YYYY-MM-DD). Without `drop_reason` the body is there, or `not_modified`.
+    """
+
+    url: str
+    final_url: str
+    redirects: tuple[str, ...] = ()
+    status: int | None = None
+    content_type: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    body: bytes = field(default=b"", repr=False)
+    retrieved_at: str = ""
+    not_modified: bool = False
+    archive_url: str = ""
+    archive_date: str = ""
+    drop_reason: DropReason | None = None
+    drop_detail: str = ""
+    flags: tuple[FetchFlag, ...] = ()
+
+
+class _Unconnected(Refused):
+    """No byte of an answer came, so the same may be asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Trail:
+    """What is known so far of one address that is being fetched: enough for its record, however it ends."""
+
+    def __init__(self, url: str, clock: Clock, flags: Sequence[FetchFlag] = ()) -> None:
+        self.url = url
+        self.final_url = url
+        self.redirects: list[str] = []
+        self.status: int | None = None
+        self.headers: Mapping[str, str] = {}
+        self.flags = list(flags)
+        self._clock = clock
+
+    def lead_to(self, address: Address) -> None:
+        self.final_url = address.url
+        self.redirects.append(address.url)
+        self.status, self.headers = None, {}
+
+    def record(self, answer: _Answer | None = None) -> Fetched:
+        return Fetched(
+            url=self.url,
+            final_url=self.final_url,
+            redirects=tuple(self.redirects),
+            status=self.status,
+            content_type=self.headers.get("Content-Type", ""),
+            etag=self.headers.get("ETag", ""),
+            last_modified=self.headers.get("Last-Modified", ""),
+            body=answer.body if answer else b"",
+            retrieved_at=self._clock.now().isoformat(timespec="seconds"),
+            flags=tuple(self.flags),
+        )
+
+    def dropped(self, refused: Refused) -> Fetched:
+        return replace(self.record(), drop_reason=refused.reason, drop_detail=refused.detail)
+
+
+Read = Callable[["requests.Response"], bytes]
+
+
+def default_user_agent(contact: str = "") -> str:
+    """`WikiGenBen/version (+contact)`, honest and the same for all. Raises UserError for a contact that no header can hold."""
+    try:
+        name = f"{AGENT}/{version('wikigenben')}"
+    except PackageNotFoundError:  # run from its sources
+        name = AGENT
+    if not contact.isascii() or not contact.isprintable() or set("()\\") & set(contact):
+        raise UserError(f"web.contact = {contact!r} cannot stand in a header; give an e-mail or web address")
+    return f"{name} (+{contact})" if contact else name
+
+
+class Fetcher:
+    """Fetches the pages of one run: `settings` bound the run, `limits` each request. Threads may share it; close it at the end.
+
+    `clock` paces requests and dates records; the limits of a request count real seconds. Raises UserError for settings that
+    cannot be used; after that, every address becomes a record.
+    """
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        *,
+        resolve: Resolve | None = None,
+        clock: Clock | None = None,
+        user_agent: str = "",
+        limits: Limits | None = None,
+        archive: Archive | None = None,
+        chance: random.Random | None = None,
+        nat64: bool = False,
+        proxy: str | None = None,
+    ) -> None:
+        self._settings = settings
+        self._limits = limits or Limits()
+        self._archive = archive or Archive()
+        self._clock = clock or SystemClock()
+        self._chance = chance or random.Random()
+        self._exempt = exempt(settings.allow_origins)
+        self._session = guarded_session(
+            user_agent or default_user_agent(settings.contact),
+            allow_origins=self._exempt,
+            resolve=resolve,
+            nat64=nat64,
+            dns_s=self._limits.dns_s,
+            proxy=proxy,
+        )
+        self._flags: list[FetchFlag] = ["proxied"] if self._session.is_proxied else []
+        if not settings.respect_robots:
+            self._flags.append("robots_ignored")
+        self._budget = Budget(settings.max_pages, settings.total_s, self._clock)
+        self._pacing = Pacing(
+            at_once=settings.at_once, min_delay_s=settings.min_delay_s, budget=self._budget, clock=self._clock
+        )
+        self._robots = robots.Robots(AGENT, self._ask_robots, self._clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._session.close()
+
+    # --- pages --------------------------------------------------------------------------------------------------------
+
+    def fetch(self, url: str, *, etag: str = "", last_modified: str = "") -> Fetched:
+        """One page. With `etag` or `last_modified` of a stored body it may come back as `not_modified`."""
+        trail = self._trail(url)
+        try:
+            address = self._admitted(trail)
+        except Refused as refused:
+            return trail.dropped(refused)
+        return self._fetched(trail, address, (etag, last_modified))
+
+    def fetch_all(self, urls: Sequence[str], *, validators: Mapping[str, tuple[str, str]] | None = None) -> Iterator[Fetched]:
+        """A record for each address, in the order of `urls`, each as soon as those before it are there.
+
+        The first `max_pages` addresses that are admitted are asked for, whatever becomes of them; the rest are dropped with
+        `budget`. `validators` maps addresses to (etag, last_modified) of stored bodies. Nothing is asked before the first
+        record is.
+        """
+        records: list[Future[Fetched]] = [Future() for _ in urls]
+        by_host: dict[str, list[tuple[int, _Trail, Address]]] = {}
+        for i, url in enumerate(urls):
+            trail = self._trail(url)
+            try:
+                address = self._admitted(trail)
+            except Refused as refused:
+                records[i].set_result(trail.dropped(refused))
+            else:
+                by_host.setdefault(_host_key(address), []).append((i, trail, address))
+        abandoned = threading.Event()
+
+        def work(pages: list[tuple[int, _Trail, Address]]) -> None:
+            for i, trail, address in pages:
+                if abandoned.is_set():
+                    return
+                try:
+                    records[i].set_result(self._fetched(trail, address, (validators or {}).get(trail.url, ("", ""))))
+                except BaseException as error:  # it is raised again where the record is asked for
+                    records[i].set_exception(error)
+
+        # a thread for each host; most of them wait for their turn, and the pacing knows how many may ask at once
+        pool = ThreadPoolExecutor(max_workers=max(1, min(len(by_host), _THREADS)), thread_name_prefix="fetch")
+        try:
+            for pages in by_host.values():
+                pool.submit(work, pages)
+            for i in range(len(records)):
+                yield records[i].result()
+                records[i] = Future()  # bodies are large, and the caller has this one now
+        finally:
+            abandoned.set()
+            pool.shutdown(cancel_futures=True)
+
+    def _trail(self, url: str) -> _Trail:
+        return _Trail(url, self._clock, self._flags)
+
+    def _admitted(self, trail: _Trail) -> Address:
+        address = admit(trail.url, allow_origins=self._exempt)
+        trail.final_url = address.url
+        self._budget.take_page()
+        return address
+
+    def _fetched(self, trail: _Trail, address: Address, validators: tuple[str, str]) -> Fetched:
+        names = ("If-None-Match", "If-Modified-Since")
+        headers = {name: value for name, value in zip(names, validators) if value}
+        try:
+            answer = self._follow(trail, address, self._read_page, headers, checked=self._settings.respect_robots)
+            if answer.status == 304 and headers:
+                return replace(trail.record(), not_modified=True)
+            if answer.status in (404, 410) and self._settings.archive:
+                return self._archived(trail, address.url)
+            _check_status(answer)
+            return trail.record(answer)
+        except Refused as refused:
+            return trail.dropped(refused)
+
+    # --- the archive --------------------------------------------------------------------------------------------------
+
+    def _archived(self, trail: _Trail, url: str) -> Fetched:
+        """The page as the archive holds it. It is asked as the service that it offers, so its robots.txt is not."""
+        gone, as_of = trail.record(), self._settings.as_of
+        try:
+            capture = self._archive.capture(self._ask_archive(trail, self._archive.question(url, as_of)).body, url, as_of)
+            if capture is None:
+                raise Refused("http_4xx", "it holds no capture")
+            answer = self._ask_archive(trail, capture.asked, self._read_page)
+        except Refused as refused:
+            detail = f"status {gone.status}; the archive was asked: {refused.detail}"
+            return replace(gone, drop_reason="http_4xx", drop_detail=detail)
+        found = trail.record(answer)
+        return replace(
+            found, final_url=gone.final_url, redirects=gone.redirects, archive_url=capture.shown, archive_date=capture.day
+        )
+
+    def _ask_archive(self, trail: _Trail, url: str, read: Read | None = None) -> _Answer:
+        address = admit(url, allow_origins=self._exempt)
+        self._pacing.slow_down(_host_key(address), self._archive.delay_s)
+        answer = self._follow(trail, address, read or _reads_head(_ARCHIVE_BYTES), {}, checked=False, stays=True)
+        _check_status(answer)
+        return answer
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def _follow(
+        self,
+        trail: _Trail,
+        address: Address,
+        read: Read,
+        headers: Mapping[str, str],
+        *,
+        checked: bool,
+        stays: bool = False,
+    ) -> _Answer:
+        """The answer at the end of the redirects. `checked` asks robots.txt at each; with `stays` the origin may not change."""
+        for hop in count():
+            if checked:
+                self._check_robots(address)
+            answer = self._ask(trail, address, read, headers)
+            if answer.status not in _REDIRECTS:
+                return answer
+            if hop == self._limits.redirects:
+                raise Refused("too_many_redirects", f"more than {hop}, the last from {address.url}")
+            following = self._redirected(address, answer)
+            if stays and following.origin != address.origin:
+                raise Refused("host_rule", f"redirected to {following.origin}")
+            if address.scheme == "https" and following.scheme == "http" and "downgraded" not in trail.flags:
+                trail.flags.append("downgraded")
+            address = following
+            trail.lead_to(address)
+        raise AssertionError  # count() does not end
+
+    def _redirected(self, address: Address, answer: _Answer) -> Address:
+        location = answer.headers.get("Location", "").strip(" \t")
+        if not location:
+            raise Refused("http_5xx", f"status {answer.status} without Location")
+        location = _location_text(location)
+        try:
+            following = admit(urljoin(address.url, location), allow_origins=self._exempt)
+        except ValueError as error:
+            raise Refused("host_rule", f"redirected to {location[:80]!r}: {error}") from None
+        except Refused as refused:
+            raise Refused(refused.reason, f"redirected to {location[:200]!r}: {refused.detail}") from None
+        if following.origin in self._exempt and address.origin not in self._exempt:
+            raise Refused("ip_blocked", f"{address.origin} redirects into {following.origin} of web.allow_origins")
+        return following
+
+    def _check_robots(self, address: Address) -> None:
+        rules = self._robots.rules(address.origin)
+        rules.check(address.url)
+        if rules.crawl_delay_s > self._limits.crawl_delay_s:
+            raise Refused("robots", f"Crawl-delay {rules.crawl_delay_s:g} s; the most is {self._limits.crawl_delay_s:g} s")
+        self._pacing.slow_down(_host_key(address), rules.crawl_delay_s)
+
+    def _ask_robots(self, url: str) -> tuple[int, bytes]:
+        address = admit(url, allow_origins=self._exempt)
+        answer = self._follow(self._trail(url), address, _reads_head(robots.MOST_BYTES), {}, checked=False)
+        return answer.status, answer.body
+
+    def _ask(self, trail: _Trail, address: Address, read: Read, headers: Mapping[str, str]) -> _Answer:
+        """One address, asked again when that may help. Each time waits for the host's turn."""
+        for attempt in count():
+            with self._pacing.turn(_host_key(address)) as turn:
+                is_last = attempt >= self._limits.retries
+                pause = backoff(attempt, self._chance, self._limits.backoff_s)
+                try:
+                    answer = self._request(trail, address, read, headers)
+                except _Unconnected as refused:
+                    if not is_last:
+                        turn.pause(pause)
+                        continue
+                    turn.failed(refused.reason, refused.detail)
+                    raise
+                except Refused as refused:
+                    if refused.reason in _HOST_FAILURES:
+                        turn.failed(refused.reason, refused.detail)
+                    raise
+                if self._is_final(answer, turn, pause, is_last):
+                    return answer
+        raise AssertionError  # count() does not end
+
+    def _is_final(self, answer: _Answer, turn: Turn, pause: float, is_last: bool) -> bool:
+        """Whether not to ask again; tells the host's turn how it went. Raises Refused when the host wants too long a pause."""
+        if answer.status not in _RETRIED:
+            turn.failed("http_5xx", f"status {answer.status}") if answer.status >= 500 else turn.succeeded()
+            return True
+        asked = retry_after(answer.headers.get("Retry-After", ""), self._clock.now())
+        if asked is not None and asked > self._limits.retry_after_s:
+            detail = f"status {answer.status} with Retry-After of {asked:.0f} s"
+            turn.close("rate_limited", detail)
+            raise Refused("rate_limited", detail)
+        if not is_last:
+            turn.pause(pause if asked is None else asked)
+            return False
+        turn.pause(asked or 0.0)
+        turn.failed("rate_limited" if answer.status == 429 else "http_5xx", f"status {answer.status}")
+        return True
+
+    def _request(self, trail: _Trail, address: Address, read: Read, headers: Mapping[str, str]) -> _Answer:
+        import requests
+        import urllib3
+
+        limits, began = self._limits, False
+        trail.status, trail.headers = None, {}
+        with self._session.time_limit(max(0.0, min(limits.total_s, self._budget.left_s()))) as time_limit:
+            try:
+                with self._session.get(
+                    address.url, headers=headers, stream=True, allow_redirects=False, timeout=(limits.connect_s, limits.read_s)
+                ) as response:
+                    began = True
+                    trail.status, trail.headers = response.status_code, response.headers
+                    answer = _Answer(response.status_code, response.headers, read(response))
+            except (requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
+                if not time_limit.expired:
+                    raise _refusal(error, began) from error
+        if time_limit.expired:  # also when the body looks whole: one without a length ends when the connection does
+            self._budget.check()
+            raise Refused("timeout", f"not done after {limits.total_s:g} s")
+        return answer
+
+    def _read_page(self, response: requests.Response) -> bytes:
+        if 200 <= response.status_code < 300:
+            return bodies.read_page(response, html_bytes=self._limits.html_bytes, pdf_bytes=self._limits.pdf_bytes)
+        bodies.drain(response)
+        return b""
+
+
+def _reads_head(most: int) -> Read:
+    def read(response: requests.Response) -> bytes:
+        if 200 <= response.status_code < 300:
+            return bodies.read_head(response, most)
+        bodies.drain(response)
+        return b""
+
+    return read
+
+
+def _location_text(value: str) -> str:
+    """A Location header as browsers read it: its bytes, which come as Latin-1, are UTF-8, else quoted; spaces are quoted."""
+    sent = value.encode("latin-1", "replace")
+    try:
+        return sent.decode().replace(" ", "%20")
+    except UnicodeDecodeError:
+        return "".join(chr(byte) if 0x20 < byte < 0x80 else f"%{byte:02X}" for byte in sent)
+
+
+def _host_key(address: Address) -> str:
+    """By what hosts are told apart: http and https of one name are one host, an unusual port is another."""
+    return address.host if address.port in DEFAULT_PORTS.values() else f"{address.host}:{address.port}"
+
+
+def _check_status(answer: _Answer) -> None:
+    """Raises Refused unless there is a page."""
+    status = answer.status
+    if 200 <= status < 300:
+        return
+    reason: DropReason = "rate_limited" if status == 429 else "http_4xx" if 400 <= status < 500 else "http_5xx"
+    raise Refused(reason, f"status {status}")
+
+
+def _refusal(error: Exception, began: bool) -> Refused:
+    """What a failed request means. Only one that got no answer may be made again."""
+    import requests
+    import urllib3
+
+    causes = list(_causes(error))
+    root = causes[-1]
+    detail = f"{type(root).__name__}: {root}"[:300]
+    if any(isinstance(cause, ssl.SSLError | requests.exceptions.SSLError) for cause in causes):
+        return Refused("tls", detail)
+    not_http = next((c for c in causes if isinstance(c, http.client.HTTPException) and not isinstance(c, OSError)), None)
+    if isinstance(not_http, http.client.LineTooLong) or "got more than" in str(not_http):
+        return Refused("too_large", f"its headers: {not_http}")
+    if any(isinstance(cause, urllib3.exceptions.DecodeError) for cause in causes):
+        return Refused("bad_type", f"the body is not what Content-Encoding says: {detail}")
+    timeouts = (
+        TimeoutError,
+        requests.Timeout,
+        urllib3.exceptions.ReadTimeoutError,
+    )  # NewConnectionError is not one, but inherits it
+    is_timeout = any(isinstance(cause, timeouts) for cause in causes)
+    reason: DropReason = "timeout" if is_timeout else "unreachable"
+    was_sent = is_timeout and not isinstance(error, requests.ConnectTimeout)
+    return Refused(reason, detail) if began or was_sent or not_http else _Unconnected(reason, detail)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what lies behind it, the innermost last. Libraries keep it in various places."""
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        inner = [getattr(following, "reason", None), *following.args, following.__cause__, following.__context__]
+        following = next((e for e in inner if isinstance(e, BaseException)), None)

@@ -1,0 +1,151 @@
+"""A PDF -> its text, page by page. No OCR: a PDF without text has none.
+
+Its lines are as wide as the paper. They become paragraphs again, because a sentence that ends at every line's end is no
+sentence, and the headers and footers that its pages share go.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from data.cleaning import clean_characters, clean_title
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+MAX_PDF_BYTES = 20_000_000
+MAX_PAGES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """Text of the first `MAX_PAGES` pages. Page k + 2 begins at `page_breaks[k]`, an offset in `text`.
+
+    `problem` says why there is no text. `created` is what the file says of itself: templates carry their own date along.
+    """
+
+    text: str = ""
+    page_breaks: tuple[int, ...] = ()
+    title: str = ""
+    author: str = ""
+    created: str = ""
+    modified: str = ""
+    problem: str = ""
+
+
+def read_pdf(body: bytes) -> PdfText:
+    """The text of a PDF. Raises what pypdf raises for a broken file; one that is encrypted or has no text is a `problem`."""
+    from pypdf import PdfReader
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it tells of every small fault of a file
+    reader = PdfReader(io.BytesIO(body), strict=False)
+    if reader.is_encrypted:
+        return PdfText(problem="an encrypted PDF")
+    n_pages = len(reader.pages)
+    pages = [_lines(reader.pages[i].extract_text()) for i in range(min(n_pages, MAX_PAGES))]
+    texts = ["\n".join(paragraphs(lines)) for lines in _without_running_heads(pages)]
+    if not any(texts):
+        return PdfText(problem=f"a PDF of {n_pages} pages without text")
+    text, breaks = texts[0], []
+    for following in texts[1:]:
+        text += "\n" if text and following else ""
+        breaks.append(len(text))
+        text += following
+    return PdfText(text, tuple(breaks), **_information(reader))
+
+
+def page_number(text: str, page_breaks: Sequence[int], line: str) -> int:
+    """The page, from 1, on which `line` of `text` stands first; 0 where it stands nowhere.
+
+    Cleaning takes whole lines out of a PDF's text and changes none, so a line of the cleaned text leads back to its page.
+    """
+    at = -1
+    while (at := text.find(line, at + 1)) >= 0:
+        if (at == 0 or text[at - 1] == "\n") and text[at + len(line) : at + len(line) + 1] in ("", "\n"):
+            return 1 + sum(begin <= at for begin in page_breaks)
+    return 0
+
+
+# --- lines -------------------------------------------------------------------------------------------------------------
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]$")
+_ENDS = re.compile(r"[.!?:;…。！？][\"”’'»)\]]*$")
+_ITEM = re.compile(r"(?:[•·▪◦‣*–-]|\(?\d{1,3}[.)]|\([a-z]\))\s")
+_NUMBER_ONLY = re.compile(r"\W*(?:page |p\. ?)?\d{1,4}(?: ?(?:of|/) ?\d{1,4})?\W*", re.I)
+_HEAD_LINES = 2
+_HEAD_PAGES = 3
+
+
+def _lines(text: str) -> list[str]:
+    # a soft hyphen at a line's end is the only sign of a divided word, and cleaning removes it
+    return clean_characters(re.sub("\u00ad(?=\\s*$)", "-", text, flags=re.M)).split("\n")
+
+
+def _without_running_heads(pages: Sequence[list[str]]) -> list[list[str]]:
+    """Without page numbers, and without first and last lines that three or more pages share but for their digits."""
+    counts = Counter(shape for lines in pages for shape in {_shape(lines[i]) for i in _edge(lines)})
+    kept = []
+    for lines in pages:
+        gone = {i for i in _edge(lines) if counts[_shape(lines[i])] >= _HEAD_PAGES or _NUMBER_ONLY.fullmatch(lines[i])}
+        kept.append([line for i, line in enumerate(lines) if i not in gone])
+    return kept
+
+
+def _edge(lines: Sequence[str]) -> set[int]:
+    filled = [i for i, line in enumerate(lines) if line]
+    return {*filled[:_HEAD_LINES], *filled[-_HEAD_LINES:]}
+
+
+def _shape(line: str) -> str:
+    return re.sub(r"\d+", "0", line.casefold())
+
+
+def paragraphs(lines: Sequence[str]) -> list[str]:
+    """Lines joined as long as one is full and no sentence, item or blank line begins anew; divided words are whole again."""
+    lengths = sorted(len(line) for line in lines if line)
+    full = 0.8 * lengths[int(0.8 * (len(lengths) - 1))] if lengths else 0
+    made: list[str] = []
+    last = ""
+    for line in lines:
+        if line and last and not _ITEM.match(line) and (len(last) >= full or (line[0].islower() and not _ENDS.search(last))):
+            divided = _HYPHEN.search(made[-1]) is not None and line[0].islower()
+            made[-1] = made[-1][:-1] + line if divided else f"{made[-1]} {line}"
+        elif line:
+            made.append(line)
+        last = line
+    return made
+
+
+# --- what the file says of itself --------------------------------------------------------------------------------------
+
+_NO_TITLE = re.compile(r"^(?:microsoft \w+ - .*|untitled.*|document\d*|.*\.(?:docx?|indd|qxd|pdf|rtf|tex|pptx?))$", re.I)
+
+
+def _information(reader: PdfReader) -> dict[str, Any]:
+    try:
+        found = reader.metadata
+    except Exception:  # a broken information dictionary: the pages can be read all the same
+        return {}
+    if found is None:
+        return {}
+    title = clean_title(str(found.title or ""))
+    return {
+        "title": "" if _NO_TITLE.match(title) else title,
+        "author": clean_title(str(found.author or "")),
+        "created": _moment(found, "creation_date"),
+        "modified": _moment(found, "modification_date"),
+    }
+
+
+def _moment(information: object, name: str) -> str:
+    try:
+        moment = getattr(information, name)
+    except Exception:  # dates in all kinds of forms
+        return ""
+    return moment.isoformat() if moment is not None else ""

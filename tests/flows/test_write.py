@@ -1,0 +1,212 @@
+"""`wikigenben write` against local pages: an article whose citations open, told pages, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from lxml import html as lxml_html
+
+from data import codec
+from data.snapshot import SAMPLE
+from data.types import Article
+from flows.write import slug
+from tests.conftest import Command
+from tests.search_server import Found, search_server
+from tests.web_server import Reply, WebServer, serving
+
+TITLE = "Halvenport mayoral election"
+PAGES = sorted((SAMPLE / "html" / "9000002").glob("*.html"))
+QUICK = ("--system", "extractive", "--words", "200")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[WebServer]:
+    with serving() as server:
+        for path in PAGES:
+            server.put(f"/{path.name}", path.read_bytes())
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def web(server: WebServer) -> tuple[str, ...]:
+    return ("--set", f"web.allow_origins={server.origin()}", "--set", "web.min_delay_s=0")
+
+
+def urls(server: WebServer, *names: str) -> list[str]:
+    return [word for name in names for word in ("--url", server.url(f"/{name}"))]
+
+
+def check_citations_open(folder: Path, name: str) -> None:
+    """Every marker leads to a source, and every source to its place in the page that the panel shows."""
+    article = codec.read(Article, folder / "events" / name / "article.json")
+    page = lxml_html.document_fromstring((folder / "articles" / f"{name}.html").read_text(encoding="utf-8"))
+    ids = set(page.xpath("//@id"))
+    marks = page.xpath("//a[@class='cite']")
+    assert marks and all(mark.get("href")[1:] in ids for mark in marks)
+    evidence = json.loads(page.xpath("string(//script[@id='evidence-data'])"))
+    assert len(evidence["sources"]) == len(article.sources) > 2
+    for source, shown in zip(article.sources, evidence["sources"], strict=True):
+        units = evidence["pages"][str(shown["page"])].encode("utf-16-le")
+        start, end = (2 * offset for offset in shown["span"])
+        assert units[start:end].decode("utf-16-le") == source.passage.text
+        assert source.retrieved_at and shown["link"] == source.url
+
+
+def test_an_article_from_given_pages(
+    wikigenben: Command, server: WebServer, web: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["write", TITLE, *urls(server, "01.html", "03.html", "08.html", "nowhere.html"), "--url", "file:///etc/passwd"]
+    ran = wikigenben(*words, *QUICK, *web)
+    assert ran.code == 0, ran.err
+    folder, name = Path("runs/write/halvenport-mayoral-election"), "halvenport-mayoral-election"
+    check_citations_open(folder, name)
+    assert "2 of 5 pages kept; dropped: 1 consent, 1 http_4xx, 1 scheme" in ran.out
+    article = codec.read(Article, folder / "events" / name / "article.json")
+    cites = sum(len(s.cites) for section in article.all_sections for s in section.sentences)
+    cites += sum(len(fact.cites) for fact in article.infobox)
+    assert f"{cites} citations of 2 pages" in ran.out and f"articles/{name}.html" in ran.out
+    today = article.sources[0].retrieved_at[:10]
+    assert f"|access-date={today} " in (folder / "articles" / f"{name}.wiki").read_text(encoding="utf-8")
+
+    asked = len(server.targets())
+    again = wikigenben(*words, *QUICK, *web, "--json")
+    assert again.json | {"seconds": 0} == {
+        "run": str(folder),
+        "status": "reused",
+        "title": TITLE,
+        "kept": 2,
+        "dropped": {"consent": 1, "http_4xx": 1, "scheme": 1},
+        "citations": cites,
+        "html": str(folder / "articles" / f"{name}.html"),
+        "seconds": 0,
+    }
+    assert len(server.targets()) == asked
+    for changed, names in (
+        ([*QUICK, *web, "--as-of", "2032-06-30"], "web.as_of: '' there, '2032-06-30' now"),
+        (["--system", "extractive", "--words", "300", *web], "max_words: '200' there, '300' now"),
+    ):
+        refused = wikigenben(*words, *changed)
+        assert refused.code == 2 and names in refused.err and "choose another --out" in refused.err
+
+    def unplugged(*_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("a replay used the network")
+
+    monkeypatch.setattr(socket.socket, "connect", unplugged)
+    monkeypatch.setattr(socket, "getaddrinfo", unplugged)
+    replayed = wikigenben("write", "--bundle", folder / "evidence", *QUICK, "--json")
+    assert replayed.code == 0 and replayed.json["title"] == TITLE and replayed.json["status"] == "written"
+    other = Path("runs/write/halvenport-mayoral-election-replayed")
+    for file in (f"events/{name}/article.json", "evidence/evidence.jsonl"):
+        assert (other / file).read_bytes() == (folder / file).read_bytes()
+
+
+def test_the_embedded_model_writes_offline_of_files_alone(wikigenben: Command) -> None:
+    ran = wikigenben("write", "--file", PAGES[0], "--words", "60", "--out", "here")
+    assert ran.code == 0, ran.err
+    assert "no title was given; taken from file:01.html: Oldvik ousts Threlk in Halvenport mayoral runoff" in ran.err
+    assert "1 of 1 pages kept" in ran.out
+    article = codec.read(Article, Path("here/events/01-html/article.json"))
+    assert article.title == "Oldvik ousts Threlk in Halvenport mayoral runoff"
+    assert article.sources and article.sources[0].url == "file:01.html"
+    assert "passwd" not in ran.out and not any(path.suffix == ".lock" for path in Path("here/evidence").rglob("*"))
+
+
+def test_pages_that_a_search_finds(
+    wikigenben: Command, server: WebServer, web: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with search_server() as engine:
+        engine.found[""] = [Found(server.url("/01.html")), Found(server.url("/05.html"))]
+        monkeypatch.setenv("WIKIGEN_SEARXNG_URL", engine.url)
+        monkeypatch.setattr("pipeline.web.pacing.SystemClock.sleep", lambda self, seconds: None)
+        ran = wikigenben("write", TITLE, "--search", "searxng", *QUICK, *web, "--no-bodies")
+    assert ran.code == 0, ran.err
+    assert "2 of 2 pages kept" in ran.out and "5 queries found 2 addresses" in ran.err
+    assert not Path("runs/write/halvenport-mayoral-election/evidence/bodies").exists()
+
+
+def test_no_page_can_be_used(
+    wikigenben: Command, server: WebServer, web: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_model(*_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("a model was loaded for nothing")
+
+    monkeypatch.setattr("flows.wiring.build_system", no_model)
+    ran = wikigenben("write", TITLE, *urls(server, "08.html", "10.html", "nowhere.html"), *web)
+    assert ran.code == 3
+    assert "failed: evidence: no usable page" in ran.err and "among 3 (1 consent, 1 http_4xx, 1 too_short)" in ran.err
+    assert "0 of 3 pages kept; dropped: 1 consent, 1 http_4xx, 1 too_short" in ran.out
+    assert not Path("runs/write/halvenport-mayoral-election/articles").exists()
+
+
+def test_titles_of_pages_do_not_steer_the_terminal(wikigenben: Command, server: WebServer, web: tuple[str, ...]) -> None:
+    text = PAGES[0].read_text(encoding="utf-8").replace("Oldvik ousts", "\x1b]0;owned\x07[bold]\u202eOldvik ousts")
+    server.put("/hostile.html", Reply(text))
+    ran = wikigenben("write", "A \x1b[2J title", *urls(server, "hostile.html"), *QUICK, *web)
+    assert ran.code == 0, ran.err
+    assert all(c.isprintable() or c == "\n" for c in ran.out + ran.err)
+    assert "owned" in ran.out
+
+
+def test_interrupted(wikigenben: Command, server: WebServer, web: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.web.live.read_documents", interrupt)
+        ran = wikigenben("write", TITLE, *urls(server, "01.html"), *QUICK, *web)
+    assert ran.code == 130 and "the same command goes on" in ran.err
+    asked = server.targets().count("/01.html")
+    assert wikigenben("write", TITLE, *urls(server, "01.html"), *QUICK, *web).code == 0
+    assert server.targets().count("/01.html") == asked  # it was in the cache
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ([TITLE], ["nothing to write from", "--url", "--search"]),
+        (["--search", "searxng"], ["--search searxng needs a title"]),
+        ([TITLE, "--search", "searxing"], ["'searxing'", "did you mean 'searxng'?"]),
+        ([TITLE, "--search", "brave"], ["BRAVE_API_KEY"]),
+        ([TITLE, "--url", "https://a.org/", "--as-of", "May"], ["web.as_of = 'May'", "--set web.as_of=2024-06-30"]),
+        ([TITLE, "--url", "https://a.org/", "--words", "3"], ["writing.max_words = 3"]),
+        ([TITLE, "--url", "https://a.org/", "--set", "web.allow_origins=a.org"], ["web.allow_origins", "'a.org'"]),
+        ([TITLE, "--file", "nowhere.html"], ["nowhere.html", "No such file"]),
+        ([TITLE, "--file", "page.exe"], ["page.exe", ".html"]),
+        (["--bundle", "nowhere"], ["nowhere", "no manifest.json"]),
+        (["--bundle", "nowhere", "--url", "https://a.org/"], ["drop --url"]),
+        (["--bundle", "nowhere", "--as-of", "2032-01-01"], ["--as-of"]),
+    ],
+)
+def test_wrong_values(wikigenben: Command, monkeypatch: pytest.MonkeyPatch, words: list[str], names: list[str]) -> None:
+    monkeypatch.delenv("BRAVE_API_KEY", raising=False)
+    ran = wikigenben("write", *words)
+    assert (ran.code, ran.out) == (2, "") and ran.err.count("\n") == 1
+    assert all(name in ran.err for name in names), ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("2032 Halvenport mayoral election", "2032-halvenport-mayoral-election"),
+        ("../../etc: A/B?", "etc-a-b"),
+        ("Вибори мера", "вибори-мера"),
+        ("..", "5ec1f7e7"),
+    ],
+)
+def test_names_of_folders(text: str, name: str) -> None:
+    assert slug(text) == name
+
+
+def test_long_names_are_cut_and_told_apart() -> None:
+    a, b = (slug("ж" * 300 + end) for end in "ab")
+    assert a != b and all(len(name.encode()) < 120 and "/" not in name for name in (a, b))

@@ -1,0 +1,181 @@
+"""A collection as a folder: complete, without secrets, replayed without a network to the same bytes, and trusted in nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from data import codec
+from data.errors import UserError
+from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source
+from pipeline.web import live
+from pipeline.web.bundle import Bundle, pages_of
+from pipeline.web.cache import PageCache
+from pipeline.web.live import BundleEvidence, LiveEvidence
+from pipeline.web.queries import first_queries
+from pipeline.web.search.building import build_provider
+from pipeline.web.search.chain import ProviderChain
+from tests.sample_site import TITLE, StoppedClock, make_fetcher, put_sample, web_settings
+from tests.search_server import search_server
+from tests.web_server import serving
+
+KEY = "sk-very-secret-0815"
+EVENT = Event("e", TITLE)
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A bundle of two rounds, after the first provider had failed. The servers are gone."""
+    root = tmp_path_factory.mktemp("bundle")
+    with serving() as server, search_server() as engine, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BRAVE_API_KEY", KEY)
+        found = put_sample(server, etag='"1"')
+        engine.found = dict.fromkeys(first_queries(TITLE), found[:5]) | {"": found[5:]}
+        urls = {"brave": f"{engine.url}/nowhere", "searxng": engine.url}
+        chain = ProviderChain(build_provider("brave,searxng", base_urls=urls).providers, min_delay_s=0, clock=StoppedClock())
+        LiveEvidence(
+            web_settings(server, found, contact="mail@site.org"),
+            provider=chain,
+            urls=[server.url("/gone")],
+            cache=PageCache(root / "cache"),
+            bundle=root / "bundle",
+            clock=StoppedClock(),
+            fetcher=make_fetcher(),
+        ).collect(EVENT)
+    yield root / "bundle"
+
+
+@pytest.fixture
+def bundle(collected: Path, tmp_path: Path) -> Path:
+    """A copy to be broken."""
+    return Path(shutil.copytree(collected, tmp_path / "bundle"))
+
+
+@pytest.fixture
+def unplugged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No look-up and no connection, loopback included."""
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("a replay used the network")
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def test_the_manifest_says_how_it_came_about(collected: Path) -> None:
+    manifest = Bundle(collected).manifest()
+    assert manifest.title == TITLE and manifest.run_date == "2034-01-01" and manifest.has_bodies
+    assert {query.round for query in manifest.queries} == {1, 2} and manifest.queries[0].provider == "searxng"
+    assert [(switch.before, switch.after) for switch in manifest.switches] == [("brave", "searxng")]
+    assert manifest.failures[0].provider == "brave" and "404" in manifest.failures[0].reason
+    assert manifest.versions["trafilatura"] and manifest.counts["http_4xx"] == 1
+    assert sum(manifest.counts.values()) == len(Bundle(collected).records()) == len(Bundle(collected).fetches()) == 11
+
+
+def test_nothing_in_it_is_secret(collected: Path) -> None:
+    written = b"".join(path.read_bytes() for path in collected.rglob("*") if path.is_file())
+    assert KEY.encode() not in written and b"mail@site.org" not in written
+
+
+@pytest.mark.usefixtures("unplugged")
+def test_a_replay_gives_the_same_bytes_without_a_network(collected: Path, tmp_path: Path) -> None:
+    evidence = BundleEvidence(collected)
+    gathered = evidence.gather()
+    Bundle(tmp_path / "again").write(gathered)
+    for name in ("evidence.jsonl", "fetches.jsonl", "manifest.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (collected / name).read_bytes()
+    assert gathered.pages == pages_of(Bundle(collected).records())
+    assert sum(page.usable for page in gathered.pages) == Bundle(collected).manifest().counts["kept"] > 5
+
+
+@pytest.mark.usefixtures("unplugged")
+def test_without_bodies_the_recorded_evidence_counts(bundle: Path) -> None:
+    whole = pages_of(Bundle(bundle).records())
+    shutil.rmtree(bundle / "bodies")
+    manifest = Bundle(bundle).manifest()
+    codec.write_atomic(bundle / "manifest.json", codec.to_json(replace(manifest, has_bodies=False)))
+    assert BundleEvidence(bundle).collect(EVENT) == whole
+
+
+def test_hashes_only(collected: Path, tmp_path: Path) -> None:
+    with serving() as server:
+        found = put_sample(server)
+        evidence = LiveEvidence(
+            web_settings(server, found),
+            urls=[found[0].url],
+            cache=PageCache(tmp_path / "cache"),
+            bundle=tmp_path / "bundle",
+            keep_bodies=False,
+            clock=StoppedClock(),
+            fetcher=make_fetcher(),
+        )
+        pages = evidence.collect(EVENT)
+    (record,) = Bundle(tmp_path / "bundle").records()
+    raw = Bundle(collected).records()[1]  # the same page of another server
+    assert record.sha256_raw == raw.sha256_raw and not (tmp_path / "bundle" / "bodies").exists()
+    assert BundleEvidence(tmp_path / "bundle").collect(EVENT) == pages
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing"])
+def test_a_damaged_body_is_named(bundle: Path, damage: str) -> None:
+    digest = Bundle(bundle).records()[3].sha256_raw
+    path = bundle / "bodies" / digest[:2] / digest
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(b"<p>Somebody else was elected.")
+    with pytest.raises(UserError, match=rf"lacks {digest}"):
+        BundleEvidence(bundle).gather()
+
+
+def test_changed_evidence_is_noticed(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (bundle / "evidence.jsonl").read_text(encoding="utf-8")
+    (bundle / "evidence.jsonl").write_text(text.replace("Oldvik", "Oldwick"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"the text of .* was changed"):
+        Bundle(bundle).records()
+    with pytest.raises(UserError, match=r"with the same versions, so it was changed"):
+        BundleEvidence(bundle).gather()
+    here = live.versions_here() | {"trafilatura": "99.0"}
+    monkeypatch.setattr(live, "versions_here", lambda: here)
+    with pytest.raises(UserError, match=r"trafilatura 2\.\S+ there, 99\.0 here"):
+        BundleEvidence(bundle).gather()
+
+
+def test_what_is_no_bundle(bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is no bundle"):
+        BundleEvidence(tmp_path / "nowhere")
+    value = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+    (bundle / "manifest.json").write_text(json.dumps(value | {"form": "wikigenben-evidence/9"}), encoding="utf-8")
+    with pytest.raises(UserError, match=r"form 'wikigenben-evidence/9'"):
+        BundleEvidence(bundle)
+    (bundle / "manifest.json").write_text("{", encoding="utf-8")
+    with pytest.raises(UserError, match=r"manifest\.json is not a readable Manifest"):
+        BundleEvidence(bundle)
+
+
+def test_values_of_benchmark_runs_keep_their_bytes() -> None:
+    """What the live web adds to a page and a source is written only where it is there."""
+    page = Page("https://site.org/", "T", "Text.", "search")
+    assert list(json.loads(codec.to_json(page))) == [
+        "url", "title", "text", "origin", "published", "language", "flags", "drop_reason", "drop_detail", "duplicate_of",
+    ]  # fmt: skip
+    source = Source(Passage(0, 0, 5, "Text."), "https://site.org/", "T", None)
+    assert codec.to_json(source) == (
+        '{"passage": {"page": 0, "start": 0, "end": 5, "text": "Text."}, "url": "https://site.org/", "title": "T", '
+        '"published": null}'
+    )
+    archived = replace(source, retrieved_at="2034-01-01T12:00:00+00:00", archive_url="u", archive_date="2032-06-01")
+    article = Article("7", "T", _lead(), (), (), (source, archived))
+    assert codec.from_json(Article, codec.to_json(article), where="here") == article
+
+
+def _lead() -> Section:
+    return Section(Heading(""), ((Sentence("Text.", ("0:0-5",)),),))

@@ -1,0 +1,179 @@
+"""Pages of earlier fetches: found again, asked for conditionally, and never used where a run might not have fetched them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.errors import UserError
+from data.settings import WebSettings
+from pipeline.web.cache import Bodies, PageCache, fetch_pages
+from pipeline.web.fetching import Fetched
+from tests.sample_site import StoppedClock, make_fetcher
+from tests.web_server import Asked, Reply, WebServer, serving
+
+SITE, OTHER = "site.org", "other.org"
+Get = Callable[..., list[Fetched]]
+
+
+@pytest.fixture
+def server() -> Iterator[WebServer]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def clock() -> StoppedClock:
+    return StoppedClock()
+
+
+@pytest.fixture
+def get(server: WebServer, clock: StoppedClock, tmp_path: Path) -> Get:
+    """Fetches paths as a run of its own would; settings by name."""
+
+    def fetch(*paths: str, host: str = SITE, **given: Any) -> list[Fetched]:
+        origins = (server.origin(SITE), server.origin(OTHER))
+        settings = WebSettings(**({"min_delay_s": 0.0, "allow_origins": origins} | given))
+        with make_fetcher(clock)(settings) as fetcher:
+            urls = [server.url(path, host) for path in paths]
+            return list(fetch_pages(fetcher, PageCache(tmp_path / "cache"), urls, settings, clock=clock))
+
+    return fetch
+
+
+def pages_asked(server: WebServer) -> list[str]:
+    return [target for target in server.targets() if target != "/robots.txt"]
+
+
+def test_what_was_fetched_is_not_asked_again(server: WebServer, get: Get) -> None:
+    server.put("/a", "<p>one")
+    server.put("/b", "<p>two")
+    first = get("/a", "/b")
+    server.put("/a", "<p>changed")
+    assert get("/b", "/a") == first[::-1]
+    assert get("/a#part")[0].body == b"<p>one"  # the same address, written otherwise
+    assert sorted(pages_asked(server)) == ["/a", "/b"]
+
+
+def test_records_come_in_the_order_asked_for(server: WebServer, get: Get) -> None:
+    for path in ("/a", "/b", "/c"):
+        server.put(path, f"<p>{path}")
+    get("/b")
+    bodies = [fetched.body for fetched in get("/a", "/b", "/missing", "/c")]
+    assert bodies == [b"<p>/a", b"<p>/b", b"", b"<p>/c"]
+
+
+def test_an_old_page_is_asked_for_conditionally(server: WebServer, get: Get, clock: StoppedClock) -> None:
+    def answer(asked: Asked) -> Reply:
+        same = asked.headers.get("If-None-Match") == '"1"' and asked.headers.get("If-Modified-Since") == "long ago"
+        return Reply(status=304) if same else Reply("<p>one", headers=(("ETag", '"1"'), ("Last-Modified", "long ago")))
+
+    server.put("/a", answer)
+    (first,) = get("/a")
+    clock.moment += timedelta(hours=23)
+    assert get("/a") == [first]
+    clock.moment += timedelta(hours=2)
+    (second,) = get("/a")
+    assert second == replace(first, retrieved_at=clock.now().isoformat(timespec="seconds"))
+    assert len(pages_asked(server)) == 2
+    clock.moment += timedelta(hours=23)
+    assert get("/a") == [second]  # fresh again since the server said so
+    server.put("/a", "<p>two")
+    assert get("/a", cache_hours=0.0)[0].body == b"<p>two"
+    assert get("/a")[0].body == b"<p>two"
+
+
+def test_failures_are_not_remembered(server: WebServer, get: Get) -> None:
+    assert get("/a")[0].drop_reason == "http_4xx"
+    server.put("/a", "<p>here now")
+    assert get("/a")[0].body == b"<p>here now"
+
+
+def test_an_empty_page_is_a_page(server: WebServer, get: Get) -> None:
+    server.put("/a", "")
+    assert [get("/a")[0].drop_reason for _ in range(2)] == [None, None]
+
+
+@pytest.mark.parametrize("damage", ["body", "record", "no body"])
+def test_what_is_damaged_is_fetched_anew(server: WebServer, get: Get, tmp_path: Path, damage: str) -> None:
+    server.put("/a", "<p>one")
+    get("/a")
+    (body,) = (tmp_path / "cache" / "bodies").glob("*/*")
+    (record,) = (tmp_path / "cache" / "fetches").glob("*/*.json")
+    match damage:
+        case "body":
+            body.write_bytes(b"<p>other")
+        case "record":
+            record.write_text("{")
+        case _:
+            body.unlink()
+    assert [get("/a")[0].body for _ in range(2)] == [b"<p>one", b"<p>one"]
+    assert len(pages_asked(server)) == 2
+
+
+def test_what_robots_txt_forbids_is_not_had_from_a_run_that_ignored_it(server: WebServer, get: Get) -> None:
+    server.put("/robots.txt", Reply("User-agent: *\nDisallow: /", content_type="text/plain"))
+    server.put("/a", "<p>one")
+    assert get("/a", respect_robots=False)[0].body
+    assert get("/a")[0].drop_reason == "robots"
+    assert get("/a", respect_robots=False)[0].body and len(pages_asked(server)) == 1
+
+
+def test_an_origin_that_is_no_longer_allowed(server: WebServer, get: Get) -> None:
+    server.put(f"{SITE}/a", "<p>one")
+    server.redirect(f"{SITE}/b", server.url("/c", OTHER))
+    server.put(f"{OTHER}/c", "<p>three")
+    assert all(fetched.body for fetched in get("/a", "/b"))
+    assert [fetched.drop_reason for fetched in get("/a", "/b", allow_origins=(server.origin(SITE),))] == [None, "port"]
+    assert get("/a", allow_origins=())[0].drop_reason == "port"
+
+
+def test_captures_are_for_runs_that_ask_the_archive(server: WebServer, get: Get, tmp_path: Path, clock: StoppedClock) -> None:
+    url = server.url("/gone", SITE)
+    capture = Fetched(
+        url, url, body=b"<p>was", retrieved_at=clock.now().isoformat(), archive_url="u", archive_date="2033-05-01"
+    )
+    PageCache(tmp_path / "cache").put(url, capture)
+    assert get("/gone", archive=True)[0].body == b"<p>was"
+    assert get("/gone")[0].drop_reason == "http_4xx"
+    assert get("/gone", archive=True, as_of="2033-05-01")[0].body == b"<p>was"
+    assert get("/gone", as_of="2033-04-30")[0].drop_reason == "http_4xx"
+
+
+def test_several_at_once(tmp_path: Path) -> None:
+    """One writes over the other, and whoever reads finds a whole page."""
+    cache, seen = PageCache(tmp_path), []
+
+    def work(n: int) -> None:
+        for _ in range(5):
+            cache.put("http://site.org/", Fetched("http://site.org/", "http://site.org/", body=b"%d" % n * 5000))
+            seen.append(cache.find("http://site.org/"))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 20 and all(found is not None and len(set(found.body)) == 1 for found in seen)
+
+
+def test_where_it_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "own"))
+    assert PageCache().root == tmp_path / "own" / "web"
+    monkeypatch.delenv("WIKIGEN_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert PageCache().root == tmp_path / "xdg" / "wikigenben" / "web"
+
+
+def test_a_disk_that_refuses(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="WIKIGEN_CACHE"):
+        PageCache(tmp_path / "file").put("http://site.org/", Fetched("u", "u", body=b"x"))
+    with pytest.raises(UserError, match="cannot write"):
+        Bodies(tmp_path / "file").put(b"x")
