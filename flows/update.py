@@ -1,0 +1,318 @@
+"""`wikigenben update RUN`: an article of last week meets the web of this week.
+
+    RUN-YYYY-MM-DD/  changes.md  changes.json  and what RUN has: evidence/  events/SLUG/  articles/SLUG.{html,md,wiki}
+
+Every page of RUN's bundle is asked for again, conditionally; what is there is compared with what the article rests on. Sections
+that nothing happened to keep their bytes. RUN itself stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.errors import UserError
+from data.settings import Settings, WebSettings, load_settings
+from data.types import Article, DropReason, Page
+
+if TYPE_CHECKING:
+    from data.runs import EventFolder, RunFolder
+    from pipeline.changes import Change, Figure, Revisit, Side
+    from pipeline.updating import JoinedPages, PageFate, Updated, UpdateReport
+    from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
+    from pipeline.web.cache import PageCache
+
+RULES = "update/1"
+ASKED_AGAIN: frozenset[DropReason] = frozenset({"timeout", "rate_limited", "http_5xx", "unreachable", "dns", "budget"})
+"""What kept a page from being read and may have passed."""
+ROOM_FOR_NEW = 20
+"""Pages that a search may bring besides those asked for again, where the run's own limit leaves less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`search` names providers, "" for none; `as_of` a day (YYYY-MM-DD), "" for today; `assignments` are settings."""
+
+    run: Path
+    search: str = ""
+    as_of: str = ""
+    out: Path | None = None
+    dry_run: bool = False
+    assignments: tuple[str, ...] = ()
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="wikigenben update",
+        description="Ask for an article's pages again, say what changed, and write anew only what it concerns. Exit code: 0 "
+        "done, 1 failed, 2 wrong input, 3 no page can be used any more, 130 interrupted.",
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder of `wikigenben write`, or of an earlier update")
+    parser.add_argument(
+        "--as-of", default="", metavar="DATE", help="use nothing that was published after this day (YYYY-MM-DD)"
+    )
+    parser.add_argument("--search", default="", metavar="NAME[,NAME]", help="look for new pages as well (default: only RUN's)")
+    parser.add_argument("--dry-run", action="store_true", help="say what changed and write nothing")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="new run folder (default: RUN-YYYY-MM-DD)")
+    parser.add_argument(
+        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
+    arguments = parser.parse_args(argv)
+    from flows.console import guarded
+
+    def run() -> int:
+        from data import codec
+        from flows import console
+
+        given = (
+            arguments.run,
+            arguments.search,
+            arguments.as_of,
+            arguments.out,
+            arguments.dry_run,
+            tuple(arguments.assignments),
+        )
+        found, path = update(Request(*given))
+        if arguments.json:
+            console.result_json({"run": str(path or ""), **codec.to_plain(found)})
+        else:
+            console.result("\n".join(_lines(found, shown=str)))
+            console.result(f"updated run: {path}" if path else "dry run: nothing was written")
+        return 0
+
+    return guarded(run)
+
+
+def update(request: Request) -> tuple[UpdateReport, Path | None]:
+    """The report, and the new run folder (None for a dry run). Raises UserError for what the caller can fix, NoEvidence when no
+    page is usable any more, StageError when no sentence is left."""
+    earlier = Earlier.of(request.run)
+    settings = _settings(request, earlier.manifest)
+    if request.dry_run:
+        with tempfile.TemporaryDirectory() as scratch:
+            gathered = _gather(earlier, settings, Path(scratch) / "evidence")
+        return _compared(request, earlier, settings, gathered)[0], None
+    run = _new_run(request, earlier)
+    with run.locked():
+        gathered = _gather(earlier, settings, run.path / "evidence")
+        report, joined, updated = _compared(request, earlier, settings, gathered)
+        _store(run, earlier, report, joined, updated)
+    return report, run.path
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What an earlier run left: its bundle, and its article with the pages that the citations point into."""
+
+    run: RunFolder
+    folder: EventFolder
+    bundle: Bundle
+    manifest: Manifest
+    article: Article
+    pages: tuple[Page, ...]
+
+    @classmethod
+    def of(cls, path: Path) -> Earlier:
+        from data.runs import RunFolder
+        from pipeline.web.bundle import Bundle
+
+        run, bundle = RunFolder(path), Bundle(path / "evidence")
+        if not bundle.is_whole:
+            raise UserError(
+                f"{path} has no evidence/manifest.json, so there is nothing to ask for again; make such a run with: "
+                "wikigenben write TITLE --url URL"
+            )
+        for folder in run.event_folders():
+            article, pages = folder.article(), folder.stored_pages()
+            if article is not None and pages is not None:
+                return cls(run, folder, bundle, bundle.manifest(), article, pages)
+        raise UserError(f"{path} has evidence, but no article; write it first with: wikigenben write TITLE --out {path}")
+
+
+def _settings(request: Request, manifest: Manifest) -> Settings:
+    """Those of the earlier run, except where something else is asked for. By default there is no search and no cut-off."""
+    told = []
+    for field in fields(WebSettings):
+        value = getattr(manifest.settings, field.name)
+        if field.name not in ("search", "as_of", "contact", "cache_hours"):
+            told.append(f"web.{field.name}={','.join(value) if isinstance(value, tuple) else value}")
+    told.append(f"evidence.languages={','.join(manifest.languages)}")
+    asked = {"search": request.search, "as_of": request.as_of, "cache_hours": 0}
+    return load_settings(None, [*told, *request.assignments], web=asked)
+
+
+def _new_run(request: Request, earlier: Earlier) -> RunFolder:
+    from data.runs import RunFolder
+    from pipeline.web.pacing import SystemClock
+
+    day = SystemClock().now().date().isoformat()
+    source = request.run.resolve()
+    before = re.sub(r"-\d{4}-\d{2}-\d{2}\Z", "", source.name)  # an update of an update gets one day, not two
+    path = request.out or source.with_name(f"{before}-{day}")
+    if path.exists() and (path.resolve() == source or RunFolder(path).event(earlier.folder.event_id).article() is not None):
+        raise UserError(f"{path} holds an article already; choose another folder with --out")
+    identity = {**(earlier.run.identity() or {}), "command": "update", "of": source.name, "update": RULES}
+    return RunFolder.open(path, identity)
+
+
+# --- the web of today -------------------------------------------------------------------------------------------------
+
+
+def _gather(earlier: Earlier, settings: Settings, bundle: Path) -> Gathered:
+    """The pages of the earlier bundle as they are now, and what a search finds besides."""
+    from flows.wiring import build_live
+    from pipeline.web.cache import PageCache
+    from pipeline.web.live import FILE, LocalFile
+
+    fetches = earlier.bundle.fetches()
+    again = [one for one in fetches if one.stored.sha256 or one.stored.fetched.drop_reason in ASKED_AGAIN]
+    urls = [one.candidate.url for one in again if not one.candidate.url.startswith(FILE)]
+    local = [one for one in again if one.candidate.url.startswith(FILE) and earlier.manifest.has_bodies]
+    files = [LocalFile(one.candidate.url.removeprefix(FILE), earlier.bundle.body(one.stored.sha256)) for one in local]
+    room = len(urls) + (ROOM_FOR_NEW if settings.web.search else 0)
+    settings = replace(settings, web=replace(settings.web, max_pages=max(settings.web.max_pages, room)))
+    with tempfile.TemporaryDirectory() as scratch:
+        cache = PageCache(Path(scratch))
+        if earlier.manifest.has_bodies:
+            _remember(cache, earlier, again, settings.web)
+        live = build_live(settings, urls=urls, files=files, bundle=bundle, keep_bodies=earlier.manifest.has_bodies, cache=cache)
+        return live.gather(earlier.article.title)
+
+
+def _remember(cache: PageCache, earlier: Earlier, fetches: Sequence[FetchRecord], settings: WebSettings) -> None:
+    """Bodies of the bundle with what their servers called them, so that a page that is the same is not sent again."""
+    from pipeline.web.addresses import Refused, admit, exempt
+
+    exempted = exempt(settings.allow_origins)
+    for one in fetches:
+        try:
+            address = admit(one.candidate.url, allow_origins=exempted)
+        except Refused:
+            continue  # a file, or an address that may not be asked any more
+        if one.stored.sha256:
+            cache.put(address.url, replace(one.stored.fetched, body=earlier.bundle.body(one.stored.sha256)))
+
+
+def _compared(
+    request: Request, earlier: Earlier, settings: Settings, gathered: Gathered
+) -> tuple[UpdateReport, JoinedPages, Updated]:
+    from pipeline.changes import Comparison
+    from pipeline.updating import UpdateReport, join_pages, update_article
+
+    article = earlier.article
+    joined = join_pages(earlier.pages, earlier.bundle.records(), gathered.records)
+    today = Comparison(article.title, joined.pages, joined.revisits)
+    changes = today.changes(article)
+    updated = update_article(article, joined, changes, settings.retrieval, settings.writing.unsupported)
+    before = {found.values for found in Comparison(article.title, earlier.pages, ()).contradictions()}
+    contradictions = today.contradictions()
+    known = {page.url for page in earlier.pages}
+    new = [page.url for page in joined.pages[len(earlier.pages) :] if page.usable and page.url not in known]
+    report = UpdateReport(
+        title=article.title,
+        of=request.run.resolve().name,
+        day=gathered.manifest.run_date,
+        as_of=settings.web.as_of,
+        pages=tuple(_page_fates(joined)),
+        new_pages=tuple(new),
+        changes=changes,
+        contradictions=tuple(found for found in contradictions if found.values not in before),
+        standing=tuple(found for found in contradictions if found.values in before),
+        sections=updated.sections,
+        repairs=updated.repairs,
+    )
+    return report, joined, updated
+
+
+def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:
+    """One for each address."""
+    from pipeline.updating import PageFate
+
+    by_url: dict[str, Revisit] = {joined.pages[revisit.page].url: revisit for revisit in joined.revisits}
+    for url, revisit in by_url.items():
+        yield PageFate(url, revisit.state, revisit.detail)
+
+
+def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: JoinedPages, updated: Updated) -> None:
+    from data import codec, wikigenbench
+    from flows import preview
+
+    folder = run.event(earlier.folder.event_id)
+    folder.pages(lambda: joined.pages)
+    codec.write_atomic(run.path / "changes.json", codec.to_json(report, indent=1) + "\n")
+    codec.write_atomic(run.path / "changes.md", "\n".join(_lines(report, shown=_inline)) + "\n")
+    folder.once("article", Article, lambda: updated.article)
+    wikigenbench.write(run.path / "wikigenbench" / f"{folder.event_id}.json", updated.article)
+    preview.write_previews(run, (earlier.run.identity() or {}).get("system", "update"))
+
+
+# --- what a person is told --------------------------------------------------------------------------------------------
+
+
+def _lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str]:
+    """The report as Markdown; `shown` makes words of pages harmless in it."""
+    yield f"# Changes to “{shown(report.title)}” by {report.day}"
+    yield ""
+    counts = Counter(page.state for page in report.pages)
+    told = ", ".join(f"{counts[state]} {state}" for state in ("unchanged", "changed", "gone", "unread") if counts[state])
+    yield f"Pages of {shown(report.of)}: {told or 'none'}; {len(report.new_pages)} new."
+    if report.is_empty:
+        yield "Nothing that the article says has changed."
+    for page in report.pages:
+        if page.state in ("gone", "unread"):
+            yield f"- {page.state}: {shown(page.url)} ({shown(page.detail)})"
+    if report.changes:
+        yield from ("", "## What changed", "")
+        for change in report.changes:
+            yield from _change_lines(change, shown)
+    for name, contradictions in (("Contradictions", report.contradictions), ("Contradictions known before", report.standing)):
+        if contradictions:
+            yield from ("", f"## {name}", "")
+            for found in contradictions:
+                yield f"- {shown(found.what)}: " + "; ".join(_side(side, shown) for side in found.sides)
+    if report.repairs:
+        yield from ("", "## What was done", "")
+        for repair in report.repairs:
+            where = shown(repair.section) or "lead or infobox"
+            yield f"- {repair.kind.replace('_', ' ')} ({where}): {shown(repair.text)} — {shown(repair.detail)}"
+    yield from ("", "## Sections", "")
+    for section in report.sections:
+        fate = "byte-identical" if section.identical else "written anew" if section.sha256 else "left out"
+        yield f"- {shown(section.heading) or 'lead'}: {fate}"
+
+
+def _change_lines(change: Change, shown: Callable[[str], str]) -> Iterator[str]:
+    where = shown(change.heading) or "lead"
+    yield f"- {change.kind} ({where}): {shown(change.sentence)}"
+    for figure in change.figures:
+        yield f"  - {_figure(figure, shown)}"
+    if change.new:
+        yield f"  - was: {shown(change.old)}"
+        yield f"  - now: {shown(change.new)}"
+
+
+def _figure(figure: Figure, shown: Callable[[str], str]) -> str:
+    old = f"{shown(figure.old)} ({figure.old_date or 'undated'}, {_sources(figure.n_sources_old)} today)"
+    new = f"{shown(figure.new)} ({figure.new_date or 'undated'}, {_sources(figure.n_sources_new)})"
+    return f"{old} -> {new}"
+
+
+def _side(side: Side, shown: Callable[[str], str]) -> str:
+    days = side.last if side.first == side.last else f"{side.first} to {side.last}"
+    return f"{shown(side.value)} ({days or 'undated'}, {_sources(side.n_sources)})"
+
+
+def _sources(n: int) -> str:
+    return f"{n} independent source{'' if n == 1 else 's'}"
+
+
+def _inline(text: str) -> str:
+    """Words of a page as inline Markdown: without markup, links or HTML of their own."""
+    return re.sub(r"[\\`*_\[\]<>|~$#&]", r"\\\g<0>", " ".join(text.split()))
