@@ -15,7 +15,7 @@ from benchmark.scoring import RANKED, SUPPORTED_FROM
 from benchmark.site import figures
 from benchmark.site.articles import shown
 from benchmark.site.entries import Entry, Refused, event_ids, safe_name
-from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, decided_by, without_leak_filter
+from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, deciding, without_leak_filter
 from benchmark.submission import SubmittedEvent, SubmittedModel
 
 if TYPE_CHECKING:
@@ -27,15 +27,18 @@ COLUMNS = {
         "Names found",
         "share of the names in the human article that the system's article has too, of those that the evidence holds at all",
     ),
-    "ib_hard": ("Infobox facts", "share of the facts in the human article's infobox that the article tells whole"),
     "heading_f": ("Headings", "how well its section headings match those of the human article (F of precision and recall)"),
     "cite_f1": (
         "Citation F1",
         "harmonic mean of the share of sentences that their citations support and the share of citations that support",
     ),
     "grounded": ("Grounded", "share of sentences that some page of the evidence supports, cited or not"),
+    "ib_hard": ("Infobox facts", "share of the facts in the human article's infobox that the article tells whole"),
 }
-"""The metrics of the front page, drawn with their intervals: heading and explanation. Those of RANKED come first."""
+"""The metrics of the front page, drawn with their intervals: heading and explanation. Those of RANKED come first, then what is
+asked for before ranking, then what no system here has beaten the floors in."""
+N_SUPPORT = 2
+"""Columns of support among them."""
 
 COPIED = "copy8"
 PLAIN_COLUMNS = {
@@ -158,9 +161,10 @@ class Site:
             "copied": COPIED,
             "reference_notes": REFERENCES,
             "ranked": RANKED,
+            "n_support": N_SUPPORT,
             "goal": SUPPORTED_FROM,
             "variants": VARIANTS,
-            "decided_by": decided_by,
+            "deciding": deciding,
             "verdict": verdict,
         }
         return environment

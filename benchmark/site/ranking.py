@@ -2,16 +2,17 @@
 
 Only rows made under one condition meet in a table: scores as submitted are never ranked with recomputed ones, nor systems
 that find text of their own with those that do not. Within it rows are sorted by `benchmark.scoring.ranking_key`: those whose
-citations hold first. Ranks come from one metric, `decided_by`: a row has the rank of the first row above it that it cannot be
-told from, by the sign-flip test of `eval.aggregate.paired`, Holm's adjustment over all pairs of the table, at 5%. "Cannot be
-told from" does not pass on from row to row, so every row of a rank is tied with the first of them, and two later ones may
-differ. No rank is shared across the line between citations that hold and those that do not.
+citations hold first. Ranks come from one metric after the other, `deciding`: a row shares the rank of the first row above it
+that it cannot be told from in the first metric, by the sign-flip test of `eval.aggregate.paired`, Holm's adjustment over all
+tests of the table, at 5%; among those that share it the next metric decides in the same way. "Cannot be told from" does not
+pass on from row to row, so every row of a rank is tied with the first of them, and two later ones may differ. No rank is
+shared across the line between citations that hold and those that do not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -60,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The row minus `other` on `metric`; `p` is Holm's, over all pairs of the block. `decides` is False where the citations of
+    """The row minus `other` on `metric`; `p` is Holm's, over all tests of the block. `decides` is False where the citations of
     one hold and those of the other do not, which decides by itself."""
 
     other: Entry
@@ -75,6 +76,7 @@ class Block:
     condition: Condition
     rows: tuple[Row, ...]
     decided_by: str
+    """The metric that its first row is ranked by."""
     comparisons: Mapping[str, tuple[Comparison, ...]]
     """By slug, in the order of the rows."""
 
@@ -117,9 +119,9 @@ def _identity(entry: Entry) -> tuple[object, ...]:
     return system.name, system.version, system.models, settings
 
 
-def decided_by(entry: Entry) -> str:
-    """The metric that its rank comes from."""
-    return RANKED[0] if _key(entry)[0] else UNSUPPORTED_BY
+def deciding(entry: Entry) -> tuple[str, ...]:
+    """The metrics that its rank comes from, each where those before it leave a tie."""
+    return RANKED if _key(entry)[0] else (UNSUPPORTED_BY,)
 
 
 def _key(entry: Entry) -> tuple[float, ...]:
@@ -127,37 +129,71 @@ def _key(entry: Entry) -> tuple[float, ...]:
 
 
 def _block(condition: Condition, entries: Sequence[Entry]) -> Block:
-    ordered = sorted(entries, key=lambda e: (*(-x for x in _key(e)), e.submission.system.name, e.slug))
-    pairs = _pairs(ordered)
+    by_key = sorted(entries, key=lambda e: (*(-x for x in _key(e)), e.submission.system.name, e.slug))
+    tests = _Tests(by_key)
+    ordered: list[Entry] = []
     ranks: list[int | None] = []
-    leader = 0
-    for i, entry in enumerate(ordered):
-        if decided_by(entry) not in entry.submission.scores:
-            ranks.append(None)
-            continue
-        if i != leader and not ((leader, i) in pairs and pairs[leader, i].decides and pairs[leader, i].p > LEVEL):
-            leader = i
-        ranks.append(leader + 1)
+    for metrics in (RANKED, (UNSUPPORTED_BY,)):
+        among = [i for i, entry in enumerate(by_key) if deciding(entry) == metrics]
+        without = [i for i in among if metrics[0] not in by_key[i].submission.scores]
+        for group in tests.ranked([i for i in among if i not in without], metrics):
+            ranks += [len(ordered) + 1] * len(group)
+            ordered += [by_key[i] for i in group]
+        ranks += [None] * len(without)
+        ordered += [by_key[i] for i in without]
     rows = tuple(
         Row(entry, rank, rank is not None and ranks.count(rank) > 1, bool(_key(entry)[0]))
         for entry, rank in zip(ordered, ranks, strict=True)
     )
-    comparisons = {entry.slug: tuple(_against(i, ordered, pairs)) for i, entry in enumerate(ordered)}
-    return Block(condition, rows, decided_by(ordered[0]), comparisons)
+    comparisons = {a.slug: tuple(found for b in ordered if (found := tests.between(a, b)) is not None) for a in ordered}
+    return Block(condition, rows, deciding(ordered[0])[0], comparisons)
 
 
-def _pairs(ordered: Sequence[Entry]) -> dict[tuple[int, int], Comparison]:
-    """For each pair of rows that have its metric: row i minus row j, and the adjusted p."""
-    found: dict[tuple[int, int], tuple[str, PairedDifference]] = {}
-    for (i, a), (j, b) in combinations(enumerate(ordered), 2):
-        metric = decided_by(a) if decided_by(a) == decided_by(b) else UNSUPPORTED_BY
-        if metric in a.submission.scores and metric in b.submission.scores:
-            found[i, j] = metric, _paired(a, b, metric)
-    adjusted = holm([difference.p for _, difference in found.values()])
-    return {
-        (i, j): Comparison(ordered[j], metric, decided_by(ordered[i]) == decided_by(ordered[j]), difference, p)
-        for ((i, j), (metric, difference)), p in zip(found.items(), adjusted, strict=True)
-    }
+class _Tests:
+    """Every pair of entries in every metric that decides between them; p is adjusted over all of these."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        found: dict[tuple[int, int, str], PairedDifference] = {}
+        for (i, a), (j, b) in combinations(enumerate(entries), 2):
+            for metric in deciding(a) if deciding(a) == deciding(b) else (UNSUPPORTED_BY,):
+                if metric in a.submission.scores and metric in b.submission.scores:
+                    found[i, j, metric] = _paired(a, b, metric)
+        adjusted = holm([difference.p for difference in found.values()])
+        self._found = {key: (difference, p) for (key, difference), p in zip(found.items(), adjusted, strict=True)}
+
+    def ranked(self, group: Sequence[int], metrics: Sequence[str]) -> list[list[int]]:
+        """The group from best to worst, those that nothing tells apart together."""
+        if len(group) < 2 or not metrics:
+            return [list(group)] if group else []
+        metric, *others = metrics
+        ranks: list[list[int]] = []
+        for i in sorted(group, key=lambda i: (-self._mean(i, metric), i)):
+            if ranks and not self._apart(ranks[-1][0], i, metric):
+                ranks[-1].append(i)
+            else:
+                ranks.append([i])
+        return [part for rank in ranks for part in self.ranked(rank, others)]
+
+    def between(self, a: Entry, b: Entry) -> Comparison | None:
+        """`a` minus `b` in the first metric that tells them apart, or in the first of all where none does."""
+        i, j = self._entries.index(a), self._entries.index(b)
+        tested = [key for key in self._found if key[:2] == (min(i, j), max(i, j))]
+        if not tested:
+            return None
+        key = next((key for key in tested if self._found[key][1] <= LEVEL), tested[0])
+        d, p = self._found[key]
+        if i > j:
+            d = PairedDifference(0.0 - d.mean, 0.0 - d.high, 0.0 - d.low, d.p, d.n)
+        return Comparison(b, key[2], deciding(a) == deciding(b), d, p)
+
+    def _apart(self, i: int, j: int, metric: str) -> bool:
+        known = self._found.get((min(i, j), max(i, j), metric))
+        return known is not None and known[1] <= LEVEL
+
+    def _mean(self, i: int, metric: str) -> float:
+        score = self._entries[i].submission.scores.get(metric)
+        return score.mean if score is not None else -1.0
 
 
 def _paired(a: Entry, b: Entry, metric: str) -> PairedDifference:
@@ -167,14 +203,4 @@ def _paired(a: Entry, b: Entry, metric: str) -> PairedDifference:
     return PairedDifference(0.0, 0.0, 0.0, 1.0, 0)  # no event tells them apart
 
 
-def _against(i: int, ordered: Sequence[Entry], pairs: Mapping[tuple[int, int], Comparison]) -> Iterator[Comparison]:
-    for j in range(len(ordered)):
-        if (i, j) in pairs:
-            yield pairs[i, j]
-        elif (j, i) in pairs:
-            one, d = pairs[j, i], pairs[j, i].difference
-            turned = PairedDifference(0.0 - d.mean, 0.0 - d.high, 0.0 - d.low, d.p, d.n)
-            yield replace(one, other=ordered[j], difference=turned)
-
-
-__all__ = ["Block", "Comparison", "Condition", "Row", "blocks", "condition_of", "decided_by", "without_leak_filter"]
+__all__ = ["Block", "Comparison", "Condition", "Row", "blocks", "condition_of", "deciding", "without_leak_filter"]

@@ -39,7 +39,7 @@ from tests.browser import BROWSER, FLAGS, needs_browser
 ROOT = Path(__file__).resolve().parents[2]
 IDS = tuple(str(9000 + n) for n in range(14))
 FAILED = IDS[-1]
-NAMES = ("cite_f1", "cite_recall", "cite_precision", "grounded", "attainable_entity_recall", "ib_hard", "words")
+NAMES = ("heading_f", "cite_f1", "cite_recall", "cite_precision", "grounded", "attainable_entity_recall", "ib_hard", "words")
 HOSTILE = "<script>alert(1)</script>\"><img src=x onerror='alert(2)'> =cmd"
 TEXTS = ("The river rose at night.", "It fell again two days later.")
 
@@ -284,6 +284,25 @@ def test_systems_whose_citations_hold_come_first_and_are_ranked_by_what_they_tel
     assert verdict[0] == "Citation F1" and verdict[-1] == "decided by the citations that hold"
 
 
+def test_headings_rank_what_names_do_not_tell_apart(tmp_path: Path) -> None:
+    told = {"attainable_entity_recall": 0.5, "heading_f": 0.2}
+    structured = told | {"heading_f": 0.7}
+    write(tmp_path / "in", replace(FIRST, name="flat", level=1.0, shifted=told, made={}))
+    write(tmp_path / "in", replace(FIRST, name="even flatter", level=1.0, shifted=told, seed=5, made={}))
+    write(tmp_path / "in", replace(FIRST, name="structured", level=1.0, shifted=structured, made={}))
+    write(tmp_path / "in", replace(FIRST, name="poor", level=1.0, shifted=told | {"attainable_entity_recall": 0.1}, made={}))
+    build(tmp_path / "in", tmp_path / "out")
+    (board,) = boards(tmp_path / "out")
+    ranks = {words(row.xpath(".//th//a")[0]): words(row.xpath("./td")[0]) for row in board_rows(board)}
+    assert ranks == {"structured": "1", "flat": "2=", "even flatter": "2=", "poor": "4"}
+    against = {
+        words(row.xpath("./th")[0]): [words(cell) for cell in row.xpath("./td")]
+        for row in page(system_page(tmp_path / "out", "structured")).xpath("//section[@aria-labelledby='against']//tbody/tr")
+    }
+    assert (against["flat"][0], against["flat"][-1]) == ("Headings", "better")
+    assert (against["poor"][0], against["poor"][-1]) == ("Names found", "better")
+
+
 def test_text_that_was_left_out_after_scoring_is_said(tmp_path: Path) -> None:
     """Ranked with those that were scored again, by the record alone; without it the submission is refused."""
     write(tmp_path / "in", replace(FIRST, made={"recomputed": True}))
@@ -370,7 +389,7 @@ def test_the_recent_slice_is_taken_from_the_rows(tmp_path: Path) -> None:
 def test_floors_stand_below_once_and_are_not_sorted_in(site: Path) -> None:
     (reference,) = boards(site)[0].xpath("./tbody[@class='references']/tr")
     assert reference.xpath("./th//text()[normalize-space()]") == ["lead", "floor: the first words of the pages; as submitted"]
-    assert [words(value) for value in reference.xpath(".//span[@class='value']")] == ["10.0", "25.0"]
+    assert [words(value) for value in reference.xpath(".//span[@class='value']")] == ["25.0", "10.0"]
 
 
 def test_downloads_hold_every_event(site: Path, folders: Path) -> None:
