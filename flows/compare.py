@@ -57,22 +57,31 @@ def report(
     for name in ("metric", "first", "second", "difference", "95% interval", "p", "Holm", "detects", "n"):
         table.add_column(name, justify="left" if name == "metric" else "right")
     for name, d in found.items():
+        unit = _unit(name)
         table.add_row(
             f"{name} *" if name in headline else name,
-            f"{100 * a.scores[name].mean:.1f}",
-            f"{100 * b.scores[name].mean:.1f}",
-            f"{100 * d.mean:+.2f}",
-            f"{100 * d.low:+.2f} to {100 * d.high:+.2f}",
+            f"{unit * a.scores[name].mean:.1f}",
+            f"{unit * b.scores[name].mean:.1f}",
+            f"{unit * d.mean:+.2f}",
+            f"{unit * d.low:+.2f} to {unit * d.high:+.2f}",
             f"{d.p:.4f}",
             f"{adjusted[name]:.4f}" if name in adjusted else "",
-            "" if d.detectable is None else f"{100 * d.detectable:.2f}",
+            "" if d.detectable is None else f"{unit * d.detectable:.2f}",
             str(d.n),
         )
-    table.caption = "detects: the smallest true difference that these events would show at 5% in four of five cases"
+    table.caption = (
+        "words and numbers of things as they are; detects: the smallest true difference that these events would show at 5% in "
+        "four of five cases"
+    )
     table.caption_justify = "left"
     console.show(table)
     if apart:
         console.show(_events_table(apart))
+
+
+def _unit(metric: str) -> int:
+    """What a value is multiplied by to be read: shares in percent, numbers of things as they are."""
+    return 1 if metric.startswith("n_") or metric in ("words", "longest_copy_words", "citations_per_claim") else 100
 
 
 def _events_table(apart: Sequence[EventDifference]) -> Table:
@@ -86,5 +95,5 @@ def _events_table(apart: Sequence[EventDifference]) -> Table:
     for one in apart:
         failed = [f"{which} {status}" for which, status in zip(("first", "second"), one.statuses) if status != "ok"]
         label = f"{one.event_id} ({', '.join(failed)})" if failed else one.event_id
-        table.add_row(label, *("" if value is None else f"{100 * value:+.1f}" for value in one.values.values()))
+        table.add_row(label, *("" if value is None else f"{_unit(name) * value:+.1f}" for name, value in one.values.items()))
     return table

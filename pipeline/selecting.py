@@ -77,7 +77,7 @@ def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: 
         similar = scored.likeness(i)
         np.maximum(nearest, similar, out=nearest)
         blocked[i] = True
-        for j in np.flatnonzero(~blocked):
+        for j in np.flatnonzero(~blocked).tolist():
             if similar[j] > weights.duplicate_cosine or _repeats(items[j], items[i], weights.duplicate_overlap):
                 blocked[j] = True
 
@@ -85,7 +85,7 @@ def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: 
         item, relevant = items[i], float(scored.relevance[i])
         new = sum(weight_of[f] for f in item.facts if f in open_facts)
         density = item.quality * weights.facts * new / max(item.n_words, 8) ** weights.length_power
-        value = relevant + density * max(relevant, 0.1) - weights.redundancy * max(float(nearest[i]) - 0.6, 0.0)
+        value: float = relevant + density * max(relevant, 0.1) - weights.redundancy * max(float(nearest[i]) - 0.6, 0.0)
         if item.index - 1 in quoted or item.index + 1 in quoted:
             return value * (1 + weights.adjacency)
         return value * 0.5 if item.dangling else value
