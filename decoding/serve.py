@@ -404,6 +404,8 @@ def _event(value: Mapping[str, Any]) -> bytes:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
+    # before torch is loaded: its threads otherwise spin while they wait for each other, and a busy process beside stops them
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         return _serve(arguments)
     except WikigenError as error:

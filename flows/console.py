@@ -26,7 +26,7 @@ def guarded(main: Callable[[], int]) -> int:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Read when torch is loaded, which is later. Its threads otherwise spin while they wait for each other after every product:
-    # beside a busy process the one spins for as long as the other has no core, and decoding takes twenty times as long.
+    # beside a busy process the one spins for as long as the other has no core, and decoding takes many times as long.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         code = main()

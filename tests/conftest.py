@@ -11,7 +11,8 @@ import random
 import shutil
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,35 @@ def fixed_seeds() -> None:
         numpy.random.seed(0)
     if torch := sys.modules.get("torch"):
         torch.manual_seed(0)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Servers, flows and kills first: a worker that begins with one of these when the other has nothing left goes on alone."""
+    items.sort(key=lambda item: item.path.parent.name != "flows")
+
+
+@contextmanager
+def stand_in_encoder() -> Iterator[None]:
+    """Commands in this process compare texts by their letters, in place of the sentence model, which takes seconds an event.
+
+    For tests of what does not depend on which sentences are alike. With the real one run, among others, the demo
+    (`flows/test_commands`), the prompts of the embedded model (`flows/test_prompt_export`), and `ours` on the command line
+    (`pipeline/test_systems_live`).
+    """
+    from flows import prompts, wiring  # both before either is changed: one imports the name from the other
+    from tests.fakes import FixedEncoder
+
+    encoder = FixedEncoder()
+    with pytest.MonkeyPatch.context() as patch:
+        for user in (wiring, prompts):
+            patch.setattr(user, "build_encoder", lambda: encoder)
+        yield
+
+
+@pytest.fixture
+def fixed_encoder() -> Iterator[None]:
+    with stand_in_encoder():
+        yield
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ class FixedEncoder:
 
     def __init__(self, dimension: int = 256) -> None:
         self._dimension = dimension
+        self._known: dict[str, NDArray[np.float32]] = {}
         self.seen: list[str] = []
 
     @property
@@ -30,13 +31,20 @@ class FixedEncoder:
         self.seen.extend(texts)
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for row, text in zip(vectors, texts):
-            padded = f" {text.lower()} "
-            for n in (2, 3):
-                for i in range(len(padded) - n + 1):
-                    digest = hashlib.blake2b(padded[i : i + n].encode(), digest_size=4).digest()
-                    row[int.from_bytes(digest, "big") % self._dimension] += 1.0
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.where(norms > 0, norms, 1.0)
+            if text not in self._known:
+                self._known[text] = self._vector(text)
+            row[:] = self._known[text]
+        return vectors
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        row = np.zeros(self._dimension, dtype=np.float32)
+        padded = f" {text.lower()} "
+        for n in (2, 3):
+            for i in range(len(padded) - n + 1):
+                digest = hashlib.blake2b(padded[i : i + n].encode(), digest_size=4).digest()
+                row[int.from_bytes(digest, "big") % self._dimension] += 1.0
+        norm = np.linalg.norm(row)
+        return row / norm if norm > 0 else row
 
 
 class ScriptedGenerator:

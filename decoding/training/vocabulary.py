@@ -20,8 +20,10 @@ _PATTERN = (
 marker is a word of its own."""
 MARKERS = 40
 """The markers of so many passages are one token each, so that the word and the full stop before it tell which one follows."""
-MARKERS_OFTEN = 50_000
-"""More often than most pairs of letters: their merges come first."""
+_MARKERS_OFTEN = 50_000
+_CHARS_A_MARKER = 32
+"""Each marker is seen so often, but once in 32 characters of a short text: no pair of letters is more frequent in English than
+that ("th" and "he" are 1 in 40), so their merges come first; more of them would only take time."""
 _SAMPLE_CHARS = 16_000_000
 """More text hardly changes the merges."""
 
@@ -70,6 +72,8 @@ def byte_lengths(tokenizer: PreTrainedTokenizerFast) -> list[int]:
 
 
 def _samples(documents: Sequence[Document]) -> Iterable[str]:
-    yield "".join(f" {marker(number)}" for number in range(1, MARKERS + 1)) * MARKERS_OFTEN
-    share = min(1.0, _SAMPLE_CHARS / max(1, sum(len(document.text) for document in documents)))
+    n_chars = max(1, sum(len(document.text) for document in documents))
+    often = min(_MARKERS_OFTEN, 1 + n_chars // _CHARS_A_MARKER)
+    yield "".join(f" {marker(number)}" for number in range(1, MARKERS + 1)) * often
+    share = min(1.0, _SAMPLE_CHARS / n_chars)
     yield from (document.full_text[: int(share * len(document.full_text)) + 1] for document in documents)

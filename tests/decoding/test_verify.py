@@ -39,6 +39,8 @@ WARPERS = {
     "top_p": SamplingParams(max_new_tokens=LIMIT, temperature=1.1, top_p=0.85),
     "all": SamplingParams(max_new_tokens=LIMIT, temperature=0.9, top_k=6, top_p=0.95, repetition_penalty=1.3),
 }
+STEPS_PAY = 400
+"""Choices after the same prefix that take as long as finding where its choice changes."""
 N_TESTS = 2 * len(WARPERS)
 LEAST_P = 1e-3 / N_TESTS  # Bonferroni
 
@@ -127,8 +129,11 @@ class RememberingSampler(Sampler):
 
     def choose(self, prefix: Sequence[int], logits: torch.Tensor) -> int:
         """Where along [0, 1) the choice changes is found with `Sampler.choose` itself, by bisection."""
-        key = tuple(prefix)
+        key, asked = tuple(prefix), (*prefix, -2)
         if key not in self._known:
+            self._known[asked] = self._known.get(asked, 0) + 1
+            if self._known[asked] < STEPS_PAY:
+                return super().choose(prefix, logits)
             self._known[key] = self._steps(prefix, logits)
         ends, tokens = self._known[key]
         return tokens[bisect_right(ends, self.number(prefix))]

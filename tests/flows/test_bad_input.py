@@ -366,6 +366,7 @@ def test_edited_outline_fails_its_event_only(wikigenben: Command, copied_sample:
     assert f"{folder}/outline.json is not a readable Outline" in ran.err and "delete the file" in ran.err
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 @pytest.mark.parametrize("content", ["{", "[1]\n", '{"signature": 1}\n{', ""])
 def test_stored_scores_were_damaged(wikigenben: Command, content: str) -> None:
     words = ("evaluate", "--system", "bm25", "--data", "sample", "--out", "run", "--limit", "1")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,20 +30,22 @@ ROOT = Path(__file__).resolve().parents[2]
 IDS = Snapshot(SAMPLE).ids("search")
 
 
-WITH_MODEL = """
-import sys
+IN_TURN = """
+import json, sys
 from pathlib import Path
 from flows import cli, wiring
 wiring.EMBEDDED_FOLDER = Path(sys.argv[1])
-sys.exit(cli.main(sys.argv[2:]))
+sys.exit(max([cli.main(words) for words in json.loads(sys.argv[2])]))
 """
 
 
-def in_process_of_its_own(*words: object, embedded: Path | None = None) -> Ran:
-    program = ["-c", WITH_MODEL, str(embedded)] if embedded else ["-m", "flows.cli"]
-    command = [sys.executable, *program, *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
-    return Ran(done.returncode, done.stdout, done.stderr)
+def in_another_process(embedded: Path, runs: Path, *commands: Sequence[object]) -> tuple[int, list[dict[str, Any]], str]:
+    """The worst exit code of commands run one after the other, what each told as JSON, and what they said beside it."""
+    environment = os.environ | {"WIKIGEN_RUNS": str(runs)}
+    words = json.dumps([[str(word) for word in command] for command in commands])
+    program = [sys.executable, "-c", IN_TURN, str(embedded), words]
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
 def article_bytes(run: Path) -> dict[str, bytes]:
@@ -73,6 +78,7 @@ def demo(embedded: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     out = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
+        patch.setenv("WIKIGEN_RUNS", str(out.parent))  # where floors are kept for all runs
         return out, main(["demo", "--out", str(out)])
 
 
@@ -100,23 +106,21 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
     assert (out / "failures.jsonl").read_text() == ""
 
 
-def test_demo_again_in_another_process_reuses_everything(demo: tuple[Path, int], embedded: Path) -> None:
-    out, _ = demo
+def test_another_process_writes_the_same_bytes_and_reuses_everything(
+    demo: tuple[Path, int], embedded: Path, tmp_path: Path
+) -> None:
+    out, other = demo[0], tmp_path / "other"
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
-    again = in_process_of_its_own("demo", "--out", out, "--json", embedded=embedded)
-    assert (again.code, "Traceback" in again.err) == (0, False)
-    assert again.json["n"] == 5 and again.json["n_failed"] == 0
+    afresh = ("generate", "--system", "ours", "--data", "sample", "--out", other, "--events", IDS[2], "--json")
+    code, (written, again), told = in_another_process(embedded, out.parent, afresh, ("demo", "--out", out, "--json"))
+    assert (code, "Traceback" in told) == (0, False)
+    assert written["written"] == 1 and article_bytes(other)
+    assert article_bytes(other).items() <= before.items()
+    assert again["n"] == 5 and again["n_failed"] == 0
     assert (article_bytes(out), stage_times(out)) == (before, times)
     second = submission.read(out / "submission.json")
     assert (second.scores, second.events, second.system, second.data) == (first.scores, first.events, first.system, first.data)
-
-
-def test_two_demos_write_the_same_bytes(demo: tuple[Path, int], embedded: Path, tmp_path: Path) -> None:
-    words = ("--system", "ours", "--data", "sample", "--out", tmp_path / "other", "--events", IDS[2], "--json")
-    ran = in_process_of_its_own("generate", *words, embedded=embedded)
-    assert ran.json["written"] == 1
-    assert article_bytes(tmp_path / "other").items() <= article_bytes(demo[0]).items()
 
 
 def test_validate_accepts_the_demo_by_folder_and_by_file(demo: tuple[Path, int], wikigenben: Command) -> None:
@@ -144,6 +148,7 @@ def test_the_embedded_model_takes_no_instructions(wikigenben: Command, embedded:
         assert (ran.code, ran.out) == (2, "") and all(part in ran.err for part in told)
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_a_calibration_of_another_model_is_told_and_left_alone(
     wikigenben: Command, embedded: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -172,6 +177,7 @@ def test_generate_tells_the_same_as_table_and_as_json(wikigenben: Command) -> No
     assert again.err == ""
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_compare_of_two_floors(wikigenben: Command) -> None:
     for system in ("lead", "bm25"):
         ran = wikigenben("evaluate", "--system", system, "--data", "sample", "--out", system, "--json")
@@ -183,7 +189,7 @@ def test_compare_of_two_floors(wikigenben: Command) -> None:
     a, b = (submission.read(Path(name) / "submission.json").scores for name in ("lead", "bm25"))
     for name in ("ib_hard", "rouge2_f", "words"):
         found = differences[name]
-        assert found["mean"] == pytest.approx(a[name].mean - b[name].mean, abs=1e-9)
+        assert found["mean"] == pytest.approx(a[name].mean - b[name].mean, abs=1e-6)  # events are stored with so many digits
         assert found["ci95"][0] <= found["mean"] <= found["ci95"][1]
         assert 0 < found["p"] <= 1 and found["n"] == 5
     assert differences["ib_hard"]["p_holm"] >= differences["ib_hard"]["p"] and differences["rouge2_f"]["p_holm"] is None
@@ -196,6 +202,7 @@ def test_compare_of_two_floors(wikigenben: Command) -> None:
     assert (unknown.code, unknown.out) == (2, "") and "no metric 'beauty' in both; known: cite_recall" in unknown.err
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_a_failed_event_counts_as_nought_and_is_listed(wikigenben: Command, copied_sample: Path) -> None:
     good, bad = COPIED
     (copied_sample / "google" / f"{bad}.json").write_text('[{"title": "cut of', encoding="utf-8")
@@ -276,7 +283,7 @@ def test_a_wrong_command_line_is_a_user_error(wikigenben: Command, words: list[s
 # ---- Ctrl-C
 
 
-def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(wikigenben: Command, tmp_path: Path) -> None:
     root, out = copy_events(tmp_path / "snapshot", COPIED), tmp_path / "run"
     for n in range(60):  # enough work for the signal to arrive in the middle
         for half in ("wiki", "google"):
@@ -304,5 +311,5 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path: Path) -> No
     done = len(list(out.glob("events/*/article.json")))
     assert 1 <= done < 62
     assert not list(out.rglob("*.tmp"))
-    again = in_process_of_its_own(*words[3:], "--limit", done + 1, "--json")
+    again = wikigenben(*words[3:], "--limit", done + 1, "--json")
     assert again.code == 0 and again.json["written"] == 1 and again.json["reused"] == done

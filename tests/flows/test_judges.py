@@ -58,6 +58,7 @@ def test_a_judge_that_there_is_not(name: str) -> None:
         wiring.build_judge(name)
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_scores_name_their_judge(wikigenben: Command, folder: Path) -> None:
     words = ("evaluate", "--system", "lead", "--events", "9000004", "--device", "cpu", "--json")
     asked = wikigenben(*words, "--judge", f"nli:{folder}")

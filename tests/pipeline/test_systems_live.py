@@ -6,9 +6,6 @@ Random text is the worst a model can write, so events fail or are written badly;
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,8 +25,6 @@ from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model
 
 EVENT = "9000001"
-ROOT = Path(__file__).resolve().parents[2]
-ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
 SYSTEMS = ("rr", "prr", "rprr", "ours")
 
 
@@ -139,18 +134,16 @@ def test_no_control_token_of_the_model_stands_in_the_evidence(folder: Path) -> N
     assert sum(i in special for i in ids) >= 5
 
 
-def test_ours_on_the_command_line(folder: Path, tmp_path: Path) -> None:
+def test_ours_on_the_command_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the real sentence encoder, and the kind's headings where the model gave none."""
     words = ["--system", "ours", "--model", f"hf:{folder}", "--events", EVENT, "--out", str(tmp_path / "run"), "--json"]
     words += ["--set", "writing.section_max_tokens=16", "--set", "writing.max_sections=2"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline.generate", *words, "--data", str(SAMPLE)],
-        capture_output=True, text=True, cwd=ROOT, env=ONE_THREAD, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr
-    assert f"failed: {EVENT} 2031 Tolvane flood: writing: no sentence that hf:{folder} wrote is supported" in done.stderr
-    assert json.loads(done.stdout)["failed"] == [EVENT]
+    code = main([*words, "--data", str(SAMPLE)])
+    told = capsys.readouterr()
+    assert code == 1, told.err
+    assert "Traceback" not in told.err
+    assert f"failed: {EVENT} 2031 Tolvane flood: writing: no sentence that hf:{folder} wrote is supported" in told.err
+    assert json.loads(told.out)["failed"] == [EVENT]
 
 
 def test_a_context_too_small_for_one_passage_says_what_to_change(folder: Path, tmp_path: Path) -> None:
