@@ -169,6 +169,8 @@ def _run_pool(spec: RunnerSpec, left: deque[str], submit: Submit) -> Iterator[tu
 def _started(spec: RunnerSpec) -> Iterator[TaskRunner[Any]]:
     """A pool, ready for tasks. Raises UserError when the cluster that it is of does not answer."""
     with ExitStack() as stack:
+        if spec.kind != "threads" and not spec.address:
+            stack.enter_context(_one_server())
         try:
             pool = stack.enter_context(make_runner(spec))
             if spec.kind == "dask":
@@ -181,6 +183,18 @@ def _started(spec: RunnerSpec) -> Iterator[TaskRunner[Any]]:
                 f"no {spec.kind} cluster answers at {spec.address} ({why}); start it, or use runner {spec.kind}:2"
             ) from None
         yield pool
+
+
+@contextmanager
+def _one_server() -> Iterator[None]:
+    """Processes started meanwhile report to the server of this one; where it is a temporary one, each would start its own."""
+    from prefect.client.orchestration import get_client
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with get_client(sync_client=True) as client:
+        url = str(client.api_url)
+    with temporary_settings({PREFECT_API_URL: url}):
+        yield
 
 
 def _result(future: PrefectFuture[Any]) -> Any:

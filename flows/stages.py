@@ -54,7 +54,14 @@ def prepare_here(job: Job, *, afresh: bool = False, system: System | None = None
         if afresh or job not in _here:
             _here.clear()
             _here[job] = prepare(job, system)
+            _import_for_threads()
         return _here[job]
+
+
+def _import_for_threads() -> None:
+    """What events use first, and whose modules import each other in a circle: begun at two ends by two threads, importing
+    them deadlocks, and Python resolves that by an error in one of the threads."""
+    import nltk.stem  # noqa: F401 - for what it leaves in sys.modules
 
 
 @lru_cache(maxsize=1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,8 +77,9 @@ class Installation:
 
 
 @contextmanager
-def brought_up(home: Path, port: int, *, code: int = 0, err: str = "up.err") -> Iterator[Installation]:
-    """`wikigenben up`, told to stop at the end of the block, unless it ended by itself, with that exit code."""
+def brought_up(home: Path, port: int, *, code: int = 0, err: str = "up.err", **more: str) -> Iterator[Installation]:
+    """`wikigenben up`, told to stop at the end of the block, unless it ended by itself, with that exit code. `more` is put
+    into its environment."""
     home.mkdir(exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "WIKIGEN_"))}
     env |= {
@@ -87,6 +89,7 @@ def brought_up(home: Path, port: int, *, code: int = 0, err: str = "up.err") -> 
         "PREFECT_WORKER_QUERY_SECONDS": "1",
         "HF_HUB_OFFLINE": "1",
         "WIKIGEN_RUNS": str(home / "runs"),
+        **more,
     }
     command = [sys.executable, "-m", "flows.cli", "up", "--port", str(port), "--logs", str(home / "logs")]
     with (
@@ -115,6 +118,45 @@ def _until(stream: IO[str], word: str) -> str:
         if word in line:
             break
     return "".join(lines)
+
+
+class FlowProcess:
+    """The flow `wiki-gen` in processes of its own, one after the other, that can be killed."""
+
+    def __init__(self, env: Mapping[str, str], out: Path, log: Path, *parameters: str) -> None:
+        self.env, self.out, self.log = env, out, log
+        given = (f"out={out}", *parameters)
+        self.command = [sys.executable, "-m", "flows.wiki_gen", *(w for p in given for w in ("-p", p))]
+
+    def start(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as stream:
+            return subprocess.Popen(self.command, cwd=ROOT, env=self.env, stdout=stream, stderr=stream)
+
+    def finish(self) -> int:
+        with self.start() as process:
+            return process.wait(600)
+
+    def killed_after(self, n: int) -> bool:
+        """kill -9 when there are `n` more stages than before; whether it came to that before its end."""
+        wanted = len(self.stages()) + n
+        with self.start() as process:
+            wait_until(lambda: len(self.stages()) >= wanted or process.poll() is not None, f"{n} more stages")
+            process.kill()
+        return process.returncode == -signal.SIGKILL
+
+    def kill_at_random(self, kills: int, most: int) -> None:
+        """Each time after at most so many more stages; then it comes to its end, having made again only what was in flight."""
+        chance = random.Random(7)
+        for _ in range(kills):
+            assert self.killed_after(chance.randint(1, most)), self.log.read_text()
+        before = self.stages()
+        assert self.finish() == 0, self.log.read_text()
+        assert len(before) < len(self.stages()) and before.items() <= self.stages().items()
+
+    def stages(self) -> dict[Path, int]:
+        """Whole files of events and when they were written; what a killed write left is hidden."""
+        found = [p for p in self.out.glob("events/**/*.json*") if not p.name.startswith(".")]
+        return {p: p.stat().st_mtime_ns for p in found if p.name not in ("stats.json", "failure.json")}
 
 
 def free_port() -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.prefect_installation import FlowProcess
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +33,21 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")  # some tests call tasks outside a flow
         with prefect_test_harness(server_startup_timeout=180), temporary_settings(changed):
             yield
+
+
+@pytest.fixture
+def flow_env(prefect_api: None, tmp_path: Path) -> dict[str, str]:
+    """In which a process finds the tests' server, and stored steps of this test alone."""
+    from prefect.settings import PREFECT_API_URL
+
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    return env | {
+        "PREFECT_API_URL": PREFECT_API_URL.value() or "",
+        "PREFECT_RESULTS_LOCAL_STORAGE_PATH": str(tmp_path / "stages"),
+    }
+
+
+@pytest.fixture
+def flow_process(flow_env: dict[str, str], tmp_path: Path) -> Callable[..., FlowProcess]:
+    """Of the flow, with these parameters, into tmp_path/disturbed."""
+    return lambda *parameters: FlowProcess(flow_env, tmp_path / "disturbed", tmp_path / "disturbed.log", *parameters)

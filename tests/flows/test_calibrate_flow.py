@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from decoding.knn.artefact import Calibration
 from decoding.models import load
+from tests.prefect_installation import ROOT, wait_until
 from tests.tiny_model import build_tiny_model
 from tests.toy_events import make_events
 
@@ -21,7 +24,8 @@ ARTEFACT = ("plans.json", "stops.json", "anchors.safetensors")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model") / "model"
-    return build_tiny_model(folder, chat_template=True, vocab_from=["The river rose after heavy rain in the town."])
+    words = ["The river rose after heavy rain in the town."]
+    return build_tiny_model(folder, chat_template=True, vocab_from=words, context_tokens=4096)
 
 
 def artefact(out: Path) -> dict[str, bytes]:
@@ -32,34 +36,42 @@ def stages(out: Path, name: str) -> list[Path]:
     return sorted((out / "stages").glob(f"*/{name}/*.json"))
 
 
+def stamps(*paths: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in paths}
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.usefixtures("prefect_api")
-def test_calibration_goes_on_and_comes_back(tmp_path: Path, model: Path) -> None:
+def test_calibration_goes_on_after_kill_9_and_comes_back(tmp_path: Path, model: Path, flow_env: dict[str, str]) -> None:
     from flows.calibrate import calibrate_model
 
     out, toys = tmp_path / "out", make_events(tmp_path / "toys", 12)
-    prompts = tmp_path / "sample"
-    shutil.copytree(toys, prompts)
     asked: dict[str, Any] = {
-        "model": f"hf:{model}", "data": str(prompts), "split": "dev", "sections": 1, "max_prompts": 6, "max_new_tokens": 6,
+        "model": f"hf:{model}", "data": str(toys), "split": "dev", "sections": 1, "max_prompts": 4, "max_new_tokens": 6,
         "iterations": 0, "out": str(out),
     }  # fmt: skip
+    words = [word for name, value in asked.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    with subprocess.Popen([sys.executable, "-m", "flows.calibrate", *words], cwd=ROOT, env=flow_env) as process:
+        wait_until(lambda: len(stages(out, "prompts")) >= 3 or process.poll() is not None, "some answers")
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    before = stamps(*out.glob("prompts-*.jsonl"), *stages(out, "prompts"), *stages(out, "searches"))
     state = calibrate_model(**asked, return_state=True)
     assert state.is_completed(), state.message
     assert "report.md" in state.message and (out / "report.md").is_file()
     Calibration.load(out, load(str(model)))
     first = artefact(out)
     answers, searches = stages(out, "prompts"), stages(out, "searches")
-    assert answers and searches
+    assert answers and searches and before.items() < stamps(*out.glob("prompts-*.jsonl"), *answers, *searches).items()
 
-    made = {path: path.stat().st_mtime_ns for path in (*answers, *searches)}
-    answers[0].unlink()  # as if killed before it; its stored result fills the file
+    made = stamps(*answers, *searches)
+    (gone, *_) = (path for path in answers if path not in before)
+    gone.unlink()  # its stored result fills the file
     assert calibrate_model(**asked, return_state=True).is_completed()
-    del made[answers[0]]
-    assert made.items() <= {path: path.stat().st_mtime_ns for path in made}.items() and answers[0].is_file()
+    del made[gone]
+    assert made == stamps(*made) and gone.is_file()
     assert artefact(out) == first
     assert len(list(out.glob("prompts-*.jsonl"))) == 1
-    (wiki,) = list((prompts / "wiki").glob("7000001.json"))
+    wiki = toys / "wiki" / "7000001.json"
     wiki.write_text(json.dumps(json.loads(wiki.read_text()) | {"text": "Other words, and more of them."}))
     assert calibrate_model(**asked, return_state=True).is_completed()
     assert len(list(out.glob("prompts-*.jsonl"))) == 2  # of other events

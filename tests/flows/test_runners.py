@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 from data.errors import MissingExtra, UserError
 from flows.runners import RunnerSpec, WorkerDied, make_runner, parse_runner, run_all
+from tests.prefect_installation import ROOT
 
 
 @pytest.mark.parametrize(
@@ -154,3 +157,15 @@ def test_killed_worker_process_fails_the_event_that_it_wrote(prefect_api: None, 
     assert isinstance(ended.pop("3"), WorkerDied)
     assert ended == {i: f"wrote {i}" for i in ids if i != "3"}
     assert all(len((tmp_path / i).read_text().split()) <= 2 for i in ids)  # in flight, and once again alone
+
+
+@pytest.mark.slow
+def test_worker_processes_share_a_temporary_server(tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    parameters = ("system=lead", "limit=2", "evaluate=false", "runner=processes:2", f"out={tmp_path / 'run'}")
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.wiki_gen", *(word for one in parameters for word in ("-p", one))],
+        cwd=ROOT, env=env | {"PREFECT_HOME": str(tmp_path / "home")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Starting temporary server") == 1

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,10 +26,12 @@ from data.runs import EventFailure, EventFolder, RunFolder, Stages
 from data.snapshot import SAMPLE
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.methods import METHODS
-from flows.generate import Generated
+from flows.generate import Generated, generate
 from flows.job import SYSTEMS, Job
 from flows.runners import KINDS
 from flows.stages import PIPELINE_VERSION, PrefectStages, digest_of, prepare_here, result_key
+from flows.wiring import prepare
+from tests.prefect_installation import ROOT, FlowProcess
 from tests.servers import faulty
 from tests.toy_events import make_events, results
 
@@ -88,6 +91,16 @@ def test_threads_share_one_system(tmp_path: Path) -> None:
     other = prepare_here(replace(job, out=tmp_path / "other"))
     assert other.run.path == tmp_path / "other"
     assert prepare_here(job, afresh=True) is not found[0]
+
+
+def test_threads_need_not_import_what_deadlocks(tmp_path: Path) -> None:
+    """nltk's modules import each other in a circle: two threads that begin at two ends of it wait for each other."""
+    code = (
+        "import sys; from pathlib import Path; from flows.job import Job; from flows.stages import prepare_here\n"
+        "prepare_here(Job(system='lead', data='sample', out=Path(sys.argv[1])))\n"
+        "assert {'nltk.stem.porter', 'nltk.stem.snowball'} <= sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], cwd=ROOT, check=True)
 
 
 def outcome(event_id: str, kind: str = "") -> EventOutcome:
@@ -401,6 +414,14 @@ def test_read_only_folder_is_said(toys: Path, tiny_disk: Callable[[str], Path], 
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_killed_flow_goes_on(tmp_path: Path, toys: Path, flow_process: Callable[..., FlowProcess]) -> None:
+    """kill -9, twice; many more of them in test_faults."""
+    flow_process("system=bm25", f"data={toys}", "evaluate=false", "runner=threads:2").kill_at_random(2, most=5)
+    job = Job(system="bm25", data=str(toys), out=tmp_path / "undisturbed")
+    assert generate(prepare(job)).count("written") == 6
+    assert results(tmp_path / "disturbed") == results(tmp_path / "undisturbed")
+
+
 class Starving:
     """A system whose model asks for more memory than there is for one of the events."""
 
@@ -426,7 +447,6 @@ class Starving:
 @pytest.mark.usefixtures("prefect_api")
 def test_model_without_memory_fails_its_event_alone(tmp_path: Path, toys: Path) -> None:
     from flows.artifacts import Artifacts
-    from flows.generate import generate
     from flows.runners import parse_runner
     from flows.wiki_gen import write_all
 
