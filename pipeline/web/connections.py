@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import socket
 import sys
 import threading
@@ -24,10 +25,11 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from data.errors import UserError
-from pipeline.web.guard import PROXY_VARIABLE, Guard
+from pipeline.web.guard import DNS_S, Guard, Resolve, look_up
 
 log = logging.getLogger(__name__)
 
+PROXY_VARIABLE = "WIKIGEN_PROXY"
 HEADERS = {
     "Accept": "text/html,application/xhtml+xml,application/pdf;q=0.8,text/plain;q=0.5",
     "Accept-Language": "en,*;q=0.5",
@@ -171,7 +173,7 @@ class _ProxyAdapter(HTTPAdapter):
 
 
 class GuardedSession(requests.Session):
-    """See `guard.guarded_session`. `is_proxied` tells that a proxy resolves names, and must filter them."""
+    """See `guarded_session`. `is_proxied` tells that a proxy resolves names, and must filter them."""
 
     def __init__(self, guard: Guard, user_agent: str, *, proxy: str, direct: frozenset[str]) -> None:
         super().__init__()
@@ -209,6 +211,26 @@ class GuardedSession(requests.Session):
             self._limits.current = None
             timer.cancel()
             limit.release()
+
+
+def guarded_session(
+    user_agent: str,
+    *,
+    allow_origins: frozenset[str] = frozenset(),
+    resolve: Resolve | None = None,
+    nat64: bool = False,
+    dns_s: float = DNS_S,
+    proxy: str | None = None,
+) -> GuardedSession:
+    """A `requests.Session` whose every connection goes through a `Guard`.
+
+    It reads no environment, keeps no cookies, sends no credentials of its own and follows no redirect: its callers admit each
+    address first. Raises `Refused` beside what requests raises. `proxy` (default: WIKIGEN_PROXY) is asked instead of all
+    hosts but `allow_origins`; it then has to do the filtering. Raises UserError for a proxy that cannot be used.
+    """
+    guard = Guard(allow_origins=allow_origins, resolve=resolve or look_up, nat64=nat64, dns_s=dns_s)
+    chosen = os.environ.get(PROXY_VARIABLE, "") if proxy is None else proxy
+    return GuardedSession(guard, user_agent, proxy=chosen.strip(), direct=allow_origins)
 
 
 def _checked_proxy(proxy: str) -> str:

@@ -25,7 +25,7 @@ from data.types import DropReason, Strict
 from pipeline.web import bodies, robots
 from pipeline.web.addresses import DEFAULT_PORTS, Address, Refused, admit, exempt
 from pipeline.web.archive import Archive
-from pipeline.web.guard import CONNECT_S, DNS_S, Resolve, guarded_session
+from pipeline.web.guard import CONNECT_S, DNS_S, Resolve
 from pipeline.web.pacing import Budget, Clock, Pacing, SystemClock, Turn, backoff, retry_after
 from pipeline.web.pdf import MAX_PDF_BYTES
 
@@ -169,6 +169,8 @@ class Fetcher:
         nat64: bool = False,
         proxy: str | None = None,
     ) -> None:
+        from pipeline.web.connections import guarded_session  # it loads requests
+
         self._settings = settings
         self._limits = limits or Limits()
         self._archive = archive or Archive()

@@ -7,22 +7,16 @@ answers differently a moment later changes nothing, because nobody asks again.
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from pipeline.web.addresses import Address, Refused
-
-if TYPE_CHECKING:
-    from pipeline.web.connections import GuardedSession
 
 Resolve = Callable[[str, int], Sequence[str]]
 """(host, port) -> IP addresses as text. Raises OSError, as `socket.getaddrinfo` does."""
 
-PROXY_VARIABLE = "WIKIGEN_PROXY"
 DNS_S = 5.0
 CONNECT_S = 5.0
 
@@ -152,25 +146,3 @@ def _connected(ip: str, port: int, timeout_s: float, options: Iterable[tuple[int
         connection.close()
         raise
     return connection
-
-
-def guarded_session(
-    user_agent: str,
-    *,
-    allow_origins: frozenset[str] = frozenset(),
-    resolve: Resolve | None = None,
-    nat64: bool = False,
-    dns_s: float = DNS_S,
-    proxy: str | None = None,
-) -> GuardedSession:
-    """A `requests.Session` whose every connection goes through a `Guard`.
-
-    It reads no environment, keeps no cookies, sends no credentials of its own and follows no redirect: its callers admit each
-    address first. Raises `Refused` beside what requests raises. `proxy` (default: WIKIGEN_PROXY) is asked instead of all
-    hosts but `allow_origins`; it then has to do the filtering. Raises UserError for a proxy that cannot be used.
-    """
-    from pipeline.web.connections import GuardedSession
-
-    guard = Guard(allow_origins=allow_origins, resolve=resolve or look_up, nat64=nat64, dns_s=dns_s)
-    chosen = os.environ.get(PROXY_VARIABLE, "") if proxy is None else proxy
-    return GuardedSession(guard, user_agent, proxy=chosen.strip(), direct=allow_origins)

@@ -16,7 +16,8 @@ from requests.adapters import HTTPAdapter
 
 from data.errors import UserError
 from pipeline.web.addresses import Refused
-from pipeline.web.guard import PROXY_VARIABLE, guarded_session, is_public, look_up
+from pipeline.web.connections import PROXY_VARIABLE, guarded_session
+from pipeline.web.guard import is_public, look_up
 from tests.conftest import NetworkRefused
 from tests.web_server import Names, Reply, WebServer, serving
 
