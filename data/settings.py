@@ -124,9 +124,11 @@ class WritingSettings(Strict):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings(Strict):
-    """`resamples` of the event bootstrap, its `seed`, and which judge decides support."""
+    """`resamples` of the event bootstrap, its `seed`, and which judge decides support. `rubrics` names the judge of writing
+    quality, `llm:NAME@BASE_URL`; empty for none."""
 
     judge: str = "embedded"
+    rubrics: str = ""
     resamples: int = 10_000
     seed: int = 0
 

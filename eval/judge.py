@@ -28,7 +28,9 @@ class Pair(NamedTuple):
     claim: str
 
 
-class Judge(Protocol):
+class Identified(Protocol):
+    """What signatures and submissions say of a judge."""
+
     @property
     def name(self) -> str: ...
 
@@ -45,13 +47,15 @@ class Judge(Protocol):
     @property
     def kind(self) -> JudgeKind: ...
 
+
+class Judge(Identified, Protocol):
     def score(self, pairs: Sequence[Pair]) -> Sequence[float | None]:
         """Support in [0, 1] of each pair, in order; None where the judge could not tell (a claim longer than its model, an
         unusable reply). A pair's score does not depend on the other pairs."""
         ...
 
 
-def describe(judge: Judge) -> str:
+def describe(judge: Identified) -> str:
     """How signatures name a judge, e.g. `embedded@lex1-0a1b2c3d4e5f>=0.6`."""
     return f"{judge.name}@{judge.revision}>={judge.threshold:g}"
 

@@ -3,6 +3,7 @@
     python -m eval.judge_card                                   # the embedded judge on the sample
     python -m eval.judge_card --judge nli:MODEL --data DIR      # any judge on a benchmark folder
     python -m eval.judge_card --judge nli:MODEL --pairs FILE    # on claims that people labelled, in the format of WiCE
+    python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.rubric_card`)
 
 The first form edits verbatim sentences of evidence and moves citations, then says whether the judge may stand behind headline
 scores. Of a benchmark only the development third is read (events whose sha256(id) starts with 0-4). The second form gives the
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from data.snapshot import Snapshot
     from eval.judge import Judge, JudgeKind, Pair
     from eval.judge_accuracy import Accuracy
+    from eval.rubric_card import RubricCard
 
 MOST_SHUFFLED = 0.10
 MOST_NUMBERS = 0.30
@@ -88,6 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: the sample)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
     parser.add_argument("--pairs", type=Path, metavar="FILE", help="labelled claims instead of edits, as in WiCE's files")
+    parser.add_argument("--rubrics", action="store_true", help="articles that are worse by construction instead (llm: only)")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="where an nli: judge runs: auto, cpu, cuda, ...")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
@@ -95,6 +98,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     def run() -> int:
         from flows import wiring
 
+        if arguments.rubrics:
+            _print_rubrics(arguments.judge, arguments.data, arguments.limit, as_json=arguments.json)
+            return 0
         timed = Timed(wiring.open_judge(arguments.judge, device=arguments.device))
         judge = wiring.cached(timed)
         if arguments.pairs:
@@ -113,11 +119,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_card(judge: Judge, timed: Timed, data: str | None, limit: int | None) -> JudgeCard:
     """`timed` is the judge behind `judge`, which may remember answers. Raises UserError when there is nothing to edit."""
     from data.errors import UserError
-    from data.snapshot import SAMPLE, Snapshot
     from eval.judge import describe
     from eval.stress import accept_rates
 
-    snapshot = Snapshot(Path(data).expanduser() if data and data != "sample" else SAMPLE)
+    snapshot = _snapshot(data)
     kinds = _all_pairs(snapshot, limit)
     if not kinds:
         raise UserError(f"{snapshot.root} has no event with evidence to quote; name another folder with --data, or more events")
@@ -134,6 +139,18 @@ def make_card(judge: Judge, timed: Timed, data: str | None, limit: int | None) -
     )
 
 
+def _snapshot(data: str | None) -> Snapshot:
+    from data.snapshot import SAMPLE, Snapshot
+
+    return Snapshot(Path(data).expanduser() if data and data != "sample" else SAMPLE)
+
+
+def _ids(snapshot: Snapshot, limit: int | None) -> list[str]:
+    from eval import stress
+
+    return [i for i in snapshot.ids("search") if snapshot.is_sample or stress.is_development(i)][:limit]
+
+
 def _all_pairs(snapshot: Snapshot, limit: int | None) -> dict[str, Sequence[Pair]]:
     """Pairs by kind, of pages as the systems get them."""
     from data.settings import EvidenceSettings, Settings
@@ -142,7 +159,7 @@ def _all_pairs(snapshot: Snapshot, limit: int | None) -> dict[str, Sequence[Pair
 
     found = wiring.build_collect(snapshot, Settings())
     cited = wiring.build_collect(snapshot, Settings(evidence=EvidenceSettings(track="cited")))
-    ids = [i for i in snapshot.ids("search") if snapshot.is_sample or stress.is_development(i)][:limit]
+    ids = _ids(snapshot, limit)
     quotes: list[stress.Quote] = []
     references: list[stress.Reference] = []
     for event_id in console.tracked("reading", ids, len(ids), str):
@@ -241,6 +258,50 @@ def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) ->
         console.result(f"{found.n_unjudged} claims could not be judged and count as refused")
     console.result(_cost(timed.ms_per_pair))
     return kept
+
+
+def _print_rubrics(name: str, data: str | None, limit: int | None, *, as_json: bool) -> None:
+    from data.gold import load_gold
+    from eval import rubric_card
+    from flows import console, wiring
+
+    judge = wiring.open_rubrics(name).judge
+    snapshot = _snapshot(data)
+    golds = []
+    for event_id in _ids(snapshot, limit):
+        try:
+            golds.append(load_gold(snapshot, event_id))
+        except StageError as error:
+            console.note(f"left out: {event_id}: {error}")
+    pairs = rubric_card.pairs_of(golds)
+    tracked = console.tracked("rating", pairs, len(pairs), lambda pair: pair[0].event_id)
+    rates = [rubric_card.rate(judge, gold, other) for gold, other in tracked]
+    kind = "sample" if snapshot.is_sample else "wikigenbench"
+    card = rubric_card.make_card(judge, rates, data=kind, n_left_out=len(golds) - len(pairs))
+    wiring.keep_card(judge, {"data": card.data, "rubrics": {one.dimension: one.shown for one in card.dimensions}})
+    if as_json:
+        console.result_json(codec.to_plain(card))
+    else:
+        _show_rubrics(card)
+
+
+def _show_rubrics(card: RubricCard) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from eval.rubric_card import STAND_INS
+    from flows import console
+
+    table = Table(title=f"{card.judge} on {card.data}, 1 to 5", box=box.SIMPLE, title_justify="left", title_style="bold")
+    table.add_column("dimension")
+    for heading in (*STAND_INS, "n"):
+        table.add_column(heading, justify="right")
+    table.add_column("column")
+    for one in card.dimensions:
+        means = (f"{one.means[name]:.2f}" if name in one.means else "" for name in STAND_INS)
+        table.add_row(one.dimension, *means, str(one.n), "may be shown" if one.shown == "yes" else one.shown)
+    console.show(table)
+    console.result(f"{card.n_left_out} events left out: too few sections for another order")
 
 
 if __name__ == "__main__":

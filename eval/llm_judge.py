@@ -8,8 +8,6 @@ judge safe from them; what it accepts of edited claims is on its card (`python -
 from __future__ import annotations
 
 import json
-import logging
-import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,13 +16,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from data import codec
-from data.errors import StageError, UserError
 from data.types import Strict
-from decoding.api import Generator, Message, SamplingParams
+from decoding.api import Generator, Message
+from eval.asking import IN_FLIGHT, Asker, judge_name, quotation_key, quoted, read_object
 from eval.judge import JudgeKind, Pair
 from eval.judge_features import analyse_claim, gather
-
-logger = logging.getLogger(__name__)
 
 SCORES: Mapping[str, float] = MappingProxyType({"supported": 1.0, "partially": 0.5, "no": 0.0})
 THRESHOLD = 0.75
@@ -63,13 +59,6 @@ AGAIN = 'That is not one of the replies asked for. Reply with {"verdict": ...} a
 PROMPT_SHA256 = codec.sha256(json.dumps([INSTRUCTIONS, AGAIN, dict(SCHEMA), "layout 1"], sort_keys=True))
 """Of everything that is put around a pair; raise the layout when `question` changes."""
 
-TRIES = 3
-REPLY_TOKENS = 512
-"""Room for models that think before they answer, in case the server leaves the thoughts in."""
-IN_FLIGHT = 8
-MOST_LOST = 5
-"""Pairs in a row for which the server gave no reply at all; then it is gone, and judging on would only leave holes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Strict):
@@ -92,13 +81,11 @@ class LlmJudge:
 
     def __init__(self, generator: Generator, records: Path | None = None) -> None:
         self._generator = generator
-        self._records = records
-        self._writing = threading.Lock()
-        self._lost = 0
+        self._asker = Asker(generator, judge=self.name, what="claim", again=AGAIN, records=records)
 
     @property
     def name(self) -> str:
-        return f"llm:{self._generator.name.partition(':')[2] or self._generator.name}"
+        return judge_name("llm", self._generator)
 
     @property
     def revision(self) -> str:
@@ -118,45 +105,20 @@ class LlmJudge:
         if not pair.claim.strip() or not any(premise.strip() for premise in pair.premises):
             return 0.0
         asked = self._question(pair)
-        replies, verdict = self._ask(asked) if asked is not None else ([], None)
+        replies, verdict = self._asker.ask(asked, read_verdict) if asked is not None else ([], None)
         self._record(pair, replies, verdict)
         return None if verdict is None else SCORES[verdict]
 
     def _question(self, pair: Pair) -> list[Message] | None:
         """The messages, with fewer sentences of the passages if all do not fit; None if not even the claim does."""
-        room = self._generator.context_tokens - TRIES * REPLY_TOKENS
         premises = [premise for premise in pair.premises if premise.strip()]
         for kept in (premises, _best_sentences(pair.claim, premises, 12), _best_sentences(pair.claim, premises, 2)):
             messages = [Message("system", INSTRUCTIONS), Message("user", question(kept, pair.claim))]
-            if kept and sum(self._generator.count_tokens(m.content) for m in messages) <= room:
+            if kept and self._asker.fits(messages):
                 return messages
         return None
 
-    def _ask(self, messages: list[Message]) -> tuple[list[str], str | None]:
-        replies: list[str] = []
-        for attempt in range(TRIES):
-            try:
-                sampling = SamplingParams(max_new_tokens=REPLY_TOKENS, seed=attempt)
-                reply = self._generator.generate(messages, sampling).text
-            except StageError as error:
-                logger.warning("no reply to a claim (try %d of %d): %s", attempt + 1, TRIES, error)
-                continue
-            replies.append(reply)
-            if (verdict := read_verdict(reply)) is not None:
-                self._lost = 0
-                return replies, verdict
-            messages = [*messages[:2], Message("assistant", reply[:2000]), Message("user", AGAIN)]
-        self._lost = 0 if replies else self._lost + 1
-        if self._lost >= MOST_LOST:
-            raise UserError(
-                f"{self.name} has not answered about {self._lost} claims in a row; see that the server runs, then give the "
-                "same command again: what is judged is kept"
-            )
-        return replies, None
-
     def _record(self, pair: Pair, replies: Sequence[str], verdict: str | None) -> None:
-        if self._records is None:
-            return
         line = Judgement(
             pair_sha256=codec.sha256(json.dumps([pair.premises, pair.claim], ensure_ascii=False)),
             model=self._generator.name,
@@ -166,34 +128,19 @@ class LlmJudge:
             verdict=verdict,
             asked_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        with self._writing:
-            self._records.parent.mkdir(parents=True, exist_ok=True)
-            with self._records.open("a", encoding="utf-8") as stream:
-                stream.write(codec.to_json(line) + "\n")
+        self._asker.record(line)
 
 
 def question(premises: Sequence[str], claim: str) -> str:
-    """The passages, numbered, and the claim, each between its lines. The key hashes all of them: to write a line that carries
-    it, a page would have to know the claim and every other page, and hold its own hash."""
-    key = codec.sha256(json.dumps([*premises, claim], ensure_ascii=False))[:16]
-    parts = [_quoted(f"PASSAGE {n}", premise, key) for n, premise in enumerate(premises, 1)]
-    return "\n\n".join([*parts, _quoted("CLAIM", claim, key), f"Do the {len(premises)} passages support the claim?"])
-
-
-def _quoted(what: str, text: str, key: str) -> str:
-    return f"[{what} {key}]\n{text}\n[END {what} {key}]"
+    """The passages, numbered, and the claim, each between its lines."""
+    key = quotation_key([*premises, claim])
+    parts = [quoted(f"PASSAGE {n}", premise, key) for n, premise in enumerate(premises, 1)]
+    return "\n\n".join([*parts, quoted("CLAIM", claim, key), f"Do the {len(premises)} passages support the claim?"])
 
 
 def read_verdict(reply: str) -> str | None:
     """The verdict of a reply that is a JSON object with one, bare or in a code fence; None for anything else."""
-    text = reply.strip()
-    if text.startswith("```") and text.endswith("```"):
-        text = text.strip("`").removeprefix("json")
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    verdict = value.get("verdict") if isinstance(value, dict) else None
+    verdict = (read_object(reply) or {}).get("verdict")
     return verdict if isinstance(verdict, str) and verdict in SCORES else None
 
 

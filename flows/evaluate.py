@@ -28,6 +28,7 @@ TABLE = (
     ("coverage", ("attainable_entity_recall", "entity_recall", "number_recall", "ib_hard", "ib_soft")),
     ("reference", ("fact_recall", "fact_recall_attainable")),
     ("structure", ("heading_f", "heading_recall", "heading_precision", "section_balance")),
+    ("by rubric", ("rubric_organisation", "rubric_focus", "rubric_coverage", "rubric_fluency", "rubric_neutrality")),
     ("wording", ("rouge1_f", "rouge2_f", "rougeL_f", "rouge2_recall", "length_ratio")),
     ("copying", ("copy8", "gold_copy8", "leak8", "repetition", "duplicate_sentence_share")),
     ("as STORM", ("storm_hsr", "storm_heading_entities", "storm_entity_recall", "storm_rouge1_f", "storm_rougeL_f")),

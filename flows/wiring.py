@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from decoding.api import Encoder, Generator
     from decoding.knn.artefact import Calibration
     from decoding.models import LoadedModel
-    from eval.judge import Judge
+    from eval.judge import Identified, Judge
     from eval.metric import Metric
+    from eval.rubrics import Rubrics
     from pipeline.web.cache import PageCache
     from pipeline.web.live import LiveEvidence, LocalFile
 
@@ -298,7 +299,8 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
     from eval.structure import Headings
     from eval.wgb import WgbLexical
 
-    judge = build_judge(settings.evaluation.judge, device=settings.model.device)
+    evaluation = settings.evaluation
+    judge = build_judge(evaluation.judge, device=settings.model.device)
     return (
         Citations(judge),
         Faithfulness(judge),
@@ -310,6 +312,7 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
         Storm(),
         WgbLexical(),
         WgbCitations(judge),
+        *((open_rubrics(evaluation.rubrics),) if evaluation.rubrics else ()),
     )
 
 
@@ -342,6 +345,18 @@ def open_judge(name: str, *, device: str = "auto") -> Judge:
     raise UserError(f"there is no judge {name!r}; known: {JUDGES}")
 
 
+def open_rubrics(name: str) -> Rubrics:
+    """What the judge of that name has rated is kept beside the runs, and not asked again by any later command."""
+    from decoding.server import ServerGenerator
+    from eval.rubrics import SCHEMA, RubricJudge, Rubrics
+
+    kind, _, rest = name.partition(":")
+    served, at, base_url = rest.partition("@")
+    if kind != "llm" or not at:
+        raise UserError(f"{name!r} cannot rate by rubrics; give --set evaluation.rubrics=llm:NAME@BASE_URL, or leave it out")
+    return Rubrics(RubricJudge(ServerGenerator(served, base_url, reply_schema=SCHEMA), _judged_folder() / "rubrics.jsonl"))
+
+
 def cached(judge: Judge) -> Judge:
     """The judge, with a memory where asking it costs more than looking up what it said."""
     from eval.judge import CachedJudge
@@ -349,7 +364,7 @@ def cached(judge: Judge) -> Judge:
     return judge if judge.kind == "lexical" else CachedJudge(judge, _judged_folder() / "scores.sqlite")
 
 
-def judge_card(judge: Judge) -> dict[str, Any]:
+def judge_card(judge: Identified) -> dict[str, Any]:
     """How good the judge is on claims with labels: the embedded one brings its card, of others it is what
     `python -m eval.judge_card` found and kept; empty where nobody asked."""
     from eval.embedded_judge import EmbeddedJudge
@@ -365,12 +380,12 @@ def judge_card(judge: Judge) -> dict[str, Any]:
         raise UserError(f"cannot read {path}: {error}; delete it and run python -m eval.judge_card again") from None
 
 
-def keep_card(judge: Judge, found: Mapping[str, Any]) -> None:
+def keep_card(judge: Identified, found: Mapping[str, Any]) -> None:
     """Add what was found of a judge to its card, for the submissions that it decides."""
     codec.write_atomic(_card_path(judge), json.dumps({**judge_card(judge), **found}, ensure_ascii=False, indent=1) + "\n")
 
 
-def _card_path(judge: Judge) -> Path:
+def _card_path(judge: Identified) -> Path:
     from eval.judge import describe
 
     return _judged_folder() / "cards" / f"{codec.sha256(describe(judge))[:16]}.json"

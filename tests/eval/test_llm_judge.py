@@ -11,8 +11,9 @@ import pytest
 from data import codec
 from data.errors import UserError
 from decoding.server import ServerGenerator
+from eval.asking import MOST_LOST, TRIES
 from eval.judge import CachedJudge, Pair, Unjudged, decided, describe
-from eval.llm_judge import INSTRUCTIONS, MOST_LOST, PROMPT_SHA256, SCHEMA, TRIES, Judgement, LlmJudge, question, read_verdict
+from eval.llm_judge import INSTRUCTIONS, PROMPT_SHA256, SCHEMA, Judgement, LlmJudge, question, read_verdict
 from tests.judging_server import JudgingServer, judging
 
 PAGE = "the ferry Marisol sank on Lake Tanda in March"
