@@ -255,7 +255,8 @@ def test_a_terminal_shows_the_panel_and_then_only_the_result(toy: Path, tmp_path
 
 def test_ctrl_c_leaves_the_terminal_as_it_was(toy: Path, tmp_path: Path) -> None:
     words = command(toy, tmp_path / "run")
-    code, written = on_a_terminal(words, columns=24, keys={"Event ": b"\x03"}, NO_COLOR="1")
+    keys = {"gone, about": b"\x03"}  # after some events: a library that is just being imported may swallow the first Ctrl-C
+    code, written = on_a_terminal(words, columns=24, keys=keys, NO_COLOR="1")
     assert code == console.INTERRUPTED and "wikigenben: interrupted" in screen(written)[-1]
     assert not any(line.startswith(("Event", "now", "time")) for line in screen(written))
     assert written.rfind("\x1b[?25h") > written.rfind("\x1b[?25l")
