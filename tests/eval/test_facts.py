@@ -80,7 +80,7 @@ def test_clauses_count_apart() -> None:
 
 
 def test_a_long_run_of_capitals_is_read_once() -> None:
-    """A pattern that tries every way to cut it would not end before the sun does."""
+    """A pattern that tries every way to cut it would never end."""
     shouted = "A" * 5_000
     first, second = clauses(f"The ferry was raised by {shouted}!, who was paid good money.")
     assert first.endswith("A!") and second == "The ferry was paid good money."
