@@ -34,6 +34,7 @@ from decoding.api import Completion, DecodeStats, SamplingParams
 from decoding.chat_requests import Asked, Refused, read_request
 from decoding.methods import METHODS, check_method
 from decoding.statistics import SpeculationStats
+from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
@@ -404,8 +405,7 @@ def _event(value: Mapping[str, Any]) -> bytes:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
-    # before torch is loaded: its threads otherwise spin while they wait for each other, and a busy process beside stops them
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    spin_briefly()
     try:
         return _serve(arguments)
     except WikigenError as error:

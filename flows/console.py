@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from data.errors import WikigenError
+from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,9 +26,7 @@ def guarded(main: Callable[[], int]) -> int:
     handler.setFormatter(_Harmless("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Read when torch is loaded, which is later. Its threads otherwise spin while they wait for each other after every product:
-    # beside a busy process the one spins for as long as the other has no core, and decoding takes many times as long.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    spin_briefly()
     try:
         code = main()
         sys.stdout.flush()  # here, where a closed pipe is still met by the last clause

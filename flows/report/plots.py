@@ -56,7 +56,7 @@ def draw(contents: Contents) -> tuple[Plot, ...]:
     """All plots that the run has the numbers for. The same contents give the same text."""
     import matplotlib as mpl
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
         return tuple(_plots(contents))
 
 
