@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
+from data.remote import place
 from flows.arguments import add_job_flags, job_from
 from flows.console import guarded
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "--as-in",
-        type=Path,
+        type=place,
         metavar="RUN",
         help="take over the articles of this run of the same system, with another leak filter, where the pages are the same",
     )
@@ -116,6 +117,10 @@ def evaluate_files(
             f"--name {job.system!r} cannot be the name of these articles; choose one of letters, digits, '-' and '_' that "
             f"is no system of this package ({', '.join(SYSTEMS)})"
         )
+    if job.settings.evidence.source != "recorded":
+        raise UserError(
+            f"articles made elsewhere are scored against the recorded pages; drop --evidence {job.settings.evidence.source}"
+        )
     files = ArticleFiles(folder, job.system)
     snapshot = Snapshot(locate(job.data))
     foreign = sorted(set(files.event_ids) - set(snapshot.ids(job.settings.evidence.track)))
@@ -128,7 +133,8 @@ def evaluate_files(
         console.note(f"{len(foreign)} files name no event of {snapshot.root} and are not read: {', '.join(foreign[:5])}")
     prepared = prepare(job, files)
     evaluated = evaluate(prepared, write or generate.one_by_one, with_floors=with_floors)
-    submission.write(evaluated.submission, _described(submission.read(evaluated.submission), prepared, said))
+    with prepared.run.locked():
+        submission.write(evaluated.submission, _described(submission.read(evaluated.submission), prepared, said))
     return evaluated
 
 

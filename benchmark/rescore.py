@@ -157,6 +157,11 @@ def readable(folder: Path) -> Submission:
         raise UserError(f"{path} has intervals that cannot be computed again; see: python -m benchmark.validate {folder}")
     if made.system.evidence_track not in ("search", "cited", "both"):
         raise UserError(f"{path}: there is no track {made.system.evidence_track!r}; see: python -m benchmark.validate {folder}")
+    if (source := made.system.settings.get("source")) in ("links", "search"):
+        raise UserError(
+            f"{folder} was written from live pages (--evidence {source}), which no benchmark folder holds, so nothing can be "
+            f"computed again; check what it says with: python -m benchmark.validate {folder}"
+        )
     if not files.has_articles(folder):
         raise UserError(
             f"{folder} holds hashes in place of articles, so nothing can be computed again from it; "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmark.system import System
-from data import wikigenbench
+from data import heap, wikigenbench
 from data.errors import StageError, UserError
 from data.runs import EventFailure, EventFolder, EventStats, RunFolder, StageClock, Stages, TimedStages, footprint
 from data.types import Article, Event, Page
@@ -60,6 +60,7 @@ def run_event(
     seconds = time.perf_counter() - began
     folder.clear_failure()
     n_usable = sum(page.usable for page in pages)
+    heap.trim()
     folder.write_stats(
         EventStats(event_id, round(seconds, 3), len(pages), n_usable, folder.usage(), tuple(clock.times), footprint())
     )

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
+from data.remote import place
 
 if TYPE_CHECKING:
     from benchmark.folder import JudgedSentence
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="wikigenben submit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=Path, help="run folder that benchmark.evaluate has scored")
+    parser.add_argument("run", type=place, help="run folder that benchmark.evaluate has scored, or its URL")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="submission folder to make; must be new")
     parser.add_argument("--replace", action="store_true", help="an older submission in --out is replaced")
     parser.add_argument("--about", type=Path, metavar="FILE", help="what to say of the system, as TOML")
@@ -61,9 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from flows.wiring import build_metrics, judge_card
 
         metrics = build_metrics(load_settings(arguments.config, arguments.assignments))
-        source = RunFolder(arguments.run)
+        source = RunFolder.at(arguments.run)
         said = statement.read(arguments.about) if arguments.about is not None else statement.Statement()
-        made = statement.joined(completed(source, scored(source.path, metrics), metrics, judge_card), said)
+        made = statement.joined(completed(source, scored(source.path, metrics, source.where), metrics, judge_card), said)
         made = replace(made, variants={**made.variants, **_variants(arguments.variant, made)})
         results = None if arguments.hash_only else verdicts(source, made, metrics)
         if arguments.replace:
@@ -82,20 +83,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return guarded(run)
 
 
-def scored(run: Path, metrics: Sequence[Metric]) -> Submission:
-    """The run's submission.json. Raises UserError when there is none, or other metrics made it."""
+def scored(run: Path, metrics: Sequence[Metric], where: str = "") -> Submission:
+    """The run's submission.json. Raises UserError, calling the run `where`, if there is none, or other metrics made it."""
     from benchmark import folder, submission
     from benchmark.scoring import signature
 
-    path = run / folder.SUBMISSION
+    path, where = run / folder.SUBMISSION, where or str(run)
     if not path.exists():
         raise UserError(
-            f"{run} holds no {folder.SUBMISSION}; score it first with: python -m benchmark.evaluate --out {run} ..."
+            f"{where} holds no {folder.SUBMISSION}; score it first with: python -m benchmark.evaluate --out {where} ..."
         )
     made = submission.read(path)
     if made.profile.signature != signature(metrics):
         raise UserError(
-            f"{path} was scored with other metrics than these; score it again: python -m benchmark.evaluate --out {run}, or "
+            f"{where} was scored with other metrics than these; score it again: python -m benchmark.evaluate --out {where}, or "
             "give the settings it was scored with (--set evaluation.judge=...)"
         )
     return made
@@ -184,13 +185,14 @@ def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ..
 
 def _variants(named: Sequence[str], made: Submission) -> Mapping[str, dict[str, VariantScore]]:
     from benchmark import folder, submission
+    from data.runs import RunFolder
 
     found = {}
     for assignment in named:
         name, equals, path = assignment.partition("=")
         if not equals or not name or not path:
             raise UserError(f"--variant {assignment!r} is not of the form NAME=RUN")
-        other = submission.read(Path(path) / folder.SUBMISSION)
+        other = submission.read(RunFolder.at(place(path), folder.SUBMISSION).path / folder.SUBMISSION)
         if problems := submission.problems(other):
             raise UserError(f"--variant {name}: {problems[0]}")
         if not _of_the_same(name, other, made) or other.data.ids_sha256 != made.data.ids_sha256:

@@ -90,7 +90,7 @@ def read(kind: type[T], path: Path) -> T:
     return from_json(kind, path.read_bytes(), where=str(path))
 
 
-def write_atomic(path: Path, text: str) -> None:
+def write_atomic(path: Path, text: str | bytes) -> None:
     """Write so that the file is either absent, old, or whole, also after kill -9 or a power cut.
 
     A disk that is full or read-only is for the caller to mend: UserError.
@@ -103,12 +103,12 @@ def write_atomic(path: Path, text: str) -> None:
         ) from None
 
 
-def _write_atomic(path: Path, text: str) -> None:
+def _write_atomic(path: Path, text: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=TEMPORARY)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text.encode("utf-8") if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
         Path(temporary).chmod(0o644)  # mkstemp makes 0600; a run folder is for sharing

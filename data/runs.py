@@ -1,11 +1,14 @@
 """The run folder: what is done, what failed, and how to go on.
 
     runs/demo/  run.json  environment.json  failures.jsonl  scores.jsonl  submission.json  report.html  plots/*.svg
-                events/<id>/{pages.jsonl,outline.json,drafts/*.json,sections/NN.json,article.json,stats.json,failure.json}
+                events/<id>/{evidence/,pages.jsonl,outline.json,drafts/*.json,sections/NN.json,article.json,stats.json,failure.json}
                 wikigenbench/<id>.json
 
 A stage is done when its file exists; files appear whole (`codec.write_atomic`). So resuming is running the same command
 again, and killing a run loses at most the stage in flight.
+
+A run at a URL is worked on in a local copy (`data.remote`): each stage is carried there when it is stored, and what other code
+leaves in the folder at the end of the command.
 """
 
 from __future__ import annotations
@@ -15,16 +18,20 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from data import codec
 from data.errors import StageError, UserError
+from data.remote import Carrier, Place, RunUrl
+from data.settings import EvidenceFrom
 from data.types import Article, Page, Strict
 
 T = TypeVar("T")
+EVIDENCE = "evidence"
+"""Where an event whose pages came from the web keeps how (`pipeline.web.bundle`)."""
 
 
 class Stages(Protocol):
@@ -164,7 +171,10 @@ class EventStats(Strict):
 
 @dataclass(frozen=True)
 class EventFolder:
+    """`carrier` is that of a run at a URL, in whose copy `path` lies."""
+
     path: Path
+    carrier: Carrier | None = field(default=None, repr=False)
 
     @property
     def event_id(self) -> str:
@@ -178,7 +188,7 @@ class EventFolder:
             except UserError as error:  # someone else's edit: this event's trouble, not the run's
                 raise StageError(name, str(error)) from None
         value = make()
-        codec.write_atomic(path, codec.to_json(value, indent=1) + "\n")
+        self._store(path, codec.to_json(value, indent=1) + "\n")
         return value
 
     def pages(self, make: Callable[[], tuple[Page, ...]]) -> tuple[Page, ...]:
@@ -186,7 +196,9 @@ class EventFolder:
         path = self.path / "pages.jsonl"
         if not path.exists():
             pages = make()
-            codec.write_atomic(path, "".join(codec.to_json(page) + "\n" for page in pages))
+            if self.carrier is not None:
+                self.carrier.push_changed(self._name)  # their bundle: where the pages are, nobody asks for it again
+            self._store(path, "".join(codec.to_json(page) + "\n" for page in pages))
             return pages
         lines = path.read_bytes().splitlines()  # of bytes: text would also be cut at U+0085 and U+2028, which pages hold
         return tuple(codec.from_json(Page, line, where=f"{path}:{n}") for n, line in enumerate(lines, 1))
@@ -222,25 +234,47 @@ class EventFolder:
         )
 
     def write_stats(self, stats: EventStats) -> None:
-        codec.write_atomic(self.path / "stats.json", codec.to_json(stats, indent=1) + "\n")
+        self._store(self.path / "stats.json", codec.to_json(stats, indent=1) + "\n")
 
     def stats(self) -> EventStats | None:
         path = self.path / "stats.json"
         return codec.read(EventStats, path) if path.exists() else None
 
     def fail(self, failure: EventFailure) -> None:
-        codec.write_atomic(self.path / "failure.json", codec.to_json(failure, indent=1) + "\n")
+        self._store(self.path / "failure.json", codec.to_json(failure, indent=1) + "\n")
 
     def failure(self) -> EventFailure | None:
         path = self.path / "failure.json"
         return codec.read(EventFailure, path) if path.exists() else None
 
     def clear_failure(self) -> None:
-        (self.path / "failure.json").unlink(missing_ok=True)
+        path = self.path / "failure.json"
+        if self.carrier is not None and path.exists():
+            self.carrier.delete(f"{self._name}/{path.name}")
+        path.unlink(missing_ok=True)
 
-    def clear(self) -> None:
-        """Forget the event: its stages, its failure. Used by `--retry-failed`."""
-        shutil.rmtree(self.path, ignore_errors=True)
+    def clear(self, *, keep_pages: bool = False) -> None:
+        """Forget the event: its stages, its failure. Used by `--retry-failed`. With `keep_pages` those that it has stay, with
+        their bundle, unless none of them can be used."""
+        kept = {"pages.jsonl", EVIDENCE} if keep_pages and any(page.usable for page in self.stored_pages() or ()) else set()
+        for path in self.path.iterdir() if kept else ():
+            if path.name not in kept:
+                if self.carrier is not None:
+                    self.carrier.delete(f"{self._name}/{path.name}")
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not kept:
+            if self.carrier is not None:
+                self.carrier.delete(self._name)
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    @property
+    def _name(self) -> str:
+        return f"events/{self.event_id}"
+
+    def _store(self, path: Path, text: str) -> None:
+        codec.write_atomic(path, text)
+        if self.carrier is not None:
+            self.carrier.push(path)
 
 
 def total_by_drafter(parts: Iterable[DrafterUsage]) -> tuple[DrafterUsage, ...]:
@@ -261,29 +295,95 @@ def _known_sum(drafts: Iterable[Mapping[str, object]], key: str) -> int | None:
 class RunFolder:
     """One run. `identity` says what was asked (settings, model, versions); a folder holds articles of one identity only."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, carrier: Carrier | None = None) -> None:
         self.path = path
+        self.carrier = carrier
 
     @classmethod
-    def open(cls, path: Path, identity: Mapping[str, str]) -> RunFolder:
+    def open(cls, place: Place, identity: Mapping[str, str]) -> RunFolder:
         """Start a run, or resume the one that lies there. A run of another identity is refused, naming what differs."""
-        run = cls(path)
-        try:
-            stored = run.identity()
-            if stored is None and path.exists():
-                if not path.is_dir():
-                    raise UserError(f"{path} is a file; choose another --out")
-                if not all(codec.is_temporary(found) for found in path.iterdir()):
-                    raise UserError(f"{path} is not empty and not a run folder; choose another --out")
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {error.strerror}; choose another --out") from None
+        if isinstance(place, RunUrl):
+            carrier = Carrier(place)
+            run = cls(carrier.copy, carrier)
+            stored = run._met(carrier)
+        else:
+            run, stored = cls(place), _identity_in(place)
         if stored is None:
-            codec.write_atomic(path / "run.json", json.dumps(dict(sorted(identity.items())), indent=1) + "\n")
+            codec.write_atomic(run.path / "run.json", json.dumps(dict(sorted(identity.items())), indent=1) + "\n")
+            if run.carrier is not None:
+                run.carrier.push(run.path / "run.json")
         elif stored != dict(identity):
             keys = sorted(k for k in stored.keys() | identity.keys() if stored.get(k) != identity.get(k))
             differing = "; ".join(f"{k}: {stored.get(k)!r} there, {identity.get(k)!r} now" for k in keys)
-            raise UserError(f"{path} holds a run made otherwise ({differing}); choose another --out or repeat its settings")
+            raise UserError(
+                f"{run.where} holds a run made otherwise ({differing}); choose another --out or repeat its settings"
+            )
         return run
+
+    @classmethod
+    def at(cls, place: Place, within: str = "") -> RunFolder:
+        """A run to read from: the whole, or one of its files or folders. From a URL it is brought here first; while another
+        command of this machine works on it, it is read as that has it. Raises UserError for a URL without a run."""
+        if not isinstance(place, RunUrl):
+            return cls(place)
+        carrier = Carrier(place)
+        run = cls(carrier.copy, carrier)
+        with run._alone() as alone:
+            if not alone:
+                return run
+            if run._met(carrier, alone=True) is None:
+                raise UserError(f"there is no run at {place}; make one with: wikigenben evaluate --out {place} ...")
+            if within:
+                carrier.refresh(within)
+            else:
+                carrier.fetch()
+        return run
+
+    @property
+    def where(self) -> str:
+        """As a person names it: its path, or its URL."""
+        return str(self.path if self.carrier is None else self.carrier.url)
+
+    @property
+    def url(self) -> str:
+        """Empty for a local run."""
+        return "" if self.carrier is None else str(self.carrier.url)
+
+    def named(self, name: str) -> str:
+        """A file of it, likewise."""
+        return str(self.path / name) if self.carrier is None else f"{self.carrier.url}/{name}"
+
+    def _met(self, carrier: Carrier, *, alone: bool = False) -> dict[str, str] | None:
+        """The identity of the run at the URL, which is in the copy then; None when nothing lies there. What the copy has of a
+        run that was deleted there is deleted, which takes the lock unless it is held (`alone`)."""
+        content = carrier.read("run.json")
+        if content is None and carrier.listing().found:
+            raise UserError(f"{carrier.url} is not empty and not a run folder; choose another --out")
+        path = self.path / "run.json"
+        try:
+            if content is None or not path.exists() or path.read_bytes() != content:
+                if any(not path.name.startswith(".") for path in self.path.glob("*")):
+                    with nullcontext(True) if alone else self._alone() as free:
+                        if not free:
+                            raise UserError(f"{carrier.url} was deleted while another command works on it; stop that first")
+                        carrier.clear_copy()
+                if content is not None:
+                    carrier.keep("run.json", content)
+        except OSError as error:
+            raise UserError(f"cannot use {self.path}: {error.strerror}; set WIKIGEN_RUNS to another folder") from None
+        return self.identity()
+
+    def refresh(self, event_id: str) -> None:
+        """Make the event what it is at the URL, where other processes may have worked on it. Nothing for a local run."""
+        if self.carrier is not None:
+            for name in _of_event(event_id):
+                self.carrier.refresh(name)
+
+    def push(self, event_id: str = "") -> None:
+        """Carry what was written into the folder, for one event or all, to the URL. Nothing for a local run."""
+        if self.carrier is not None:
+            for name in _of_event(event_id) if event_id else ("",):
+                self.carrier.push_changed(name)
 
     def identity(self) -> dict[str, str] | None:
         path = self.path / "run.json"
@@ -292,19 +392,21 @@ class RunFolder:
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise UserError(f"{path} is not JSON ({error}); choose another --out") from None
+            raise UserError(f"{self.named(path.name)} is not JSON ({error}); choose another --out") from None
         if not isinstance(value, dict):
-            raise UserError(f"{path} holds a {type(value).__name__}, not a run's identity; choose another --out")
+            raise UserError(
+                f"{self.named(path.name)} holds a {type(value).__name__}, not a run's identity; choose another --out"
+            )
         return {str(k): str(v) for k, v in value.items()}
 
     def event(self, event_id: str) -> EventFolder:
-        return EventFolder(self.path / "events" / event_id)
+        return EventFolder(self.path / "events" / event_id, self.carrier)
 
     def event_folders(self) -> Iterator[EventFolder]:
         events = self.path / "events"
         for path in sorted(events.iterdir()) if events.is_dir() else []:
             if path.is_dir():
-                yield EventFolder(path)
+                yield EventFolder(path, self.carrier)
 
     def failures(self) -> list[EventFailure]:
         return [failure for folder in self.event_folders() if (failure := folder.failure()) is not None]
@@ -319,7 +421,28 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Held while a command works on the run: two writers would only repeat each other's work."""
+        """Held while a command works on the run: two writers would only repeat each other's work.
+
+        A run at a URL is brought here first, and what the command leaves in it is carried there, however it ends. Of commands
+        on other machines the lock knows nothing.
+        """
+        with self._alone() as alone:
+            if not alone:
+                raise UserError(f"another command is working on {self.where}; wait for it or choose another --out")
+            if self.carrier is None:
+                yield
+                return
+            self.carrier.fetch()
+            try:
+                yield
+            except BaseException:
+                self.carrier.rescue()
+                raise
+            self.carrier.push_changed()
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether no other command of this machine works on the run; then none will meanwhile."""
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.path / ".lock")
@@ -327,14 +450,37 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
         except Timeout:  # before its parent, OSError
-            raise UserError(f"another command is working on {self.path}; wait for it or choose another --out") from None
+            alone = False
         except OSError as error:
             raise UserError(f"cannot write to {self.path}: {error.strerror}; choose another --out") from None
+        else:
+            alone = True
         try:
-            yield
+            yield alone
         finally:
-            lock.release()
+            if alone:
+                lock.release()
 
 
-def default_run_path(system: str, split: str, track: str) -> Path:
-    return Path(os.environ.get("WIKIGEN_RUNS", "runs")) / f"{system}-{split}-{track}"
+def _identity_in(path: Path) -> dict[str, str] | None:
+    """Of the run in a local folder; None where one can be begun."""
+    try:
+        stored = RunFolder(path).identity()
+        if stored is None and path.exists():
+            if not path.is_dir():
+                raise UserError(f"{path} is a file; choose another --out")
+            if not all(codec.is_temporary(found) for found in path.iterdir()):
+                raise UserError(f"{path} is not empty and not a run folder; choose another --out")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; choose another --out") from None
+    return stored
+
+
+def _of_event(event_id: str) -> tuple[str, str]:
+    """What an event leaves in a run while it is written."""
+    return f"events/{event_id}", f"wikigenbench/{event_id}.json"
+
+
+def default_run_path(system: str, split: str, track: str, source: EvidenceFrom = "recorded") -> Path:
+    name = f"{system}-{split}-{track}" + ("" if source == "recorded" else f"-{source}")
+    return Path(os.environ.get("WIKIGEN_RUNS", "runs")) / name

@@ -16,6 +16,7 @@ from data import codec
 from data.errors import UserError
 from data.types import Strict, Track
 
+EvidenceFrom = Literal["recorded", "links", "search"]
 RetrievalMethod = Literal["bm25", "tfidf", "dense", "hybrid"]
 UnsupportedPolicy = Literal["remove", "mark", "keep"]
 WritingMode = Literal["auto", "free", "cite", "verbatim"]
@@ -57,8 +58,13 @@ class DecodingSettings(Strict):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSettings(Strict):
-    """`leak_filter` drops pages that are, or copy, the human article; `languages` lists ISO codes of pages to keep."""
+    """`leak_filter` drops pages that are, or copy, the human article; `languages` lists ISO codes of pages to keep.
 
+    `source` is where the pages of a benchmark's event come from: `recorded` in its folder, its `links` of the track fetched
+    anew, or what a `search` (`web.search`) finds for its title. Commands without a benchmark have no use for it.
+    """
+
+    source: EvidenceFrom = "recorded"
     track: Track = "search"
     leak_filter: bool = True
     languages: tuple[str, ...] = ("en",)
@@ -66,13 +72,14 @@ class EvidenceSettings(Strict):
 
 @dataclass(frozen=True, slots=True)
 class WebSettings(Strict):
-    """Evidence from the live web (`pipeline.web`). Nothing here applies to pages of a benchmark folder.
+    """Evidence from the live web (`pipeline.web`). Nothing here applies to the recorded pages of a benchmark folder.
 
     `search` names the provider, empty for given addresses only; `results` is asked of it for each query. At most `max_pages`
     pages in `total_s` seconds, `at_once` at a time, to one host `min_delay_s` apart. `as_of` (YYYY-MM-DD) drops what was
     published later, with `strict_dates` also what has no date. `allow_origins` (such as http://wiki.corp.lan:8080) are asked
     although their host, port or address would be refused. `archive` asks the Wayback Machine for pages that are gone.
-    `leak_hosts` drops Wikipedia and its mirrors, for articles that are scored.
+    `leak_hosts` drops Wikipedia and its mirrors, for articles that are scored. A page is not asked for again within
+    `cache_hours`; the pages that are kept for that fill at most `cache_mb` MiB, and go when unused for `cache_days`.
     """
 
     search: str = ""
@@ -89,6 +96,8 @@ class WebSettings(Strict):
     archive: bool = False
     leak_hosts: bool = False
     cache_hours: float = 24.0
+    cache_mb: int = 2048
+    cache_days: float = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +212,8 @@ def _check(settings: Settings) -> None:
         ("web.at_once", settings.web.at_once, 1),
         ("web.min_delay_s", settings.web.min_delay_s, 0),
         ("web.cache_hours", settings.web.cache_hours, 0),
+        ("web.cache_mb", settings.web.cache_mb, 1),
+        ("web.cache_days", settings.web.cache_days, 1),
         ("retrieval.passage_words", settings.retrieval.passage_words, 20),
         ("retrieval.passage_overlap", settings.retrieval.passage_overlap, 0),
         ("retrieval.top_k", settings.retrieval.top_k, 1),

@@ -154,7 +154,7 @@ class Unit:
         return not any(c.isupper() for c in self.text)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def stem(word: str) -> str:
     """Porter stem of a lower-case word; numbers become digits ("five", "fifth", "5th" -> "5"), "nov" is November."""
     if number := _NUMBER_WORDS.get(word):
@@ -214,13 +214,13 @@ def _capital_at(matches: Sequence[re.Match[str]], i: int) -> bool:
     return i < len(matches) and matches[i].group()[0].isupper()
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 12)  # a few times the sentences of any event; a unit takes some 6 KiB
 def analyse_claim(text: str) -> Unit:
     """A claim, or a sentence of evidence: claims often quote them, so both share a memory."""
     return analyse(text)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1 << 9)  # holds on to the units of its sentences
 def analyse_premise(premise: str) -> tuple[Unit, ...]:
     """The sentences of a premise, in order; a line break ends one."""
     units = (analyse_claim(premise[start:end]) for start, end in sentence_spans(premise, longest=LONGEST_SENTENCE))

@@ -63,7 +63,7 @@ def ngram_counts(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(zip(*(tokens[i:] for i in range(n))))
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=1 << 15)
 def porter_stem(word: str) -> str:
     """nltk's Porter stem, in lower case; each word once, since stemming is most of the time of what uses it."""
     return _porter()(word)

@@ -6,7 +6,9 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
-from data.settings import WritingMode, load_settings
+from data.errors import UserError
+from data.remote import place
+from data.settings import EvidenceFrom, WritingMode, load_settings
 from flows.job import SYSTEMS, Job
 
 
@@ -39,9 +41,26 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
     what.add_argument("--events", nargs="+", default=[], metavar="ID", help="only these events")
     what.add_argument("--limit", type=int, metavar="N", help="only the first N events")
     what.add_argument("--track", choices=("search", "cited", "both"), help="which evidence (default: search)")
+    what.add_argument(
+        "--evidence",
+        choices=get_args(EvidenceFrom),
+        help="where pages come from: recorded in the benchmark folder (default), its links fetched anew, or a search of the "
+        "live web; runs on live pages are ranked apart",
+    )
+    what.add_argument(
+        "--search", metavar="NAME[,NAME]", help="with --evidence search: searxng, brave, serper, tavily, ddgs, in this order"
+    )
+    what.add_argument(
+        "--as-of", metavar="DATE", help="with live evidence: use nothing that was published after this day (YYYY-MM-DD)"
+    )
     how = parser.add_argument_group("how")
     how.add_argument(
-        "--out", "--run", dest="out", type=Path, metavar="DIR", help="run folder (default: runs/SYSTEM-SPLIT-TRACK)"
+        "--out",
+        "--run",
+        dest="out",
+        type=place,
+        metavar="DIR",
+        help="run folder, or the URL of one, such as s3://bucket/runs/x (default: runs/SYSTEM-SPLIT-TRACK)",
     )
     how.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
     how.add_argument(
@@ -69,10 +88,16 @@ def job_from(arguments: argparse.Namespace) -> Job:
         arguments.assignments,
         model={"name": arguments.model, "device": arguments.device, "seed": arguments.seed},
         decoding={"method": arguments.decoding},
-        evidence={"track": arguments.track},
+        evidence={"track": arguments.track, "source": arguments.evidence},
+        web={"search": arguments.search, "as_of": arguments.as_of},
         writing={"mode": arguments.mode},
         evaluation={"judge": arguments.judge},
     )
+    source = settings.evidence.source
+    if arguments.search is not None and source != "search":
+        raise UserError(f"--search {arguments.search} is for --evidence search; add that, or drop it")
+    if arguments.as_of is not None and source == "recorded":
+        raise UserError(f"--as-of {arguments.as_of} is for --evidence links or search; add that, or drop it")
     return Job(
         system=arguments.system,
         settings=settings,

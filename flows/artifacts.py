@@ -37,8 +37,8 @@ T = TypeVar("T")
 
 MAX_ARTICLES = 20
 """Articles shown in the dashboard; all of them are in the run folder."""
-EVERY_S = 0.5
-"""Between two steps of the progress bar."""
+EVERY_S = 2.0
+"""Between two steps of the progress bar, each of which makes a client of its own."""
 SILENCE_S = 15.0
 """After a server did not answer, it is not asked for so long: writing goes on meanwhile."""
 
@@ -73,7 +73,7 @@ class Artifacts:
         """The first of them, each under a key of its own, so that the dashboard keeps its earlier versions."""
         written = [(i, article) for i in ids if (article := self._run.event(i).article()) is not None]
         for event_id, article in written[:MAX_ARTICLES]:
-            text = f"{to_markdown(article)}\n\n---\n\nAll articles: {preview.index_path(self._run.path)}\n"
+            text = f"{to_markdown(article)}\n\n---\n\nAll articles: {self._run.named(preview.INDEX)}\n"
             key = f"wiki-gen-article-{artifact_key(event_id)}"
             self._send(lambda text=text, key=key, title=article.title: create_markdown_artifact(text, key, title))  # type: ignore[misc]
 
@@ -92,20 +92,23 @@ class Artifacts:
         ]
         about = f"{scores.system} on {len(scores.events)} events (split {scores.split}, track {scores.track})"
         self._send(
-            lambda: create_table_artifact(rows, "wiki-gen-scores", f"{about}; all metrics: {evaluated.submission.resolve()}")
+            lambda: create_table_artifact(rows, "wiki-gen-scores", f"{about}; all metrics: {self._place(evaluated.submission)}")
         )
         self._link("submission", evaluated.submission, f"Leaderboard submission of {about}")
         self._link("report", evaluated.submission.with_name(REPORT), f"Report of {about}")
 
     def _link(self, what: str, path: Path, about: str) -> None:
         """Browsers do not open files from a web page, so the path can be read as well."""
-        path = path.resolve()
-        self._send(lambda: create_link_artifact(path.as_uri(), str(path), f"wiki-gen-{what}", about))
+        link = self._place(path) if self._run.url else path.resolve().as_uri()
+        self._send(lambda: create_link_artifact(link, self._place(path), f"wiki-gen-{what}", about))
+
+    def _place(self, path: Path) -> str:
+        return self._run.named(path.name) if self._run.url else str(path.resolve())
 
     def _progress(self, text: str) -> None:
         share = 100 * self._done / self._total if self._total else 100.0
         if self._bar is None:
-            self._bar = self._send(lambda: create_progress_artifact(share, "wiki-gen-progress", text))  # type: ignore[assignment,return-value]
+            self._bar = self._send(lambda: create_progress_artifact(share, "wiki-gen-progress", text))  # type: ignore[assignment]
         else:
             bar = self._bar
             self._send(lambda: update_progress_artifact(bar, share, text))
@@ -122,7 +125,7 @@ class Artifacts:
                 get_run_logger().warning(
                     "the Prefect server does not take artifacts (%s); articles are written to %s as before",
                     str(error).partition("\n")[0] or type(error).__name__,
-                    self._run.path,
+                    self._run.where,
                 )
             self._silent_until = time.monotonic() + SILENCE_S
             return None

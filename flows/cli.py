@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from data.remote import place
+
 Command = Callable[[Sequence[str]], int]
 
 
@@ -66,7 +68,9 @@ def _download(argv: Sequence[str]) -> int:
 
 def _demo(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="wikigenben demo", description="Write and score the bundled sample, offline.")
-    parser.add_argument("--out", type=Path, default=Path("runs/demo"), metavar="DIR", help="run folder (default: runs/demo)")
+    parser.add_argument(
+        "--out", type=place, default=Path("runs/demo"), metavar="DIR", help="run folder, or a URL (default: runs/demo)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
     from flows.console import guarded
@@ -84,7 +88,7 @@ def _report(argv: Sequence[str]) -> int:
         prog="wikigenben report",
         description="Write report.html and plots/*.svg of a scored run anew; `evaluate` writes them too.",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="run folder with a submission.json")
+    parser.add_argument("run", type=place, metavar="RUN", help="run folder with a submission.json, or its URL")
     arguments = parser.parse_args(argv)
     from flows.console import guarded
 
@@ -93,7 +97,10 @@ def _report(argv: Sequence[str]) -> int:
         from flows import console
         from flows.report.page import write_report
 
-        console.result(str(write_report(RunFolder(arguments.run)).resolve()))
+        scored = RunFolder.at(arguments.run)
+        written = write_report(scored)
+        scored.push()
+        console.result(str(written.resolve()))
         return 0
 
     return guarded(run)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from data.remote import Place
 from data.settings import Settings
 from flows import console, evaluate
 from flows.job import Job
 from flows.wiring import prepare
 
 
-def demo(out: Path, *, as_json: bool) -> int:
+def demo(out: Place, *, as_json: bool) -> int:
     console.note(
         "The demo's system is `ours` with the language model that comes with the package: it chooses, orders and cites whole "
         "sentences of the evidence. With one of yours: --system ours --model hf:FOLDER (or server:MODEL@URL)."

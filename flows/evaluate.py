@@ -70,7 +70,7 @@ def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_
         rows = list(
             console.tracked(
                 "scoring",
-                scoring.score_run(prepared.run, prepared.snapshot, prepared.ids, metrics, prepared.collect),
+                scoring.score_run(prepared.run, prepared.snapshot, prepared.ids, metrics, prepared.pages_to_score),
                 len(prepared.ids),
                 lambda row: row.event_id,
             )
@@ -100,7 +100,7 @@ def _floors(prepared: wiring.Prepared, metrics: Sequence[Metric]) -> dict[str, d
         prepared.snapshot,
         prepared.ids,
         metrics,
-        prepared.collect,
+        prepared.pages_to_score,
         seed=prepared.job.settings.evaluation.seed,
         kept=wiring.floors_folder(),
     )
@@ -109,7 +109,7 @@ def _floors(prepared: wiring.Prepared, metrics: Sequence[Metric]) -> dict[str, d
 
 def _strata(prepared: wiring.Prepared, rows: Sequence[EventScores]) -> dict[str, strata.Stratum]:
     chosen = prepared.job.settings.evaluation
-    traits = strata.read_traits(prepared.run, prepared.snapshot, prepared.ids, prepared.collect)
+    traits = strata.read_traits(prepared.run, prepared.snapshot, prepared.ids, prepared.pages_to_score)
     return strata.stratify(traits, rows, resamples=chosen.resamples, seed=chosen.seed)
 
 
@@ -148,6 +148,7 @@ def _submission(prepared: wiring.Prepared, scores: SystemScores, metrics: Sequen
             evidence_track=job.settings.evidence.track,
             extractive=job.system not in MODEL_SYSTEMS,
             models=models,
+            uses_web=prepared.is_live,
             settings=identity,
             commit=commit(),
         ),
@@ -180,7 +181,8 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False) ->
                 "track": scores.track,
                 "n": len(scores.events),
                 "n_failed": len(lost),
-                "submission": str(evaluated.submission),
+                "submission": _named(evaluated),
+                **({"copy": str(evaluated.generated.run)} if evaluated.generated.url else {}),
                 "score_s": round(evaluated.score_s, 2),
                 "scores": {name: round(e.mean, 6) for name, e in scores.estimates.items()},
                 "floors": {name: {k: round(v, 6) for k, v in means.items()} for name, means in evaluated.beside.items()},
@@ -202,11 +204,17 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False) ->
         console.result(f"wrote {n_written} articles in {evaluated.generated.seconds:.1f} s ({_each(evaluated)})")
     console.result(f"scored in {evaluated.score_s:.1f} s; {_conditions()}")
     console.result(f"{len(lost)} of {len(scores.events)} events failed or empty; each counts as 0 where 0 is worst")
-    console.result(f"submission: {evaluated.submission}")
+    console.result(f"submission: {_named(evaluated)}")
     console.result(f"report (best and worst events, plots, times): {evaluated.submission.with_name(REPORT).resolve()}")
     console.result(
         f"HTML preview (click a citation to see its evidence): {preview.index_path(evaluated.submission.parent).resolve()}"
     )
+
+
+def _named(evaluated: Evaluated) -> str:
+    """Its submission, as a person names it."""
+    url = evaluated.generated.url
+    return f"{url}/{evaluated.submission.name}" if url else str(evaluated.submission)
 
 
 def _each(evaluated: Evaluated) -> str:

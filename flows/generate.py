@@ -21,11 +21,18 @@ Write = Callable[[Prepared, tuple[str, ...]], Iterable[EventOutcome]]
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a loop over events did. `seconds` is wall time of the loop, models already loaded."""
+    """What a loop over events did. `seconds` is wall time of the loop, models already loaded; `url` is where a run lies whose
+    local copy is `run`."""
 
     run: Path
     outcomes: tuple[EventOutcome, ...]
     seconds: float
+    url: str = ""
+
+    @property
+    def where(self) -> str:
+        """As a person names the run."""
+        return self.url or str(self.run)
 
     @property
     def failed(self) -> tuple[EventOutcome, ...]:
@@ -69,7 +76,7 @@ def generate(prepared: Prepared, write: Write = one_by_one) -> Generated:
         seconds = time.perf_counter() - began
         prepared.run.write_failures()
         preview.write_previews(prepared.run, prepared.system.name)
-    return Generated(prepared.run.path, outcomes, seconds)
+    return Generated(prepared.run.path, outcomes, seconds, prepared.run.url)
 
 
 def _events_to_write(prepared: Prepared) -> tuple[str, ...]:
@@ -78,7 +85,7 @@ def _events_to_write(prepared: Prepared) -> tuple[str, ...]:
     failed = {failure.event_id for failure in prepared.run.failures()}
     ids = tuple(i for i in prepared.ids if i in failed)
     for event_id in ids:
-        prepared.run.event(event_id).clear()
+        prepared.run.event(event_id).clear(keep_pages=prepared.is_live)  # another day's pages would be others
     return ids
 
 
@@ -98,7 +105,8 @@ def report(generated: Generated, *, as_json: bool) -> None:
         assert failure is not None
         console.note(f"failed: {outcome.event_id} {outcome.title}: {failure.stage}: {failure.message}")
     summary = {
-        "run": str(generated.run),
+        "run": generated.where,
+        **({"copy": str(generated.run)} if generated.url else {}),
         "written": generated.count("written"),
         "reused": generated.count("reused"),
         "failed": [o.event_id for o in generated.failed],
@@ -109,12 +117,12 @@ def report(generated: Generated, *, as_json: bool) -> None:
         return
     console.result(
         f"{summary['written']} written, {summary['reused']} reused, {len(generated.failed)} failed in {generated.seconds:.1f} s"
-        f" -> {generated.run}"
+        f" -> {generated.where}"
     )
     if line := _usage_line(generated):
         console.result(line)
     if generated.failed:
-        console.result(f"reasons: {generated.run}/failures.jsonl; try those again with --retry-failed")
+        console.result(f"reasons: {generated.where}/failures.jsonl; try those again with --retry-failed")
     console.result(f"read them: {preview.index_path(generated.run).resolve()}")
 
 

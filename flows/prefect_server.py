@@ -77,7 +77,7 @@ def run_here(run: Callable[[], State[Any]]) -> int:
     return code
 
 
-def outlast_server(where: Path) -> None:
+def outlast_server(where: Path | str) -> None:
     """For the end of a flow, when everything is written: a server that went away is no reason to lose that.
 
     Prefect would report the end for minutes, log a traceback, and then try seven seconds for each of its events, thousands in

@@ -12,11 +12,12 @@ from pipeline.formats.html import IndexRow, index_html, to_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
 
+INDEX = "index.html"
 HEADLINES_SHOWN = ("cite_recall", "cite_precision", "attainable_entity_recall", "ib_hard", "heading_f", "grounded", "rouge2_f")
 
 
 def index_path(run: Path) -> Path:
-    return run / "index.html"
+    return run / INDEX
 
 
 def write_previews(run: RunFolder, system: str) -> None:

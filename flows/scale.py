@@ -1,13 +1,20 @@
 """How much the machine and the orchestration carry: `python -m flows.scale`.
 
     python -m flows.scale                                  # all three, on the bundled sample
-    python -m flows.scale --only workers --workers 1,2,4,8 --system ours --events 40
+    python -m flows.scale --only workers --system ours --events 40 --runners processes:1,processes:2,processes:4
+    python -m flows.scale --only workers --system ours --events 40 --runners threads:1,threads:2,dask:2,ray:2
+    python -m decoding.serve --model decoding/embedded/model --port 8191 &
+    python -m flows.scale --only workers --system ours --events 40 --model server:model@http://127.0.0.1:8191/v1
 
 | part | what it measures |
 |---|---|
-| `workers` | a real system on the sample, repeated: events an hour with 1, 2, 4 worker processes, and where it stops growing |
+| `workers` | a real system on the sample, repeated: events an hour by number of workers, where it stops growing, and why |
 | `simulated` | 100 workers whose writing is stubbed by sleep, drawn from a distribution: how near they come to the ideal |
 | `overhead` | 309 events that take no time to write: the seconds of orchestration, then of a second run that finds all done |
+
+In `workers`, events an hour, CPU seconds and cores are of the time between the first event done and the last: what begins
+before, loading programs and models, is `until first`. `own` is what flow, workers and a Prefect server started here computed,
+`all` what the machine did: where they differ, other programs took part, among them a model server on this machine.
 
 Needs no server: without PREFECT_API_URL one is started for the measurement, on the same cores, which it then shares.
 """
@@ -15,7 +22,6 @@ Needs no server: without PREFECT_API_URL one is started for the measurement, on 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import math
 import os
@@ -25,26 +31,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
-from data.runs import RunFolder, Stages
+from data.runs import EventStats, RunFolder, Stages
 from data.snapshot import N_BENCHMARK_EVENTS, SAMPLE, Snapshot
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from flows import console
 from flows.job import Job
+from flows.machine import Sample, Use, can_watch, cpu_s, descendants, n_cores, total_mib, use_between, watching
+from flows.prefect_server import ask
+from flows.runners import RunnerSpec, parse_runner
+from flows.scaling import Machine, Row, conclusions
 
 if TYPE_CHECKING:
     from benchmark.system import System
-    from flows.runners import RunnerSpec
 
 PARTS = ("workers", "simulated", "overhead")
 N_SECTIONS = 8
-GROWTH = 1.1
-"""Times the events an hour of fewer workers: less than this is taken for no growth."""
 SPREAD = 0.5
 """Of the logarithm of a simulated event's seconds: the largest of 100 then takes about 3.5 times the median."""
 
@@ -57,12 +63,14 @@ MOST_REST_S = 60.0
 @dataclass(frozen=True, slots=True)
 class Measured:
     """`seconds` from the flow's first line until Prefect has its end, of which this process computed for `cpu_s`; `done_at` is
-    when each event was done, in order."""
+    when each event was done, in order, `until_first_s` when the first of them was begun."""
 
     seconds: float
     cpu_s: float
     done_at: tuple[float, ...]
     n_failed: int
+    until_first_s: float = math.nan
+    samples: tuple[Sample, ...] = ()
 
     @property
     def an_hour(self) -> float:
@@ -70,6 +78,13 @@ class Measured:
         if len(self.done_at) < 2:
             return math.nan
         return 3600 * (len(self.done_at) - 1) / max(self.done_at[-1] - self.done_at[0], 1e-9)
+
+    @property
+    def use(self) -> Use | None:
+        """In the same time; of all where that is too short."""
+        if len(self.done_at) > 1 and (use := use_between(self.samples, self.done_at[0], self.done_at[-1])):
+            return use
+        return use_between(self.samples, 0, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +129,7 @@ def measure(job: Job, spec: RunnerSpec, system: System | None = None) -> Measure
     from flows.stages import prepare_here
     from flows.wiki_gen import write_all
 
+    begun_at = time.time()
     name = prepare_here(job, afresh=True, system=system).system.name
 
     @flow(name="wiki-gen-scale", flow_run_name=f"{name}, {spec.kind}:{spec.workers}", persist_result=False)
@@ -123,15 +139,17 @@ def measure(job: Job, spec: RunnerSpec, system: System | None = None) -> Measure
         written = generate(prepared, lambda p, ids: write_all(p, ids, spec, Artifacts(p.run), evaluate=False))
         return began, cpu_began, written
 
-    began, cpu_began, generated = scaled()
-    seconds, cpu_s = time.perf_counter() - began, time.process_time() - cpu_began
-    times = done_at(RunFolder(generated.run), [o.event_id for o in generated.outcomes])
-    return Measured(seconds, cpu_s, times, len(generated.failed))
+    with watching() as samples:
+        began, cpu_began, generated = scaled()
+        seconds, cpu_s = time.perf_counter() - began, time.process_time() - cpu_began
+    run = RunFolder(generated.run)
+    stats = {s: done_at(run, s) for o in generated.outcomes if (s := run.event(o.event_id).stats()) is not None}
+    until_first = min((at - s.seconds for s, at in stats.items()), default=math.nan) - begun_at
+    return Measured(seconds, cpu_s, tuple(sorted(stats.values())), len(generated.failed), until_first, tuple(samples))
 
 
-def done_at(run: RunFolder, ids: Sequence[str]) -> tuple[float, ...]:
-    stats = [s for i in ids if (s := run.event(i).stats()) is not None]
-    return tuple(sorted(s.footprint.at if s.footprint else run.event(s.event_id).path.stat().st_mtime for s in stats))
+def done_at(run: RunFolder, stats: EventStats) -> float:
+    return stats.footprint.at if stats.footprint else run.event(stats.event_id).path.stat().st_mtime
 
 
 def repeated_sample(root: Path, n: int) -> Path:
@@ -161,37 +179,79 @@ def stub_events(root: Path, n: int) -> Path:
     return root
 
 
-def stops_growing(rates: Mapping[int, float]) -> int | None:
-    """The number of workers after which more of them add less than a tenth; None when the last still add."""
-    counts = sorted(rates)
-    for fewer, more in itertools.pairwise(counts):
-        if rates[more] < GROWTH * rates[fewer]:
-            return fewer
-    return None
-
-
-def _workers(folder: Path, system: str, n_events: int, counts: Sequence[int]) -> None:
-    from flows.runners import RunnerSpec
+def _workers(folder: Path, system: str, model: str, n_events: int, runners: Sequence[RunnerSpec]) -> None:
+    from data.settings import load_settings
 
     data = repeated_sample(folder / "sample", n_events)
-    rates: dict[int, float] = {}
-    rows: list[tuple[str, ...]] = []
-    for count in counts:
-        job = Job(system=system, data=str(data), out=folder / f"run-{count}")
-        with _no_stored_steps(folder / f"stages-{count}"):
-            measured = measure(job, RunnerSpec("processes", count))
-        rates[count] = measured.an_hour
-        each = f"{measured.an_hour / rates[min(rates)]:.2f}"
-        rows.append((str(count), f"{measured.an_hour:.0f}", each, f"{measured.seconds:.1f}", str(measured.n_failed or "")))
-    title = f"{system} on the sample repeated, {n_events} events, worker processes"
-    _show(title, ("workers", "events an hour", "times one", "seconds in all", "failed"), rows)
-    at = stops_growing(rates)
-    console.result(f"it stops growing at {at} workers" if at else f"it still grows with {max(counts)} workers")
+    settings = load_settings(None, [], model={"name": model or None})
+    rows: list[Row] = []
+    for n, spec in enumerate(runners):
+        job = Job(system=system, settings=settings, data=str(data), out=folder / f"run-{n}")
+        with _no_stored_steps(folder / f"stages-{n}"):
+            rows.append(_row(job, spec))
+    machine = Machine(n_cores(), total_mib())
+    of = f"{system} with {model}" if model else system
+    _show(
+        f"{of} on the sample repeated, {n_events} events, {machine.cores} cores",
+        COLUMNS,
+        [_cells(r, rows, machine) for r in rows],
+    )
+    for line in conclusions(rows, machine):
+        console.result(line)
+
+
+COLUMNS = (
+    "runner", "events an hour", "times", "CPU s an event", "cores: own", "all", "MiB", "until first s", "in all s", "failed"
+)  # fmt: skip
+
+
+def _row(job: Job, spec: RunnerSpec) -> Row:
+    """What cannot be measured says why: it is a row, too."""
+    before = model_seconds(job.settings.model.name)
+    try:
+        measured = measure(job, spec)
+    except UserError as error:
+        return Row(spec, why_not=str(error))
+    after, use = model_seconds(job.settings.model.name), measured.use
+    busy = None if before is None or after is None else (after - before) / (measured.seconds - measured.until_first_s)
+    n = len(measured.done_at) - 1 if len(measured.done_at) > 1 else 1
+    each = (use.flow_s + use.workers_s) / n if use else math.nan
+    return Row(
+        spec, measured.an_hour, each, measured.until_first_s, measured.seconds, measured.n_failed, use=use, model_busy=busy
+    )  # fmt: skip
+
+
+def _cells(row: Row, rows: Sequence[Row], machine: Machine) -> tuple[str, ...]:
+    if row.why_not:
+        return (str(row.runner), "not measured", *("" for _ in COLUMNS[2:]))
+    first = next(r for r in rows if not r.why_not)
+    use = row.use
+    shares = [f"{s / (machine.cores * use.seconds):.0%}" for s in (use.own_s, use.machine_s)] if use else ["", ""]
+    return (
+        str(row.runner),
+        f"{row.an_hour:.0f}",
+        f"{row.an_hour / first.an_hour:.2f}",
+        f"{row.cpu_s_an_event:.1f}" if use else "",
+        *shares,
+        f"{use.held_mib:.0f}" if use else "",
+        f"{row.until_first_s:.1f}",
+        f"{row.seconds:.1f}",
+        str(row.n_failed or ""),
+    )
+
+
+def model_seconds(name: str) -> float | None:
+    """For which the model server of that name (`server:NAME@URL`) has computed since it began; None of one that does not say
+    so in `/metrics`, as `decoding.serve` does."""
+    _, at, base_url = name.partition("@")
+    if not name.startswith("server:") or not at:
+        return None
+    answer = ask(base_url.rstrip("/").removesuffix("/v1"), "/metrics")
+    seconds = answer.get("decode_s") if isinstance(answer, dict) else None
+    return float(seconds) if isinstance(seconds, (int, float)) else None
 
 
 def _simulated(folder: Path, workers: int, n_events: int, mean_s: float) -> None:
-    from flows.runners import RunnerSpec
-
     data = stub_events(folder / "simulated", n_events)
     system = Simulated(mean_s)
     with _no_stored_steps(folder / "stages-simulated"):
@@ -201,6 +261,7 @@ def _simulated(folder: Path, workers: int, n_events: int, mean_s: float) -> None
     asleep = sum(system.seconds(i) for i in Snapshot(data).ids("search"))
     longest = max(system.seconds(i) for i in Snapshot(data).ids("search"))
     ideal = max(asleep / workers, longest)
+    use = use_between(measured.samples, 0, math.inf)
     row = (
         str(workers),
         str(n_events),
@@ -208,14 +269,14 @@ def _simulated(folder: Path, workers: int, n_events: int, mean_s: float) -> None
         f"{ideal:.1f}",
         f"{measured.seconds:.1f}",
         f"{ideal / measured.seconds:.0%}",
+        *(f"{1000 * s / n_events:.0f}" for s in ((use.flow_s, use.server_s) if use else ())),
     )
     columns = ("workers", "events", "mean s", "ideal s", "measured s", "efficiency")
-    _show("simulated writing (sleep, log-normal), nine pauses an event", columns, [row])
+    more = ("CPU ms an event", "of the server") if use else ()
+    _show("simulated writing (sleep, log-normal), nine pauses an event", (*columns, *more), [row])
 
 
 def _overhead(folder: Path, n_events: int) -> None:
-    from flows.runners import RunnerSpec
-
     data = stub_events(folder / "overhead", n_events)
     job = Job(system="lead", data=str(data), out=folder / "run-overhead")
     rows: list[tuple[str, ...]] = []
@@ -250,14 +311,8 @@ def _at_rest() -> float:
 
 
 def children_cpu_s() -> float:
-    """Of all running processes that this one started (Linux: proc_pid_task_children(5), proc_pid_stat(5); else 0)."""
-    ticks = 0
-    for children in Path("/proc/self/task").glob("*/children"):
-        for pid in children.read_text(encoding="ascii").split():
-            with suppress(OSError):  # it has ended
-                fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-                ticks += int(fields[11]) + int(fields[12])  # in user and in kernel mode
-    return ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
+    """Of all running processes that this one started; 0 where the system does not say."""
+    return sum(map(cpu_s, descendants())) if can_watch() else 0.0
 
 
 def _no_stored_steps(folder: Path):  # type: ignore[no-untyped-def]
@@ -290,18 +345,20 @@ def conditions() -> str:
     return f"{os.cpu_count()} cores{load}, Python {platform.python_version()}, Prefect {__version__}, {server}"
 
 
-def _counts(text: str) -> tuple[int, ...]:
-    counts = tuple(int(word) for word in text.split(",") if word.isdigit() and int(word) > 0)
-    if len(counts) != len(text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers above 0, such as 1,2,4")
-    return counts
+def _runners(text: str) -> tuple[RunnerSpec, ...]:
+    try:
+        return tuple(parse_runner(word) for word in text.split(","))
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m flows.scale", description="Measure what machine and orchestration carry.")
     parser.add_argument("--only", choices=PARTS, action="append", help="only this part; repeatable")
     parser.add_argument("--system", default="extractive", help="of part workers; one that brings its own model, if any")
-    parser.add_argument("--workers", type=_counts, default=(1, 2, 4), metavar="N,N", help="worker processes (default: 1,2,4)")
+    parser.add_argument("--model", default="", help="of that system, if it takes one; of decoding.serve: server:NAME@URL")
+    runners = "processes:1,processes:2,processes:4"
+    parser.add_argument("--runners", type=_runners, default=runners, metavar="KIND:N,...", help=f"(default: {runners})")
     parser.add_argument("--events", type=int, default=20, metavar="N", help="of part workers (default: %(default)s)")
     parser.add_argument("--simulated-workers", type=int, default=100, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--simulated-events", type=int, default=400, metavar="N", help="(default: %(default)s)")
@@ -315,7 +372,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UserError("events and workers are at least 2, seconds at least 0; try: python -m flows.scale --help")
         where = conditions()
         parts: dict[str, Callable[[Path], None]] = {
-            "workers": lambda folder: _workers(folder, arguments.system, arguments.events, arguments.workers),
+            "workers": lambda folder: _workers(folder, arguments.system, arguments.model, arguments.events, arguments.runners),
             "simulated": lambda folder: _simulated(
                 folder, arguments.simulated_workers, arguments.simulated_events, arguments.mean_s
             ),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from filelock import FileLock
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
+from prefect.filesystems import LocalFileSystem, RemoteFileSystem, WritableFileSystem
 from prefect.states import Failed
 
 from benchmark import scoring
@@ -25,6 +26,7 @@ from benchmark.runner import EventOutcome, run_event
 from benchmark.system import System
 from data import codec
 from data.errors import UserError, WikigenError
+from data.remote import Carrier, RunUrl, options, place
 from data.runs import EventFolder
 from data.types import Event, Page
 from flows.job import Job
@@ -55,7 +57,13 @@ def prepare_here(job: Job, *, afresh: bool = False, system: System | None = None
             _here.clear()
             _here[job] = prepare(job, system)
             _import_for_threads()
+            logging.getLogger("prefect.task_runs").addFilter(_tells_more)  # which adds a filter once only
         return _here[job]
+
+
+def _tells_more(record: logging.LogRecord) -> bool:
+    """Of each step Prefect logs that it has ended, which its state says as well: a quarter of what a task costs its process."""
+    return record.getMessage() != "Finished in state Completed()"
 
 
 def _import_for_threads() -> None:
@@ -77,8 +85,11 @@ def _metrics_here(settings: Settings) -> tuple[Metric, ...]:
 def write_event(job: Job, event_id: str, *, evaluate: bool) -> EventOutcome:
     """Write one event, and score it; every step that is not done yet is a task. A UserError stops the run."""
     prepared = prepare_here(job)
-    steps = EventSteps(prepared)
-    outcome = run_event(prepared.run, prepared.system, event_id, prepared.snapshot.event, steps.collect, steps.after_pages)
+    run, steps = prepared.run, EventSteps(prepared)
+    if run.carrier is not None and not run.carrier.fetched:  # a worker process, perhaps on another machine
+        run.refresh(event_id)
+    outcome = run_event(run, prepared.system, event_id, prepared.snapshot.event, steps.collect, steps.after_pages)
+    run.push(event_id)
     if evaluate:
         try:
             score_event(job, event_id)
@@ -95,7 +106,7 @@ def score_event(job: Job, event_id: str) -> None:
     prepared = prepare_here(job)
     metrics = _metrics_here(job.settings)
     with FileLock(prepared.run.path / ".scores.lock"):  # rows of all events lie in one file
-        for _ in scoring.score_run(prepared.run, prepared.snapshot, [event_id], metrics, prepared.collect):
+        for _ in scoring.score_run(prepared.run, prepared.snapshot, [event_id], metrics, prepared.pages_to_score):
             pass
 
 
@@ -106,9 +117,10 @@ class PrefectStages:
     value that the writer was given so far: with an edited outline, or other pages, nothing made from the old ones is found.
     """
 
-    def __init__(self, folder: EventFolder, digest: str) -> None:
+    def __init__(self, folder: EventFolder, digest: str, results: str = "") -> None:
         self._folder = folder
         self._digest = digest
+        self._results = results
 
     def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
         before = self._digest
@@ -118,7 +130,8 @@ class PrefectStages:
         key = result_key("-".join(words), event_id, before)
 
         def ask() -> T:
-            plain = step(words[0], "-".join([words[0], event_id, *words[1:]]), key, lambda: codec.to_plain(make()))
+            label = "-".join([words[0], event_id, *words[1:]])
+            plain = step(words[0], label, key, lambda: codec.to_plain(make()), self._results)
             return codec.from_plain(kind, plain, where=f"stored result {key}")
 
         value = self._folder.once(name, kind, ask)
@@ -135,14 +148,20 @@ class EventSteps:
         self._identity = prepared.run.identity() or {}
 
     def collect(self, event: Event) -> tuple[Page, ...]:
-        """The cleaned pages. They do not depend on the system, so all systems share them."""
+        """The cleaned pages. They do not depend on the system, so all systems share them; but live ones are this run's alone,
+        and of the day on which it fetched them."""
+        if self._prepared.is_live:
+            pages: tuple[Page, ...] = step("retrieve", f"retrieve-{event.id}", None, lambda: self._prepared.collect(event))
+            return pages
         key = result_key("retrieve", event.id, self._inputs(event))
-        plain = step("retrieve", f"retrieve-{event.id}", key, lambda: codec.to_plain(self._prepared.collect(event)))
+        label, results = f"retrieve-{event.id}", self._prepared.job.results
+        plain = step("retrieve", label, key, lambda: codec.to_plain(self._prepared.collect(event)), results)
         return codec.from_plain(tuple[Page, ...], plain, where=f"stored result {key}")
 
     def after_pages(self, folder: EventFolder) -> PrefectStages:
         pages = [codec.to_json(page) for page in folder.stored_pages() or ()]
-        return PrefectStages(folder, codec.sha256("\n".join([digest_of(self._identity), *pages])))
+        digest = codec.sha256("\n".join([digest_of(self._identity), *pages]))
+        return PrefectStages(folder, digest, self._prepared.job.results)
 
     def _inputs(self, event: Event) -> str:
         """Digest of all that the cleaned pages depend on: settings, raw pages, and the human article of the leak filter."""
@@ -164,13 +183,43 @@ def _step(label: str, key: str, make: Callable[[], Any]) -> Any:
     return make()
 
 
+@task(task_run_name="{label}", cache_policy=NO_CACHE, persist_result=False)
+def _unstored_step(label: str, key: None, make: Callable[[], Any]) -> Any:
+    return make()
+
+
 @cache
-def _named(kind: str) -> Task[..., Any]:
-    return _step.with_options(name=kind)
+def _named(kind: str, stored: bool, results: str) -> Task[..., Any]:
+    if stored and results:
+        return _step.with_options(name=kind, result_storage=result_storage(results))
+    return (_step if stored else _unstored_step).with_options(name=kind)
 
 
-def step(kind: str, label: str, key: str, make: Callable[[], Any]) -> Any:
-    """Run `make` as a task of this kind, or give the result stored under the key. Results are JSON values.
+def check_results(results: str) -> None:
+    """Raises UserError for a URL at which no results can be kept: asked once, as later each step would wait for it."""
+    if not results:
+        return
+    url = place(results)
+    if not isinstance(url, RunUrl):
+        raise UserError(f"results {results!r} is no URL; give one such as s3://bucket/steps, or leave it out to keep them here")
+    Carrier(url).check()
+
+
+@cache
+def result_storage(results: str) -> WritableFileSystem:
+    """A block for the results at that URL, known to the server, as Prefect asks for. It holds no credentials."""
+    protocol = results.partition("://")[0].lower()
+    if protocol in ("file", "local"):  # which the other block refuses
+        block: WritableFileSystem = LocalFileSystem(basepath=results.partition("://")[2])
+    else:
+        block = RemoteFileSystem(basepath=results.rstrip("/"), settings=options(protocol))
+    block.save(f"wiki-gen-{codec.sha256(results)[:10]}", overwrite=True, _sync=True)  # type: ignore[call-arg]
+    return block
+
+
+def step(kind: str, label: str, key: str | None, make: Callable[[], Any], results: str = "") -> Any:
+    """Run `make` as a task of this kind, or give the result stored under the key. Results are JSON values, kept at the URL
+    `results` or where Prefect keeps them; without a key they are not stored, and may be anything.
 
     What is raised for a known reason fails the task and is raised here: inside, Prefect would log it with a traceback.
     """
@@ -183,7 +232,7 @@ def step(kind: str, label: str, key: str, make: Callable[[], Any]) -> Any:
             known.append(error)
             return Failed(message=str(error))
 
-    value = _named(kind)(label, key, tried)
+    value = _named(kind, key is not None, results)(label, key, tried)
     if known:
         raise known[0]
     return value

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
+from data.remote import Place, RunUrl, place
 from data.settings import Settings, WebSettings, load_settings
 from data.types import Article, DropReason, Page
 
@@ -39,10 +40,10 @@ ROOM_FOR_NEW = 20
 class Request:
     """`search` names providers, "" for none; `as_of` a day (YYYY-MM-DD), "" for today; `assignments` are settings."""
 
-    run: Path
+    run: Place
     search: str = ""
     as_of: str = ""
-    out: Path | None = None
+    out: Place | None = None
     dry_run: bool = False
     assignments: tuple[str, ...] = ()
 
@@ -53,13 +54,13 @@ def main(argv: Sequence[str]) -> int:
         description="Ask for an article's pages again, say what changed, and write anew only what it concerns. Exit code: 0 "
         "done, 1 failed, 2 wrong input, 3 no page can be used any more, 130 interrupted.",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="run folder of `wikigenben write`, or of an earlier update")
+    parser.add_argument("run", type=place, metavar="RUN", help="run folder or URL of `wikigenben write`, or of an update")
     parser.add_argument(
         "--as-of", default="", metavar="DATE", help="use nothing that was published after this day (YYYY-MM-DD)"
     )
     parser.add_argument("--search", default="", metavar="NAME[,NAME]", help="look for new pages as well (default: only RUN's)")
     parser.add_argument("--dry-run", action="store_true", help="say what changed and write nothing")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="new run folder (default: RUN-YYYY-MM-DD)")
+    parser.add_argument("--out", type=place, metavar="DIR", help="new run folder, or a URL (default: RUN-YYYY-MM-DD)")
     parser.add_argument(
         "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
     )
@@ -79,32 +80,32 @@ def main(argv: Sequence[str]) -> int:
             arguments.dry_run,
             tuple(arguments.assignments),
         )
-        found, path = update(Request(*given))
+        found, where = update(Request(*given))
         if arguments.json:
-            console.result_json({"run": str(path or ""), **codec.to_plain(found)})
+            console.result_json({"run": where, **codec.to_plain(found)})
         else:
             console.result("\n".join(_lines(found, shown=str)))
-            console.result(f"updated run: {path}" if path else "dry run: nothing was written")
+            console.result(f"updated run: {where}" if where else "dry run: nothing was written")
         return 0
 
     return guarded(run)
 
 
-def update(request: Request) -> tuple[UpdateReport, Path | None]:
-    """The report, and the new run folder (None for a dry run). Raises UserError for what the caller can fix, NoEvidence when no
-    page is usable any more, StageError when no sentence is left."""
+def update(request: Request) -> tuple[UpdateReport, str]:
+    """The report, and where the new run lies ("" for a dry run). Raises UserError for what the caller can fix, NoEvidence when
+    no page is usable any more, StageError when no sentence is left."""
     earlier = Earlier.of(request.run)
     settings = _settings(request, earlier.manifest)
     if request.dry_run:
         with tempfile.TemporaryDirectory() as scratch:
             gathered = _gather(earlier, settings, Path(scratch) / "evidence")
-        return _compared(request, earlier, settings, gathered)[0], None
+        return _compared(request, earlier, settings, gathered)[0], ""
     run = _new_run(request, earlier)
     with run.locked():
         gathered = _gather(earlier, settings, run.path / "evidence")
         report, joined, updated = _compared(request, earlier, settings, gathered)
         _store(run, earlier, report, joined, updated)
-    return report, run.path
+    return report, run.where
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +120,22 @@ class Earlier:
     pages: tuple[Page, ...]
 
     @classmethod
-    def of(cls, path: Path) -> Earlier:
+    def of(cls, place: Place) -> Earlier:
         from data.runs import RunFolder
         from pipeline.web.bundle import Bundle
 
-        run, bundle = RunFolder(path), Bundle(path / "evidence")
+        run = RunFolder.at(place)
+        bundle = Bundle(run.path / "evidence")
         if not bundle.is_whole:
             raise UserError(
-                f"{path} has no evidence/manifest.json, so there is nothing to ask for again; make such a run with: "
+                f"{place} has no evidence/manifest.json, so there is nothing to ask for again; make such a run with: "
                 "wikigenben write TITLE --url URL"
             )
         for folder in run.event_folders():
             article, pages = folder.article(), folder.stored_pages()
             if article is not None and pages is not None:
                 return cls(run, folder, bundle, bundle.manifest(), article, pages)
-        raise UserError(f"{path} has evidence, but no article; write it first with: wikigenben write TITLE --out {path}")
+        raise UserError(f"{place} has evidence, but no article; write it first with: wikigenben write TITLE --out {place}")
 
 
 def _settings(request: Request, manifest: Manifest) -> Settings:
@@ -153,13 +155,35 @@ def _new_run(request: Request, earlier: Earlier) -> RunFolder:
     from pipeline.web.pacing import SystemClock
 
     day = SystemClock().now().date().isoformat()
-    source = request.run.resolve()
-    before = re.sub(r"-\d{4}-\d{2}-\d{2}\Z", "", source.name)  # an update of an update gets one day, not two
-    path = request.out or source.with_name(f"{before}-{day}")
-    if path.exists() and (path.resolve() == source or RunFolder(path).event(earlier.folder.event_id).article() is not None):
-        raise UserError(f"{path} holds an article already; choose another folder with --out")
-    identity = {**(earlier.run.identity() or {}), "command": "update", "of": source.name, "update": RULES}
-    return RunFolder.open(path, identity)
+    before = re.sub(r"-\d{4}-\d{2}-\d{2}\Z", "", _name(request.run))  # an update of an update gets one day, not two
+    out = request.out or _beside(request.run, f"{before}-{day}")
+    if _is_same(out, request.run) or _has_article(out, earlier.folder.event_id):
+        raise UserError(f"{out} holds an article already; choose another folder with --out")
+    identity = {**(earlier.run.identity() or {}), "command": "update", "of": _name(request.run), "update": RULES}
+    return RunFolder.open(out, identity)
+
+
+def _name(run: Place) -> str:
+    return run.name if isinstance(run, RunUrl) else run.resolve().name
+
+
+def _beside(run: Place, name: str) -> Place:
+    return run.beside(name) if isinstance(run, RunUrl) else run.resolve().with_name(name)
+
+
+def _is_same(one: Place, other: Place) -> bool:
+    if isinstance(one, RunUrl) or isinstance(other, RunUrl):
+        return str(one) == str(other)
+    return one.exists() and one.resolve() == other.resolve()
+
+
+def _has_article(run: Place, event_id: str) -> bool:
+    from data.remote import Carrier
+    from data.runs import RunFolder
+
+    if isinstance(run, RunUrl):
+        return Carrier(run).read(f"events/{event_id}/article.json") is not None
+    return run.exists() and RunFolder(run).event(event_id).article() is not None
 
 
 # --- the web of today -------------------------------------------------------------------------------------------------
@@ -217,7 +241,7 @@ def _compared(
     new = [page.url for page in joined.pages[len(earlier.pages) :] if page.usable and page.url not in known]
     report = UpdateReport(
         title=article.title,
-        of=request.run.resolve().name,
+        of=_name(request.run),
         day=gathered.manifest.run_date,
         as_of=settings.web.as_of,
         pages=tuple(_page_fates(joined)),

@@ -35,6 +35,7 @@ from benchmark.runner import EventOutcome, record_failure
 from data import codec
 from data.errors import NoEvidence, StageError, UserError
 from data.locate import locate
+from data.remote import RunUrl, place
 from data.runs import default_run_path
 from data.settings import load_settings
 from data.snapshot import Snapshot
@@ -46,12 +47,13 @@ from flows.generate import Generated, generate
 from flows.job import SYSTEMS, Job
 from flows.prefect_server import outlast_server, run_here
 from flows.runners import RunnerSpec, make_runner, parse_runner, run_all
-from flows.stages import prepare_here, write_event
+from flows.stages import check_results, prepare_here, write_event
 from flows.wiring import Prepared
 
 SystemName = Literal[SYSTEMS]  # type: ignore[valid-type]
 SplitName = Literal["sample", "dev", "test", "full"]
 TrackName = Literal["search", "cited", "both"]
+EvidenceName = Literal["recorded", "links", "search"]
 DecodingName = Literal[METHODS]  # type: ignore[valid-type]
 
 MAX_NAMED = 20
@@ -72,6 +74,8 @@ def run_name() -> str:
     what = f"{asked['system']} {asked['model']}".strip()
     if asked["decoding"] != "auto":
         what += f" by {asked['decoding']}"
+    if asked["evidence"] != "recorded":
+        what += f" from {asked['evidence']}"
     n = len(asked["events"]) or asked["limit"]
     return f"{what} on {asked['split'] or asked['data'] or 'benchmark'}, {n or 'all'} event{'' if n == 1 else 's'}"
 
@@ -86,7 +90,9 @@ def wiki_gen(
     events: list[str] = [],  # noqa: B006 - the form shows defaults as they stand here; nobody writes to it
     limit: int | None = None,
     track: TrackName = "search",
+    evidence: EvidenceName = "recorded",
     out: str = "",
+    results: str = "",
     retry_failed: bool = False,
     runner: str = "threads:1",
     evaluate: bool = True,
@@ -105,7 +111,12 @@ def wiki_gen(
         events: Only the events with these ids.
         limit: Only the first so many events.
         track: Which evidence: pages found by search, cited by the human article, or both.
-        out: Run folder, relative to the repository; by default runs/SYSTEM-SPLIT-TRACK.
+        evidence: Where pages come from: recorded in the benchmark folder, its links fetched anew, or a search on the live web
+            (settings: web.search=searxng, web.as_of=2026-05-01). Runs on live pages are ranked apart; give them threads:N, as
+            processes do not share the pace of a host.
+        out: Run folder, relative to the repository, or the URL of one (s3://bucket/runs/x); by default
+            runs/SYSTEM-SPLIT-TRACK.
+        results: URL at which results of steps are kept, so that other machines find them; by default they stay here.
         retry_failed: Forget the failed events of the run and write only those.
         runner: How many events at once: threads:N share one model, processes:N have one each; with extras also dask:N, ray:N,
             or the address of a running cluster: dask:tcp://HOST:PORT, ray:ray://HOST:PORT.
@@ -115,12 +126,13 @@ def wiki_gen(
     try:
         spec = parse_runner(runner)
         make_runner(spec)  # whose package may be missing: known before a model is loaded
+        check_results(results)
         job = _job(
             system=system, model=model, decoding=decoding, data=data, split=split, events=events, limit=limit, track=track,
-            out=out, retry_failed=retry_failed, settings=settings,
+            evidence=evidence, out=out, results=results, retry_failed=retry_failed, settings=settings,
         )  # fmt: skip
         prepared = prepare_here(job, afresh=True)
-        get_run_logger().info("%s: %d events -> %s", system, len(prepared.ids), prepared.run.path)
+        get_run_logger().info("%s: %d events -> %s", system, len(prepared.ids), prepared.run.where)
         shown = Artifacts(prepared.run)
 
         def write(prepared: Prepared, ids: tuple[str, ...]) -> list[EventOutcome]:
@@ -133,7 +145,7 @@ def wiki_gen(
             generated = evaluated.generated
             shown.scores(evaluated)
         shown.articles([outcome.event_id for outcome in generated.outcomes])
-        outlast_server(generated.run)
+        outlast_server(generated.where)
     except UserError as error:  # the caller can mend it: the message says how, a traceback would hide it
         return Failed(message=str(error))
     return final_state(generated)
@@ -158,7 +170,7 @@ def event(event_id: str, job: Job, evaluate: bool) -> State[str]:
 
 def final_state(generated: Generated) -> State[None]:
     """Completed, or Failed with the failed events by name; those without evidence apart, as no code can help them."""
-    n, run = len(generated.outcomes), generated.run
+    n, run = len(generated.outcomes), generated.where
     if not generated.failed:
         did = f"{generated.count('written')} written, {generated.count('reused')} reused"
         return Completed(message=f"{n} events: {did} in {generated.seconds:.1f} s -> {run}")
@@ -185,17 +197,21 @@ def _job(
     events: list[str],
     limit: int | None,
     track: str,
+    evidence: str,
     out: str,
+    results: str,
     retry_failed: bool,
     settings: list[str],
 ) -> Job:
     chosen = {"method": None if decoding == "auto" else decoding}
-    loaded = load_settings(None, settings, model={"name": model or None}, decoding=chosen, evidence={"track": track})
+    pages = {"track": track, "source": None if evidence == "recorded" else evidence}  # which --set may name, too
+    loaded = load_settings(None, settings, model={"name": model or None}, decoding=chosen, evidence=pages)
     if data and Path(data).expanduser().is_dir():  # workers of a cluster may have been started elsewhere
         data = str(Path(data).expanduser().absolute())
     if not out:
         split = split or ("sample" if Snapshot(locate(data or None)).is_sample else "full")
-        out = str(default_run_path(system, split, track))
+        out = str(default_run_path(system, split, track, loaded.evidence.source))
+    run = place(out)
     return Job(
         system=system,
         settings=loaded,
@@ -203,8 +219,9 @@ def _job(
         split=split,
         events=tuple(events),
         limit=limit,
-        out=repository_root() / Path(out).expanduser(),
+        out=run if isinstance(run, RunUrl) else repository_root() / run.expanduser(),
         retry_failed=retry_failed,
+        results=results,
     )
 
 
@@ -215,12 +232,15 @@ def write_all(
     cost a second and buy nothing."""
 
     def submit(pool: TaskRunner[Any], event_id: str) -> PrefectFuture[Any]:
-        return pool.submit(event, {"event_id": event_id, "job": prepared.job, "evaluate": evaluate})
+        future: PrefectFuture[Any] = pool.submit(event, {"event_id": event_id, "job": prepared.job, "evaluate": evaluate})
+        return future
 
     done: dict[str, EventOutcome] = {}
     shown.begin(len(ids))
     with closing(run_all(spec, ids, submit)) as ended:
         for event_id, value in ended:
+            if spec.kind != "threads":  # another process wrote it, maybe on another machine
+                prepared.run.refresh(event_id)
             done[event_id] = _outcome(prepared, event_id, value)
             shown.advance(done[event_id])
     return [done[i] for i in ids]

@@ -17,10 +17,11 @@ from benchmark import splits
 from benchmark.leaks import leak_checks
 from benchmark.system import System
 from data import codec
-from data.errors import UserError
+from data.errors import StageError, UserError
 from data.locate import locate
+from data.remote import Carrier, Place, RunUrl
 from data.runs import RunFolder, default_run_path
-from data.settings import DecodingSettings, ModelSettings, Settings
+from data.settings import DecodingSettings, ModelSettings, Settings, WebSettings
 from data.snapshot import Snapshot
 from data.types import Event, Page
 from flows import console
@@ -44,6 +45,9 @@ EMBEDDED_FOLDER = Path(decoding.embedded.__file__).parent
 CLEANING_VERSION = "1"
 """Raise when extraction or cleaning gives other text: runs made before must not be mixed with runs made after."""
 
+WEB_DECIDING = ("search", "results", "max_pages", "respect_robots", "as_of", "strict_dates", "archive", "leak_hosts")
+"""Settings of the web that decide which pages there are; the others say how fast and how long they are asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -57,16 +61,43 @@ class Prepared:
     collect: Callable[[Event], tuple[Page, ...]]
     run: RunFolder
 
+    @property
+    def is_live(self) -> bool:
+        """Whether pages come from the web, and not from the benchmark folder."""
+        return self.job.settings.evidence.source != "recorded"
+
+    def pages_to_score(self, event: Event) -> tuple[Page, ...]:
+        """As `collect`, but live pages are never fetched for this: they are those that the event was written from.
+
+        Raises StageError when the run folder has none.
+        """
+        if not self.is_live:
+            return self.collect(event)
+        from pipeline.web.events import kept_pages
+
+        pages = kept_pages(self.run.event(event.id))
+        if pages is None:
+            raise StageError("evidence", f"{self.run.event(event.id).path} holds no pages, and scoring fetches none")
+        return pages
+
 
 def prepare(job: Job, system: System | None = None) -> Prepared:
     """`system` in place of the one that the job names. Raises UserError for anything the caller can fix."""
     snapshot = Snapshot(locate(job.data))
     split = _split(job, snapshot)
-    track = job.settings.evidence.track
+    track, source = job.settings.evidence.track, job.settings.evidence.source
     ids = splits.choose(snapshot, track, split, events=job.events, limit=job.limit)
+    check_place(job.out)
+    check_evidence(job.settings)
     system = system or build_system(job.system, job.settings)
-    run = RunFolder.open(job.out or default_run_path(job.system, split, track), identity(job, snapshot, system))
-    return Prepared(job, snapshot, split, ids, system, build_collect(snapshot, job.settings), run)
+    run = RunFolder.open(job.out or default_run_path(job.system, split, track, source), identity(job, snapshot, system))
+    return Prepared(job, snapshot, split, ids, system, build_collect(snapshot, job.settings, run), run)
+
+
+def check_place(out: Place | None) -> None:
+    """Raises UserError for a URL that does not answer, before a model is loaded."""
+    if isinstance(out, RunUrl):
+        Carrier(out).check()
 
 
 def identity(job: Job, snapshot: Snapshot, system: System) -> dict[str, str]:
@@ -80,14 +111,70 @@ def identity(job: Job, snapshot: Snapshot, system: System) -> dict[str, str]:
         "leak_filter": "on" if evidence.leak_filter else "off",
         "languages": ",".join(evidence.languages),
         "cleaning": CLEANING_VERSION,
+        **_live_identity(job.settings),
         **{f"system.{key}": value for key, value in system.identity.items()},
     }
 
 
-def build_collect(snapshot: Snapshot, settings: Settings) -> Callable[[Event], tuple[Page, ...]]:
+def _live_identity(settings: Settings) -> dict[str, str]:
+    """Empty for recorded pages, so that runs made before there were others stay what they are."""
+    if settings.evidence.source == "recorded":
+        return {}
+    from pipeline.web.events import event_web
+
+    return {"source": settings.evidence.source, **web_identity(event_web(settings))}
+
+
+def web_identity(web: WebSettings) -> dict[str, str]:
+    return {f"web.{key}": str(getattr(web, key)) for key in WEB_DECIDING}
+
+
+def check_evidence(settings: Settings) -> None:
+    """Raises UserError for settings with which no event's pages could be had, before a model is loaded and a run begun."""
+    source, web = settings.evidence.source, settings.web
+    if source == "recorded":
+        return
+    from pipeline.web.addresses import exempt
+    from pipeline.web.fetching import default_user_agent
+    from pipeline.web.queries import search_window
+    from pipeline.web.search.building import NAMES, build_provider
+
+    if source == "search":
+        if not web.search:
+            raise UserError(
+                f"evidence from a search needs a search engine; set web.search to one or several of {', '.join(NAMES)} "
+                "(--search NAME, or --set web.search=NAME)"
+            )
+        build_provider(web.search)
+    search_window(web.as_of)
+    exempt(web.allow_origins)
+    default_user_agent(web.contact)
+
+
+def build_collect(snapshot: Snapshot, settings: Settings, run: RunFolder | None = None) -> Callable[[Event], tuple[Page, ...]]:
+    """What gives an event its pages. Live ones are left in `run`; without a run they are refused with a UserError."""
     from pipeline.evidence import SnapshotEvidence
 
-    return SnapshotEvidence(snapshot, settings.evidence, leak_checks(snapshot)).collect
+    evidence = settings.evidence
+    if evidence.source == "recorded":
+        return SnapshotEvidence(snapshot, evidence, leak_checks(snapshot)).collect
+    if run is None:
+        raise UserError(
+            f"evidence.source = {evidence.source!r} is for events that are written (wikigenben generate, evaluate); drop it"
+        )
+    from pipeline.kinds import KindRecogniser
+    from pipeline.web.events import EventEvidence
+    from pipeline.web.search.building import build_provider
+
+    return EventEvidence(
+        settings,
+        run,
+        links=lambda event: snapshot.raw_pages(event.id, evidence.track),
+        providers=build_provider(settings.web.search).providers if evidence.source == "search" else (),
+        leak_check=leak_checks(snapshot),
+        recogniser=lambda: KindRecogniser(build_encoder()),
+        tell=console.note,
+    ).collect
 
 
 def build_live(

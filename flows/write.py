@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from data.errors import UserError
+from data.remote import Place, place
 from data.settings import Settings, WebSettings, load_settings
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 SYSTEMS = ("ours", "extractive")
 MOST_NAME_BYTES = 100
 """Of a folder's name: file systems allow 255, and temporary files beside it have longer names."""
-_DECIDING = ("search", "results", "max_pages", "respect_robots", "as_of", "strict_dates", "archive", "leak_hosts")
-"""Settings of the web that decide which pages there are; the others say how fast and how long they are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Request:
     urls: tuple[str, ...] = ()
     files: tuple[LocalFile, ...] = ()
     bundle: Path | None = None
-    out: Path | None = None
+    out: Place | None = None
     keep_bodies: bool = True
 
 
@@ -85,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         "--bundle", type=Path, metavar="DIR", help="recorded evidence (`evidence` of a run); no network is used"
     )
     how = parser.add_argument_group("how")
-    how.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/write/TITLE)")
+    how.add_argument("--out", type=place, metavar="DIR", help="run folder, or a URL (default: runs/write/TITLE)")
     how.add_argument("--no-bodies", action="store_true", help="record hashes of the raw pages, not the pages")
     how.add_argument("--system", choices=SYSTEMS, default="ours", help="default: ours, with the model that comes with it")
     how.add_argument("--model", metavar="NAME", help="of ours: embedded (default), hf:PATH_OR_ID, server:MODEL@BASE_URL")
@@ -165,7 +164,13 @@ def write(request: Request) -> Written:
         system = _LateSystem(request, evidence)
         if folder.article() is not None:
             system.check(folder)
-        collect = _source(request, evidence.folder).collect
+        source = _source(request, evidence.folder)
+
+        def collect(event: Event) -> tuple[Page, ...]:
+            pages = source.collect(event)
+            run.push()  # before the pages are stored: where they are, nobody asks for the evidence again
+            return pages
+
         with panel.watching(1) as watch:
             outcome = run_event(
                 run, watch.system(system), name, lambda event_id: Event(event_id, request.title), watch.collect(collect)
@@ -173,7 +178,7 @@ def write(request: Request) -> Written:
             watch.ended(outcome)
         run.write_failures()
         preview.write_previews(run, request.system)
-        generated = Generated(run.path, (outcome,), time.perf_counter() - began)
+        generated = Generated(run.path, (outcome,), time.perf_counter() - began, run.url)
         return Written(run, name, generated, evidence.records() if evidence.is_whole else (), folder.article())
 
 
@@ -224,8 +229,20 @@ class _LateSystem:
             title, url = best_title(self._evidence.records())
             console.note(f"no title was given; taken from {url}: {title}")
             event = replace(event, title=title)
+        elif strangers := _none_mentions(event.title, pages):
+            console.note(strangers)
         console.note(f"writing {event.title!r} with {self.name}")
         return self._system.write(event, pages, stages)
+
+
+def _none_mentions(title: str, pages: Sequence[Page]) -> str:
+    """What to say when no page that can be used has half of the title's words; "" when one has."""
+    from pipeline.retrieval import terms
+
+    usable, words = [page for page in pages if page.usable], set(terms(title))
+    if not words or any(2 * len(words & {*terms(page.title), *terms(page.text)}) >= len(words) for page in usable):
+        return ""
+    return f"none of the {len(usable)} usable pages mentions {title!r}, nor half of its words: are they about it?"
 
 
 def best_title(records: Sequence[EvidenceRecord]) -> tuple[str, str]:
@@ -270,7 +287,7 @@ def _default_path(request: Request, name: str) -> Path:
 def _identity(request: Request) -> dict[str, str]:
     """What the evidence depends on, for `RunFolder.open`. What the text depends on besides is checked with the system."""
     from data import codec
-    from flows.wiring import CLEANING_VERSION
+    from flows.wiring import CLEANING_VERSION, web_identity
     from pipeline.web.bundle import Bundle
 
     settings = request.settings
@@ -287,7 +304,7 @@ def _identity(request: Request) -> dict[str, str]:
         "urls": " ".join(map(_storable, request.urls)),
         "files": " ".join(f"{file.name}:{codec.sha256_bytes(file.body)[:12]}" for file in request.files),
         "bodies": "kept" if request.keep_bodies else "hashes",
-        **{f"web.{key}": str(getattr(settings.web, key)) for key in _DECIDING},
+        **web_identity(settings.web),
     }
 
 
@@ -312,6 +329,8 @@ def report(written: Written, *, as_json: bool) -> None:
             console.result(line)
     if written.records:
         console.result(f"evidence: {written.run.path / 'evidence'} (replay it with: wikigenben write --bundle DIR)")
+    if written.run.url:
+        console.result(f"all of it: {written.run.url}")
 
 
 def _summary(written: Written) -> dict[str, object]:
@@ -320,7 +339,7 @@ def _summary(written: Written) -> dict[str, object]:
     article, (outcome,) = written.article, written.generated.outcomes
     reasons = count_reasons(written.records)
     return {
-        "run": str(written.run.path),
+        "run": written.run.where,
         "status": outcome.status,
         "title": article.title if article is not None else "",
         "kept": reasons.pop("kept", 0),

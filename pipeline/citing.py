@@ -31,6 +31,9 @@ REPEATED = 0.8
 """Share of a sentence's words in an earlier one from which it is a repetition, unless it has a new figure."""
 SHARED_MARKER = 4
 """How many sentences back a marker at the end of a paragraph may reach; support is checked all the same."""
+KEPT_TEXTS = 2_048
+"""Passages, sentences and names of which caches keep the words and figures. A benchmark event has up to 204 passages, none of
+them asked for in another event, and all that is kept of a passage takes some 40 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +180,7 @@ _ANY_CASE = re.compile(_CALENDAR_NAME.pattern, re.I)
 _ISO_MONTH = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d{2}\b")
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=KEPT_TEXTS)
 def with_digits(text: str) -> str:
     """Small letters, and number words up to ninety-nine as digits."""
 
@@ -188,7 +191,7 @@ def with_digits(text: str) -> str:
     return _NUMBER_WORDS.sub(value, text.lower())
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=KEPT_TEXTS)
 def figures(text: str, *, as_evidence: bool = False) -> frozenset[str]:
     """What a sentence must not get wrong: numbers (also as words), scales, months, days of the week.
 
@@ -207,14 +210,14 @@ def figures(text: str, *, as_evidence: bool = False) -> frozenset[str]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=KEPT_TEXTS)
 def _name_words(text: str) -> frozenset[str]:
     """Words as `names` spells them, without initials and a final s: Smith, Smiths and J. Smith's are one."""
     words = (word.rstrip("s") for word in re.sub(r"[^\w\s]", "", text).lower().split())
     return frozenset(word for word in words if len(word) > 1)
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=KEPT_TEXTS)
 def _terms(text: str) -> frozenset[str]:
     return frozenset(terms(with_digits(text)))
 

@@ -261,22 +261,18 @@ _CLASSES = (
 )  # fmt: skip
 
 
-def _has_class(name: str) -> str:
-    return f"contains(concat(' ', normalize-space(@class), ' '), ' {name} ')"
-
-
-# frameworks show "hidden md:block" on wide screens
-_SHOWN_WIDE = (
-    "(contains(@class, ':block') or contains(@class, ':flex') or contains(@class, ':grid') or contains(@class, ':inline'))"
-)
+_HIDING_CLASS = re.compile(rf"(?<![^ \t\r\n])(?:{'|'.join(_CLASSES)})(?![^ \t\r\n])")
+_SHOWN_WIDE = re.compile(":(?:block|flex|grid|inline)")  # frameworks show "hidden md:block" on wide screens
+_BY_CLASS = "hidden-by-class"
+"""Marked once: XPath that takes classes apart is slow, and the paths are asked for twice."""
 HIDDEN: list[str] = [
     "//*[@hidden]",
     "//*[@aria-hidden='true']",
     "//template",
     "//noscript",
-    f"//*[({' or '.join(map(_has_class, _CLASSES))}) and not {_SHOWN_WIDE}]",
+    f"//*[@{_BY_CLASS}]",
 ]
-"""XPath of elements that a browser does not show; `_mark_hidden` adds those whose own style says so, as `hidden`."""
+"""XPath of elements that a browser does not show; `_mark_hidden` marks those whose own style or class says so."""
 
 _LENGTH = re.compile(r"(-?(?:\d+\.?\d*|\.\d+))([a-z%]*)")
 _PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "vw": 13.0, "vh": 8.0, "%": 8.0}
@@ -290,6 +286,10 @@ _CLIPPED = re.compile(r"rect\((?:0|1px)|inset\((?:50|100)%|polygon\(00|circle\(0
 
 
 def _mark_hidden(tree: HtmlElement) -> None:
+    for element in tree.xpath("//*[@class]"):
+        given = str(element.get("class"))
+        if _HIDING_CLASS.search(given) and not _SHOWN_WIDE.search(given):
+            element.set(_BY_CLASS, "")
     for element in tree.xpath("//*[@style]"):
         if _hides(str(element.get("style"))):
             element.set("hidden", "")

@@ -66,8 +66,12 @@ _COMMON_OPENERS = frozenset(
     ]
 )
 
+KEPT_SENTENCES = 4_096
+"""Sentences of which caches keep what was found in them: three times those of the benchmark's largest event. Hardly a
+sentence of one event is asked for in another, so more room holds memory for nothing: 1 to 4 KiB a sentence."""
 
-@lru_cache(maxsize=50_000)
+
+@lru_cache(maxsize=KEPT_SENTENCES)
 def names(text: str) -> frozenset[str]:
     """Lower-cased names: runs of capitalised words, joined by small words, without sentence-opening function words."""
     found = set()
@@ -80,7 +84,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(name for name in found if name)
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=KEPT_SENTENCES)
 def numbers(text: str) -> frozenset[str]:
     """Digit strings without separators: "1,200" and "1200" are the same number, "3.5" keeps its point."""
     return frozenset(re.sub(r",(?=\d{3}\b)", "", m.group()).rstrip(".,") for m in _NUMBER.finditer(text))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.citing import with_digits
-from pipeline.facts import names
+from pipeline.facts import KEPT_SENTENCES, names
 from pipeline.retrieval import STOPWORDS, terms
 
 _NUMBER = re.compile(r"(?P<sign>[$€£¥]?)(?P<digits>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?P<percent>%?)")
@@ -111,7 +111,7 @@ class _Word:
         return cls(text, low, (terms(low) or [low])[0] if low else "", not text or chunk[-1] in ",;:.!?)—–")
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=KEPT_SENTENCES)
 def quantities(sentence: str) -> tuple[Quantity, ...]:
     """Those of one sentence.
 

@@ -42,7 +42,7 @@ def _stemmer() -> object:
     return EnglishStemmer()
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=32_768)  # words go on from event to event: twice the room finds 0.1% more of them again
 def _stem(token: str) -> str:
     return str(_stemmer().stem(token)) if token.isascii() else token  # type: ignore[attr-defined]
 

@@ -4,6 +4,7 @@ And a small snapshot to break."""
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import json
 import os
@@ -11,8 +12,8 @@ import random
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,14 @@ import pytest
 from hypothesis import settings
 
 from data.snapshot import SAMPLE
+from decoding import costs
 from flows.cli import main
 
 # before torch is loaded. The tests run side by side, and small matrices on many threads wait more than they compute
 os.environ["OMP_NUM_THREADS"] = "1"
 
-settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
-settings.load_profile("repeatable")
+settings.register_profile("short", derandomize=True, deadline=None, print_blob=True, max_examples=40)
+settings.register_profile("long", settings.get_profile("short"), max_examples=200)
 
 COPIED = ("9000002", "9000004")
 """The two events of the sample that `copied_sample` holds."""
@@ -80,6 +82,14 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def brief_measurements() -> Iterator[None]:
+    """A model's steps are timed three times, not forty, before a method that weighs costs is used: here no speed counts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(costs, "MAX_ROUNDS", costs.MIN_ROUNDS)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def fixed_seeds() -> None:
     """Libraries are seeded only when something has loaded them: a test of the splitter must not wait for torch."""
@@ -90,18 +100,37 @@ def fixed_seeds() -> None:
         torch.manual_seed(0)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the tests are imported: how many examples hypothesis tries, where a test does not say."""
+    settings.load_profile("short" if "not slow" in config.option.markexpr else "long")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What importing thousands of tests leaves behind stays to the end: it is not searched for garbage, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Servers, flows and kills first: a worker that begins with one of these when the other has nothing left goes on alone."""
-    items.sort(key=lambda item: item.path.parent.name != "flows")
+    """The longest files first, servers, flows and kills, then models: a worker that begins with one of these when the other
+    has nothing left goes on alone."""
+    order = {folder: at for at, folder in enumerate(("flows", "pipeline", "decoding"))}
+    root = Path(__file__).parent
+    items.sort(key=lambda item: order.get(item.path.relative_to(root).parts[0], len(order)))
 
 
 @contextmanager
 def stand_in_encoder() -> Iterator[None]:
     """Commands in this process compare texts by their letters, in place of the sentence model, which takes seconds an event.
 
-    For tests of what does not depend on which sentences are alike. With the real one run, among others, the demo
-    (`flows/test_commands`), the prompts of the embedded model (`flows/test_prompt_export`), and `ours` on the command line
-    (`pipeline/test_systems_live`).
+    For tests of what does not depend on which sentences are alike. With the real one run, among others, the prompts of the
+    embedded model (`flows/test_prompt_export`), `ours` on the command line (`pipeline/test_systems_live`), and in the longer
+    run the demo (`flows/test_commands`).
     """
     from flows import prompts, wiring  # both before either is changed: one imports the name from the other
     from tests.fakes import FixedEncoder
@@ -111,6 +140,9 @@ def stand_in_encoder() -> Iterator[None]:
         for user in (wiring, prompts):
             patch.setattr(user, "build_encoder", lambda: encoder)
         yield
+
+
+ENCODERS: dict[str, Callable[[], AbstractContextManager[None]]] = {"stand-in": stand_in_encoder, "sentence model": nullcontext}
 
 
 @pytest.fixture

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams
 from decoding.models import break_control_tokens
+
+
+@cache
+def _hash(letters: str) -> int:
+    return int.from_bytes(hashlib.blake2b(letters.encode(), digest_size=4).digest(), "big")
 
 
 class FixedEncoder:
@@ -41,8 +47,7 @@ class FixedEncoder:
         padded = f" {text.lower()} "
         for n in (2, 3):
             for i in range(len(padded) - n + 1):
-                digest = hashlib.blake2b(padded[i : i + n].encode(), digest_size=4).digest()
-                row[int.from_bytes(digest, "big") % self._dimension] += 1.0
+                row[_hash(padded[i : i + n]) % self._dimension] += 1.0
         norm = np.linalg.norm(row)
         return row / norm if norm > 0 else row
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import json
-import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, StreamingResponse
 
@@ -146,17 +144,3 @@ async def drip() -> AsyncIterator[bytes]:
     while True:
         yield event("drip ")
         await asyncio.sleep(0.05)
-
-
-def main() -> None:
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.bind(("127.0.0.1", 0))
-    listening.listen(64)  # connections wait here until the server takes over
-    print(f"PORT {listening.getsockname()[1]}", flush=True)
-    config = uvicorn.Config(build_app(), log_level="critical", timeout_graceful_shutdown=1)
-    uvicorn.Server(config).run(sockets=[listening])
-
-
-if __name__ == "__main__":
-    main()

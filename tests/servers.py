@@ -1,48 +1,72 @@
-"""Servers on loopback, each a process of its own that ends with the test: ours (`decoding.serve`), and one full of faults."""
+"""Servers on loopback that end with the test: ours (`decoding.serve`), and one full of faults. In threads of this process,
+for loading the libraries anew takes longer than most tests; ours also as a process of its own."""
 
 from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @contextmanager
-def served(folder: Path, *flags: str) -> Iterator[str]:
+def served(folder: Path, *, method: str = "auto", api_key: str | None = None) -> Iterator[str]:
     """Our server on a model folder, under the name `tiny`; yields its address, up to and without `/v1`."""
-    with served_process(folder, *flags) as (address, _):
+    from decoding.engine import Engine
+    from decoding.models import load
+    from decoding.serve import Service, build_app
+
+    loaded = load(str(folder), device="cpu")
+    with _listening(build_app(Service(loaded, Engine(loaded, method), "tiny"), api_key)) as address:
         yield address
-
-
-@contextmanager
-def served_process(folder: Path, *flags: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    words = ["-m", "decoding.serve", "--model", str(folder), "--served-name", "tiny", "--port", "0", "--device", "cpu", *flags]
-    with _started(words, r"at (http://\S+)/v1") as started:
-        yield started
 
 
 @contextmanager
 def faulty() -> Iterator[str]:
     """`tests/faulty_server.py`; yields its address."""
-    with _started([str(ROOT / "tests" / "faulty_server.py")], r"PORT (\d+)") as (port, _):
-        yield f"http://127.0.0.1:{port}"
+    from tests.faulty_server import build_app
+
+    with _listening(build_app()) as address:
+        yield address
 
 
 @contextmanager
-def _started(words: Sequence[str], announced: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Runs python until the end of the block; yields what its first line announces, and the process."""
+def _listening(app: FastAPI) -> Iterator[str]:
+    import uvicorn
+
+    listening = socket.create_server(("127.0.0.1", 0), backlog=64)  # connections wait here until the server takes over
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, log_level="critical", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+@contextmanager
+def served_process(folder: Path, *flags: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`python -m decoding.serve` on a model folder, until the end of the block: its address, and the process."""
+    words = ["-m", "decoding.serve", "--model", str(folder), "--served-name", "tiny", "--port", "0", "--device", "cpu", *flags]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}  # small matrices on many threads wait more than they compute
     with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as server:
         assert server.stdout is not None
         try:
             line = server.stdout.readline()
-            found = re.search(announced, line)
+            found = re.search(r"at (http://\S+)/v1", line)
             assert found, f"the server did not start: {line!r}"
             yield found.group(1), server
         finally:

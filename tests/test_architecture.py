@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -67,8 +68,9 @@ def _imported(node: ast.AST) -> list[str]:
     return []
 
 
-def _imports(module: str) -> set[str]:
-    return {name for node in ast.walk(TREES[module]) for name in _imported(node)}
+@cache
+def _imports(module: str) -> frozenset[str]:
+    return frozenset(name for node in ast.walk(TREES[module]) for name in _imported(node))
 
 
 def _executed_on_import(nodes: list[ast.stmt]) -> Iterator[ast.stmt]:

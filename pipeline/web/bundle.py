@@ -14,9 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from data import codec
+from data.cleaning import Overlap
 from data.errors import UserError
 from data.settings import WebSettings
 from data.types import DropReason, Origin, Page, PageFlag, Strict
@@ -121,8 +122,10 @@ class AskedQuery(Strict):
 @dataclass(frozen=True, slots=True)
 class Manifest(Strict):
     """`run_date` is the latest day on which a page can have been published. `counts` says how many pages were kept and dropped,
-    by reason; `has_bodies` whether the raw pages are part of the bundle."""
+    by reason; `has_bodies` whether the raw pages are part of the bundle. `overlaps` is what pages, by the SHA-256 of their
+    cleaned text, share with a text that must not be among them, for a replay without that text."""
 
+    omitted_if_empty: ClassVar[frozenset[str]] = frozenset({"overlaps"})
     form: str
     title: str
     run_date: str
@@ -134,6 +137,7 @@ class Manifest(Strict):
     versions: dict[str, str]
     counts: dict[str, int] = field(default_factory=dict)
     has_bodies: bool = True
+    overlaps: dict[str, Overlap] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

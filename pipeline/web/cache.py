@@ -2,14 +2,18 @@
 
     web/bodies/ab/abcd...   raw bytes        web/fetches/12/1234....json   how they came, by the sha256 of the address
 
-An address is all that a page is found by; no header and no key of a provider gets here.
+An address is all that a page is found by; no header and no key of a provider gets here. A file's time of change is when it
+was last used: what was not for long goes, and the rest when there is too much. Nothing else depends on the folder; while
+nothing runs, it may be deleted as a whole.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,8 +24,10 @@ from data.errors import UserError
 from data.settings import WebSettings
 from data.types import Strict
 from pipeline.web.addresses import Refused, admit, exempt
-from pipeline.web.fetching import Fetched, Fetcher
+from pipeline.web.fetching import Fetched, Fetcher, in_order
 from pipeline.web.pacing import Clock, SystemClock
+
+_PRUNED_EVERY_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +73,28 @@ class Bodies:
     def drop(self, digest: str) -> None:
         self._path(digest).unlink(missing_ok=True)
 
+    def touch(self, digest: str) -> None:
+        _touch(self._path(digest))
+
     def _path(self, digest: str) -> Path:
         return self.root / digest[:2] / digest
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    path: Path
+    used_at: float
+    size: int
+
+
+def _expendable(files: Iterable[_Kept], most_bytes: int, oldest: float) -> list[_Kept]:
+    """Those last used before `oldest`, and of the others the longest unused beyond `most_bytes` together."""
+    gone, left = [], most_bytes
+    for file in sorted(files, key=lambda file: (-file.used_at, file.path)):
+        left -= file.size
+        if left < 0 or file.used_at < oldest:
+            gone.append(file)
+    return gone
 
 
 class PageCache:
@@ -90,6 +116,8 @@ class PageCache:
         if body is None:
             self._bodies.drop(stored.sha256)  # a damaged one would never be replaced
             return None
+        _touch(path)
+        self._bodies.touch(stored.sha256)
         return replace(stored.fetched, body=body)
 
     def put(self, url: str, fetched: Fetched) -> None:
@@ -100,10 +128,48 @@ class PageCache:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with FileLock(self.root / ".lock"):  # body and record of two processes must not mix
-                self._bodies.put(fetched.body)
+                self._bodies.touch(self._bodies.put(fetched.body))  # it may be there of old
                 codec.write_atomic(self._path(url), codec.to_json(stored, indent=1) + "\n")
         except OSError as error:
             raise UserError(f"cannot write to {self.root}: {error.strerror}; set WIKIGEN_CACHE to another folder") from None
+
+    def prune(self, most_mb: int, most_days: float) -> None:
+        """At most once an hour: delete what was not used for `most_days`, then the least recently used beyond `most_mb` MiB.
+
+        Any process may do so at any time: a page is read whole before it is used, and one that is gone is fetched again.
+        """
+        from filelock import FileLock, Timeout
+
+        try:
+            with FileLock(self.root / ".pruning", timeout=0):
+                if self._is_due():
+                    self._delete(_expendable(self._files(), most_mb * 2**20, time.time() - most_days * 86_400))
+        except (Timeout, OSError):  # another one is at it, or nothing can be deleted: no page depends on it
+            pass
+
+    def _is_due(self) -> bool:
+        stamp = self.root / ".pruned"
+        due = not stamp.exists() or abs(time.time() - stamp.stat().st_mtime) > _PRUNED_EVERY_S
+        if due:
+            stamp.touch()
+        return due
+
+    def _files(self) -> Iterator[_Kept]:
+        for folder in ("bodies", "fetches"):
+            for path in (self.root / folder).glob("*/*"):
+                with contextlib.suppress(FileNotFoundError):
+                    stat = path.stat()
+                    yield _Kept(path, stat.st_mtime, stat.st_size)
+
+    def _delete(self, files: Sequence[_Kept]) -> None:
+        """What was used meanwhile stays."""
+        from filelock import FileLock
+
+        with FileLock(self.root / ".lock"):  # no page is being written, so temporary files are left-overs
+            for file in files:
+                with contextlib.suppress(FileNotFoundError):
+                    if file.path.stat().st_mtime == file.used_at:
+                        file.path.unlink()
 
     def _path(self, url: str) -> Path:
         digest = codec.sha256(url)
@@ -113,34 +179,41 @@ class PageCache:
 def fetch_pages(
     fetcher: Fetcher, cache: PageCache, urls: Sequence[str], settings: WebSettings, *, clock: Clock | None = None
 ) -> Iterator[Fetched]:
-    """`Fetcher.fetch_all` with a memory: a record for each of the distinct addresses, in their order.
+    """`pages_as_completed` in the order of the addresses."""
+    return in_order(pages_as_completed(fetcher, cache, urls, settings, clock=clock))
 
-    What was fetched within `settings.cache_hours` is not asked for; what is older is asked for conditionally, and kept when
-    the server says that it is unchanged. Failures are not remembered.
+
+def pages_as_completed(
+    fetcher: Fetcher, cache: PageCache, urls: Sequence[str], settings: WebSettings, *, clock: Clock | None = None
+) -> Iterator[tuple[int, Fetched]]:
+    """`Fetcher.fetch_all` with a memory: a record for each of the distinct addresses, with its place in `urls`.
+
+    What was fetched within `settings.cache_hours` is not asked for, and comes first; what is older is asked for
+    conditionally, and kept when the server says that it is unchanged. Failures are not remembered.
     """
     exempted = exempt(settings.allow_origins)
     oldest = (clock or SystemClock()).now() - timedelta(hours=settings.cache_hours)
     keys = {url: _key(url, exempted) for url in urls}
-    known = {
-        url: found
-        for url, key in keys.items()
-        if key and (found := cache.find(key)) is not None and _may_use(found, settings, exempted)
-    }
-    fresh = {url for url, found in known.items() if datetime.fromisoformat(found.retrieved_at) > oldest}
-    # what an archive sent with a capture says nothing to the page's own server
-    stale = {url: found for url, found in known.items() if url not in fresh and not found.archive_url}
+    asked: list[int] = []
+    stale: dict[str, Fetched] = {}
+    for i, url in enumerate(urls):
+        found = cache.find(keys[url]) if keys[url] else None
+        if found is not None and _may_use(found, settings, exempted):
+            if datetime.fromisoformat(found.retrieved_at) > oldest:
+                yield i, replace(found, url=url)
+                continue
+            if not found.archive_url:  # what an archive sent with a capture says nothing to the page's own server
+                stale[url] = found
+        asked.append(i)
     validators = {url: (found.etag, found.last_modified) for url, found in stale.items()}
-    answers = fetcher.fetch_all([url for url in urls if url not in fresh], validators=validators)
-    for url in urls:
-        if url in fresh:
-            yield replace(known[url], url=url)
-            continue
-        fetched = next(answers)
+    for place, fetched in fetcher.fetch_all([urls[i] for i in asked], validators=validators):
+        url = urls[asked[place]]
         if fetched.not_modified:
             fetched = replace(stale[url], url=url, retrieved_at=fetched.retrieved_at)
         if fetched.body:
             cache.put(keys[url], fetched)
-        yield fetched
+        yield asked[place], fetched
+    cache.prune(settings.cache_mb, settings.cache_days)
 
 
 def _key(url: str, exempted: frozenset[str]) -> str:
@@ -158,6 +231,11 @@ def _may_use(found: Fetched, settings: WebSettings, exempted: frozenset[str]) ->
     if found.archive_url and (not settings.archive or (settings.as_of and found.archive_date > settings.as_of)):
         return False
     return all(_key(url, exempted) for url in found.redirects)
+
+
+def _touch(path: Path) -> None:
+    with contextlib.suppress(OSError):  # a cache that cannot be written can still be read
+        os.utime(path)
 
 
 def _write_bytes(path: Path, content: bytes) -> None:

@@ -1,6 +1,6 @@
 """The bytes of a fetched page -> a document: its text, who wrote it, when, and what speaks against using it.
 
-`read_document` does the work; `read_documents` does it in processes that may be killed. `data.cleaning.clean_pages` then
+`read_document` does the work; a `DocumentReader` does it in processes that may be killed. `data.cleaning.clean_pages` then
 judges the documents of one run together, with `LIVE_MIN_WORDS`.
 """
 
@@ -11,10 +11,11 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
-from typing import Literal
+from typing import Literal, Self
 
 from data import codec
 from data.cleaning import LIVE_MIN_WORDS, MAX_BROKEN, Extracted, addresses_model, binary_detail, clean_title
@@ -24,7 +25,7 @@ from pipeline.extract import Reading, examine
 from pipeline.web.charset import decode, kind_of
 from pipeline.web.dates import PublishedSource, find_dates
 from pipeline.web.pdf import MAX_PDF_BYTES, page_number, paragraphs, read_pdf
-from pipeline.web.workers import Lost, run_jobs, serve
+from pipeline.web.workers import Lost, WorkerPool, serve
 
 TextKind = Literal["article", "jsonld", "pdf", "plain"]
 MAX_NAME = 200
@@ -97,15 +98,33 @@ def read_document(
         return _dropped(job, "extract_none", f"{type(error).__name__}: {error}"[:300])
 
 
-def read_documents(jobs: Sequence[Job], *, workers: int = 2, timeout_s: float = 20.0, memory_mb: int = 1024) -> list[Document]:
-    """`read_document` of each job, in their order, in `workers` processes of at most `memory_mb` MiB of address space each.
+class DocumentReader:
+    """`read_document` in up to `workers` processes of at most `memory_mb` MiB of address space each; close it at the end.
 
-    A page that takes longer than `timeout_s` is dropped `extract_timeout` and its process killed; one that takes its process
-    with it is dropped `extract_none`.
+    They start with the first pages and stay for all that follow; threads may share them. A page that takes longer than
+    `timeout_s` is dropped `extract_timeout` and its process killed; one that takes its process with it is dropped
+    `extract_none`.
     """
-    sent = [_packed(job) for job in jobs]
-    answers = run_jobs("pipeline.web.documents", sent, workers=workers, timeout_s=timeout_s, memory_mb=memory_mb)
-    return [_received(job, answer) for job, answer in zip(jobs, answers, strict=True)]
+
+    def __init__(self, *, workers: int = 2, timeout_s: float = 20.0, memory_mb: int = 1024) -> None:
+        self._pool = WorkerPool("pipeline.web.documents", workers=workers, timeout_s=timeout_s, memory_mb=memory_mb)
+
+    def submit(self, job: Job) -> Future[Document]:
+        """Its result is there when the page was read; it is cancelled when the reader is closed before."""
+        about = replace(job, body=b"")  # what waits for the answer holds no second copy
+        return self._pool.submit(_packed(job), lambda answer: _received(about, answer))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+
+def read_documents(jobs: Sequence[Job], *, workers: int = 2, timeout_s: float = 20.0, memory_mb: int = 1024) -> list[Document]:
+    """The documents of pages that are all there, in the order of the jobs, by a `DocumentReader` of these arguments."""
+    with DocumentReader(workers=workers, timeout_s=timeout_s, memory_mb=memory_mb) as reader:
+        return [document.result() for document in [reader.submit(job) for job in jobs]]
 
 
 def _received(job: Job, answer: bytes | Lost) -> Document:

@@ -11,10 +11,11 @@ import random
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urljoin
 
@@ -26,7 +27,7 @@ from pipeline.web import bodies, robots
 from pipeline.web.addresses import DEFAULT_PORTS, Address, Refused, admit, exempt
 from pipeline.web.archive import Archive
 from pipeline.web.guard import CONNECT_S, DNS_S, Resolve
-from pipeline.web.pacing import Budget, Clock, Pacing, SystemClock, Turn, backoff, retry_after
+from pipeline.web.pacing import Budget, Clock, Hosts, Pacing, SystemClock, Turn, backoff, retry_after
 from pipeline.web.pdf import MAX_PDF_BYTES
 
 if TYPE_CHECKING:
@@ -152,8 +153,8 @@ def default_user_agent(contact: str = "") -> str:
 class Fetcher:
     """Fetches the pages of one run: `settings` bound the run, `limits` each request. Threads may share it; close it at the end.
 
-    `clock` paces requests and dates records; the limits of a request count real seconds. Raises UserError for settings that
-    cannot be used; after that, every address becomes a record.
+    `clock` paces requests and dates records, together with other runs on the same `hosts`; the limits of a request count real
+    seconds. Raises UserError for settings that cannot be used; after that, every address becomes a record.
     """
 
     def __init__(
@@ -168,6 +169,7 @@ class Fetcher:
         chance: random.Random | None = None,
         nat64: bool = False,
         proxy: str | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         from pipeline.web.connections import guarded_session  # it loads requests
 
@@ -190,7 +192,7 @@ class Fetcher:
             self._flags.append("robots_ignored")
         self._budget = Budget(settings.max_pages, settings.total_s, self._clock)
         self._pacing = Pacing(
-            at_once=settings.at_once, min_delay_s=settings.min_delay_s, budget=self._budget, clock=self._clock
+            at_once=settings.at_once, min_delay_s=settings.min_delay_s, budget=self._budget, clock=self._clock, hosts=hosts
         )
         self._robots = robots.Robots(AGENT, self._ask_robots, self._clock)
 
@@ -214,42 +216,48 @@ class Fetcher:
             return trail.dropped(refused)
         return self._fetched(trail, address, (etag, last_modified))
 
-    def fetch_all(self, urls: Sequence[str], *, validators: Mapping[str, tuple[str, str]] | None = None) -> Iterator[Fetched]:
-        """A record for each address, in the order of `urls`, each as soon as those before it are there.
+    def fetch_all(
+        self, urls: Sequence[str], *, validators: Mapping[str, tuple[str, str]] | None = None
+    ) -> Iterator[tuple[int, Fetched]]:
+        """A record for each address with its place in `urls`, as they come in; see `in_order`.
 
         The first `max_pages` addresses that are admitted are asked for, whatever becomes of them; the rest are dropped with
         `budget`. `validators` maps addresses to (etag, last_modified) of stored bodies. Nothing is asked before the first
         record is.
         """
-        records: list[Future[Fetched]] = [Future() for _ in urls]
+        refusals: list[tuple[int, Fetched]] = []
         by_host: dict[str, list[tuple[int, _Trail, Address]]] = {}
         for i, url in enumerate(urls):
             trail = self._trail(url)
             try:
                 address = self._admitted(trail)
             except Refused as refused:
-                records[i].set_result(trail.dropped(refused))
+                refusals.append((i, trail.dropped(refused)))
             else:
                 by_host.setdefault(_host_key(address), []).append((i, trail, address))
         abandoned = threading.Event()
+        records: SimpleQueue[tuple[int, Fetched] | BaseException] = SimpleQueue()
 
         def work(pages: list[tuple[int, _Trail, Address]]) -> None:
             for i, trail, address in pages:
                 if abandoned.is_set():
                     return
                 try:
-                    records[i].set_result(self._fetched(trail, address, (validators or {}).get(trail.url, ("", ""))))
-                except BaseException as error:  # it is raised again where the record is asked for
-                    records[i].set_exception(error)
+                    records.put((i, self._fetched(trail, address, (validators or {}).get(trail.url, ("", "")))))
+                except BaseException as error:  # it is raised again where the records are asked for
+                    records.put(error)
 
         # a thread for each host; most of them wait for their turn, and the pacing knows how many may ask at once
         pool = ThreadPoolExecutor(max_workers=max(1, min(len(by_host), _THREADS)), thread_name_prefix="fetch")
         try:
             for pages in by_host.values():
                 pool.submit(work, pages)
-            for i in range(len(records)):
-                yield records[i].result()
-                records[i] = Future()  # bodies are large, and the caller has this one now
+            yield from refusals
+            for _ in range(len(urls) - len(refusals)):
+                record = records.get()
+                if isinstance(record, BaseException):
+                    raise record
+                yield record
         finally:
             abandoned.set()
             pool.shutdown(cancel_futures=True)
@@ -425,6 +433,17 @@ class Fetcher:
             return bodies.read_page(response, html_bytes=self._limits.html_bytes, pdf_bytes=self._limits.pdf_bytes)
         bodies.drain(response)
         return b""
+
+
+def in_order(records: Iterator[tuple[int, Fetched]]) -> Iterator[Fetched]:
+    """Records with their places, 0 to n - 1, as they come in -> in the order of their places, each as soon as it can be."""
+    early: dict[int, Fetched] = {}
+    due = 0
+    for i, fetched in records:
+        early[i] = fetched
+        while due in early:
+            yield early.pop(due)
+            due += 1
 
 
 def _reads_head(most: int) -> Read:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from data import codec
-from data.cleaning import LIVE_MIN_WORDS, Extracted, clean_pages
+from data.cleaning import LIVE_MIN_WORDS, Extracted, LeakCheck, Overlap, clean_pages
 from data.errors import UserError
 from data.settings import RetrievalSettings, WebSettings
-from data.types import Event, Page
+from data.types import Event, Page, RawPage
 from pipeline.evidence import Evidence
 from pipeline.kinds import KindRecogniser
 from pipeline.web.addresses import Refused, admit, canonical, exempt
@@ -34,9 +35,9 @@ from pipeline.web.bundle import (
     pages_of,
     versions_here,
 )
-from pipeline.web.cache import Bodies, PageCache, StoredFetch, fetch_pages
+from pipeline.web.cache import Bodies, PageCache, StoredFetch, pages_as_completed
 from pipeline.web.dates import judge_dates
-from pipeline.web.documents import Document, Job, read_documents
+from pipeline.web.documents import Document, DocumentReader, Job
 from pipeline.web.fetching import Fetched, Fetcher
 from pipeline.web.pacing import Clock, SystemClock
 from pipeline.web.pdf import MAX_PDF_BYTES
@@ -88,10 +89,21 @@ def _read(path: Path) -> bytes:
         raise UserError(f"cannot read --file {path}: {error.strerror}") from None
 
 
+class SearchUnanswered(UserError):
+    """No query was answered, and there is nothing else to write from; `why` is what the search says of it."""
+
+    def __init__(self, title: str, why: str) -> None:
+        super().__init__(
+            f"the search for {title!r} failed: {why}; set another provider with --search, or give pages with --url"
+        )
+        self.why = why
+
+
 class LiveEvidence:
     """Implements `pipeline.evidence.EvidenceSource`.
 
-    `provider` answers searches for the event's title; None for given addresses and files only. `bundle` is a folder where
+    `provider` answers searches for the event's title; None for given addresses and files only. Of `links`, pages that somebody
+    else has named, address, title and origin count. `leak` as in `data.cleaning.clean_pages`. `bundle` is a folder where
     everything is left, raw bodies included unless `keep_bodies` is False. `recogniser` is asked for when a second round of
     queries is made. `tell` is given a line for the person watching, now and then.
     """
@@ -103,7 +115,9 @@ class LiveEvidence:
         provider: Provider | None = None,
         urls: Sequence[str] = (),
         files: Sequence[LocalFile] = (),
+        links: Sequence[RawPage] = (),
         languages: tuple[str, ...] = ("en",),
+        leak: LeakCheck | None = None,
         cache: PageCache | None = None,
         bundle: Path | None = None,
         keep_bodies: bool = True,
@@ -116,7 +130,9 @@ class LiveEvidence:
         self._provider = provider
         self._urls = tuple(urls)
         self._files = tuple(files)
+        self._links = tuple(links)
         self._languages = languages
+        self._leak = leak
         self._cache = cache or PageCache()
         self._bundle = Bundle(bundle) if bundle is not None else None
         self._keep_bodies = keep_bodies
@@ -133,20 +149,22 @@ class LiveEvidence:
     def gather(self, title: str) -> Gathered:
         """Everything that is found for a title ("" searches for nothing), written to the bundle if there is one."""
         keep = self._bundle.bodies if self._bundle is not None and self._keep_bodies else None
-        with self._fetcher(self._settings) as fetcher:
+        with self._fetcher(self._settings) as fetcher, DocumentReader() as reader:
             collection = _Collection(
                 self._settings,
                 self._languages,
                 fetcher,
                 self._cache,
                 self._clock,
-                Reading(self._clock.now().date().isoformat()),
+                Reading(self._clock.now().date().isoformat(), reader),
                 keep,
+                self._leak,
             )
             collection.add_files(self._files)
-            collection.add_urls(self._urls)
+            collection.add_named([Candidate(url, "url", 0, 0, "url") for url in map(_storable, self._urls)])
+            collection.add_named([Candidate(p.url, p.origin, 0, 0, "links", title=p.title) for p in self._links])
             log = self._search(title, collection) if self._provider is not None and title else None
-        gathered = collection.gathered(title, log, has_bodies=keep is not None)
+            gathered = collection.gathered(title, log, has_bodies=keep is not None)
         if self._bundle is not None:
             self._bundle.write(gathered)
         return gathered
@@ -157,10 +175,7 @@ class LiveEvidence:
         self._tell(first.describe())
         if first.failed:
             if not collection.fetches:
-                raise UserError(
-                    f"the search for {title!r} failed: {first.describe()}; set another provider with --search, or give pages "
-                    "with --url"
-                )
+                raise SearchUnanswered(title, first.describe())
             return [first]
         share = round(collection.room * FIRST_SHARE) or collection.room
         collection.add_hits(first, 1, most=share)
@@ -194,33 +209,30 @@ class LiveEvidence:
 
 
 class Reading:
-    """Documents of fetched bodies, each made once, in processes of their own."""
+    """Documents of fetched bodies, each made once; a body is read while others are still on their way."""
 
-    def __init__(self, run_date: str) -> None:
+    def __init__(self, run_date: str, reader: DocumentReader) -> None:
         self.run_date = run_date
-        self._documents: dict[str, Document] = {}
+        self._reader = reader
+        self._documents: dict[str, Future[Document]] = {}
 
-    def read(self, found: Sequence[tuple[Candidate, Fetched]]) -> None:
-        jobs = {
-            candidate.url: Job(
-                body=fetched.body,
-                url=fetched.final_url,
-                content_type=fetched.content_type,
-                origin=candidate.origin,
-                run_date=self.run_date,
-                title=candidate.title,
-                provider_date=candidate.provider_date,
-            )
-            for candidate, fetched in found
-            if fetched.drop_reason is None
-        }
-        if jobs:
-            self._documents.update(zip(jobs, read_documents(list(jobs.values())), strict=True))
+    def add(self, candidate: Candidate, fetched: Fetched) -> None:
+        if fetched.drop_reason is not None:
+            return
+        job = Job(
+            body=fetched.body,
+            url=fetched.final_url,
+            content_type=fetched.content_type,
+            origin=candidate.origin,
+            run_date=self.run_date,
+            title=candidate.title,
+            provider_date=candidate.provider_date,
+        )
+        self._documents[candidate.url] = self._reader.submit(job)
 
-    @property
     def documents(self) -> Mapping[str, Document]:
-        """By the address of their candidate."""
-        return self._documents
+        """By the address of their candidate, when all of them are read."""
+        return {url: document.result() for url, document in self._documents.items()}
 
 
 class _Collection:
@@ -235,6 +247,7 @@ class _Collection:
         clock: Clock,
         reading: Reading,
         keep: Bodies | None,
+        leak: LeakCheck | None,
     ) -> None:
         self.fetches: list[FetchRecord] = []
         self.room = settings.max_pages
@@ -245,27 +258,26 @@ class _Collection:
         self._clock = clock
         self._reading = reading
         self._keep = keep
+        self._leak = leak
         self._seen: set[str] = set()
         self._waiting: dict[str, Candidate] = {}
 
     def add_files(self, files: Sequence[LocalFile]) -> None:
-        found = []
         for rank, file in enumerate(files, 1):
             url = FILE + file.name
             fetched = Fetched(url, url, content_type=file.content_type, body=file.body, retrieved_at=self._now())
-            found.append((Candidate(url, "url", 0, rank, "file"), fetched))
-        self._take(found)
+            self._take(Candidate(url, "url", 0, rank, "file"), fetched)
 
-    def add_urls(self, urls: Sequence[str]) -> None:
-        """A user's own addresses come before all that is searched for; those that may not be asked are recorded, too."""
+    def add_named(self, candidates: Sequence[Candidate]) -> None:
+        """Addresses that were given come before all that is searched for; those that may not be asked are recorded, too."""
         exempted = exempt(self._settings.allow_origins)
         admitted: list[Candidate] = []
-        for rank, url in enumerate(map(_storable, urls), len(self.fetches) + 1):
-            candidate = Candidate(url, "url", 0, rank, "url")
-            if not self._is_new(url):
+        for rank, named in enumerate(candidates, len(self.fetches) + 1):
+            candidate = replace(named, rank=rank)
+            if not self._is_new(candidate.url):
                 continue
             try:
-                admit(url, allow_origins=exempted)
+                admit(candidate.url, allow_origins=exempted)
             except Refused as refused:
                 self._drop(candidate, refused)
             else:
@@ -290,14 +302,15 @@ class _Collection:
                 self._drop(refused, Refused(one.reason, one.detail))
         self._fetch(chosen)
 
-    def judged(self) -> tuple[EvidenceRecord, ...]:
-        return judge(self._sorted(), self._reading.documents, self._settings, self._languages)
+    def judged(self, leak: LeakCheck | None = None) -> tuple[EvidenceRecord, ...]:
+        return judge(self._sorted(), self._reading.documents(), self._settings, self._languages, leak or self._leak)
 
     def gathered(self, title: str, log: Sequence[SearchLog] | None, *, has_bodies: bool) -> Gathered:
         for candidate in self._waiting.values():
             self._drop(candidate, Refused("budget", f"the run's {self._settings.max_pages} pages are asked for"))
         self._waiting.clear()
-        records = self.judged()
+        overlaps: dict[str, Overlap] = {}
+        records = self.judged(_noting(self._leak, overlaps) if self._leak is not None else None)
         logs = log or ()
         manifest = Manifest(
             form=FORM,
@@ -315,22 +328,21 @@ class _Collection:
             versions=versions_here(),
             counts=count_reasons(records),
             has_bodies=has_bodies,
+            overlaps=dict(sorted(overlaps.items())),
         )
         return Gathered(manifest, self._sorted(), records)
 
     def _fetch(self, candidates: Sequence[Candidate]) -> None:
         self.room -= len(candidates)
         urls = [candidate.url for candidate in candidates]
-        answers = fetch_pages(self._fetcher, self._cache, urls, self._settings, clock=self._clock)
-        self._take(list(zip(candidates, answers, strict=True)))
+        for i, fetched in pages_as_completed(self._fetcher, self._cache, urls, self._settings, clock=self._clock):
+            self._take(candidates[i], fetched)
 
-    def _take(self, found: Sequence[tuple[Candidate, Fetched]]) -> None:
-        self._reading.read(found)
-        for candidate, fetched in found:
-            stored = StoredFetch.of(fetched)
-            if self._keep is not None and fetched.body:
-                self._keep.put(fetched.body)
-            self.fetches.append(FetchRecord(candidate, stored))
+    def _take(self, candidate: Candidate, fetched: Fetched) -> None:
+        self._reading.add(candidate, fetched)
+        if self._keep is not None and fetched.body:
+            self._keep.put(fetched.body)
+        self.fetches.append(FetchRecord(candidate, StoredFetch.of(fetched)))
 
     def _drop(self, candidate: Candidate, refused: Refused) -> None:
         fetched = Fetched(
@@ -352,17 +364,38 @@ class _Collection:
 
 
 def judge(
-    fetches: Sequence[FetchRecord], documents: Mapping[str, Document], settings: WebSettings, languages: tuple[str, ...]
+    fetches: Sequence[FetchRecord],
+    documents: Mapping[str, Document],
+    settings: WebSettings,
+    languages: tuple[str, ...],
+    leak: LeakCheck | None = None,
 ) -> tuple[EvidenceRecord, ...]:
     """The pages together: cut-off, cleaning, duplicates. `documents` by address; where there is none, nothing was fetched."""
     extracted = [_extracted(one, documents.get(one.candidate.url)) for one in fetches]
     dated = judge_dates(extracted, settings.as_of, settings.strict_dates)
-    pages = clean_pages(dated, leak=None, leak_hosts=settings.leak_hosts, languages=languages, min_words=LIVE_MIN_WORDS)
+    pages = clean_pages(dated, leak=leak, leak_hosts=settings.leak_hosts, languages=languages, min_words=LIVE_MIN_WORDS)
     records = [_record(one, documents.get(one.candidate.url), page) for one, page in zip(fetches, pages, strict=True)]
     return tuple(
         record if page.duplicate_of is None else replace(record, dup_of=records[page.duplicate_of].id)
         for record, page in zip(records, pages, strict=True)
     )
+
+
+def _noting(check: LeakCheck, overlaps: dict[str, Overlap]) -> LeakCheck:
+    """`check`, which leaves what it finds in `overlaps`."""
+
+    def noting(text: str) -> Overlap:
+        found = check(text)
+        if found.larger:
+            overlaps[codec.sha256(text)] = found
+        return found
+
+    return noting
+
+
+def _noted(overlaps: Mapping[str, Overlap]) -> LeakCheck:
+    """The check as it went then, for the same texts."""
+    return lambda text: overlaps.get(codec.sha256(text), Overlap(0.0, 0.0))
 
 
 def _extracted(one: FetchRecord, document: Document | None) -> Extracted:
@@ -456,9 +489,14 @@ class BundleEvidence:
         fetches = self.bundle.fetches()
         if not self.manifest.has_bodies:
             return Gathered(self.manifest, fetches, self.bundle.records())
-        reading = Reading(self.manifest.run_date)
-        reading.read([(one.candidate, self._with_body(one.stored)) for one in fetches])
-        records = judge(fetches, reading.documents, self.manifest.settings, self.manifest.languages)
+        with DocumentReader() as reader:
+            reading = Reading(self.manifest.run_date, reader)
+            for one in fetches:
+                reading.add(one.candidate, self._with_body(one.stored))
+            documents = reading.documents()
+        told = self.manifest
+        leak = _noted(told.overlaps) if told.overlaps else None
+        records = judge(fetches, documents, told.settings, told.languages, leak)
         if lines(records).encode() != self.bundle.evidence_bytes():
             raise UserError(self._difference())
         return Gathered(self.manifest, fetches, records)

@@ -70,27 +70,49 @@ class Budget:
             raise Refused("budget", f"the run's {self._total_s:g} s do not suffice")
 
 
-class Turn:
-    """What is known of one host. Its methods are called by who has the turn."""
+class Host:
+    """When a host was last asked, and who asks it now: whichever run does."""
 
-    def __init__(self, clock: Clock, delay_s: float) -> None:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.ended = float("-inf")
+        self.paused_until = float("-inf")
+
+
+class Hosts:
+    """What runs side by side in one process share: none asks a host that another has just asked, and all of them together ask
+    `at_once` hosts at a time."""
+
+    def __init__(self, at_once: int) -> None:
+        self.slots = threading.BoundedSemaphore(at_once)
+        self._hosts: defaultdict[str, Host] = defaultdict(Host)
+        self._lock = threading.Lock()
+
+    def host(self, name: str) -> Host:
+        with self._lock:
+            return self._hosts[name]
+
+
+class Turn:
+    """What one run knows of one host. Its methods are called by who has the turn."""
+
+    def __init__(self, host: Host, clock: Clock, delay_s: float) -> None:
         self.delay_s = delay_s
         self.closed: Refused | None = None
-        self.lock = threading.Lock()
+        self.host = host
         self._clock = clock
         self._failures = 0
-        self._ended = float("-inf")
-        self._paused_until = float("-inf")
 
     def wait_s(self) -> float:
         """From now to the next request."""
-        return max(0.0, self._paused_until - self._clock.monotonic(), self._ended + self.delay_s - self._clock.monotonic())
+        now = self._clock.monotonic()
+        return max(0.0, self.host.paused_until - now, self.host.ended + self.delay_s - now)
 
     def end(self) -> None:
-        self._ended = self._clock.monotonic()
+        self.host.ended = self._clock.monotonic()
 
     def pause(self, seconds: float) -> None:
-        self._paused_until = max(self._paused_until, self._clock.monotonic() + seconds)
+        self.host.paused_until = max(self.host.paused_until, self._clock.monotonic() + seconds)
 
     def close(self, reason: DropReason, detail: str) -> None:
         """The host is not asked again in this run."""
@@ -106,13 +128,18 @@ class Turn:
 
 
 class Pacing:
-    """`at_once` requests at a time over all hosts; to one host one at a time, `min_delay_s` from end to start."""
+    """`at_once` requests at a time over all hosts; to one host one at a time, `min_delay_s` from end to start.
 
-    def __init__(self, *, at_once: int, min_delay_s: float, budget: Budget, clock: Clock) -> None:
-        self._slots = threading.BoundedSemaphore(at_once)
+    `hosts` is shared with other runs on the same clock, whose `at_once` then holds for all of them. Each run gives up hosts on
+    its own: what was down for one may be up for the next.
+    """
+
+    def __init__(self, *, at_once: int, min_delay_s: float, budget: Budget, clock: Clock, hosts: Hosts | None = None) -> None:
+        self._hosts = hosts or Hosts(at_once)
+        self._min_delay_s = min_delay_s
         self._budget = budget
         self._clock = clock
-        self._turns: defaultdict[str, Turn] = defaultdict(lambda: Turn(clock, min_delay_s))
+        self._turns: dict[str, Turn] = {}
         self._lock = threading.Lock()
 
     def slow_down(self, host: str, delay_s: float) -> None:
@@ -124,14 +151,14 @@ class Pacing:
     def turn(self, host: str) -> Iterator[Turn]:
         """Waits for the host, then for a free slot: who waits for a host takes no slot. Raises Refused."""
         turn = self._turn(host)
-        with turn.lock:
+        with turn.host.lock:
             if turn.closed:
                 raise Refused(turn.closed.reason, turn.closed.detail)
             wait = turn.wait_s()
             self._budget.check(wait)
             if wait > 0:
                 self._clock.sleep(wait)
-            with self._slots:
+            with self._hosts.slots:
                 self._budget.check()
                 try:
                     yield turn
@@ -140,6 +167,8 @@ class Pacing:
 
     def _turn(self, host: str) -> Turn:
         with self._lock:
+            if host not in self._turns:
+                self._turns[host] = Turn(self._hosts.host(host), self._clock, self._min_delay_s)
             return self._turns[host]
 
 

@@ -40,13 +40,25 @@ class PdfText:
 
 
 def read_pdf(body: bytes) -> PdfText:
-    """The text of a PDF. Raises what pypdf raises for a broken file; one that is encrypted or has no text is a `problem`."""
-    from pypdf import PdfReader
+    """The text of a PDF. Raises what pypdf raises for a broken file; that it asks for a password or has no text is a `problem`.
+
+    Many are encrypted with an empty password, only to say that they may not be printed or changed: every reader opens them.
+    """
+    from pypdf.errors import DependencyError
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # it tells of every small fault of a file
+    try:
+        return _read(body)
+    except DependencyError as error:
+        return PdfText(problem=f"a PDF that cannot be decoded here: {error}")
+
+
+def _read(body: bytes) -> PdfText:
+    from pypdf import PdfReader
+
     reader = PdfReader(io.BytesIO(body), strict=False)
-    if reader.is_encrypted:
-        return PdfText(problem="an encrypted PDF")
+    if reader.is_encrypted and not reader.decrypt(""):
+        return PdfText(problem="an encrypted PDF that asks for a password")
     n_pages = len(reader.pages)
     pages = [_lines(reader.pages[i].extract_text()) for i in range(min(n_pages, MAX_PAGES))]
     texts = ["\n".join(paragraphs(lines)) for lines in _without_running_heads(pages)]

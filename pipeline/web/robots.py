@@ -26,7 +26,7 @@ KEPT_S = 24 * 3600.0
 Ask = Callable[[str], tuple[int, bytes]]
 """The address of a robots.txt -> status and first bytes, redirects followed. Raises Refused."""
 
-_OWN_REASON: tuple[DropReason, ...] = ("dns", "ip_blocked", "unreachable", "tls", "budget")
+_OWN_REASON: tuple[DropReason, ...] = ("dns", "ip_blocked", "unreachable", "timeout", "tls", "budget")
 """Failures that the page would meet as well; the others mean that the rules are not known."""
 
 
@@ -65,7 +65,7 @@ def by_status(status: int, body: bytes, agent: str) -> Rules:
     if 200 <= status < 300:
         return parse(body, agent)
     if status >= 500:
-        return Rules(agent, closed=Refused("robots", f"robots.txt answered with status {status}"))
+        return Rules(agent, closed=Refused("robots", f"robots.txt answered with status {status}, which forbids everything"))
     return Rules(agent)
 
 
@@ -96,5 +96,6 @@ class Robots:
         except Refused as refused:
             if refused.reason == "too_many_redirects":
                 return Rules(self._agent)  # RFC 9309, 2.3.1.2: as if there were no file
-            own = refused.reason in _OWN_REASON
-            return Rules(self._agent, closed=Refused(refused.reason if own else "robots", f"robots.txt: {refused.detail}"))
+            said = "robots.txt did not answer" if refused.reason == "timeout" else "robots.txt"
+            reason = refused.reason if refused.reason in _OWN_REASON else "robots"
+            return Rules(self._agent, closed=Refused(reason, f"{said}: {refused.detail}"))

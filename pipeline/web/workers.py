@@ -11,13 +11,15 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
+from queue import LifoQueue
 from threading import Timer
-from typing import IO, Literal
+from typing import IO, Literal, Self, TypeVar
+
+T = TypeVar("T")
 
 _ENVIRONMENT = (
     "PATH",
@@ -43,28 +45,44 @@ class Lost:
     detail: str
 
 
-def run_jobs(module: str, jobs: Sequence[bytes], *, workers: int, timeout_s: float, memory_mb: int) -> list[bytes | Lost]:
-    """The answers in the order of the jobs. `module` is run with `memory_mb` as its argument and must call `serve`."""
-    idle: SimpleQueue[Worker] = SimpleQueue()
-    made = [Worker(module, timeout_s=timeout_s, memory_mb=memory_mb) for _ in range(min(workers, len(jobs)))]
-    for worker in made:
-        idle.put(worker)
+class WorkerPool:
+    """Up to `workers` processes for jobs that come one after the other; close it at the end.
 
-    def one(job: bytes) -> bytes | Lost:
-        worker = idle.get()
+    `module` is run with `memory_mb` as its argument and must call `serve`. A process is started when a job finds no idle one,
+    and stays until the end. Threads may share the pool.
+    """
+
+    def __init__(self, module: str, *, workers: int, timeout_s: float, memory_mb: int) -> None:
+        self._workers = [Worker(module, timeout_s=timeout_s, memory_mb=memory_mb) for _ in range(workers)]
+        self._idle: LifoQueue[Worker] = LifoQueue()  # the last one used has started already
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")  # it starts them as they are needed
+
+    def submit(self, job: bytes, receive: Callable[[bytes | Lost], T]) -> Future[T]:
+        """What `receive` makes of the job's answer. The jobs are taken in the order in which they are given."""
+        return self._threads.submit(self._ask, job, receive)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """What is not done by now is not done at all: the processes are killed, and the futures of waiting jobs cancelled."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.stop()
+        self._threads.shutdown()
+
+    def _ask(self, job: bytes, receive: Callable[[bytes | Lost], T]) -> T:
+        worker = self._idle.get()
         try:
-            return worker.ask(job)
+            answer = worker.ask(job)
         finally:
-            idle.put(worker)
-
-    if not made:
-        return []
-    with ThreadPoolExecutor(len(made)) as threads:
-        try:
-            return list(threads.map(one, jobs))
-        finally:  # also when interrupted: the threads then wait for nobody
-            for worker in made:
-                worker.stop()
+            self._idle.put(worker)
+        return receive(answer)
 
 
 class Worker:

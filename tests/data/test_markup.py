@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from data.markup import is_invalid, number, parse_markers, parse_text, render_text
@@ -66,13 +66,11 @@ nasty_article = st.builds(lambda lead, rest: article(lead, *rest), nasty_paragra
 
 
 @given(clean_article)
-@settings(max_examples=150, deadline=None)
 def test_reading_back_gives_the_same_article(value: Article) -> None:
     assert reread(value) == value
 
 
 @given(nasty_article)
-@settings(max_examples=300, deadline=None)
 def test_no_word_or_citation_is_lost_or_made_up(value: Article) -> None:
     again = reread(value)
     assert words(again) == words(value)
@@ -80,7 +78,6 @@ def test_no_word_or_citation_is_lost_or_made_up(value: Article) -> None:
 
 
 @given(st.text(st.sampled_from([*"[]0123456789,-–;. ABa\n"]), max_size=40))
-@settings(max_examples=300, deadline=None)
 def test_parse_markers_takes_any_text(text: str) -> None:
     for sentence, numbers in parse_markers(text):
         assert sentence and sentence == sentence.strip()

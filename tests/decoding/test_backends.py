@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from decoding.backends.layers import NotDrivable
 from decoding.backends.torch_backend import PREFILL_TOKENS
 from decoding.models import LoadedModel, load
 from decoding.rows import TorchRows
+from tests.grids import rest_slow
 from tests.model_families import DRIVABLE, OTHER, WINDOW, tiny_family
 from tests.tiny_model import build_tiny_model
 
@@ -33,6 +35,15 @@ PLANS = {
     "all attention": SkipSet(attention=(0, 1, 2, 3)),
     "everything": SkipSet(attention=(0, 1, 2, 3), mlp=(0, 1, 2, 3)),
 }
+
+PRECISIONS = rest_slow(
+    product(DRIVABLE, ("float32", "bfloat16")),
+    keep={*product(DRIVABLE, ["float32"]), ("llama", "bfloat16"), ("gemma2", "bfloat16"), ("gpt-oss", "bfloat16")},
+)
+MOSTLY_DRIVEN = rest_slow(
+    product(DRIVABLE, ("hf", "driven")), keep={*product(DRIVABLE, ["driven"]), ("llama", "hf"), ("gpt-oss", "hf")}
+)
+"""That `hf` does the same to the bit is tested of every family."""
 
 
 @cache
@@ -129,8 +140,7 @@ def plain(family: str, prompt: list[int], new: list[int], plan: SkipSet = FULL, 
 # --- every family --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("family", DRIVABLE)
+@pytest.mark.parametrize(("family", "dtype"), PRECISIONS)
 def test_both_backends_give_the_logits_of_the_plain_model(family: str, dtype: str) -> None:
     """Prefill, twelve steps of one token, and steps of 1 to 8: driven bitwise as hf, both as a forward without cache."""
     text = ids(20 + 12 + 36)
@@ -149,8 +159,7 @@ def test_both_backends_give_the_logits_of_the_plain_model(family: str, dtype: st
     assert torch.equal(torch.cat(rows["driven"]), torch.cat(rows["hf"]))
 
 
-@pytest.mark.parametrize("kind", ["hf", "driven"])
-@pytest.mark.parametrize("family", DRIVABLE)
+@pytest.mark.parametrize(("family", "kind"), MOSTLY_DRIVEN)
 def test_steps_with_skipped_sub_layers_are_those_of_a_model_with_stubs(family: str, kind: str) -> None:
     prompt, new = ids(17), ids(5, seed=1)
     model = backend(family, kind)
@@ -164,8 +173,7 @@ def test_steps_with_skipped_sub_layers_are_those_of_a_model_with_stubs(family: s
     assert_close(model.step(new).logits, plain(family, prompt, new))  # and nothing of it is left
 
 
-@pytest.mark.parametrize("kind", ["hf", "driven"])
-@pytest.mark.parametrize("family", DRIVABLE)
+@pytest.mark.parametrize(("family", "kind"), MOSTLY_DRIVEN)
 def test_a_tree_gives_what_its_chains_give_and_its_path_can_be_committed(family: str, kind: str) -> None:
     prompt, nodes = ids(14), ids(7, seed=2)
     parents = (-1, 0, 0, 1, -1, 2, 5)
@@ -185,8 +193,7 @@ def test_a_tree_gives_what_its_chains_give_and_its_path_can_be_committed(family:
     assert_close(model.step([9, 8]).logits, plain(family, committed, [9, 8]))
 
 
-@pytest.mark.parametrize("kind", ["hf", "driven"])
-@pytest.mark.parametrize("family", DRIVABLE)
+@pytest.mark.parametrize(("family", "kind"), MOSTLY_DRIVEN)
 def test_committed_keys_and_values_are_exact_whatever_was_drafted(family: str, kind: str) -> None:
     """Rounds of a draft under a random plan, a full step over it, and a commit of some of its rows."""
     rng = random.Random(family)
@@ -210,8 +217,7 @@ def test_committed_keys_and_values_are_exact_whatever_was_drafted(family: str, k
         torch.testing.assert_close(values, fresh_values, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("family", DRIVABLE)
+@pytest.mark.parametrize(("family", "dtype"), PRECISIONS)
 def test_driven_equals_hf_bitwise_in_trees_and_skipped_steps(family: str, dtype: str) -> None:
     found = []
     for kind in ("hf", "driven"):

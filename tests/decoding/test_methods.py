@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from data.errors import UserError
-from decoding.api import Message, SamplingParams
+from decoding.api import Completion, Message, SamplingParams
 from decoding.engine import Engine, backend_of, calibration_for
 from decoding.knn.artefact import FOLDER, Calibration
 from decoding.local import LocalGenerator, complete
@@ -50,22 +50,32 @@ def engine(loaded: LoadedModel, method: str, calibration: Calibration, **options
     return Engine(loaded, method, calibration=calibration if method in {*NEED_CALIBRATION, "mix"} else None, **options)
 
 
-SAMPLED = SamplingParams(max_new_tokens=48, temperature=0.8, top_p=0.95, top_k=40, seed=3, task=TASK)
-PENALISED = SamplingParams(max_new_tokens=48, repetition_penalty=1.3, task=TASK)
+SAMPLED = SamplingParams(max_new_tokens=32, temperature=0.8, top_p=0.95, top_k=40, seed=3, task=TASK)
+PENALISED = SamplingParams(max_new_tokens=32, repetition_penalty=1.3, task=TASK)
+
+
+@pytest.fixture(scope="module")
+def plain_texts(loaded: LoadedModel) -> list[tuple[list[int], SamplingParams, Completion]]:
+    """Greedy, sampled, and with a penalty that depends on the text: what is asked, and what transformers writes."""
+    peer = plain_decoding(loaded)
+    asked = [LocalGenerator(loaded, peer).prompt_ids([Message("user", prompt)]) for prompt in PROMPTS]
+    greedy = SamplingParams(max_new_tokens=48, task=TASK)
+    requests = [*((ids, greedy) for ids in asked), (asked[0], SAMPLED), (asked[1], PENALISED), (asked[2], SAMPLED)]
+    return [(ids, sampling, complete(loaded, peer, ids, sampling)) for ids, sampling in requests]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_writes_what_transformers_writes(method: str, loaded: LoadedModel, calibration: Calibration) -> None:
-    """Greedy, sampled, and with a penalty that depends on the text; one engine for all, so nothing may linger."""
-    peer = plain_decoding(loaded)
-    generator = LocalGenerator(loaded, peer)
+def test_every_method_writes_what_transformers_writes(
+    method: str,
+    loaded: LoadedModel,
+    calibration: Calibration,
+    plain_texts: list[tuple[list[int], SamplingParams, Completion]],
+) -> None:
+    """One engine for all, so nothing may linger."""
     decode = engine(loaded, method, calibration).decode
-    for sampling in (SamplingParams(max_new_tokens=64, task=TASK), SAMPLED, PENALISED):
-        for prompt in PROMPTS:
-            ids = generator.prompt_ids([Message("user", prompt)])
-            expected = complete(loaded, peer, ids, sampling)
-            found = complete(loaded, decode, ids, sampling)
-            assert (found.text, found.n_new_tokens, found.stop) == (expected.text, expected.n_new_tokens, expected.stop)
+    for ids, sampling, expected in plain_texts:
+        found = complete(loaded, decode, ids, sampling)
+        assert (found.text, found.n_new_tokens, found.stop) == (expected.text, expected.n_new_tokens, expected.stop)
 
 
 @pytest.mark.parametrize("method", sorted({*METHODS} - {"greedy", "skip", "mix", "auto", "copy", "recycle"}))
@@ -93,7 +103,7 @@ def test_published_methods_really_draft(method: str, loaded: LoadedModel, calibr
 @pytest.mark.parametrize("method", ["knn-ssd", "skip", "mix"])
 def test_length_rules_change_no_text(method: str, lengths: str, loaded: LoadedModel, calibration: Calibration) -> None:
     ids = LocalGenerator(loaded).prompt_ids([Message("user", PROMPTS[0])])
-    sampling = SamplingParams(max_new_tokens=32, task=TASK)
+    sampling = SamplingParams(max_new_tokens=24, task=TASK)
     expected = complete(loaded, plain_decoding(loaded), ids, sampling)
     done = complete(loaded, engine(loaded, method, calibration, lengths=lengths).decode, ids, sampling)
     assert done.text == expected.text

@@ -1,12 +1,10 @@
-"""Our HTTP server as clients see it: a process of its own, asked over loopback by raw requests."""
+"""Our HTTP server as clients see it, asked over loopback by raw requests."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,7 +20,8 @@ from decoding.api import Message, SamplingParams
 from decoding.chat_requests import Refused, read_request
 from decoding.local import LocalGenerator
 from decoding.models import LoadedModel, load
-from tests.servers import ROOT, served, served_process
+from decoding.serve import main
+from tests.servers import served, served_process
 from tests.tiny_model import build_tiny_model
 
 TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Zürich – 6:4 – won on 12 March 2021."]
@@ -313,7 +312,7 @@ def endless_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def endless(endless_folder: Path) -> Iterator[str]:
-    with served(endless_folder, "--method", "greedy") as address:
+    with served(endless_folder, method="greedy") as address:
         yield address
 
 
@@ -354,9 +353,8 @@ def test_who_hangs_up_while_waiting_is_not_written_for(endless: str) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def test_a_key_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TINY_KEY", "sk-tiny")
-    with served(folder, "--api-key-env", "TINY_KEY", "--method", "greedy") as address:
+def test_a_key_is_asked_for(folder: Path) -> None:
+    with served(folder, api_key="sk-tiny", method="greedy") as address:
         url = f"{address}/v1/models"
         assert requests.get(url, timeout=10).status_code == 401
         wrong = requests.get(url, headers={"Authorization": "Bearer sk-tinz"}, timeout=10)
@@ -367,29 +365,30 @@ def test_a_key_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert requests.get(f"{address}/health", timeout=10).status_code == 200
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "decoding.serve", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
-
-
-def test_mistakes_on_the_command_line_are_one_line(folder: Path) -> None:
+def test_mistakes_on_the_command_line_are_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")  # the command sets it, for good, where nothing is said
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for words, told in (
             (("--port", port), "choose another --port"),
             (("--method", "knnssd"), "did you mean 'knn-ssd'?"),
             (("--api-key-env", "NO_SUCH_VARIABLE"), "NO_SUCH_VARIABLE"),
-            (("--host", "no.such.host.invalid"), "cannot listen"),
+            (("--host", "::1%no-such-interface"), "cannot listen"),
         ):
-            done = run("--model", str(folder), *words)
-            assert done.returncode == 2
-            assert told in done.stderr and done.stderr.count("\n") == 1
+            assert main(["--model", str(folder), *words]) == 2
+            said = capsys.readouterr().err
+            assert told in said and said.count("\n") == 1
 
 
-def test_it_ends_when_told_to_even_while_writing(endless_folder: Path) -> None:
-    with served_process(endless_folder, "--method", "greedy") as (address, process):
+def test_it_ends_when_told_to_even_while_writing(endless_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TINY_KEY", "sk-tiny")
+    with served_process(endless_folder, "--method", "greedy", "--api-key-env", "TINY_KEY") as (address, process):
         url = f"{address}/v1/chat/completions"
-        with requests.post(url, json=LONG | {"stream": True}, stream=True, timeout=30) as response:
+        assert requests.post(url, json=LONG, timeout=30).status_code == 401
+        key = {"Authorization": "Bearer sk-tiny"}
+        with requests.post(url, json=LONG | {"stream": True}, headers=key, stream=True, timeout=30) as response:
             pieces = response.iter_content(16)  # kept: the connection closes with it
             assert next(pieces)
             process.terminate()

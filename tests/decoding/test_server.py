@@ -1,4 +1,4 @@
-"""Generating through OpenAI-compatible servers, real processes: ours, and one full of faults (`tests/servers.py`)."""
+"""Generating through OpenAI-compatible servers on loopback: ours, and one full of faults (`tests/servers.py`)."""
 
 from __future__ import annotations
 

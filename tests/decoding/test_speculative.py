@@ -162,9 +162,9 @@ def guesses(truth: Sequence[int], rng: random.Random, vocab: int) -> dict[str, G
 def test_the_text_is_that_of_one_token_at_a_time(kind: str, sampling: SamplingParams) -> None:
     rng = random.Random(f"{kind} {sampling}")
     ends = set()
-    for case in range(24):
+    for case in range(12):
         model = ToyBackend(vocab_size=24, seed=case)
-        for limit in (1, 2, 3, 5, 8, 13, 20) if case % 4 else range(1, 21):
+        for limit in (1, 2, 3, 5, 8, 13, 20) if case % 6 else range(1, 21):
             asked = replace(sampling, max_new_tokens=limit, seed=case)
             truth = one_by_one(model, asked)
             drafter = Guesser(guesses(truth, rng, 24)[kind])

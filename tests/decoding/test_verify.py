@@ -26,6 +26,7 @@ from decoding.rows import TorchRows
 from decoding.sampling import Sampler, invert
 from decoding.speculative import decode
 from decoding.verify import Accepted, accept
+from tests.grids import rest_slow
 from tests.toy_backend import ToyBackend
 
 V, HORIZON = 8, 3
@@ -284,13 +285,9 @@ def compare(name: str, n: int, n_same: int) -> None:
         assert draws(guesser(model, sampling, memory), model, sampling, memory, n_same).tolist() == plain.tolist()
 
 
-IN_SHORT = ("temperature", "all")
-"""The others, which `all` combines, wait for the longer run."""
-
-
-@pytest.mark.parametrize("name", [name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.slow) for name in WARPERS])
+@pytest.mark.parametrize("name", rest_slow(WARPERS, keep=["all"]))  # which combines the others
 def test_texts_have_the_model_s_own_distribution(name: str) -> None:
-    compare(name, 6_000, 500)
+    compare(name, 2_500, 250)
 
 
 @pytest.mark.slow
@@ -368,7 +365,7 @@ def test_a_wrong_proposal_is_found_out(drafter: type[Drawn]) -> None:
 
 def _judged_drawn(drafter: type[Drawn]) -> tuple[float, float]:
     model, sampling, memory = world("top_k")
-    counts = draws(drafter(model, sampling, memory), model, sampling, memory, 4_000)
+    counts = draws(drafter(model, sampling, memory), model, sampling, memory, 2_000)
     return judged(counts, expected_joint(model, sampling))
 
 
@@ -409,9 +406,9 @@ def test_drawn_drafts_are_accepted_as_often_as_can_be(name: str, monkeypatch: py
     model, sampling, memory = world(name)
     watched = Watched()
     monkeypatch.setattr("decoding.speculative.accept", watched)
-    draws(Drawn(model, sampling, memory), model, sampling, memory, 3_000)
+    draws(Drawn(model, sampling, memory), model, sampling, memory, 1_500)
     assert abs(watched.standard_errors) < 3
-    assert watched.n_reached > 3_000
+    assert watched.n_reached > 1_500
     assert 0.2 < watched.n_accepted / watched.n_reached < 0.9
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from data.gold import GoldArticle
@@ -301,7 +301,6 @@ def test_a_marker_without_chunk_has_a_premise_of_one_space() -> None:
     assert judge.asked == [Pair((" ",), RED), Pair((" ",), f" {BLUE}")]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(["[1]", "[2]", "[0]", "[99]", " ", "\n", ".", RED, BLUE, "==H==", "[1, 2]"]), max_size=12))
 def test_precision_never_exceeds_recall_and_no_text_is_lost(pieces: list[str]) -> None:
     text = "".join(pieces)

@@ -11,6 +11,9 @@ import pytest
 
 from tests.prefect_installation import FlowProcess
 
+UNUSED_SERVICES = ("SCHEDULER", "LATE_RUNS", "PAUSE_EXPIRATIONS", "CANCELLATION_CLEANUP", "FOREMAN", "TRIGGERS", "REPOSSESSOR")
+"""Of the server: each looks at the database every few seconds, for what no test here has."""
+
 
 @pytest.fixture(scope="session")
 def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -28,6 +31,8 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,
     }
     with pytest.MonkeyPatch.context() as patch:
+        for service in UNUSED_SERVICES:
+            patch.setenv(f"PREFECT_SERVER_SERVICES_{service}_ENABLED", "false")
         patch.setenv("DO_NOT_TRACK", "1")
         patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
         patch.setenv("PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW", "ignore")  # some tests call tasks outside a flow

@@ -11,7 +11,7 @@ from benchmark import submission
 from data.errors import UserError
 from eval.judge import CachedJudge, Pair, describe
 from flows import wiring
-from tests.conftest import Command
+from tests.conftest import Command, set_pages
 from tests.judging_server import judging
 from tests.tiny_entailment import build_classifier
 
@@ -59,9 +59,13 @@ def test_a_judge_that_there_is_not(name: str) -> None:
 
 
 @pytest.mark.usefixtures("fixed_encoder")
-def test_scores_name_their_judge(wikigenben: Command, folder: Path) -> None:
-    words = ("evaluate", "--system", "lead", "--events", "9000004", "--device", "cpu", "--json")
-    asked = wikigenben(*words, "--judge", f"nli:{folder}")
+def test_scores_name_their_judge(wikigenben: Command, folder: Path, copied_sample: Path) -> None:
+    event_id = "9000004"
+    pages = json.loads((copied_sample / "google" / f"{event_id}.json").read_text(encoding="utf-8"))
+    set_pages(copied_sample, event_id, pages[2:4])
+    words = ("evaluate", "--system", "lead", "--data", copied_sample, "--events", event_id, "--no-floors", "--json")
+    words += ("--set", "writing.max_words=80")
+    asked = wikigenben(*words, "--device", "cpu", "--judge", f"nli:{folder}")
     assert asked.code == 0, asked.err
     signature = submission.read(Path(str(asked.json["submission"]))).profile.signature
     assert signature.count("judge=nli:tiny-nli@") >= 3 and "embedded@" not in signature

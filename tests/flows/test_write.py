@@ -71,6 +71,7 @@ def test_an_article_from_given_pages(
     folder, name = Path("runs/write/halvenport-mayoral-election"), "halvenport-mayoral-election"
     check_citations_open(folder, name)
     assert "2 of 5 pages kept; dropped: 1 consent, 1 http_4xx, 1 scheme" in ran.out
+    assert "none of the" not in ran.err
     article = codec.read(Article, folder / "events" / name / "article.json")
     cites = sum(len(s.cites) for section in article.all_sections for s in section.sentences)
     cites += sum(len(fact.cites) for fact in article.infobox)
@@ -148,6 +149,12 @@ def test_no_page_can_be_used(
     assert not Path("runs/write/halvenport-mayoral-election/articles").exists()
 
 
+def test_a_title_that_no_page_mentions_is_noted(wikigenben: Command, server: WebServer, web: tuple[str, ...]) -> None:
+    ran = wikigenben("write", "Grenmark dam failure", *urls(server, "01.html", "03.html", "08.html"), *QUICK, *web)
+    assert ran.code == 0, ran.err
+    assert "none of the 2 usable pages mentions 'Grenmark dam failure', nor half of its words" in ran.err
+
+
 def test_titles_of_pages_do_not_steer_the_terminal(wikigenben: Command, server: WebServer, web: tuple[str, ...]) -> None:
     text = PAGES[0].read_text(encoding="utf-8").replace("Oldvik ousts", "\x1b]0;owned\x07[bold]\u202eOldvik ousts")
     server.put("/hostile.html", Reply(text))
@@ -162,7 +169,7 @@ def test_interrupted(wikigenben: Command, server: WebServer, web: tuple[str, ...
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.web.live.read_documents", interrupt)
+        patch.setattr("pipeline.web.live.DocumentReader.submit", interrupt)
         ran = wikigenben("write", TITLE, *urls(server, "01.html"), *QUICK, *web)
     assert ran.code == 130 and "the same command goes on" in ran.err
     asked = server.targets().count("/01.html")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
@@ -333,7 +333,6 @@ def test_markdown_shows_hostile_words_as_they_are() -> None:
 
 
 @given(st.text(st.sampled_from([*"#+-=>:1.)*_`~[]()!<&;|\\ \nab@/$"]), min_size=1, max_size=12))
-@settings(max_examples=150, deadline=None)
 def test_markdown_words_stay_a_paragraph(words: str) -> None:
     article = Article("7", "T", Section(Heading(""), ((Sentence(words, ()),),)), (), (), ())
     tokens = markdown_tokens(to_markdown(article).split("\n\n", 2)[2])

@@ -46,6 +46,8 @@ def ours(folder: Path) -> Iterator[str]:
         yield address
 
 
+FEW = ("--set", "retrieval.top_k=2", "--set", "retrieval.passage_words=40")
+"""Short prompts, where what stands in them is of no account."""
 SMALL = ("writing.section_max_tokens=16", "writing.max_words=60", "writing.max_sections=2", "retrieval.method=bm25")
 
 
@@ -81,7 +83,7 @@ def test_how_a_model_decodes_changes_no_article(folder: Path, tmp_path: Path, ca
     """So a run may be gone on with by another method, and tells how well the drafts did."""
     texts: dict[str, list[str]] = {}
     for method in ("greedy", "copy", "recycle"):
-        generate("prr", f"hf:{folder}", tmp_path / method, "--decoding", method)
+        generate("prr", f"hf:{folder}", tmp_path / method, "--decoding", method, *FEW)
         paths = sorted((RunFolder(tmp_path / method).event(EVENT).path / "drafts").glob("*.json"))
         drafts = [codec.read(Draft, path) for path in paths]
         texts[method] = [draft.text for draft in drafts]
@@ -90,7 +92,7 @@ def test_how_a_model_decodes_changes_no_article(folder: Path, tmp_path: Path, ca
         assert all(sum(of.n_accepted for of in draft.by_drafter) == draft.n_accepted for draft in drafts)
     assert texts["greedy"] == texts["copy"] == texts["recycle"] != []
     assert f"hf:{folder} decodes by copy on " in capsys.readouterr().err
-    generate("prr", f"hf:{folder}", tmp_path / "copy", "--decoding", "greedy")
+    generate("prr", f"hf:{folder}", tmp_path / "copy", "--decoding", "greedy", *FEW)
     assert "made otherwise" not in capsys.readouterr().err
 
 
@@ -98,7 +100,7 @@ def test_a_contrast_changes_what_is_written_and_tells_what_it_took(folder: Path,
     texts: dict[str, list[str]] = {}
     for name, contrast, method in (("off", "0", "copy"), ("on", "1.5", "greedy"), ("drafted", "1.5", "copy")):
         words = ("--mode", "cite", "--set", f"writing.contrast={contrast}", "--decoding", method)
-        generate("ours", f"hf:{folder}", tmp_path / name, *words)
+        generate("ours", f"hf:{folder}", tmp_path / name, *words, *FEW)
         event = RunFolder(tmp_path / name).event(EVENT)
         drafts = [codec.read(Draft, path) for path in sorted((event.path / "drafts").glob("*.json"))]
         texts[name] = [draft.text for draft in drafts]
@@ -115,7 +117,7 @@ def test_a_contrast_changes_what_is_written_and_tells_what_it_took(folder: Path,
 
 def test_the_answers_of_a_run_can_be_certified(folder: Path, tmp_path: Path) -> None:
     records = tmp_path / "records.jsonl"
-    generate("rr", f"hf:{folder}", tmp_path / "run", "--decoding", "copy", "--set", f"decoding.records={records}")
+    generate("rr", f"hf:{folder}", tmp_path / "run", "--decoding", "copy", "--set", f"decoding.records={records}", *FEW)
     assert certify([str(records), "--model", f"{folder}", "--device", "cpu"]) == 0
     spoilt = json.loads(records.read_text(encoding="utf-8").splitlines()[0])
     spoilt["answer"][2] = (spoilt["answer"][2] + 1) % 200 + 10
@@ -161,8 +163,7 @@ def test_a_context_too_small_for_one_passage_says_what_to_change(folder: Path, t
 
 
 def test_a_server_that_writes_at_random(ours: str, tmp_path: Path) -> None:
-    short = ["--set", "retrieval.top_k=1", "--set", "retrieval.passage_words=40"]
-    assert generate("prr", f"server:tiny@{ours}/v1", tmp_path / "run", *short) in (0, 1)
+    assert generate("prr", f"server:tiny@{ours}/v1", tmp_path / "run", *FEW) in (0, 1)
     drafts = sorted((RunFolder(tmp_path / "run").event(EVENT).path / "drafts").glob("*.json"))
     assert drafts and codec.read(Draft, drafts[-1]).n_new_tokens > 10
 

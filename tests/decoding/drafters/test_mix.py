@@ -181,9 +181,20 @@ def test_a_good_start_cannot_be_exploited() -> None:
     assert speed(mix, GPU, [noise(2), noise(3)], 0.0) > 0.97
 
 
-@pytest.mark.parametrize("costs", [COSTS, CPU, GPU], ids=["toy", "cpu", "gpu"])
-@pytest.mark.parametrize(("quoted", "acceptance"), [(0.5, 0.9), (0.5, 0.1), (0.1, 0.9), (0.0, 0.95)])
-def test_about_as_good_as_the_best_part(costs: CostTable, quoted: float, acceptance: float) -> None:
+@pytest.mark.parametrize(
+    ("quoted", "acceptance", "costs"),
+    [
+        (0.5, 0.9, CPU),
+        (0.5, 0.1, GPU),
+        (0.0, 0.95, COSTS),
+        *(
+            pytest.param(*text, costs, marks=pytest.mark.slow)
+            for text in ((0.5, 0.9), (0.5, 0.1), (0.1, 0.9), (0.0, 0.95))
+            for costs in (COSTS, CPU, GPU)
+        ),
+    ],
+)
+def test_about_as_good_as_the_best_part(quoted: float, acceptance: float, costs: CostTable) -> None:
     texts = [written(seed, quoted) for seed in range(2)]
     singles: list[Drafter] = [
         CopyDrafter(costs=costs),

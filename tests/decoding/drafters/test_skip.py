@@ -70,7 +70,7 @@ def test_one_number_for_draft_and_verifier_guesses_better_than_two() -> None:
 
 def test_rejection_keeps_the_distribution() -> None:
     """Two tokens after a fixed first one, against their exact probabilities; the draft model is far from the target."""
-    n, vocab = 1500, 6
+    n, vocab = 800, 6
     backend = ToyBackend(vocab, order=2, sharpness=1.0, noise=4.0, seed=2)
     base = SamplingParams(max_new_tokens=3, temperature=0.9, top_p=0.95)
     drafter = SkipDrafter(PLAN, Fixed(2), sampling="rejection")

@@ -278,7 +278,7 @@ def check_is_grounded(offer: Offer, answer: Sequence[int], most: int) -> Reading
 
 
 def test_every_drafter_gives_the_text_of_plain_decoding() -> None:
-    check_toy_answers(range(5))
+    check_toy_answers(range(3))
 
 
 @pytest.mark.slow
@@ -327,7 +327,7 @@ def test_real_model_equals_generate(loaded: LoadedModel, monkeypatch: pytest.Mon
     monkeypatch.setattr("tests.decoding.grounding.test_offer.ends", lambda: loaded.eos_ids)
     engines = {method: Engine(loaded, method, backend="driven") for method in FREE}
     reader = LocalGenerator(loaded, plain_decoding(loaded))
-    for seed in range(4):
+    for seed in range(2):
         offer = random_offer(Random(seed))
         messages = [Message("user", " ".join(item.text for item in offer.items)[:900])]
         prompt = reader.prompt_ids(messages)
@@ -353,21 +353,21 @@ def test_real_model_equals_generate(loaded: LoadedModel, monkeypatch: pytest.Mon
         assert Decoder(loaded, engines["mix"]).generate(messages=messages, max_new_tokens=80, grounding=offer).text == expected
 
 
-@pytest.mark.parametrize("kind", ["hf", "driven", "packed", "static"])
-def test_every_backend_takes_what_is_forced(loaded: LoadedModel, kind: str) -> None:
+def test_every_backend_takes_what_is_forced(loaded: LoadedModel) -> None:
     """Items longer than the largest step, to the end of the answer and of its room."""
     texts = Random(2).sample(sentences(), 12)
     offer = Offer(tuple(Item(" ".join(texts[i : i + 6]), f" [{i}]", prior=float(i)) for i in (0, 6)), least=2)
     messages = [Message("user", "A flood.")]
     expected = LocalGenerator(loaded, plain_decoding(loaded)).generate(messages, SamplingParams(900, grounding=offer))
     assert expected.stop == "end" and expected.n_new_tokens > 4 * LONGEST
-    engine = Engine(loaded, "recycle", backend=kind)
-    generator = LocalGenerator(loaded, engine.decode)
-    found = generator.generate(messages, SamplingParams(900, grounding=offer))
-    assert found.text == expected.text and (found.stats.n_verify or 0) < expected.n_new_tokens / 20
-    for most in (1, LONGEST + 1, LONGEST + 2, expected.n_new_tokens - 1):
-        cut = generator.generate(messages, SamplingParams(most, grounding=offer))
-        assert expected.text.startswith(cut.text) and cut.stop == "length" and cut.n_new_tokens == most
+    for kind in ("hf", "driven", "packed", "static"):
+        engine = Engine(loaded, "recycle", backend=kind)
+        generator = LocalGenerator(loaded, engine.decode)
+        found = generator.generate(messages, SamplingParams(900, grounding=offer))
+        assert found.text == expected.text and (found.stats.n_verify or 0) < expected.n_new_tokens / 20, kind
+        for most in (1, LONGEST + 1, LONGEST + 2, expected.n_new_tokens - 1):
+            cut = generator.generate(messages, SamplingParams(most, grounding=offer))
+            assert expected.text.startswith(cut.text) and cut.stop == "length" and cut.n_new_tokens == most, kind
 
 
 def test_an_answer_can_be_certified(loaded: LoadedModel) -> None:

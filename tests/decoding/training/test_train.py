@@ -157,7 +157,7 @@ def train_until_killed(out: Path, documents: list[Document], step: int) -> None:
     training(out, documents, say=die).run()
 
 
-@pytest.mark.parametrize("step", [4, 8])
+@pytest.mark.parametrize("step", [pytest.param(4, marks=pytest.mark.slow), 8])
 def test_a_killed_training_goes_on(undisturbed: Path, documents: list[Document], tmp_path: Path, step: int) -> None:
     out = tmp_path / "run"
     child = multiprocessing.get_context("fork").Process(target=train_until_killed, args=(out, documents, step))

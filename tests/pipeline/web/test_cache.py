@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
+from data import codec
 from data.errors import UserError
 from data.settings import WebSettings
 from pipeline.web.cache import Bodies, PageCache, fetch_pages
@@ -161,6 +166,103 @@ def test_several_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(seen) == 20 and all(found is not None and len(set(found.body)) == 1 for found in seen)
+
+
+def _page(n: int) -> tuple[str, Fetched]:
+    url = f"http://site.org/{n}"
+    return url, Fetched(url, url, body=b"%d" % n * 300_000)
+
+
+def _age(root: Path, days: float) -> None:
+    """As if nothing had been used or pruned for so long."""
+    for path in root.rglob("*"):
+        moment = path.stat().st_mtime - days * 86_400
+        os.utime(path, (moment, moment))
+
+
+def _kept(root: Path) -> set[int]:
+    numbers = {codec.sha256_bytes(_page(n)[1].body): n for n in range(10)}
+    return {numbers[path.name] for path in root.glob("bodies/*/*")}
+
+
+def test_what_is_not_used_goes_first_by_age_then_by_size(tmp_path: Path) -> None:
+    cache = PageCache(tmp_path)
+    for n in range(5):
+        cache.put(*_page(n))
+        _age(tmp_path, 10)
+    assert cache.find(_page(1)[0]) == _page(1)[1]  # the others are unused for 50, 30, 20 and 10 days
+    cache.prune(100, 45)
+    assert _kept(tmp_path) == {1, 2, 3, 4}
+    _age(tmp_path, 1)
+    cache.prune(1, 45)  # MiB, for pages of 300 kB
+    assert _kept(tmp_path) == {1, 3, 4}
+    assert cache.find(_page(2)[0]) is None and cache.find(_page(3)[0]) == _page(3)[1]
+
+
+def test_a_page_that_says_what_an_old_one_said_is_as_new(tmp_path: Path) -> None:
+    cache = PageCache(tmp_path)
+    url, fetched = _page(1)
+    cache.put(url, fetched)
+    _age(tmp_path, 100)
+    cache.put("http://site.org/again", replace(fetched, url="http://site.org/again"))
+    cache.prune(100, 90)
+    assert cache.find("http://site.org/again") is not None and cache.find(url) is None
+
+
+def test_pruning_is_rare_and_goes_with_fetching(server: WebServer, get: Get, tmp_path: Path) -> None:
+    root = tmp_path / "cache"
+    for path in ("/a", "/b", "/c"):
+        server.put(path, f"<p>{path}")
+    get("/a")
+    for path in (root / "bodies").glob("*/*"):
+        os.utime(path, (0, 0))
+    get("/b")
+    assert len(list((root / "bodies").glob("*/*"))) == 2  # within the hour
+    _age(root, 0.1)
+    get("/c")
+    assert len(list((root / "bodies").glob("*/*"))) == 2 and get("/a")[0].body == b"<p>/a"
+
+
+PRUNING = """
+import os, sys, time
+from pathlib import Path
+from pipeline.web.cache import PageCache
+root = Path(sys.argv[1])
+end = time.monotonic() + 60
+while not (root / "stop").exists() and time.monotonic() < end:
+    (root / ".pruned").unlink(missing_ok=True)
+    PageCache(root).prune(1, 90)
+"""
+
+
+def test_one_process_prunes_while_others_write_and_read(tmp_path: Path) -> None:
+    """Nothing is found broken, nothing fails, and in the end there is no more than may be."""
+    cache = PageCache(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", PRUNING, str(tmp_path)], stderr=subprocess.PIPE) as pruning:
+        found = []
+        for n in range(60):
+            url, fetched = _page(n % 10)
+            cache.put(url, fetched)
+            found.append((cache.find(url), fetched))
+        (tmp_path / "stop").touch()
+        assert pruning.stderr is not None and pruning.stderr.read() == b""
+    assert pruning.returncode == 0
+    assert all(one is None or one == put for one, put in found) and any(one is not None for one, _ in found)
+    (tmp_path / ".pruned").unlink(missing_ok=True)
+    cache.prune(1, 90)
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) <= 2**20
+
+
+def test_a_cache_that_cannot_be_pruned_is_used_all_the_same(tmp_path: Path) -> None:
+    PageCache(tmp_path / "nowhere").prune(1, 1)
+    (tmp_path / "file").write_text("")
+    PageCache(tmp_path / "file").prune(1, 1)
+    cache = PageCache(tmp_path / "busy")
+    cache.put(*_page(1))
+    with FileLock(tmp_path / "busy" / ".pruning"):
+        _age(tmp_path / "busy", 100)
+        cache.prune(1, 1)  # another process is at it
+    assert cache.find(_page(1)[0]) is not None
 
 
 def test_where_it_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import threading
 import time
 import tracemalloc
@@ -17,7 +18,7 @@ import pytest
 from data.errors import UserError
 from data.settings import WebSettings
 from pipeline.web.archive import Archive
-from pipeline.web.fetching import Fetched, Fetcher, Limits, default_user_agent
+from pipeline.web.fetching import Fetched, Fetcher, Limits, default_user_agent, in_order
 from tests.web_server import Asked, Names, QuickClock, Reply, WebServer, serving
 
 SITE, OTHER = "site.org", "other.site.net"
@@ -407,13 +408,25 @@ def test_a_server_that_is_not_well_is_left_alone(server: WebServer, fetcher: Mak
     server.put(f"{SITE}/robots.txt", Reply("", 500))
     asked = fetcher()
     for _ in range(2):
-        assert fault(asked.fetch(server.url("/page", SITE))) == ("robots", None)
+        unwell = asked.fetch(server.url("/page", SITE))
+        assert fault(unwell) == ("robots", None) and "status 500, which forbids everything" in unwell.drop_detail
     assert server.targets() == ["/robots.txt"]
     done = threading.Event()
     server.put_raw(f"{OTHER}/robots.txt", lambda handler: done.wait(5))
-    slow = fetcher(limits=replace(SMALL, read_s=0.1)).fetch(server.url("/page", OTHER))
+    hung = fetcher(limits=replace(SMALL, read_s=0.1))
+    slow = [hung.fetch(server.url(path, OTHER)) for path in ("/page", "/page?again")]
     done.set()
-    assert fault(slow) == ("robots", None) and "robots.txt" in slow.drop_detail
+    assert [fault(one) for one in slow] == [("timeout", None)] * 2
+    assert all(one.drop_detail.startswith("robots.txt did not answer: ") for one in slow)
+    assert server.targets(OTHER) == ["/robots.txt"]  # the second page waits for nothing
+
+
+def test_an_unreachable_host_is_told_as_one(fetcher: Make) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and nobody listens
+        port = unused.getsockname()[1]
+        closed = fetcher(allow_origins=(f"http://{SITE}:{port}",)).fetch(f"http://{SITE}:{port}/page")
+    assert fault(closed) == ("unreachable", None) and closed.drop_detail.startswith("robots.txt: ")
 
 
 def test_only_the_start_of_a_long_robots_txt_is_read(server: WebServer, fetcher: Make) -> None:
@@ -546,14 +559,14 @@ def test_a_stored_body_that_still_holds(server: WebServer, fetcher: Make) -> Non
         assert (kept.not_modified, kept.body, kept.status, kept.etag, kept.drop_reason) == (True, b"", 304, '"v1"', None)
     changed = asked.fetch(url, etag='"v0"')
     assert (changed.not_modified, changed.body, changed.etag) == (False, b"new", '"v2"')
-    (kept,) = asked.fetch_all([url], validators={url: ('"v1"', "")})
-    assert kept.not_modified
+    ((place, kept),) = asked.fetch_all([url], validators={url: ('"v1"', "")})
+    assert place == 0 and kept.not_modified
 
 
 # --- many pages -------------------------------------------------------------------------------------------------------
 
 
-def test_records_come_in_the_order_of_addresses(server: WebServer, fetcher: Make) -> None:
+def test_records_come_as_they_are_done_and_can_be_put_in_order(server: WebServer, fetcher: Make) -> None:
     hosts = [f"h{i}.site.org" for i in range(6)]
     release = threading.Event()
 
@@ -571,10 +584,14 @@ def test_records_come_in_the_order_of_addresses(server: WebServer, fetcher: Make
         for i in range(1, 4):
             server.put(f"{host}/{i}", f"{host} {i}")
     urls = [server.url(f"/{i}", host) for i in range(4) for host in hosts] + [server.url("/9", hosts[5]), "http://localhost/"]
-    found = list(fetcher(*hosts, min_delay_s=0).fetch_all(urls))
+    came = list(fetcher(*hosts, min_delay_s=0).fetch_all(urls))
+    found = list(in_order(iter(came)))
     assert [f.url for f in found] == urls
     assert found[0].body == b"first" and found[-2].body == b"last" and found[-1].drop_reason == "host_rule"
     assert found[7].body == b"h1.site.org 1"
+    places = [place for place, _ in came]
+    assert sorted(places) == list(range(len(urls))) and places[0] == len(urls) - 1  # what is not asked for is there first
+    assert places.index(0) > places.index(23)  # h5 /3, asked before what lets the first page go on
     assert all(server.targets(host).count("/robots.txt") == 1 for host in hosts)
     assert server.connections == len(hosts)  # one each, kept alive through the guard
     assert list(fetcher().fetch_all([])) == []
@@ -597,7 +614,7 @@ def test_a_host_is_asked_for_one_page_at_a_time(server: WebServer, fetcher: Make
         server.redirect(f"{OTHER}/{i}", server.url("/p", SITE))
     clock = QuickClock()
     urls = [server.url(path, host) for i in range(3) for path, host in (("/p", SITE), (f"/{i}", OTHER))]
-    assert all(found.body == b"here" for found in fetcher(clock=clock).fetch_all(urls))
+    assert all(found.body == b"here" for _, found in fetcher(clock=clock).fetch_all(urls))
     assert most[0] == 1 and len(server.targets(SITE)) == 7
     assert sum(clock.slept) > 5
 
@@ -605,7 +622,7 @@ def test_a_host_is_asked_for_one_page_at_a_time(server: WebServer, fetcher: Make
 def test_the_budget_of_pages_goes_by_order(server: WebServer, fetcher: Make) -> None:
     asked = fetcher(max_pages=2)
     urls = ["ftp://a.org", server.url("/page", SITE), server.url("/page?b", SITE), server.url("/page?c", SITE)]
-    assert [found.drop_reason for found in asked.fetch_all(urls)] == ["scheme", None, None, "budget"]
+    assert [found.drop_reason for found in in_order(asked.fetch_all(urls))] == ["scheme", None, None, "budget"]
     assert asked.fetch(urls[1]).drop_reason == "budget"  # it is the run's, not the call's
     assert server.targets() == ["/robots.txt", "/page", "/page?b"]
 
@@ -613,7 +630,7 @@ def test_the_budget_of_pages_goes_by_order(server: WebServer, fetcher: Make) -> 
 def test_the_budget_of_time(server: WebServer, fetcher: Make) -> None:
     clock = QuickClock()
     urls = [server.url(f"/page?{i}", SITE) for i in range(10)]
-    found = list(fetcher(total_s=4.5, clock=clock).fetch_all(urls))
+    found = list(in_order(fetcher(total_s=4.5, clock=clock).fetch_all(urls)))
     assert [f.drop_reason for f in found] == [None] * 4 + ["budget"] * 6
     assert clock.slept == [1.0] * 4
 
@@ -629,7 +646,7 @@ def test_a_caller_that_has_enough_stops_the_rest(server: WebServer, fetcher: Mak
     records = fetcher(min_delay_s=0).fetch_all(
         [server.url("/page", SITE)] + [server.url(f"/slow?{i}", SITE) for i in range(20)]
     )
-    assert next(records).body == b"<p>here"
+    assert next(records)[1].body == b"<p>here"
     threading.Timer(0.05, going_on.set).start()
     records.close()  # type: ignore[attr-defined]
     assert len(server.targets()) <= 3

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
+import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -15,8 +18,8 @@ LAST = "spillway gates could no longer be opened."
 NEXT = "The regional court opened an inquiry on 9 May, and its first hearing was set for June."
 
 
-def make_pdf(*pages: list[str], password: str = "", **information: str) -> bytes:
-    """A PDF with one line of text below the other, in a font that every reader has."""
+def make_pdf(*pages: list[str], password: str | None = None, algorithm: str = "RC4-128", **information: str) -> bytes:
+    """A PDF with one line of text below the other, in a font that every reader has; encrypted where there is a password."""
     writer = PdfWriter()
     font = writer._add_object(
         DictionaryObject(
@@ -38,8 +41,8 @@ def make_pdf(*pages: list[str], password: str = "", **information: str) -> bytes
         page[NameObject("/Contents")] = writer._add_object(content)
     if information:
         writer.add_metadata({f"/{name}": value for name, value in information.items()})
-    if password:
-        writer.encrypt(password, algorithm="RC4-128")
+    if password is not None:
+        writer.encrypt(password, "the owner's", algorithm=algorithm)
     target = io.BytesIO()
     writer.write(target)
     return target.getvalue()
@@ -71,7 +74,27 @@ def test_an_empty_page_counts() -> None:
 
 def test_what_cannot_be_read_says_why() -> None:
     assert read_pdf(make_pdf([], [])).problem == "a PDF of 2 pages without text"
-    assert read_pdf(make_pdf([WIDE], password="secret")).problem == "an encrypted PDF"
+    assert read_pdf(make_pdf([WIDE], password="secret")).problem == "an encrypted PDF that asks for a password"
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-40", "RC4-128", "AES-128", "AES-256"])
+def test_an_encrypted_file_that_opens_without_a_password_is_read(algorithm: str) -> None:
+    found = read_pdf(make_pdf([WIDE, REST, LAST], [NEXT], password="", algorithm=algorithm, Title="Report on the dam"))
+    assert (found.problem, found.title, len(found.page_breaks)) == ("", "Report on the dam", 1)
+    assert found.text.startswith(WIDE[:-1]) and found.text.endswith(NEXT)
+    assert "asks for a password" in read_pdf(make_pdf([WIDE], password="secret", algorithm=algorithm)).problem
+
+
+def test_a_cipher_that_is_not_installed_is_named() -> None:
+    script = (
+        "import sys; sys.modules.update({'cryptography': None, 'Crypto': None})\n"
+        "from pipeline.web.pdf import read_pdf\n"
+        "sys.stdout.write(read_pdf(sys.stdin.buffer.read()).problem)"
+    )
+    for algorithm in ("AES-128", "AES-256"):
+        body = make_pdf([WIDE], password="", algorithm=algorithm)
+        said = subprocess.run([sys.executable, "-c", script], input=body, capture_output=True, timeout=60, check=True).stdout
+        assert said.startswith(b"a PDF that cannot be decoded here: cryptography") and b"AES" in said
 
 
 def test_pages_beyond_the_limit_are_left() -> None:

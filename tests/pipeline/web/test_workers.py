@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.web.documents import Job, read_document, read_documents
-from pipeline.web.workers import Lost, Worker, run_jobs
+from pipeline.web.documents import DocumentReader, Job, read_document, read_documents
+from pipeline.web.workers import Lost, Worker, WorkerPool
 
 STORY = "<p>The Grenmark dam failed on the morning of 4 May after a week of rain, and the valley was flooded in an hour.</p>"
 MODULE = "pipeline.web.documents"
@@ -70,6 +70,48 @@ def test_a_worker_knows_no_secret_and_is_replaced_when_it_dies(monkeypatch: pyte
     assert worker.ask(MESSAGE) == Lost("crash", "stopped")
 
 
+def children() -> set[int]:
+    """Processes that this one has started and that are still there, also as zombies."""
+    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+def test_processes_start_with_the_first_page_and_stay_for_the_rest() -> None:
+    before = children()
+    with DocumentReader(workers=2) as reader:
+        assert children() == before
+        assert [reader.submit(job(n)).result().extracted.title for n in range(3)] == ["Page 0", "Page 1", "Page 2"]
+        (first,) = started = children() - before  # one page at a time needs no second process
+        found = [reader.submit(job(n)) for n in (3, 4, 5)]
+        assert [document.result().extracted.title for document in found] == ["Page 3", "Page 4", "Page 5"]
+        assert first in (started := children() - before) and len(started) == 2
+    assert children() == before
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, ValueError])
+def test_whatever_ends_the_reading_ends_its_processes_at_once(stop: type[BaseException]) -> None:
+    before = children()
+    with pytest.raises(stop), DocumentReader(workers=2) as reader:
+        assert reader.submit(job(0)).result().extracted.drop_reason is None
+        documents = [reader.submit(job(n, SLOW)) for n in range(6)]
+        raise stop
+    assert children() == before
+    assert all(document.done() for document in documents) and documents[-1].cancelled()
+    assert documents[0].result().extracted.drop_reason == "extract_none"
+
+
+def test_a_late_page_kills_its_own_process_only() -> None:
+    before = children()
+    with DocumentReader(workers=2, timeout_s=2.0) as reader:
+        late = reader.submit(job(0, SLOW))
+        others = [reader.submit(job(n)) for n in range(1, 4)]
+        assert [other.result().extracted.drop_reason for other in others] == [None] * 3
+        survivor = children() - before
+        assert late.result().extracted.drop_reason == "extract_timeout"
+        assert len(children() - before) == 1 and children() - before < survivor
+    assert children() == before
+
+
 def test_a_module_that_cannot_start_loses_every_job_with_a_reason() -> None:
-    found = run_jobs("pipeline.web.no_such_module", [b"a", b"b"], workers=2, timeout_s=5, memory_mb=1024)
-    assert found == [Lost("crash", "the worker ended with code 1")] * 2
+    with WorkerPool("pipeline.web.no_such_module", workers=2, timeout_s=5, memory_mb=1024) as pool:
+        found = [pool.submit(text, lambda answer: answer) for text in (b"a", b"b")]
+        assert [answer.result() for answer in found] == [Lost("crash", "the worker ended with code 1")] * 2
