@@ -34,9 +34,9 @@ KEPT = 0.8
 State = Literal["kept", "changed", "gone", "unknown"]
 STATES: tuple[State, ...] = get_args(State)
 _MAY_PASS: frozenset[DropReason] = frozenset(
-    {"budget", "extract_timeout", "http_5xx", "rate_limited", "robots", "timeout", "unreachable"}
+    {"budget", "extract_timeout", "host_rule", "http_5xx", "port", "rate_limited", "robots", "timeout", "unreachable"}
 )
-"""Reasons that say nothing about whether the page is still there."""
+"""Reasons that say nothing about whether the page is still there, among them those for not asking."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,9 @@ class Child:
             said = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:]
             for line in said:
                 console.note(f"  {line}")
-            raise WikigenError(f"the {self.name} ended with code {code}; its log is {self.log}")
+            raise WikigenError(
+                f"the {self.name} ended with code {code}; its log is {self.log}; start all again with: wikigenben up"
+            )
 
     def stop(self) -> None:
         """It and all processes of its group."""

@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
             console.result_json({"run": where, **codec.to_plain(found)})
         else:
             console.result("\n".join(_lines(found, shown=str)))
-            console.result(f"updated run: {where}" if where else "dry run: nothing was written")
+            console.result(f"updated run: {where} (changes.md, articles/)" if where else "dry run: nothing was written")
         return 0
 
     return guarded(run)
@@ -96,6 +96,7 @@ def update(request: Request) -> tuple[UpdateReport, str]:
     no page is usable any more, StageError when no sentence is left."""
     earlier = Earlier.of(request.run)
     settings = _settings(request, earlier.manifest)
+    _check_day(settings.web.as_of, earlier)
     if request.dry_run:
         with tempfile.TemporaryDirectory() as scratch:
             gathered = _gather(earlier, settings, Path(scratch) / "evidence")
@@ -148,6 +149,16 @@ def _settings(request: Request, manifest: Manifest) -> Settings:
     told.append(f"evidence.languages={','.join(manifest.languages)}")
     asked = {"search": request.search, "as_of": request.as_of, "cache_hours": 0}
     return load_settings(None, [*told, *request.assignments], web=asked)
+
+
+def _check_day(as_of: str, earlier: Earlier) -> None:
+    """Raises UserError when the article that is to be kept rests on something later."""
+    late = [page.url for page in earlier.pages if as_of and page.usable and (page.published or "")[:10] > as_of]
+    if late:
+        raise UserError(
+            f"--as-of {as_of}: {earlier.run.where} uses pages that were published later, such as {late[0]}; write it anew with: "
+            f"wikigenben write TITLE --url URL --as-of {as_of}"
+        )
 
 
 def _new_run(request: Request, earlier: Earlier) -> RunFolder:
@@ -303,7 +314,10 @@ def _lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str
                 yield f"- {shown(found.what)}: " + "; ".join(_side(side, shown) for side in found.sides)
     if report.repairs:
         yield from ("", "## What was done", "")
+        removed = {(repair.section, repair.text) for repair in report.repairs if repair.kind == "sentence_removed"}
         for repair in report.repairs:
+            if repair.kind == "marker_dropped" and (repair.section, repair.text) in removed:
+                continue  # that its page is gone stands above
             where = shown(repair.section) or "lead or infobox"
             yield f"- {repair.kind.replace('_', ' ')} ({where}): {shown(repair.text)} — {shown(repair.detail)}"
     yield from ("", "## Sections", "")

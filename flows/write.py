@@ -327,8 +327,10 @@ def report(written: Written, *, as_json: bool) -> None:
     if written.article is not None:
         for line in _article_lines(written):
             console.result(line)
-    if written.records:
+    if any(record.drop_reason is None for record in written.records):
         console.result(f"evidence: {written.run.path / 'evidence'} (replay it with: wikigenben write --bundle DIR)")
+    elif written.article is None:
+        console.result("name other pages with --url or --file, or have some found with --search")
     if written.run.url:
         console.result(f"all of it: {written.run.url}")
 
@@ -362,15 +364,15 @@ def _table(written: Written) -> Table:
 
     cited = _cites_by_page(written.article) if written.article is not None else Counter()
     table = Table(title="pages", box=box.SIMPLE, title_justify="left", title_style="bold")
-    table.add_column("page", ratio=1)
+    table.add_column("page", ratio=1, overflow="fold")  # an address that is cut names no page
     for name in ("words", "cited"):
         table.add_column(name, justify="right")
-    table.add_column("", ratio=1)
+    table.add_column("", ratio=1, overflow="fold")
     for i, record in enumerate(written.records):
         kept = record.drop_reason is None
         about = "kept" if kept else f"{record.drop_reason}: {record.drop_detail}"[:200]
         table.add_row(
-            cell(f"{record.title[:80] or 'untitled'} ({record.final_url[:200]})"),
+            cell(f"{record.title[:80]} ({record.final_url[:200]})" if record.title else record.final_url[:200]),
             str(len(record.text.split())) if kept else "",
             str(cited[i]) if kept and written.article is not None else "",
             cell(about),
@@ -391,10 +393,10 @@ def _article_lines(written: Written) -> list[str]:
     article, (outcome,) = written.article, written.generated.outcomes
     assert article is not None
     n_words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
-    path = _article_path(written)
+    path, n = _article_path(written), len(article.sections)
     how = "found again" if outcome.status == "reused" else f"written in {written.generated.seconds:.1f} s"
     return [
-        f"{article.title}: {n_words} words, {len(article.sections)} sections, {_n_citations(article)} citations of "
+        f"{article.title}: {n_words} words, {n} section{'' if n == 1 else 's'}, {_n_citations(article)} citations of "
         f"{len(_cites_by_page(article))} pages, {how}",
         f"read it: {path.resolve()} (beside it .md and .wiki)",
         f"as JSON: {written.run.event(written.name).path / 'article.json'}",

@@ -31,8 +31,9 @@ MAX_ROWS = 8
 
 
 def infobox_rows(evidence: Evidence, pages: Sequence[int], lead: str) -> tuple[Fact, ...]:
-    """At most eight rows from the given pages (those that the article cites). A label occurs once."""
-    passages = [p for p in evidence.passages if p.page in set(pages)]
+    """At most eight rows from the given pages (those that the article cites), without those that address a model. A label
+    occurs once."""
+    passages = [p for p in evidence.passages if p.page in set(pages) and "suspicious" not in evidence.pages[p.page].flags]
     found: dict[str, Fact] = {}
     for fact in (*_agreed(passages, lead), *_printed(passages)):
         found.setdefault(fact.label.lower(), fact)

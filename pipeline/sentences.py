@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from data.cleaning import addresses_model
 from data.passages import sentence_spans
 from data.types import Page, Passage
 from pipeline.facts import names, numbers
@@ -62,14 +63,22 @@ class Candidate:
 def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70) -> list[Candidate]:
     """Every sentence of the passages that could stand in an article, in page order.
 
-    Left out: subheadings of a page, its own title, bylines and head rows of tables. `quality` in (0, 1] is lower for first
-    and second person, questions, bare quotations, chatter and fragments.
+    Left out: subheadings of a page, its own title, bylines and head rows of tables; and, on a page that addresses a model, the
+    sentence that does so with the rest of its paragraph, which may go on with what the model is to say. `quality` in (0, 1] is
+    lower for first and second person, questions, bare quotations, chatter and fragments.
     """
     found: list[Candidate] = []
+    spoken_to = (-1, 0)
+    """Page, and where the paragraph ends in which it last addressed a model."""
     for passage in passages:
         page = pages[passage.page]
+        suspicious = "suspicious" in page.flags
         for span in sentence_spans(passage.text, longest=longest):
             raw = passage.text[span.start : span.end]
+            if suspicious and addresses_model(raw):
+                spoken_to = (passage.page, _line_end(page.text, passage.start + span.end))
+            if spoken_to[0] == passage.page and passage.start + span.start < spoken_to[1]:
+                continue
             text = tidy(raw)
             n_words = len(text.split())
             if not shortest <= n_words <= longest:
@@ -93,10 +102,15 @@ def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: 
                     facts=names(text) | numbers(text),
                     dangling=bool(_DANGLING.match(text)),
                     quality=quality,
-                    trusted="suspicious" not in page.flags,
+                    trusted=not suspicious,
                 )
             )
     return found
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return end if end >= 0 else len(text)
 
 
 def tidy(text: str) -> str:

@@ -252,6 +252,8 @@ def test_where_it_goes_and_what_is_wrong(wikigenben: Command, site: Site) -> Non
     assert f"{NAME}-{day}" in err and "--out" in err
     _, err = update(wikigenben, FIRST, "--as-of", "yesterday", "--out", "x", code=2)
     assert "yesterday" in err
+    _, err = update(wikigenben, FIRST, "--as-of", "2000-01-01", "--out", "w", code=2)
+    assert "2000-01-01" in err and "published later" in err and not Path("w").exists()
     (FIRST / "events" / NAME / "article.json").unlink()
     _, err = update(wikigenben, FIRST, "--out", "y", code=2)
     assert "no article" in err and "wikigenben write" in err

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from data.settings import RetrievalSettings
 from data.types import Event, Page
 from pipeline.evidence import Evidence
@@ -41,3 +43,9 @@ def test_only_the_pages_that_the_article_cites_are_read_and_each_row_cites_its_p
     (row,) = infobox_rows(held, [1], "")
     assert row.value == "Someone Else" and row.cites == (held.passages[1].id,)
     assert row.value in held.passages[1].text
+
+
+def test_a_page_that_addresses_a_model_fills_no_row() -> None:
+    held = evidence("Referee: Ines Corvallan")
+    pages = tuple(replace(page, flags=("suspicious",)) for page in held.pages)
+    assert infobox_rows(held, [0], "") and not infobox_rows(replace(held, pages=pages), [0], "")
