@@ -45,7 +45,7 @@ def test_hosts_that_hang_cost_their_limit_and_the_event_goes_on(tmp_path: Path, 
     pages = run.event(EVENT.id).stored_pages()
     assert pages is not None
     assert [page.drop_reason for page in pages] == ["timeout", "timeout", None, "timeout", None]
-    assert pages[0].drop_detail.startswith("robots.txt: ")  # its rules were asked for first, and are not known
+    assert pages[0].drop_detail.startswith("robots.txt did not answer: ")  # its rules were asked for first, and are not known
     assert server.targets().count("/silent") == server.targets().count("/stuck") == 1
     article = run.event(EVENT.id).article()
     assert article is not None and {source.url for source in article.sources} == {
