@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-SPIN_COUNT = 20_000
-"""Turns of libgomp's waiting loop, about half a millisecond, after which a thread sleeps.
-
-Threads that only sleep (0) took 1.3 times as long for the demo on two quiet cores: a product of the small model is over before
-a sleeping thread is awake. Threads that spin as long as libgomp lets them took several times as long beside a busy process:
-the one spins for as long as the other has no core."""
+SPIN_COUNT = 1_000
+"""Turns of libgomp's waiting loop, some tens of microseconds, after which a thread sleeps. libgomp itself takes as many where
+there are more threads than cores, and 300,000 elsewhere, not knowing of other processes: beside a busy one a thread then spins
+for as long as the other has no core. With 20,000 two demos at once on two cores took five times as long as with 1,000; threads
+that sleep at once (0) took 1.2 times as long for one demo."""
 
 
 def spin_briefly() -> None:

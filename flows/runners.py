@@ -129,6 +129,11 @@ def make_runner(spec: RunnerSpec) -> TaskRunner[Any]:
             return runner
 
 
+def n_cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _own_dask(workers: int) -> dict[str, Any]:
     """Of a cluster made for the run. Its scheduler answers about its health on any port of loopback, not on 8787 of all. Its
     workers first import Prefect inside an event loop, where its plugins, which are of commands alone, fail with a traceback."""
@@ -232,6 +237,9 @@ def _started(spec: RunnerSpec) -> Iterator[TaskRunner[Any]]:
             stack.enter_context(_seen_by_workers(spec))
         # Dask tells each step of its workers; a Ray that is lost is started anew on this machine by the next question to it.
         stack.enter_context(_environment(DASK_LOGGING__DISTRIBUTED="warning", RAY_ENABLE_AUTO_CONNECT="0"))
+        if spec.kind == "processes" and "OMP_NUM_THREADS" not in os.environ:
+            # each would take a thread for every core, and threads without a core hold up the others of their process
+            stack.enter_context(_environment(OMP_NUM_THREADS=str(max(1, n_cores() // spec.workers))))
         try:
             if spec.address:
                 _knock(spec.address)

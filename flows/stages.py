@@ -29,6 +29,7 @@ from data.errors import UserError, WikigenError
 from data.remote import Carrier, RunUrl, options, place
 from data.runs import EventFolder
 from data.types import Event, Page
+from decoding.waiting import spin_briefly
 from flows.job import Job
 from flows.wiring import Prepared, build_metrics, prepare
 
@@ -52,6 +53,7 @@ def prepare_here(job: Job, *, afresh: bool = False, system: System | None = None
     Only the newest job is kept, so a process holds the models of one job. `system` stands in for the job's own in this
     process. Raises UserError as `flows.wiring.prepare` does.
     """
+    spin_briefly()
     with _lock:
         if afresh or job not in _here:
             _here.clear()

@@ -156,8 +156,8 @@ def _check_day(as_of: str, earlier: Earlier) -> None:
     late = [page.url for page in earlier.pages if as_of and page.usable and (page.published or "")[:10] > as_of]
     if late:
         raise UserError(
-            f"--as-of {as_of}: {earlier.run.where} uses pages that were published later, such as {late[0]}; write it anew with: "
-            f"wikigenben write TITLE --url URL --as-of {as_of}"
+            f"--as-of {as_of}: {earlier.run.where} uses pages that were published later, such as {late[0]}; write it anew "
+            f"with: wikigenben write TITLE --url URL --as-of {as_of}"
         )
 
 

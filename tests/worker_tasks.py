@@ -20,3 +20,7 @@ def deadly(event_id: str, folder: str) -> str:
 
 def stored(event_id: str) -> str:
     return f"stored {event_id} from {Path.cwd()}"
+
+
+def threads(event_id: str) -> str:
+    return os.environ.get("OMP_NUM_THREADS", "")

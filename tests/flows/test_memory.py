@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from data.runs import EventStats, Footprint, RunFolder, footprint
-from flows import memory
-from flows.memory import Growth, Mark, Slope, growth_of
+from flows.bench import memory
+from flows.bench.memory import Growth, Mark, Slope, growth_of
 
 
 def growth(held: list[float], n_bytes: list[int] | None = None) -> Growth:

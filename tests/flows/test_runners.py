@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from data.errors import MissingExtra, UserError
-from flows.machine import descendants
-from flows.runners import RunnerSpec, WorkerDied, make_runner, parse_runner, run_all, trouble_of_cluster
+from flows.bench.machine import descendants
+from flows.runners import RunnerSpec, WorkerDied, make_runner, n_cores, parse_runner, run_all, trouble_of_cluster
 from tests.prefect_installation import ROOT
-from tests.worker_tasks import deadly, stored
+from tests.worker_tasks import deadly, stored, threads
 
 
 @pytest.mark.parametrize(
@@ -157,6 +157,21 @@ def run_toys(runner: str, ids: list[str], folder: Path) -> Iterator[tuple[str, A
 
     toy = task(deadly, name="deadly", persist_result=False)
     return run_all(parse_runner(runner), ids, lambda pool, i: pool.submit(toy, {"event_id": i, "folder": str(folder)}))
+
+
+@pytest.mark.slow
+def test_worker_processes_share_the_cores(prefect_api: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second thread for each would wait for a core that it does not get, and let the first one wait."""
+    from prefect import task
+
+    toy = task(threads, name="threads", persist_result=False)
+    spec = RunnerSpec("processes", n_cores())
+    for told, then in (("", "1"), ("3", "3")):
+        monkeypatch.setenv("OMP_NUM_THREADS", told)
+        if not told:
+            monkeypatch.delenv("OMP_NUM_THREADS")
+        assert dict(run_all(spec, ["1"], lambda pool, i: pool.submit(toy, {"event_id": i}))) == {"1": then}
+    assert os.environ["OMP_NUM_THREADS"] == "3"
 
 
 @pytest.mark.slow

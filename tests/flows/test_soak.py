@@ -14,7 +14,7 @@ from data.errors import UserError
 from data.runs import Stages, footprint
 from data.settings import RetrievalSettings, WritingSettings
 from data.types import Article, Event, Page
-from flows import soak
+from flows.bench import soak
 from flows.job import Job
 from pipeline.systems.baselines import LeadSystem
 
@@ -72,6 +72,17 @@ def test_two_rounds_are_too_few(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_writing_and_scoring_the_same_events_ten_times_keeps_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "flows.soak", "--system", "extractive", "--data", "sample", "--rounds", "10", "--score"]
+    command = [
+        sys.executable,
+        "-m",
+        "flows.bench.soak",
+        "--system",
+        "extractive",
+        "--data",
+        "sample",
+        "--rounds",
+        "10",
+        "--score",
+    ]
     ran = subprocess.run(command, cwd=ROOT, env={**os.environ, "WIKIGEN_RUNS": str(tmp_path)}, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr

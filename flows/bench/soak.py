@@ -1,11 +1,11 @@
 """Whether writing leaks: the same events over and over in this process, and what it holds after each round.
 
-    python -m flows.soak --system extractive                              # the bundled sample
-    python -m flows.soak --system ours --data wikigenbench/data --limit 4 --rounds 5 --score
+    python -m flows.bench.soak --system extractive                              # the bundled sample
+    python -m flows.bench.soak --system ours --data wikigenbench/data --limit 4 --rounds 5 --score
 
 The first round loads models and fills caches. What is held after the second must be held after the last: every round does the
 same, in a run folder of its own, so anything on top is kept for nothing. Exit code: 0 it is, 1 more is held, 2 wrong input.
-`python -m flows.memory RUN` tells the memory of a run over many events, where caches and the largest event also count.
+`python -m flows.bench.memory RUN` tells the memory of a run over many events, where caches and the largest event also count.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _held() -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m flows.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m flows.bench.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_job_flags(parser, system_default="extractive")
     soak = parser.add_argument_group("how long")

@@ -1,4 +1,4 @@
-"""What a run's processes held in memory after each event: whether it grows. `python -m flows.memory RUN`."""
+"""What a run's processes held in memory after each event: whether it grows. `python -m flows.bench.memory RUN`."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _told(slope: Slope | None) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m flows.memory", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m flows.bench.memory", description=__doc__)
     parser.add_argument("run", type=remote.place, metavar="RUN", help="run folder, or its URL")
     arguments = parser.parse_args(argv)
 

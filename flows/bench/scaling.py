@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from flows.machine import Use
+from flows.bench.machine import Use
 from flows.runners import RunnerSpec
 
 GROWTH = 1.1

@@ -1,10 +1,10 @@
-"""How much the machine and the orchestration carry: `python -m flows.scale`.
+"""How much the machine and the orchestration carry: `python -m flows.bench.scale`.
 
-    python -m flows.scale                                  # all three, on the bundled sample
-    python -m flows.scale --only workers --system ours --events 40 --runners processes:1,processes:2,processes:4
-    python -m flows.scale --only workers --system ours --events 40 --runners threads:1,threads:2,dask:2,ray:2
+    python -m flows.bench.scale                                  # all three, on the bundled sample
+    python -m flows.bench.scale --only workers --system ours --events 40 --runners processes:1,processes:2,processes:4
+    python -m flows.bench.scale --only workers --system ours --events 40 --runners threads:1,threads:2,dask:2,ray:2
     python -m decoding.serve --model decoding/embedded/model --port 8191 &
-    python -m flows.scale --only workers --system ours --events 40 --model server:model@http://127.0.0.1:8191/v1
+    python -m flows.bench.scale --only workers --system ours --events 40 --model server:model@http://127.0.0.1:8191/v1
 
 | part | what it measures |
 |---|---|
@@ -40,11 +40,11 @@ from data.runs import EventStats, RunFolder, Stages
 from data.snapshot import N_BENCHMARK_EVENTS, SAMPLE, Snapshot
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from flows import console
+from flows.bench.machine import Sample, Use, can_watch, cpu_s, descendants, total_mib, use_between, watching
+from flows.bench.scaling import Machine, Row, conclusions
 from flows.job import Job
-from flows.machine import Sample, Use, can_watch, cpu_s, descendants, n_cores, total_mib, use_between, watching
 from flows.prefect_server import ask
-from flows.runners import RunnerSpec, parse_runner
-from flows.scaling import Machine, Row, conclusions
+from flows.runners import RunnerSpec, n_cores, parse_runner
 
 if TYPE_CHECKING:
     from benchmark.system import System
@@ -353,7 +353,9 @@ def _runners(text: str) -> tuple[RunnerSpec, ...]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m flows.scale", description="Measure what machine and orchestration carry.")
+    parser = argparse.ArgumentParser(
+        prog="python -m flows.bench.scale", description="Measure what machine and orchestration carry."
+    )
     parser.add_argument("--only", choices=PARTS, action="append", help="only this part; repeatable")
     parser.add_argument("--system", default="extractive", help="of part workers; one that brings its own model, if any")
     parser.add_argument("--model", default="", help="of that system, if it takes one; of decoding.serve: server:NAME@URL")
@@ -369,7 +371,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def run() -> int:
         numbers = (arguments.events, arguments.simulated_events, arguments.simulated_workers, arguments.overhead_events)
         if min(numbers) < 2 or arguments.mean_s < 0:
-            raise UserError("events and workers are at least 2, seconds at least 0; try: python -m flows.scale --help")
+            raise UserError("events and workers are at least 2, seconds at least 0; try: python -m flows.bench.scale --help")
         where = conditions()
         parts: dict[str, Callable[[Path], None]] = {
             "workers": lambda folder: _workers(folder, arguments.system, arguments.model, arguments.events, arguments.runners),

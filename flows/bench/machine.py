@@ -71,7 +71,7 @@ def use_between(samples: Sequence[Sample], start: float, end: float) -> Use | No
 
 
 @contextmanager
-def watching() -> Iterator[list[Sample]]:
+def watching(every_s: float = EVERY_S) -> Iterator[list[Sample]]:
     """Fills the list meanwhile; it stays empty where the system does not tell."""
     samples: list[Sample] = []
     if not can_watch():
@@ -80,7 +80,7 @@ def watching() -> Iterator[list[Sample]]:
     watch, ended = _Watch(), threading.Event()
 
     def go_on() -> None:
-        while not ended.wait(EVERY_S):
+        while not ended.wait(every_s):
             samples.append(watch.sample())
 
     samples.append(watch.sample())
@@ -167,8 +167,3 @@ def free_mib() -> float:
 
 def total_mib() -> float:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
-
-
-def n_cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
