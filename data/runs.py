@@ -32,6 +32,8 @@ from data.types import Article, Page, Strict
 T = TypeVar("T")
 EVIDENCE = "evidence"
 """Where an event whose pages came from the web keeps how (`pipeline.web.bundle`)."""
+CLEARING_S = 10.0
+"""How long a process waits for another one that empties their copy of a run."""
 
 
 class Stages(Protocol):
@@ -197,7 +199,7 @@ class EventFolder:
         if not path.exists():
             pages = make()
             if self.carrier is not None:
-                self.carrier.push_changed(self._name)  # their bundle: where the pages are, nobody asks for it again
+                self.carrier.push_changed(f"events/{self.event_id}")  # their bundle: where pages are, nobody asks for it
             self._store(path, "".join(codec.to_json(page) + "\n" for page in pages))
             return pages
         lines = path.read_bytes().splitlines()  # of bytes: text would also be cut at U+0085 and U+2028, which pages hold
@@ -249,27 +251,23 @@ class EventFolder:
 
     def clear_failure(self) -> None:
         path = self.path / "failure.json"
-        if self.carrier is not None and path.exists():
-            self.carrier.delete(f"{self._name}/{path.name}")
-        path.unlink(missing_ok=True)
+        if path.exists():
+            self._forget(path)
 
     def clear(self, *, keep_pages: bool = False) -> None:
         """Forget the event: its stages, its failure. Used by `--retry-failed`. With `keep_pages` those that it has stay, with
         their bundle, unless none of them can be used."""
         kept = {"pages.jsonl", EVIDENCE} if keep_pages and any(page.usable for page in self.stored_pages() or ()) else set()
-        for path in self.path.iterdir() if kept else ():
-            if path.name not in kept:
-                if self.carrier is not None:
-                    self.carrier.delete(f"{self._name}/{path.name}")
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        if not kept:
-            if self.carrier is not None:
-                self.carrier.delete(self._name)
-            shutil.rmtree(self.path, ignore_errors=True)
+        for path in [path for path in self.path.iterdir() if path.name not in kept] if kept else [self.path]:
+            self._forget(path)
 
-    @property
-    def _name(self) -> str:
-        return f"events/{self.event_id}"
+    def _forget(self, path: Path) -> None:
+        if self.carrier is not None:
+            self.carrier.delete(path)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
     def _store(self, path: Path, text: str) -> None:
         codec.write_atomic(path, text)
@@ -349,6 +347,11 @@ class RunFolder:
         """Empty for a local run."""
         return "" if self.carrier is None else str(self.carrier.url)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether all of it was brought here; not so in a process that others have asked for single events."""
+        return self.carrier is None or self.carrier.fetched
+
     def named(self, name: str) -> str:
         """A file of it, likewise."""
         return str(self.path / name) if self.carrier is None else f"{self.carrier.url}/{name}"
@@ -356,22 +359,28 @@ class RunFolder:
     def _met(self, carrier: Carrier, *, alone: bool = False) -> dict[str, str] | None:
         """The identity of the run at the URL, which is in the copy then; None when nothing lies there. What the copy has of a
         run that was deleted there is deleted, which takes the lock unless it is held (`alone`)."""
-        content = carrier.read("run.json")
-        if content is None and carrier.listing().found:
+        content = carrier.store.read("run.json")
+        if content is None and carrier.store.listing().found:
             raise UserError(f"{carrier.url} is not empty and not a run folder; choose another --out")
-        path = self.path / "run.json"
         try:
-            if content is None or not path.exists() or path.read_bytes() != content:
-                if any(not path.name.startswith(".") for path in self.path.glob("*")):
-                    with nullcontext(True) if alone else self._alone() as free:
-                        if not free:
-                            raise UserError(f"{carrier.url} was deleted while another command works on it; stop that first")
+            if not self._is_copy_of(content):
+                with nullcontext(True) if alone else self._alone(CLEARING_S) as free:
+                    if not free:
+                        raise UserError(f"{carrier.url} was deleted while another command works on it; stop that first")
+                    if not self._is_copy_of(content):  # another process may have seen to it
                         carrier.clear_copy()
-                if content is not None:
-                    carrier.keep("run.json", content)
+                        if content is not None:
+                            carrier.keep("run.json", content)
         except OSError as error:
             raise UserError(f"cannot use {self.path}: {error.strerror}; set WIKIGEN_RUNS to another folder") from None
         return self.identity()
+
+    def _is_copy_of(self, identity: bytes | None) -> bool:
+        """Whether the copy is of the run with this run.json, or of none if there is none."""
+        path = self.path / "run.json"
+        if path.exists():
+            return identity is not None and path.read_bytes() == identity
+        return identity is None and all(path.name.startswith(".") for path in self.path.glob("*"))
 
     def refresh(self, event_id: str) -> None:
         """Make the event what it is at the URL, where other processes may have worked on it. Nothing for a local run."""
@@ -441,18 +450,19 @@ class RunFolder:
             self.carrier.push_changed()
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Whether no other command of this machine works on the run; then none will meanwhile."""
+    def _alone(self, wait_s: float = 0) -> Iterator[bool]:
+        """Whether no other command of this machine works on the run, or none does after a wait; then none will meanwhile."""
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.path / ".lock")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=wait_s)
         except Timeout:  # before its parent, OSError
             alone = False
         except OSError as error:
-            raise UserError(f"cannot write to {self.path}: {error.strerror}; choose another --out") from None
+            way_out = "choose another --out" if self.carrier is None else "set WIKIGEN_RUNS to another folder"
+            raise UserError(f"cannot write to {self.path}: {error.strerror}; {way_out}") from None
         else:
             alone = True
         try:

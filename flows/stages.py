@@ -26,8 +26,9 @@ from benchmark.runner import EventOutcome, run_event
 from benchmark.system import System
 from data import codec
 from data.errors import UserError, WikigenError
-from data.remote import Carrier, RunUrl, options, place
+from data.remote import Carrier, RunUrl, place
 from data.runs import EventFolder
+from data.store import options
 from data.types import Event, Page
 from decoding.waiting import spin_briefly
 from flows.job import Job
@@ -88,7 +89,7 @@ def write_event(job: Job, event_id: str, *, evaluate: bool) -> EventOutcome:
     """Write one event, and score it; every step that is not done yet is a task. A UserError stops the run."""
     prepared = prepare_here(job)
     run, steps = prepared.run, EventSteps(prepared)
-    if run.carrier is not None and not run.carrier.fetched:  # a worker process, perhaps on another machine
+    if not run.is_here:  # a worker process, perhaps on another machine
         run.refresh(event_id)
     outcome = run_event(run, prepared.system, event_id, prepared.snapshot.event, steps.collect, steps.after_pages)
     run.push(event_id)
@@ -204,7 +205,7 @@ def check_results(results: str) -> None:
     url = place(results)
     if not isinstance(url, RunUrl):
         raise UserError(f"results {results!r} is no URL; give one such as s3://bucket/steps, or leave it out to keep them here")
-    Carrier(url).check()
+    Carrier(url).store.check()
 
 
 @cache

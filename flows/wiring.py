@@ -97,7 +97,7 @@ def prepare(job: Job, system: System | None = None) -> Prepared:
 def check_place(out: Place | None) -> None:
     """Raises UserError for a URL that does not answer, before a model is loaded."""
     if isinstance(out, RunUrl):
-        Carrier(out).check()
+        Carrier(out).store.check()
 
 
 def identity(job: Job, snapshot: Snapshot, system: System) -> dict[str, str]:

@@ -114,7 +114,8 @@ class PageCache:
         except (OSError, UserError):  # not there, or broken: then it is fetched again, and written anew
             return None
         if body is None:
-            self._bodies.drop(stored.sha256)  # a damaged one would never be replaced
+            with contextlib.suppress(OSError):  # a damaged one would never be replaced
+                self._bodies.drop(stored.sha256)
             return None
         _touch(path)
         self._bodies.touch(stored.sha256)

@@ -7,6 +7,7 @@ knows no secret either: of the environment it gets only what Python needs.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -169,7 +170,7 @@ class Worker:
 
 def serve(handle: Callable[[bytes], bytes], memory_mb: int) -> None:
     """In the worker: answer frames until the input ends. What libraries print does not reach the answers."""
-    _limit_memory(memory_mb)
+    limit_memory(memory_mb)
     jobs = sys.stdin.buffer
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -183,12 +184,14 @@ def serve(handle: Callable[[bytes], bytes], memory_mb: int) -> None:
         _write_frame(answers, handle(job))
 
 
-def _limit_memory(memory_mb: int) -> None:
-    import resource
+def limit_memory(memory_mb: int) -> None:
+    """Linux does; where the system has no such limit (Windows) or refuses it (macOS), the time limit alone holds."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
 
-    limit = memory_mb * 2**20
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+        limit = memory_mb * 2**20
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def _write_frame(pipe: IO[bytes], content: bytes) -> None:

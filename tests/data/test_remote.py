@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import sys
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, ClassVar
 
 import fsspec
 import pytest
+from filelock import FileLock
+from fsspec.asyn import AsyncFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 
-from data import codec, remote
+from data import codec
+from data import store as stores
 from data.errors import MissingExtra, UserError
 from data.remote import Carrier, RunUrl, place
 from data.runs import EventFailure, RunFolder
@@ -101,6 +110,12 @@ def test_secrets_of_a_url_are_told_to_nobody() -> None:
     with pytest.raises(UserError, match="FSSPEC_SFTP_PASSWORD") as refused:
         Carrier(url)
     assert "hush" not in str(refused.value)
+    for text in ("sftp://ann:hu@hush@host/x", "s3://KEY:hu/hush@bucket/x", "s3://KEY:h/u@hush@bucket/x"):
+        with pytest.raises(UserError, match="was given with a password") as refused:
+            Carrier(RunUrl(text))
+        assert "hu" not in f"{refused.value} {RunUrl(text)} {RunUrl(text).copy()}", text
+    assert RunUrl("sftp://ann@host:22/runs/a@b").checked() == str(RunUrl("sftp://ann@host:22/runs/a@b"))
+    assert RunUrl("sftp://host:22/runs/a@b").checked() == "sftp://host:22/runs/a@b"
     signed = RunUrl("az://box/runs/x?sig=hush")
     with pytest.raises(UserError) as refused:
         Carrier(signed)
@@ -197,6 +212,17 @@ def test_what_other_code_writes_and_deletes_is_carried_at_the_end(url: RunUrl, m
     assert here(opened(url)) == there(url)
 
 
+def test_what_says_that_others_are_whole_is_carried_after_them(url: RunUrl, tmp_path: Path) -> None:
+    names = ["article.json", "evidence/bodies/ab/abc", "evidence/evidence.jsonl", "evidence/manifest.json", "pages.jsonl", "z"]
+    run = opened(url)
+    with run.locked():
+        for name in names:
+            codec.write_atomic(run.event("7").path / name, name)
+    there = {name: Path(url.text.removeprefix("file://"), "events", "7", name).stat().st_mtime_ns for name in names}
+    order = sorted(there, key=there.__getitem__)
+    assert order[-3:] == ["evidence/manifest.json", "pages.jsonl", "article.json"]
+
+
 @everywhere
 def test_the_url_is_the_truth_and_what_was_never_carried_goes_there(url: RunUrl, machine: Machine) -> None:
     run = opened(url)
@@ -252,6 +278,33 @@ def test_a_run_that_is_worked_on_is_not_emptied(url: RunUrl) -> None:
         assert run.event("7").once("outline", Outline, never) == OUTLINE
 
 
+def test_processes_that_find_a_stale_copy_empty_it_once(url: RunUrl, machine: Machine) -> None:
+    """As several workers of one machine do, which was used for an earlier run at the URL."""
+    outline(opened(url), "6")
+    fs, root = fsspec.core.url_to_fs(url.text)
+    fs.rm(root, recursive=True)
+    machine("other")
+    identity = IDENTITY | {"system": "bm25"}
+    RunFolder.open(url, identity)
+    machine("here")
+    copy, began = url.copy(), threading.Event()
+
+    def first() -> None:
+        with FileLock(copy / ".lock"):
+            began.set()
+            time.sleep(0.2)
+            shutil.rmtree(copy / "events")
+            codec.write_atomic(copy / "run.json", there(url)["run.json"])
+        codec.write_atomic(copy / "events" / "7" / "outline.json", "{}")
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(first)
+        began.wait()
+        second = RunFolder.open(url, identity)
+        done.result()
+    assert set(here(second)) == {"run.json", "events/7/outline.json"}
+
+
 def test_two_commands_of_one_machine(url: RunUrl) -> None:
     run = opened(url)
     with run.locked():
@@ -292,6 +345,14 @@ def test_reading_from_a_url_without_a_run(url: RunUrl, machine: Machine) -> None
         RunFolder.open(url, IDENTITY)
 
 
+def test_a_machine_that_cannot_keep_a_copy(url: RunUrl, machine: Machine, tmp_path: Path) -> None:
+    opened(url)
+    (tmp_path / "full").write_text("")
+    machine("full")
+    with pytest.raises(UserError, match=r"cannot write to .*; set WIKIGEN_RUNS to another folder"):
+        RunFolder.open(url, IDENTITY)
+
+
 def test_one_file_is_brought_without_the_rest(url: RunUrl, machine: Machine) -> None:
     run = opened(url)
     outline(run)
@@ -299,6 +360,67 @@ def test_one_file_is_brought_without_the_rest(url: RunUrl, machine: Machine) -> 
         (run.path / "submission.json").write_text("{}")
     machine("other")
     assert set(here(RunFolder.at(url, "submission.json"))) == {"run.json", "submission.json"}
+
+
+# ---- stores of other kinds
+
+
+def test_a_package_that_is_not_made_for_threads_is_asked_by_one_at_a_time(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe_file, busy, overlaps = MemoryFileSystem.pipe_file, threading.Lock(), []
+
+    def slow(self: MemoryFileSystem, path: str, value: bytes, **more: Any) -> None:
+        overlaps.append(busy.locked())
+        with busy:
+            time.sleep(0.01)
+            pipe_file(self, path, value, **more)
+
+    run = opened(RunUrl(f"memory://shelf/{uuid.uuid4().hex}/x"))
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", slow)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda event_id: outline(run, event_id), "1234"))
+    assert overlaps == [False] * 4
+
+
+def test_a_folder_that_goes_while_it_is_written_to(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = opened(RunUrl(f"memory://shelf/{uuid.uuid4().hex}/x"))
+    monkeypatch.setattr(MemoryFileSystem, "makedirs", lambda self, path, exist_ok=False: None)
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", MemoryFileSystem.cat_file)
+    with pytest.raises(UserError, match=r"does not answer as it should \(FileNotFoundError"):
+        outline(run)
+
+
+class Shelf(AsyncFileSystem):  # type: ignore[misc]  # fsspec is untyped
+    """A store of objects with a listing of its own, as those of Google and Azure are."""
+
+    protocol = "shelf"
+    objects: ClassVar[dict[str, bytes]] = {}
+
+    async def _find(self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False) -> Any:
+        found = {name: {"name": name, "size": len(one)} for name, one in self.objects.items() if name.startswith(f"{path}/")}
+        return found if detail else list(found)
+
+    async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
+        if path not in self.objects:
+            raise FileNotFoundError(path)
+        return self.objects[path]
+
+    async def _pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
+        self.objects[path] = value
+
+    async def _exists(self, path: str, **kwargs: Any) -> bool:
+        return path == "bucket"
+
+
+def test_a_store_with_a_listing_of_its_own(machine: Machine) -> None:
+    fsspec.register_implementation("shelf", Shelf, clobber=True)
+    url = RunUrl(f"shelf://bucket/{uuid.uuid4().hex}/x")
+    outline(opened(url))
+    machine("other")
+    assert opened(url).event("7").once("outline", Outline, never) == OUTLINE
+    with pytest.raises(UserError, match="there is no bucket 'nobody'"):
+        Carrier(RunUrl("shelf://nobody/x")).store.check()
 
 
 # ---- foreign input
@@ -351,7 +473,7 @@ def test_passing_trouble_is_sat_out_and_lasting_trouble_loses_nothing(
     store: ObjectStore, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = RunUrl(f"s3://{BUCKET}/{uuid.uuid4().hex}/x")
-    monkeypatch.setattr(remote, "PAUSES_S", (0.05, 0.1, 0.2))
+    monkeypatch.setattr(stores, "PAUSES_S", (0.05, 0.1, 0.2))
     with FlakyLine(store.env["AWS_ENDPOINT_URL"]) as line:
         monkeypatch.setenv("AWS_ENDPOINT_URL", line.url)
         run = opened(url)
@@ -381,7 +503,7 @@ def test_server_that_is_not_there(machine: Machine, monkeypatch: pytest.MonkeyPa
 
 def test_missing_bucket_and_missing_credentials(store: ObjectStore, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     url = RunUrl("s3://nobody/runs/x")
-    for attempt in (lambda: RunFolder.open(url, IDENTITY), lambda: RunFolder.at(url), lambda: Carrier(url).check()):
+    for attempt in (lambda: RunFolder.open(url, IDENTITY), lambda: RunFolder.at(url), lambda: Carrier(url).store.check()):
         with pytest.raises(UserError, match=r"s3://nobody/runs/x: there is no bucket 'nobody'; make it"):
             attempt()
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")

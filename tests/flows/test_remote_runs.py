@@ -7,17 +7,19 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_settings
 
+from pipeline.web.bundle import Bundle
 from tests.conftest import Command, set_pages
 from tests.object_store import BUCKET, ObjectStore, serving
 from tests.prefect_installation import ROOT
 from tests.toy_events import TIMED, make_events, results
+from tests.web_server import serving as web_server
 
 Machine = Callable[[str], None]
 
@@ -54,23 +56,27 @@ def carried(found: dict[str, bytes]) -> dict[str, bytes]:
 
 
 KILLED = """
-import os, signal, sys
-from data import remote
+import itertools, os, signal, sys
+from data import store
 moment, n, words = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-push, count = remote.Carrier.push, 0
-def killed(self, path):
-    global count
-    count += 1
-    if moment == "after":
-        push(self, path)
-    if count == n:
+put, count = store.Store.put, itertools.count(1)
+def killed(self, name, content):
+    is_due = next(count) == n
+    if moment == "after" or not is_due:
+        put(self, name, content)
+    if is_due:
         os.kill(os.getpid(), signal.SIGKILL)
-    if moment == "before":
-        push(self, path)
-remote.Carrier.push = killed
+store.Store.put = killed
 from flows.cli import main
 sys.exit(main(words))
 """
+
+
+def killed(moment: str, n: int, words: Sequence[object]) -> None:
+    """A command that is killed when it carries the n-th file to the URL, `before` it does or `after`."""
+    called = [sys.executable, "-c", KILLED, moment, str(n), *map(str, words)]
+    process = subprocess.run(called, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == -signal.SIGKILL, process.stderr
 
 
 @pytest.mark.parametrize(("moment", "other"), [("after", "other"), ("before", "other"), ("before", "killed")])
@@ -89,12 +95,8 @@ def test_killed_on_one_machine_and_resumed_on_another(
     local = wikigenben(*asked, "--out", tmp_path / "local")
     assert local.json["written"] == 3
     machine("killed")
-    words = [*map(str, asked), "--out", f"s3://{BUCKET}/{folder}/x"]
-    n = 5  # run.json, then pages, article and stats of the first
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED, moment, str(n), *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert process.returncode == -signal.SIGKILL, process.stderr
+    words = [*asked, "--out", f"s3://{BUCKET}/{folder}/x"]
+    killed(moment, 5, words)  # run.json, then pages, article and stats of the first
     left = store.objects(f"{folder}/x")
     second = "events/7000002/pages.jsonl"
     assert set(left) == {
@@ -113,6 +115,40 @@ def test_killed_on_one_machine_and_resumed_on_another(
     assert carried(store.objects(f"{folder}/x")) == expected
     assert results(Path(str(resumed.json["copy"]))) == expected
     assert (second in left) is (moment == "after")
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_live_pages_come_along_with_all_that_tells_of_them_or_not_at_all(
+    moment: str, store: ObjectStore, folder: str, toys: Path, machine: Machine, wikigenben: Command,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Killed when the manifest of an event's bundle is carried, the last of it. The other machine has no pages of its own."""
+    run, evidence = f"{folder}/x", "events/7000001/evidence"
+    with web_server() as server:
+        pages = json.loads((toys / "google" / "7000001.json").read_text(encoding="utf-8"))
+        for n, page in enumerate(pages):
+            server.put(f"/{n}", f"<html><body><article><p>{page['text']} It was case {n}.</p></article></body></html>")
+            page["link"] = server.url(f"/{n}")
+        set_pages(toys, "7000001", pages)
+        web = ("--set", f"web.allow_origins={server.origin()}", "--set", "web.min_delay_s=0")
+        words = ["generate", "--system", "lead", "--data", toys, "--limit", 1, "--evidence", "links", *web, "--json", "--out"]
+        words.append(f"s3://{BUCKET}/{run}")
+        machine("killed")
+        monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
+        killed(moment, 4 + len(pages), words)  # run.json, bodies, fetches.jsonl, evidence.jsonl, manifest.json
+        left, asked = store.objects(run), len(server.targets())
+        assert sum("/bodies/" in name for name in left) == len(pages)
+        assert (f"{evidence}/manifest.json" in left) is (moment == "after") and "events/7000001/pages.jsonl" not in left
+
+        machine("other")
+        monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "other-cache"))
+        resumed = wikigenben(*words)
+        assert resumed.code == 0 and resumed.json["written"] == 1, resumed.err
+        assert len(server.targets()) == (asked if moment == "after" else 2 * asked)
+    copy = Path(str(resumed.json["copy"]))
+    bundle = Bundle(copy / evidence)
+    assert [bundle.body(one.stored.sha256) for one in bundle.fetches()] and len(bundle.records()) == len(pages)
+    assert results(copy) == carried(store.objects(run))
 
 
 def stored_at(store: ObjectStore, folder: str) -> dict[str, object]:

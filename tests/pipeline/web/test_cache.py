@@ -18,7 +18,7 @@ from filelock import FileLock
 from data import codec
 from data.errors import UserError
 from data.settings import WebSettings
-from pipeline.web.cache import Bodies, PageCache, fetch_pages
+from pipeline.web.cache import Bodies, PageCache, StoredFetch, fetch_pages
 from pipeline.web.fetching import Fetched
 from tests.sample_site import StoppedClock, make_fetcher
 from tests.web_server import Asked, Reply, WebServer, serving
@@ -105,7 +105,7 @@ def test_an_empty_page_is_a_page(server: WebServer, get: Get) -> None:
     assert [get("/a")[0].drop_reason for _ in range(2)] == [None, None]
 
 
-@pytest.mark.parametrize("damage", ["body", "record", "no body"])
+@pytest.mark.parametrize("damage", ["body", "record", "no body", "no digest"])
 def test_what_is_damaged_is_fetched_anew(server: WebServer, get: Get, tmp_path: Path, damage: str) -> None:
     server.put("/a", "<p>one")
     get("/a")
@@ -116,6 +116,8 @@ def test_what_is_damaged_is_fetched_anew(server: WebServer, get: Get, tmp_path: 
             body.write_bytes(b"<p>other")
         case "record":
             record.write_text("{")
+        case "no digest":
+            record.write_text(codec.to_json(replace(codec.read(StoredFetch, record), sha256="")))
         case _:
             body.unlink()
     assert [get("/a")[0].body for _ in range(2)] == [b"<p>one", b"<p>one"]
