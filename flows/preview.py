@@ -8,6 +8,7 @@ from data import codec
 from data.runs import EventFolder, RunFolder
 from data.scores import SystemScores
 from flows.report.page import REPORT
+from pipeline.disagreements import DISAGREEMENTS, Disagreements
 from pipeline.formats.html import IndexRow, index_html, to_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
@@ -21,21 +22,24 @@ def index_path(run: Path) -> Path:
 
 
 def write_previews(run: RunFolder, system: str) -> None:
-    """Files of articles that changed; an article's formats are remade when article.json is newer."""
+    """Files of articles that changed; an article's formats are remade when what is stored of it is newer."""
     for folder in run.event_folders():
         article_path = folder.path / "article.json"
         if not article_path.exists():
             continue
         html_path = run.path / "articles" / f"{folder.event_id}.html"
-        if html_path.exists() and html_path.stat().st_mtime_ns >= article_path.stat().st_mtime_ns:
+        told_path = folder.path / f"{DISAGREEMENTS}.json"
+        changed = max(path.stat().st_mtime_ns for path in (article_path, told_path) if path.exists())
+        if html_path.exists() and html_path.stat().st_mtime_ns >= changed:
             continue
         article = folder.article()
         assert article is not None
-        codec.write_atomic(html_path.with_suffix(".md"), to_markdown(article))
+        told = codec.read(Disagreements, told_path).found if told_path.exists() else ()
+        codec.write_atomic(html_path.with_suffix(".md"), to_markdown(article, told))
         codec.write_atomic(html_path.with_suffix(".wiki"), to_wikitext(article))
-        codec.write_atomic(
-            html_path, to_html(article, folder.stored_pages() or (), run_note=f"Written by the system “{system}”.")
-        )
+        note = f"Written by the system “{system}”."
+        pages = folder.stored_pages() or ()
+        codec.write_atomic(html_path, to_html(article, pages, disagreements=told, run_note=note))
     write_index(run, system, None)
 
 

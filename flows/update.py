@@ -193,7 +193,7 @@ def _has_article(run: Place, event_id: str) -> bool:
     from data.runs import RunFolder
 
     if isinstance(run, RunUrl):
-        return Carrier(run).read(f"events/{event_id}/article.json") is not None
+        return Carrier(run).store.read(f"events/{event_id}/article.json") is not None
     return run.exists() and RunFolder(run).event(event_id).article() is not None
 
 
@@ -343,8 +343,7 @@ def _figure(figure: Figure, shown: Callable[[str], str]) -> str:
 
 
 def _side(side: Side, shown: Callable[[str], str]) -> str:
-    days = side.last if side.first == side.last else f"{side.first} to {side.last}"
-    return f"{shown(side.value)} ({days or 'undated'}, {_sources(side.n_sources)})"
+    return f"{shown(side.value)} ({side.told})"
 
 
 def _sources(n: int) -> str:

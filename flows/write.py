@@ -1,6 +1,7 @@
 """`wikigenben write`: an article about a title from live pages, given files or a recorded bundle. No benchmark, no score.
 
-    runs/write/SLUG/  evidence/ (a bundle: see pipeline.web.bundle)  events/SLUG/article.json  articles/SLUG.{html,md,wiki}
+    runs/write/SLUG/  evidence/ (a bundle: see pipeline.web.bundle)  events/SLUG/{article,disagreements}.json
+                      articles/SLUG.{html,md,wiki}
 
 Evidence comes first: without a usable page no model is loaded. The same command again finds what is done.
 """
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from benchmark.system import System
-    from data.runs import RunFolder, Stages
+    from data.runs import EventFolder, RunFolder, Stages
     from data.types import Article, Event, Page
     from flows.generate import Generated
+    from pipeline.disagreements import Disagreement
     from pipeline.evidence import EvidenceSource
     from pipeline.web.bundle import Bundle, EvidenceRecord
     from pipeline.web.live import LocalFile
@@ -134,13 +136,15 @@ def _storable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`article` is None when it failed; `records` are all pages, kept and dropped."""
+    """`article` is None when it failed; `records` are all pages, kept and dropped; `disagreements` are those of the kept pages
+    on figures of the article."""
 
     run: RunFolder
     name: str
     generated: Generated
     records: tuple[EvidenceRecord, ...]
     article: Article | None
+    disagreements: tuple[Disagreement, ...] = ()
 
 
 def write(request: Request) -> Written:
@@ -177,9 +181,20 @@ def write(request: Request) -> Written:
             )
             watch.ended(outcome)
         run.write_failures()
+        article, told = _with_disagreements(folder)
         preview.write_previews(run, request.system)
         generated = Generated(run.path, (outcome,), time.perf_counter() - began, run.url)
-        return Written(run, name, generated, evidence.records() if evidence.is_whole else (), folder.article())
+        return Written(run, name, generated, evidence.records() if evidence.is_whole else (), article, told)
+
+
+def _with_disagreements(folder: EventFolder) -> tuple[Article | None, tuple[Disagreement, ...]]:
+    """What was written, and what its pages say differently; nothing when it failed."""
+    from pipeline.disagreements import DISAGREEMENTS, Disagreements, disagreements
+
+    article, pages = folder.article(), folder.stored_pages()
+    if article is None or pages is None:
+        return article, ()
+    return article, folder.once(DISAGREEMENTS, Disagreements, lambda: disagreements(article, pages)).found
 
 
 def _source(request: Request, evidence: Path) -> EvidenceSource:
@@ -347,6 +362,7 @@ def _summary(written: Written) -> dict[str, object]:
         "kept": reasons.pop("kept", 0),
         "dropped": reasons,
         "citations": _n_citations(article) if article is not None else 0,
+        "disagreements": len(written.disagreements),
         "html": str(_article_path(written)) if article is not None else "",
         "seconds": round(written.generated.seconds, 2),
     }
@@ -395,9 +411,12 @@ def _article_lines(written: Written) -> list[str]:
     n_words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
     path, n = _article_path(written), len(article.sections)
     how = "found again" if outcome.status == "reused" else f"written in {written.generated.seconds:.1f} s"
+    told = written.disagreements
+    figures = f"sources disagree on {len(told)} figure{'' if len(told) == 1 else 's'}: " if told else ""
     return [
         f"{article.title}: {n_words} words, {n} section{'' if n == 1 else 's'}, {_n_citations(article)} citations of "
         f"{len(_cites_by_page(article))} pages, {how}",
+        *([figures + "; ".join(found.in_words() for found in told)] if told else []),
         f"read it: {path.resolve()} (beside it .md and .wiki)",
         f"as JSON: {written.run.event(written.name).path / 'article.json'}",
     ]

@@ -110,6 +110,12 @@ class Side(Strict):
     n_sources: int
     quotes: tuple[Quote, ...]
 
+    @property
+    def told(self) -> str:
+        """When and by how many it was published, in words."""
+        days = self.last if self.first == self.last else f"{self.first} to {self.last}"
+        return f"{days or 'undated'}, {self.n_sources} independent source{'' if self.n_sources == 1 else 's'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Contradiction(Strict):
@@ -153,7 +159,7 @@ class Comparison:
         }
         known = {r.page for r in revisits if r.state != "changed"}
         self._clusters = clusters(pages)
-        self.claims = [claim for i, page in enumerate(pages) if _can_be_read(page) for claim in self._claims(i)]
+        self.claims = [claim for i, page in enumerate(pages) if can_be_read(page) for claim in self._claims(i)]
         self._fresh = [claim for claim in self.claims if claim.page not in known]
 
     def _claims(self, index: int) -> Iterator[Claim]:
@@ -294,7 +300,7 @@ def _newer(quantity: Quantity, best: Claim, own: Quote, claims: Sequence[Claim])
     )
 
 
-def _can_be_read(page: Page) -> bool:
+def can_be_read(page: Page) -> bool:
     """Text without capitals and full stops has neither names nor sentences; one that addresses a model is no witness."""
     return page.usable and not {"bare", "suspicious"} & set(page.flags)
 
@@ -309,12 +315,12 @@ def _contradiction(group: Sequence[Claim]) -> Contradiction | None:
             sides.setdefault(claim.quantity.value, []).append(claim)
     if len(sides) < 2:
         return None
-    told = [_side(claims) for claims in sides.values()]
+    told = [side_of(claims) for claims in sides.values()]
     told.sort(key=lambda side: side.last, reverse=True)
     return Contradiction(group[0].quantity.what, tuple(told))
 
 
-def _side(claims: Sequence[Claim]) -> Side:
+def side_of(claims: Sequence[Claim]) -> Side:
     days = sorted(claim.quote.day for claim in claims if claim.quote.day)
     return Side(
         value=claims[0].quantity.shown,

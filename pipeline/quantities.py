@@ -33,22 +33,30 @@ _BOUND = re.compile(
     r"(?P<about>about|around|some|nearly|almost|roughly|approximately|(?:an )?estimated|as many as|up to)|"
     r"(?P<under>fewer than|less than|under))\Z"
 )
-_ADDED_AFTER = frozenset(["more", "other", "others", "additional", "further", "extra"])
+_ADDED_AFTER = frozenset(["more", "additional", "further", "extra"])
 _ADDED_BEFORE = frozenset(["another", "additional", "further", "extra", "by", "from", "all", "these", "those"])
 """Beside a number: it is a part, an increase, what was before, or those just spoken of."""
 _TIME = frozenset(["second", "minute", "hour", "day", "night", "week", "month", "year", "decade", "century"])
 _NUMBERED = "aged age number no route flight highway road room level grade chapter section article page"
 _NAMED_BY_NUMBER = frozenset(_NUMBERED.split())
 _PERSON = frozenset({"peopl", "person"})
+_BESIDES = frozenset(["other", "others"])
+"""After a number: a part ("two others were hurt"), except where something else befell the rest ("killing 5 and injuring 17
+others")."""
 _TOLLS = {
     "kill": "killed", "die": "killed", "dead": "killed", "death": "killed", "fatal": "killed", "injur": "injured",
     "injuri": "injured", "hurt": "injured", "wound": "injured", "miss": "missing", "displac": "displaced",
     "evacu": "evacuated", "arrest": "arrested", "rescu": "rescued", "hospit": "hospitalised",
 }  # fmt: skip
+_NO_TOLLS = frozenset(["kills", "hurts", "missed", "misses"])
+"""After a number: points of a game, and what was not hit or met."""
 _PREDICATES = frozenset(_TOLLS.values())
-_BARE = frozenset({"killed", "injured", "missing"})
+BARE_TOLLS = frozenset({"killed", "injured", "missing"})
 """What befalls people: where that was is then often left out, for the text is about one event; with the bare ones, also that
 they are people ("30 were injured")."""
+_TOLL_NAMED = re.compile(r"\bdeath toll\b|\bnumber of (?:the )?(?:people )?(?P<of>\w+)")
+_GRADES = frozenset(["seriously", "critically", "severely", "gravely", "badly", "slightly", "lightly"])
+"""Whoever was seriously injured is a part of the injured."""
 _CALENDAR = frozenset(name.lower() for name in (*calendar.month_name, *calendar.month_abbr, *calendar.day_name) if name)
 _OTHER_TIME = re.compile(
     r"\A(?:earlier|previously|initially|originally|at first)\b|"
@@ -166,11 +174,11 @@ def _quantity(clause: Sequence[_Word], i: int, before: str, named: frozenset[str
     unit, at = _unit(clause, at, match)
     begin, bound = _bound(clause, i)
     predicate, is_beside = _predicate(clause, begin, i, at)
-    if not unit and predicate in _BARE and is_beside:
+    if not unit and predicate in BARE_TOLLS and is_beside:
         unit = "person"
-    elif not unit and "death toll" in " ".join(word.low for word in clause):
-        unit, predicate = "person", "killed"
-    if not unit or not (predicate or unit.startswith("% of ")):
+    elif not unit and (toll := _toll_named(clause)):
+        unit, predicate = "person", toll
+    if not unit or not (predicate or unit.startswith("% of ")) or _is_part(clause, i, predicate, before):
         return None
     return Quantity(
         shown=" ".join(word.text for word in clause[begin:at]),
@@ -182,6 +190,13 @@ def _quantity(clause: Sequence[_Word], i: int, before: str, named: frozenset[str
         names=named,
         years=years,
     )
+
+
+def _is_part(clause: Sequence[_Word], i: int, predicate: str, before: str) -> bool:
+    """Whether "17 others" are only some of those that something befell: nothing else is said to have befallen the rest."""
+    if i + 1 >= len(clause) or clause[i + 1].low not in _BESIDES:
+        return False
+    return predicate not in BARE_TOLLS or not {_TOLLS[stem] for stem in terms(before) if stem in _TOLLS} - {predicate}
 
 
 def _is_no_quantity(clause: Sequence[_Word], i: int) -> bool:
@@ -229,7 +244,7 @@ def _unit(clause: Sequence[_Word], at: int, match: re.Match[str]) -> tuple[str, 
             break
         chain.append("person" if word.stem in _PERSON else word.stem)
         at += 1
-    return " ".join(chain), at
+    return "person" if chain in (["other"], ["other", "person"]) else " ".join(chain), at
 
 
 def _noun_after(clause: Sequence[_Word], at: int, joints: tuple[str, ...]) -> tuple[str, int] | None:
@@ -245,9 +260,10 @@ def _predicate(clause: Sequence[_Word], begin: int, i: int, after: int) -> tuple
     at = after
     while at < len(clause) and (clause[at].low in _AUXILIARY or clause[at].low.endswith("ly")):
         at += 1
-    said = clause[at] if at < len(clause) and clause[at].low not in STOPWORDS else None
+    said = clause[at] if at < len(clause) and clause[at].low not in STOPWORDS | _NO_TOLLS else None
     if said is not None and (at > after or said.stem in _TOLLS or said.low.endswith("ed")):
-        return _said(said), True
+        grade = next((f"{word.low} " for word in clause[after:at] if word.low in _GRADES), "")
+        return grade + _said(said), True
     earlier = begin - 1
     while earlier >= 0 and clause[earlier].low in _AUXILIARY:
         earlier -= 1
@@ -256,6 +272,18 @@ def _predicate(clause: Sequence[_Word], begin: int, i: int, after: int) -> tuple
         return _said(word), word.stem != "die"  # "died 45" is an age
     tolls = {_TOLLS[word.stem] for word in clause if word.stem in _TOLLS}
     return (tolls.pop() if len(tolls) == 1 else ""), False
+
+
+def _toll_named(clause: Sequence[_Word]) -> str:
+    """Of "the death toll rose to 15" and "the number of injured stands at 19"; "" for others."""
+    match = _TOLL_NAMED.search(" ".join(word.low for word in clause))
+    return "" if match is None else "killed" if match["of"] is None else toll_of(match["of"])
+
+
+def toll_of(words: str) -> str:
+    """What befell people, if words such as those of a label speak of one such thing, else ""."""
+    tolls = {_TOLLS[stem] for stem in terms(words) if stem in _TOLLS}
+    return tolls.pop() if len(tolls) == 1 else ""
 
 
 def _is_name(clause: Sequence[_Word], i: int) -> bool:

@@ -16,13 +16,17 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib import resources
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, DropReason, Fact, Page, PageFlag, Paragraph, Passage, RepairKind, Section, Sentence, Source
 from pipeline.formats.provenance import NOTICE, day_of, host_of, shortened, web_link
 from pipeline.web.reliability import Reliability, reliability
+
+if TYPE_CHECKING:
+    from pipeline.changes import Quote, Side
+    from pipeline.disagreements import Disagreement
 
 DROP_REASONS: Mapping[DropReason, str] = {
     "scheme": "not an address of the web",
@@ -97,18 +101,26 @@ class IndexRow:
     href: str = ""
 
 
-def to_html(article: Article, pages: Sequence[Page], *, scores: Mapping[str, float] | None = None, run_note: str = "") -> str:
+def to_html(
+    article: Article,
+    pages: Sequence[Page],
+    *,
+    disagreements: Sequence[Disagreement] = (),
+    scores: Mapping[str, float] | None = None,
+    run_note: str = "",
+) -> str:
     """The article's page. `pages` are those of the event, kept and dropped, in the order that passages number them.
 
     A source whose passage is not found at its place in `pages` (another system's file, say) is shown without its page.
-    `scores` and `run_note` are printed at the end, beside the pages that were not used and the repairs.
+    `disagreements` get a section before the sources. `scores` and `run_note` are printed at the end, beside the pages that were
+    not used and the repairs.
     """
     marks = _Marks(article)
     # Markers are numbered as they are written, so the parts are written in the order of reading.
     lead = "".join(_paragraph(paragraph, marks) for paragraph in article.lead.paragraphs)
     infobox = _infobox(article, marks)
     sections = "".join(_section(i, section, marks) for i, section in enumerate(article.sections, 1))
-    contents = _contents(article)
+    contents = _contents(article, disagreements)
     body = f"""<a class="skip" href="#article">Skip to the article</a>
 <div class="page">
 <nav class="contents" aria-labelledby="contents"><h2 id="contents">Contents</h2>{contents}</nav>
@@ -122,6 +134,7 @@ def to_html(article: Article, pages: Sequence[Page], *, scores: Mapping[str, flo
 {infobox}
 <div class="text">
 {sections}
+{_disagreeing(disagreements, article)}
 <section aria-labelledby="sources"><h2 id="sources">Sources</h2>{_sources(article, marks)}</section>
 <section class="record" aria-labelledby="record"><h2 id="record">How this draft was made</h2>{
         _record(article, pages, scores or {}, run_note)
@@ -227,7 +240,7 @@ def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def _contents(article: Article) -> str:
+def _contents(article: Article, disagreements: Sequence[Disagreement]) -> str:
     """Nested lists: a heading of level 3 belongs to the level 2 before it."""
     items: list[tuple[str, list[str]]] = []
     for i, section in enumerate(article.sections, 1):
@@ -236,6 +249,8 @@ def _contents(article: Article) -> str:
             items[-1][1].append(f"<li>{link}</li>")
         else:
             items.append((link, []))
+    if disagreements:
+        items.append(('<a href="#disagreements">Sources disagree</a>', []))
     items += [('<a href="#sources">Sources</a>', []), ('<a href="#record">How this draft was made</a>', [])]
     return "<ol>" + "".join(f"<li>{link}{_nested(below)}</li>" for link, below in items) + "</ol>"
 
@@ -278,6 +293,44 @@ def _fact(fact: Fact, marks: _Marks) -> str:
 
 def _hint(article: Article) -> str:
     return ' <span class="hint">The number after a sentence opens the passage it rests on.</span>' if article.sources else ""
+
+
+def _disagreeing(disagreements: Sequence[Disagreement], article: Article) -> str:
+    """What pages say differently of a figure in the article; "" when they do not."""
+    if not disagreements:
+        return ""
+    told = "".join(_disagreement(found, article) for found in disagreements)
+    about = "The pages that were read give different values of these figures. Copies of one report count as one source."
+    return (
+        '<section aria-labelledby="disagreements"><h2 id="disagreements">Sources disagree</h2>'
+        f'<p class="about">{about}</p>{told}</section>'
+    )
+
+
+def _disagreement(found: Disagreement, article: Article) -> str:
+    order = '<p class="about">The value changes with the day of the report.</p>' if found.develops else ""
+    sides = "".join(_disagreeing_side(side, side.value in found.stated, article) for side in found.sides)
+    what = escape(found.what[:1].upper() + found.what[1:])
+    return f'<h3>{what}</h3>{order}<ol class="pages">{sides}</ol>'
+
+
+def _disagreeing_side(side: Side, is_stated: bool, article: Article) -> str:
+    first, last = _day(side.first), _day(side.last)
+    days = f"{first} to {last}" if first != last else first or "undated"
+    parts = [days, _count(side.n_sources, "independent source"), "in this article" if is_stated else ""]
+    parts.append(" ".join(dict.fromkeys(_evidence_of(quote, article) for quote in side.quotes)))
+    about = "".join(f"<span>{part}</span>" for part in parts if part)
+    quotation = f'<span class="quote" dir="auto">“{escape(shortened(side.quotes[0].text))}”</span>' if side.quotes else ""
+    return f'<li><span class="name" dir="auto">{escape(side.value)}</span><span class="meta">{about}</span>{quotation}</li>'
+
+
+def _evidence_of(quote: Quote, article: Article) -> str:
+    """Links to the cited passages that hold a page's sentence, else to those of the page, else to the page itself."""
+    of_page = [(k, s.passage.text) for k, s in enumerate(article.sources, 1) if s.passage.page == quote.page]
+    holding = [k for k, text in of_page if quote.text in " ".join(text.split())]
+    if not of_page:
+        return _linked(host_of(quote.url) or "a page", quote.url)
+    return " ".join(f'<a href="#source-{k}">[{k}]</a>' for k in holding or [k for k, _ in of_page][:1])
 
 
 def _sources(article: Article, marks: _Marks) -> str:

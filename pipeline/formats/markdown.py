@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
 from pipeline.formats.provenance import NOTICE, day_of, host_of, one_line, shortened, web_link
+
+if TYPE_CHECKING:
+    from pipeline.disagreements import Disagreement
 
 _INLINE = re.compile(r"[\\`*_\[\]|~$#]")
 _AUTOLINK = re.compile(r":(?=//)|(?<=www)\.|@", re.IGNORECASE)  # GitHub links bare addresses
@@ -14,8 +19,8 @@ _BLOCK_START = re.compile(r"(?=[-+=:])|(?<=\d)(?=[.)](?:\s|\Z))")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
-def to_markdown(article: Article) -> str:
-    """Title, notice, infobox as a table, sections, and a footnote a source.
+def to_markdown(article: Article, disagreements: Sequence[Disagreement] = ()) -> str:
+    """Title, notice, infobox as a table, sections, what sources disagree on, and a footnote a source.
 
     The words of the article and of its pages are escaped: they hold no link, no HTML and no markup of their own.
     """
@@ -27,6 +32,8 @@ def to_markdown(article: Article) -> str:
         if section is not article.lead:
             blocks.append(f"{'#' * min(max(section.heading.level, 2), 6)} {_words(section.heading.text)}")
         blocks += (_paragraph(paragraph, numbers) for paragraph in section.paragraphs)
+    if disagreements:
+        blocks += ["## Sources disagree", "\n".join(f"- {found.in_words(_words)}" for found in disagreements)]
     blocks += (_footnote(k, source) for k, source in enumerate(article.sources, 1))
     return "\n\n".join(blocks) + "\n"
 

@@ -15,6 +15,7 @@ from data import codec
 from data.snapshot import SAMPLE
 from data.types import Article
 from flows.write import slug
+from pipeline.disagreements import Disagreements
 from tests.conftest import Command
 from tests.search_server import Found, search_server
 from tests.web_server import Reply, WebServer, serving
@@ -88,6 +89,7 @@ def test_an_article_from_given_pages(
         "kept": 2,
         "dropped": {"consent": 1, "http_4xx": 1, "scheme": 1},
         "citations": cites,
+        "disagreements": 0,
         "html": str(folder / "articles" / f"{name}.html"),
         "seconds": 0,
     }
@@ -109,6 +111,55 @@ def test_an_article_from_given_pages(
     other = Path("runs/write/halvenport-mayoral-election-replayed")
     for file in (f"events/{name}/article.json", "evidence/evidence.jsonl"):
         assert (other / file).read_bytes() == (folder / file).read_bytes()
+
+
+FERRY = {
+    "2026-11-19": "Fourteen people were injured when a ferry hit a pier at San Giulio on Lake Orta, police said.",
+    "2026-11-20": "The ferry accident at San Giulio on Lake Orta has injured 19 people, the prefecture said.",
+    "2026-11-21": "The number of injured in the Lake Orta ferry accident rose to 41 on Saturday, the prefecture said.",
+}
+REPORTS = (
+    "The ferry Aurora had left Pella at noon with a school class on board, and its captain had worked there for years. Divers "
+    "looked at the hull in the evening, and the harbour office closed the pier until it has been inspected. A crane is to lift "
+    "the bow out of the water on Monday. Shops along the promenade stayed shut while boats of the fire brigade came and went, "
+    "and the monastery on the island rang its bells for those who were hurt.",
+    "Doctors in Borgomanero treated broken arms and bruises. The operator of the boats sent inspectors from Novara, and the "
+    "mayor thanked the fishermen who had pulled passengers from the cold water within minutes of the crash. Parents waited in "
+    "the town hall for news of their children. Trains from Novara ran late because ambulances had the right of way at every "
+    "crossing, and the region promised to pay for the journeys of the families.",
+    "Prosecutors in Verbania took the log of the Aurora. A witness on the shore heard the engine roar before the boat turned, "
+    "and a spokesman of the union asked why only one sailor had been at work on deck during the crossing. The ministry ordered "
+    "checks of all boats of the same yard, which were built in the seventies and had new engines since then. Until these are "
+    "done, buses replace the service between Orta and Pella, said the operator.",
+)
+
+
+def test_what_sources_say_differently_is_told(wikigenben: Command) -> None:
+    for (day, fact), more in zip(FERRY.items(), REPORTS, strict=True):
+        Path(f"{day}.html").write_text(
+            f"<html lang='en'><head><title>Ferry</title><meta property='article:published_time' content='{day}'></head>"
+            f"<body><article><h1>Lake Orta ferry accident</h1><p>{fact}</p><p>{more}</p></article></body></html>"
+        )
+    words = ["write", "2026 Lake Orta ferry accident", *(w for day in FERRY for w in ("--file", f"{day}.html")), *QUICK]
+    ran = wikigenben(*words)
+    assert ran.code == 0, ran.err
+    told = (
+        "people injured: Fourteen people (2026-11-19, 1 independent source) -> 19 people (2026-11-20, 1 independent source) -> "
+        "41 (2026-11-21, 1 independent source)"
+    )
+    assert f"sources disagree on 1 figure: {told}" in ran.out
+    name = "2026-lake-orta-ferry-accident"
+    folder = Path("runs/write") / name
+    stored = codec.read(Disagreements, folder / "events" / name / "disagreements.json")
+    assert [found.in_words() for found in stored.found] == [told]
+    page = lxml_html.document_fromstring((folder / "articles" / f"{name}.html").read_text(encoding="utf-8"))
+    assert page.xpath("string(//section[@aria-labelledby='disagreements']/h3)") == "People injured"
+    assert "people injured: Fourteen people" in (folder / "articles" / f"{name}.md").read_text(encoding="utf-8")
+
+    (folder / "events" / name / "disagreements.json").unlink()  # a run of before they were told
+    article = (folder / "events" / name / "article.json").read_bytes()
+    assert wikigenben(*words, "--json").json["disagreements"] == 1
+    assert (folder / "events" / name / "article.json").read_bytes() == article
 
 
 def test_the_embedded_model_writes_offline_of_files_alone(wikigenben: Command) -> None:

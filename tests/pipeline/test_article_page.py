@@ -11,7 +11,7 @@ import pytest
 from data.types import Article, Fact, Heading, Page, Passage, Section, Sentence, Source
 from pipeline.formats.html import to_html
 from tests.browser import Tab, browsing, needs_browser
-from tests.pipeline.test_formats import HOSTILE, make
+from tests.pipeline.test_formats import HOSTILE, disagreement, make
 
 pytestmark = needs_browser
 
@@ -143,6 +143,22 @@ def test_hostile_words_and_addresses_stay_words(tab: Tab, tmp_path: Path) -> Non
     tab.click("[data-part=next]")
     assert tab.value("document.querySelector('.panel a').rel") == "nofollow noopener noreferrer"
     assert tab.requested == [path.as_uri()] and tab.complaints == [] and width_fits(tab)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_what_sources_disagree_on_fits_and_leads_to_its_evidence(tab: Tab, tmp_path: Path, screen: str) -> None:
+    from pypdf import PdfReader
+
+    path = tmp_path / "article.html"
+    path.write_text(to_html(*make(), disagreements=[disagreement(LONG)]), encoding="utf-8")
+    tab.screen(*SCREENS[screen])
+    tab.open(path.as_uri())
+    assert width_fits(tab)
+    tab.click("section[aria-labelledby=disagreements] a[href='#source-2']")
+    assert tab.value("location.hash") == "#source-2" and tab.complaints == [] and tab.requested == [path.as_uri()]
+    printed = "".join("".join(page.extract_text() for page in PdfReader(io.BytesIO(tab.pdf())).pages).split())
+    assert "Sourcesdisagree" in printed and "12February2023to13February2023" in printed
+    assert "<https://idle.example/%3Cb%3E>" in printed, "on paper, with its address"
 
 
 def pixels(tab: Tab) -> dict[tuple[int, ...], int]:

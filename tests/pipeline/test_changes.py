@@ -44,6 +44,12 @@ def changes_of(article: Article, pages: list[Page], revisits: list[Revisit]) -> 
         ("Smith won 52.3 percent of the vote.", [("52.3 percent of the vote", "52.3", "% of vote", "won")]),
         ("Turnout was 65 per cent.", [("65 per cent", "65", "%", "turnout")]),
         ("Damage was put at $4.5 million.", []),
+        ("The number of injured rose to 19.", [("19", "19", "person", "injured")]),
+        (
+            "He admitted killing five people and injuring 17 others.",
+            [("five people", "5", "person", "killed"), ("17 others", "17", "person", "injured")],
+        ),
+        ("3 people were seriously injured.", [("3 people", "3", "person", "seriously injured")]),
         ("The storm caused $4.5 million in damage.", [("$4.5 million in damage", "4.5 million", "$ damag", "caus")]),
     ],
 )
@@ -62,6 +68,8 @@ def test_quantities(sentence: str, expected: list[tuple[str, str, str, str]]) ->
         "On 12 March 2026 at 10:30 the Boeing 737 crashed.",
         "Last year 80 people were killed.",
         "Another 3 people were killed.",
+        "Two others were injured.",
+        "Ana Paz finished with 15 kills.",
         "It was 3 of the dead.",
         "Earlier, officials said 12 people were killed.",
         "Officials had previously said 12 people were killed.",

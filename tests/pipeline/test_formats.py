@@ -14,6 +14,8 @@ from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
 from data.types import DROP_REASONS, Article, Fact, Heading, Page, Passage, Repair, RepairKind, Section, Sentence, Source
+from pipeline.changes import Quote, Side
+from pipeline.disagreements import Disagreement
 from pipeline.formats import html as html_format
 from pipeline.formats.html import IndexRow, index_html, to_html
 from pipeline.formats.markdown import to_markdown
@@ -245,6 +247,66 @@ def test_html_lists_each_cited_page_once_with_what_is_known_of_it() -> None:
     evidence = json.loads(page.xpath("string(//script[@id='evidence-data'])"))["sources"]
     assert evidence[0]["archive"] == gone["archive_url"] and evidence[1]["archive"] is None
     assert evidence[0]["facts"] == ["reuters.com", "published 11 February 2023", "retrieved 3 May 2024", "Generally reliable"]
+
+
+def disagreement(hostile: str = "", *, develops: bool = False) -> Disagreement:
+    """Three values: of a cited passage, of a cited page's other text on two days, of a page that is not cited."""
+
+    def side(value: str, first: str, last: str, page: int, text: str, url: str) -> Side:
+        return Side(value + hostile, first, last, 1 + (first != last), (Quote(text + hostile, page, url, last),))
+
+    sides = (
+        side("214", "2023-02-11", "2023-02-11", 0, "All 214 were saved.", "https://www.gazette.example/a"),
+        side("210 people", "2023-02-12", "2023-02-13", 1, "The tugs took 210 people.", "javascript:alert(1)"),
+        side("About 300", "", "", 4, "About 300 were seen.", "https://idle.example/<b>"),
+    )
+    return Disagreement(f"people rescued{hostile}", sides, (f"214{hostile}",), develops)
+
+
+def test_html_tells_what_sources_disagree_on() -> None:
+    article, pages = make()
+    page = parsed(to_html(article, pages, disagreements=[disagreement(), disagreement(develops=True)]))
+    (section,) = page.xpath("//section[@aria-labelledby='disagreements']")
+    assert section.getnext().get("aria-labelledby") == "sources", "right before the sources"
+    assert section.xpath("string(./h3)") == "People rescued"
+    shown = [item.xpath("string(.//span[@class='name'])") for item in section.xpath("./ol[1]/li")]
+    assert shown == ["214", "210 people", "About 300"]
+    about = [item.xpath("./span[@class='meta']/span") for item in section.xpath("./ol[1]/li")]
+    assert [[part.text_content() for part in parts] for parts in about] == [
+        ["11 February 2023", "1 independent source", "in this article", "[1] [3]"],
+        ["12 February 2023 to 13 February 2023", "2 independent sources", "[2]"],
+        ["undated", "1 independent source", "idle.example"],
+    ]
+    assert section.xpath("./ol[1]//a/@href") == ["#source-1", "#source-3", "#source-2", "https://idle.example/%3Cb%3E"]
+    assert section.text_content().count("changes with the day") == 1, "of the second alone"
+    assert [a.text for a in page.xpath("//nav//a")][-3:] == ["Sources disagree", "Sources", "How this draft was made"]
+    assert to_html(article, pages, disagreements=()) == to_html(article, pages)
+
+
+def test_what_sources_disagree_on_holds_no_markup() -> None:
+    article, pages = make()
+    page = parsed(to_html(article, pages, disagreements=[disagreement(HOSTILE)]))
+    assert page.xpath("//img | //iframe | //svg | //form") == [] and len(page.xpath("//script")) == 2
+    (section,) = page.xpath("//section[@aria-labelledby='disagreements']")
+    assert section.xpath("string(./h3)") == f"People rescued{HOSTILE}"
+    assert section.xpath("string(.//span[@class='name'])") == f"214{HOSTILE}"
+    assert not [a for a in section.xpath(".//a/@href") if not a.startswith(("#source-", "https://idle.example/"))]
+    lines = to_markdown(article, [disagreement(HOSTILE)]).split("\n\n")
+    told = lines[lines.index("## Sources disagree") + 1]
+    assert "\n" not in told
+    assert [kind for kind, _ in markdown_tokens(told) if "html" in kind or "link" in kind or "image" in kind] == []
+
+
+def test_markdown_tells_what_sources_disagree_on() -> None:
+    article, _ = make()
+    text = to_markdown(article, [disagreement(), disagreement(develops=True)])
+    one, two = text.partition("## Sources disagree\n\n")[2].split("\n\n")[0].splitlines()
+    assert one == (
+        "- people rescued: 214 (2023-02-11, 1 independent source), 210 people (2023-02-12 to 2023-02-13, 2 independent "
+        "sources), About 300 (undated, 1 independent source)"
+    )
+    assert two == one.replace("), ", ") -> ") and text.index("Sources disagree") < text.index("[^1]: ")
+    assert to_markdown(article, ()) == to_markdown(article)
 
 
 def test_html_of_the_same_article_is_the_same() -> None:
