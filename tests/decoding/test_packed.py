@@ -103,3 +103,20 @@ def test_half_precision_has_no_packed_kernels() -> None:
     said: list[str] = []
     assert build_backend(loaded, "auto", said.append).info.name == "driven"
     assert "without packed weights" in said[0]
+
+
+def test_steps_of_a_small_model_take_one_thread_and_its_proof_takes_all() -> None:
+    """The proof wants the same bits as the model's own forward, and other threads add in another order."""
+    loaded, before = tiny_family("llama"), torch.get_num_threads()
+    taken: list[int] = []
+    loaded.model.get_decoder().embed_tokens.register_forward_hook(lambda *_: taken.append(torch.get_num_threads()))
+    torch.set_num_threads(3)
+    try:
+        packed = PackedBackend(loaded)
+        assert set(taken) == {3}
+        taken.clear()
+        packed.prefill([(7 * i) % 90 + 3 for i in range(80)], capacity=100)
+        packed.step([5])
+        assert taken[0] == 3 and taken[-1] == 1 and torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
