@@ -262,8 +262,8 @@ def _started(spec: RunnerSpec) -> Iterator[TaskRunner[Any]]:
 
 @contextmanager
 def _lasting_heap() -> Iterator[None]:
-    """Dask has its workers give memory back whenever 64 KiB are free, to fetch it again for the next product: an event took
-    1.5 times the CPU seconds."""
+    """Dask has its workers give memory back whenever 64 KiB are free, to fetch it again for the next product, and samples their
+    stacks: an event took 1.3 times the CPU seconds."""
     import dask.config
 
     with dask.config.set(

@@ -3,8 +3,8 @@
     python -m flows.bench.scale                                  # all three, on the bundled sample
     python -m flows.bench.scale --only workers --system ours --events 40 --runners processes:1,processes:2,processes:4
     python -m flows.bench.scale --only workers --system ours --events 40 --runners threads:1,threads:2,dask:2,ray:2
-    python -m decoding.serve --model decoding/embedded/model --port 8191 &
-    python -m flows.bench.scale --only workers --system ours --events 40 --model server:model@http://127.0.0.1:8191/v1
+    python -m decoding.serve --model M --served-name M --port 8191 &      # a chat model, which all workers share
+    python -m flows.bench.scale --only workers --system ours --events 40 --model server:M@http://127.0.0.1:8191/v1
 
 | part | what it measures |
 |---|---|
