@@ -337,17 +337,15 @@ def _change_lines(change: Change, shown: Callable[[str], str]) -> Iterator[str]:
 
 
 def _figure(figure: Figure, shown: Callable[[str], str]) -> str:
-    old = f"{shown(figure.old)} ({figure.old_date or 'undated'}, {_sources(figure.n_sources_old)} today)"
-    new = f"{shown(figure.new)} ({figure.new_date or 'undated'}, {_sources(figure.n_sources_new)})"
+    from pipeline.changes import sources_told
+
+    old = f"{shown(figure.old)} ({figure.old_date or 'undated'}, {sources_told(figure.n_sources_old)} today)"
+    new = f"{shown(figure.new)} ({figure.new_date or 'undated'}, {sources_told(figure.n_sources_new)})"
     return f"{old} -> {new}"
 
 
 def _side(side: Side, shown: Callable[[str], str]) -> str:
     return f"{shown(side.value)} ({side.told})"
-
-
-def _sources(n: int) -> str:
-    return f"{n} independent source{'' if n == 1 else 's'}"
 
 
 def _inline(text: str) -> str:

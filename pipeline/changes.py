@@ -114,7 +114,11 @@ class Side(Strict):
     def told(self) -> str:
         """When and by how many it was published, in words."""
         days = self.last if self.first == self.last else f"{self.first} to {self.last}"
-        return f"{days or 'undated'}, {self.n_sources} independent source{'' if self.n_sources == 1 else 's'}"
+        return f"{days or 'undated'}, {sources_told(self.n_sources)}"
+
+
+def sources_told(n: int) -> str:
+    return f"{n} independent source{'' if n == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
