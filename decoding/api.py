@@ -281,3 +281,45 @@ class Entailment(Protocol):
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The probability that each (premise, claim) is supported, in order."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SupportExample(Strict):
+    """A claim beside sentences of evidence, with what is known of its support.
+
+    `unsupported` are the characters of the claim's words that the evidence does not hold; None where nobody knows which
+    words, so that only the label of the pair counts.
+    """
+
+    claim: str
+    evidence: tuple[str, ...]
+    supported: bool
+    unsupported: tuple[tuple[int, int], ...] | None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SupportReading(Strict):
+    """What a network found: the chance in [0, 1] that the whole claim is supported, and that each of its words is not.
+
+    `words` are (start, end, chance), characters of the claim, in order.
+    """
+
+    support: float
+    words: tuple[tuple[int, int, float], ...]
+
+
+class SupportReader(Protocol):
+    """A network that reads claims beside sentences of evidence."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when the same pair could be read otherwise."""
+        ...
+
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+        """One reading for each (claim, sentences, best first), in order; None for a claim too long to be read whole."""
+        ...

@@ -1,0 +1,101 @@
+"""MiniLM as a cross-encoder that tags words: which words of a claim does the evidence not support?
+
+A label for each token teaches far more than one for each pair: on the same pairs and the same minutes a single logit had
+only learnt to spot invented clauses. Two further choices make a network of 22M parameters learn from tens of thousands of
+pairs instead of millions:
+
+- The encoder is told what two strings show anyway. A flag on each token says whether the other side has the same word piece,
+  and whether its neighbours match there, too; attention need not learn to copy.
+- The encoder is frozen; each linear layer gets an adapter of low rank (LoRA, Hu et al. 2022), which makes a step cheaper by
+  a third and the shipped difference small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+if TYPE_CHECKING:
+    from transformers import BertModel
+
+RANK = 32
+SCALE = 2.0
+FLAGS = 6
+"""0 no match, 1 the piece alone, 2 with its left neighbour, 3 with its right one, 4 with both, 5 no word (padding, separators)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Token ids and what belongs to them, each of shape (pairs, tokens)."""
+
+    ids: torch.Tensor
+    types: torch.Tensor
+    """0 for the claim, 1 for the evidence."""
+    mask: torch.Tensor
+    """1 for a token, 0 for padding."""
+    flags: torch.Tensor
+    claim: torch.Tensor
+    """1 for the tokens of the claim's text, 0 elsewhere."""
+
+
+class Adapted(nn.Module):
+    """A frozen linear layer plus a trained product of two thin matrices."""
+
+    def __init__(self, layer: nn.Linear, rank: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.down = nn.Parameter(torch.randn(rank, layer.in_features) / layer.in_features**0.5)
+        self.up = nn.Parameter(torch.zeros(layer.out_features, rank))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x) + SCALE * (x @ self.down.T) @ self.up.T
+
+
+class SupportNetwork(nn.Module):
+    """`forward` gives (pairs, tokens) logits of "this word is not supported" and (pairs,) logits of "the claim is"."""
+
+    def __init__(self, encoder: BertModel, *, rank: int = RANK) -> None:
+        super().__init__()
+        self.encoder = encoder.requires_grad_(False)
+        width = encoder.config.hidden_size
+        for block in encoder.encoder.layer:
+            attention = block.attention.self
+            attention.query = Adapted(attention.query, rank)
+            attention.key = Adapted(attention.key, rank)
+            attention.value = Adapted(attention.value, rank)
+            block.attention.output.dense = Adapted(block.attention.output.dense, rank)
+            block.intermediate.dense = Adapted(block.intermediate.dense, rank)
+            block.output.dense = Adapted(block.output.dense, rank)
+        self.flag = nn.Embedding(FLAGS, width)
+        nn.init.normal_(self.flag.weight, std=0.02)
+        self.word = nn.Linear(width, 1)
+        self.pair = nn.Sequential(nn.Linear(2 * width, 64), nn.GELU(), nn.Linear(64, 1))
+
+    def adapters(self) -> dict[str, torch.Tensor]:
+        """All that is trained, by name."""
+        return {name: value for name, value in self.named_parameters() if value.requires_grad}
+
+    def forward(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        words = self.encoder.embeddings.word_embeddings(batch.ids) + self.flag(batch.flags)
+        hidden = self.encoder(inputs_embeds=words, token_type_ids=batch.types, attention_mask=batch.mask).last_hidden_state
+        of_claim = hidden.masked_fill(batch.claim.unsqueeze(-1) == 0, -1e4).amax(dim=1)
+        pair = self.pair(torch.cat([hidden[:, 0], of_claim], dim=-1)).squeeze(-1)
+        return self.word(hidden).squeeze(-1), pair
+
+
+def match_flags(claim: list[int], evidence: list[int]) -> tuple[list[int], list[int]]:
+    """The flags 0 to 4 of the pieces on each side. Separators between sentences of the evidence match nothing."""
+    return _flags_of(claim, evidence), _flags_of(evidence, claim)
+
+
+def _flags_of(side: list[int], other: list[int]) -> list[int]:
+    known, pairs = set(other), set(zip(other, other[1:], strict=False))
+    found = []
+    for i, piece in enumerate(side):
+        left = i > 0 and (side[i - 1], piece) in pairs
+        right = i + 1 < len(side) and (piece, side[i + 1]) in pairs
+        found.append((1 + left + 2 * right) if piece in known else 0)
+    return found

@@ -1,0 +1,83 @@
+"""The network as the rest of the project sees it: `decoding.api.SupportReader`."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decoding.api import SupportReading
+
+if TYPE_CHECKING:
+    from decoding.support.encoding import Encoded
+
+_WEIGHTS = Path(__file__).with_name("weights")
+JUDGE_WEIGHTS = _WEIGHTS / "judge.safetensors"
+"""What the benchmark judges with."""
+WRITER_WEIGHTS = _WEIGHTS / "writer.safetensors"
+"""Of the same recipe, other data and another seed: for writers, who may not be graded by their own ruler."""
+
+BATCH_TOKENS = 4096
+
+
+class MiniLmReader:
+    """MiniLM with trained adapters, on the CPU. May be shared by threads: calls take turns."""
+
+    def __init__(self, path: Path = JUDGE_WEIGHTS) -> None:
+        """Raises UserError for weights that are missing or belong to another network."""
+        from decoding.support.files import load_network, pair_encoder
+
+        self._network = load_network(path)
+        self._encoder = pair_encoder()
+        self._fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        self._name = f"minilm-{path.stem}"
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+        """Chances are rounded to 3 places: what is read beside a pair in its batch moves them by less."""
+        with self._lock:
+            encoded = {pair: self._encoder.encode(*pair) for pair in dict.fromkeys(pairs)}
+            found: dict[tuple[str, tuple[str, ...]], SupportReading | None] = dict.fromkeys(encoded)
+            readable = sorted(((pair, one) for pair, one in encoded.items() if one), key=lambda item: len(item[1].ids))
+            batch: list[tuple[tuple[str, tuple[str, ...]], Encoded]] = []
+            for item in [*readable, None]:
+                if batch and (item is None or (len(batch) + 1) * len(item[1].ids) > BATCH_TOKENS):
+                    readings = self._run([one for _, one in batch])
+                    found.update(zip((pair for pair, _ in batch), readings, strict=True))
+                    batch = []
+                if item is not None:
+                    batch.append(item)
+        return [found[pair] for pair in pairs]
+
+    def _run(self, batch: Sequence[Encoded]) -> list[SupportReading]:
+        import torch
+
+        from decoding.support.encoding import collate
+
+        with torch.inference_mode():
+            words, pairs = self._network(collate(batch))
+            chances, support = words.sigmoid().tolist(), pairs.sigmoid().tolist()
+        return [
+            SupportReading(
+                support=round(support[row], 3),
+                words=tuple((a, b, round(chances[row][place], 3)) for place, (a, b) in enumerate(one.spans, 1)),
+            )
+            for row, one in enumerate(batch)
+        ]
+
+
+@cache
+def judge_reader() -> MiniLmReader:
+    """The shared instance; loading takes about half a second, importing its libraries several."""
+    return MiniLmReader(JUDGE_WEIGHTS)
