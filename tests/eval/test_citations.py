@@ -85,6 +85,7 @@ def test_an_article_by_hand() -> None:
         "citations_per_claim": 5 / 4,
         "n_claims": 4.0,
         "n_skipped": 1.0,
+        "judged_share": 1.0,
     }
 
 
