@@ -24,6 +24,8 @@ INVALID = "invalid:"
 MAX_RANGE = 20
 """`[3-5]` stands for three markers; a longer range than this is cut, so that `[1-999]` cannot cite everything."""
 
+MOST_READINGS = 10
+
 _ITEM = r"-?\d{1,6}(?:\s*[–—-]\s*\d{1,6})?"
 _MARKER = rf"\[\s*{_ITEM}(?:\s*[,;]\s*{_ITEM})*\s*\]"
 _RUN = re.compile(rf"[^\S\n]*{_MARKER}(?:[^\S\n]*[,;]?[^\S\n]*{_MARKER})*")
@@ -93,9 +95,14 @@ def reread(article: Article) -> Article:
     """The article with the paragraphs, sentences and headings that its text form is read back with. Infobox and repairs stay.
 
     Everybody's sentences are scored so, for an article made elsewhere has no others: whoever wrote the article, its sentences
-    are those that a reader of its text would find. What was read back already stays as it is.
+    are those that a reader of its text would find. Signs without words may come out otherwise when they are written and read
+    once more, so that is done until nothing changes: an article that was read back already stays as it is.
     """
-    again = parse_text(render_text(article), article.sources, article.event_id, article.title)
+    again = article
+    for _ in range(MOST_READINGS):
+        before, again = again, parse_text(render_text(again), article.sources, article.event_id, article.title)
+        if (again.lead, again.sections) == (before.lead, before.sections):
+            break
     doubted = {_harmless(s.text) for section in article.all_sections for s in section.sentences if s.unsupported}
 
     def marked(section: Section) -> Section:
