@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from data import codec, wikigenbench
 from data.errors import StageError, UserError
+from data.markup import is_invalid
 from data.runs import Stages
-from data.types import Article, Event, Page, Paragraph, Passage, Section, Source
+from data.types import Article, Event, Page, Paragraph, Passage, Section, Source, is_unknown
 
 LEAST_SQUASHED = 20
 """Letters and digits of a text that is looked for without its white space and punctuation: a shorter one may stand anywhere."""
@@ -21,7 +23,7 @@ class ArticleFiles:
     def __init__(self, folder: Path, name: str) -> None:
         try:
             files = sorted(path for path in folder.iterdir() if path.suffix == ".json" and not path.name.startswith("."))
-            digest = codec.sha256("\n".join(f"{path.name} {codec.sha256_bytes(path.read_bytes())}" for path in files))
+            digest = codec.sha256("\n".join(f"{path.name} {_digest(path)}" for path in files))
         except OSError as error:
             raise UserError(
                 f"cannot read {folder}: {error.strerror}; name a folder with one <event id>.json an event"
@@ -63,6 +65,80 @@ def located(article: Article, pages: Sequence[Page]) -> Article:
         sections=tuple(_recited(section, ids) for section in article.sections),
         sources=tuple({source.id: source for source in found}.values()),
     )
+
+
+def _digest(path: Path) -> str:
+    """Of the file, or of why it cannot be read: then its event alone fails."""
+    try:
+        return codec.sha256_bytes(codec.read_bounded(path, wikigenbench.MOST_FILE_BYTES))
+    except UserError as error:
+        return codec.sha256(str(error).replace(str(path), path.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Oddities:
+    """What the reader of an article's scores should know of it: counts, over the whole article.
+
+    `n_sources` are those it lists: `n_own` of them stand in no usable page, and of those the text of `n_unknown` is not known.
+    `n_invalid` of its `n_citations` name no source. `n_foreign` of its `n_sentences` have mostly letters that are not Latin.
+    """
+
+    n_sources: int
+    n_own: int
+    n_unknown: int
+    n_citations: int
+    n_invalid: int
+    n_sentences: int
+    n_foreign: int
+
+
+def oddities(article: Article, n_pages: int) -> Oddities:
+    """Of an article as `located` leaves it."""
+    sentences = [sentence for section in article.all_sections for sentence in section.sentences]
+    cites = [cite for sentence in sentences for cite in sentence.cites]
+    return Oddities(
+        n_sources=len(article.sources),
+        n_own=sum(is_own(source, n_pages) for source in article.sources),
+        n_unknown=sum(map(is_unknown, article.sources)),
+        n_citations=len(cites),
+        n_invalid=sum(map(is_invalid, cites)),
+        n_sentences=len(sentences),
+        n_foreign=sum(_is_foreign(sentence.text) for sentence in sentences),
+    )
+
+
+def remarks(found: Mapping[str, Oddities]) -> list[str]:
+    """One line for each kind of oddity in the articles of a run, by event id: what it is, and what it does to the scores."""
+    lines = []
+    if n := sum(one.n_unknown for one in found.values()):
+        of = sum(one.n_sources for one in found.values())
+        lines.append(
+            f"{n} of {of} cited texts are not known (empty in `retrieve`): whether they support is unknown, so sentences that "
+            "cite them are not judged; judged_share says how many were"
+        )
+    if n := sum(one.n_invalid for one in found.values()):
+        of = sum(one.n_citations for one in found.values())
+        where = [event_id for event_id, one in found.items() if one.n_invalid]
+        lines.append(f"{n} of {of} citations name no source of `retrieve`, and count as wrong: in {_some(where)}")
+    if where := [event_id for event_id, one in found.items() if one.n_sentences and not one.n_citations]:
+        lines.append(f"{len(where)} articles cite nothing, so none of their sentences is supported: {_some(where)}")
+    if where := [event_id for event_id, one in found.items() if not one.n_sentences]:
+        lines.append(f"{len(where)} articles have no sentence, and score as an article that is not there: {_some(where)}")
+    if where := [event_id for event_id, one in found.items() if 2 * one.n_foreign > one.n_sentences]:
+        lines.append(
+            f"{len(where)} articles are mostly not in Latin letters, of which the metrics, made for English, read little: "
+            f"{_some(where)}"
+        )
+    return lines
+
+
+def _some(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+
+
+def _is_foreign(text: str) -> bool:
+    letters = [c for c in text if c.isalpha()]
+    return 2 * sum("LATIN" in unicodedata.name(c, "") for c in letters) < len(letters)
 
 
 def is_own(source: Source, n_pages: int) -> bool:

@@ -25,6 +25,7 @@ from flows.arguments import add_job_flags, job_from
 from flows.console import guarded
 
 if TYPE_CHECKING:
+    from benchmark.articles import Oddities
     from benchmark.statement import Statement
     from benchmark.submission import Submission
     from flows.evaluate import Evaluated
@@ -112,7 +113,7 @@ def evaluate_files(
     from flows.job import SYSTEMS
     from flows.wiring import prepare
 
-    if job.system in SYSTEMS or not submission.is_file_name(job.system):
+    if submission.imitated(job.system) or submission.unshowable(job.system) or not submission.is_file_name(job.system):
         raise UserError(
             f"--name {job.system!r} cannot be the name of these articles; choose one of letters, digits, '-' and '_' that "
             f"is no system of this package ({', '.join(SYSTEMS)})"
@@ -151,11 +152,15 @@ def _score_files(arguments: argparse.Namespace) -> Evaluated:
 
 def _described(made: Submission, prepared: Prepared, said: Statement | None) -> Submission:
     """What was made elsewhere cost nothing here, and nothing is known of its system but what is said."""
+    from benchmark.articles import remarks
     from benchmark.statement import Statement, joined
     from benchmark.submission import SubmittedCost
     from flows import console
 
-    n_own, n_sources = _own_sources(prepared)
+    found = _oddities(prepared)
+    for line in remarks(found):
+        console.note(line)
+    n_own, n_sources = (sum(getattr(one, name) for one in found.values()) for name in ("n_own", "n_sources"))
     if n_own:
         console.note(
             f"{n_own} of {n_sources} cited texts stand in no usable page of {prepared.snapshot.root}: the system used evidence "
@@ -167,17 +172,19 @@ def _described(made: Submission, prepared: Prepared, said: Statement | None) -> 
     return replace(full, system=replace(full.system, uses_web=full.system.uses_web or n_own > 0))
 
 
-def _own_sources(prepared: Prepared) -> tuple[int, int]:
-    from benchmark.articles import is_own
+def _oddities(prepared: Prepared) -> dict[str, Oddities]:
+    """Of each article, by event id."""
+    from benchmark.articles import oddities
 
-    n_own = n_sources = 0
+    found = {}
     for event_id in prepared.ids:
         folder = prepared.run.event(event_id)
-        article, pages = folder.article(), folder.stored_pages() or ()
-        for source in article.sources if article else ():
-            n_sources += 1
-            n_own += is_own(source, len(pages))
-    return n_own, n_sources
+        article = folder.article()
+        if article is not None:
+            pages = folder.stored_pages()
+            n_pages = len(prepared.pages_to_score(prepared.snapshot.event(event_id)) if pages is None else pages)
+            found[event_id] = oddities(article, n_pages)
+    return found
 
 
 if __name__ == "__main__":

@@ -23,10 +23,12 @@ def read_rows(kind: type[Row], path: Path, signed: str) -> dict[str, Row]:
     """By event id; none when there is no file, or one with another signature. Raises UserError for a damaged file."""
     if not path.exists():
         return {}
-    lines = path.read_bytes().splitlines()
     try:
+        lines = path.read_bytes().splitlines()
         head = json.loads(lines[0]) if lines else None
-    except ValueError as error:
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; remove it and run the command again to make it anew") from None
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON ({error}); delete the file and run the command again to make it anew") from None
     if not isinstance(head, dict) or head.get("signature") != signed:
         return {}

@@ -3,7 +3,7 @@
     NAME/submission.json            `benchmark.submission`
     NAME/evidence.json              for each event its pages: number, address and SHA-256 of the text, never the text
     NAME/articles/<event id>.json   `data.types.Article` as `data.codec` writes it; no folder where rights forbid text
-    NAME/results/<event id>.json    what the judge said of each claim; optional
+    NAME/results/<event id>.json    what the judge said of each claim that could be judged; optional
     NAME/rescored.json              when, by which code and from which data `benchmark.rescore` scored it again; optional
 
 Where rights forbid text, evidence.json holds one hash for the pages of an event, and scores are believed only as far as
@@ -25,9 +25,10 @@ from benchmark import submission
 from benchmark.submission import Submission, SubmittedEvent
 from data import codec
 from data.errors import UserError
-from data.markup import is_invalid
+from data.markup import is_invalid, reread
 from data.runs import RunFolder
 from data.types import Article, Page, Sentence, Source, Strict
+from data.wikigenbench import too_long
 
 T = TypeVar("T")
 SUBMISSION, EVIDENCE, ARTICLES, RESULTS, RESCORED = "submission.json", "evidence.json", "articles", "results", "rescored.json"
@@ -36,6 +37,8 @@ RECORD_SCHEMA = "wikigenben-rescored/1"
 MOST_ARTICLE_BYTES = 2 * 2**20
 """Of one article or its results. The longest that a system of ours wrote takes 70 kB."""
 MOST_URL_CHARS = 4_000
+MOST_LINES, MOST_LINE_CHARS = 200, 1_000
+"""Reasons that are told of one submission, and the length of each."""
 
 _MARKUP = re.compile(
     r"<\s*/?\s*(?:script|style|iframe|object|embed|svg)\b|<\s*/?\s*[a-z][a-z0-9]*(?:\s[^<>]{0,500})?/?>|javascript:",
@@ -92,7 +95,8 @@ class JudgedCitation(Strict):
 
 @dataclass(frozen=True, slots=True)
 class JudgedSentence(Strict):
-    """Section 0 is the lead; `sentence` counts from 0 over the paragraphs of its section."""
+    """Section 0 is the lead; `sentence` counts from 0 over the paragraphs of its section, in the article as it is scored
+    (`data.markup.reread`)."""
 
     section: int
     sentence: int
@@ -219,7 +223,7 @@ def read_evidence(folder: Path) -> Evidence:
 def read_record(folder: Path) -> Record | None:
     """None without one. Raises UserError when it cannot be read."""
     path = folder / RESCORED
-    if path.is_symlink() or not path.is_file():
+    if path.is_symlink() or not path.exists():
         return None
     record, faults = _read_small(Record, path, RESCORED)
     if record is None or faults or record.schema != RECORD_SCHEMA:
@@ -236,6 +240,7 @@ def check(folder: Path) -> Checked:
     alone = not folder.is_dir()
     path = folder if alone else folder / SUBMISSION
     made, problems = (None, [f"{SUBMISSION} is a link"]) if path.is_symlink() else submission.read_checked(path)
+    problems = list(problems)
     notes: list[str] = []
     if not alone:
         problems += _stray_problems(folder)
@@ -243,7 +248,14 @@ def check(folder: Path) -> Checked:
             found = _FolderCheck(folder, made)
             problems += found.run()
             notes += found.notes
-    return Checked(made, tuple(problems), tuple(notes))
+    return Checked(made, _told(problems), _told(notes))
+
+
+def _told(lines: Sequence[str]) -> tuple[str, ...]:
+    """Lines that a page or a terminal can take, whatever a folder holds."""
+    cut = [line if len(line) <= MOST_LINE_CHARS else f"{line[: MOST_LINE_CHARS - 1]}…" for line in lines[:MOST_LINES]]
+    more = [f"and {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
+    return tuple(line.encode("utf-8", "backslashreplace").decode("utf-8") for line in (*cut, *more))
 
 
 def _some(ids: Sequence[str]) -> str:
@@ -259,20 +271,22 @@ def _stray_problems(folder: Path) -> Iterator[str]:
         elif len(path.relative_to(folder).parts) == 1:
             if path.name not in ((ARTICLES, RESULTS) if path.is_dir() else (SUBMISSION, EVIDENCE, RESCORED)):
                 yield f"{place} is no part of a submission"
+        elif not path.is_dir() and not path.is_file():
+            yield f"{place} is a pipe, socket or device, not a file"
         elif path.is_dir() or path.suffix != ".json" or path.name.startswith("."):
             yield f"{place} is no part of a submission: {path.parent.name}/ holds <event id>.json"
 
 
 def _read_small(kind: type[T], path: Path, place: str, *, sha256: str | None = None) -> tuple[T | None, list[str]]:
     """The value of a file of one event, and what is wrong with the file."""
+    if path.is_symlink() or not path.exists():
+        return None, [f"{place} is a link" if path.is_symlink() else f"{place} is missing"]
     try:
-        if path.is_symlink() or not path.is_file():
-            return None, [f"{place} is missing" if not path.is_symlink() else f"{place} is a link"]
-        if (size := path.stat().st_size) > MOST_ARTICLE_BYTES:
-            return None, [f"{place} has {size} bytes, at most {MOST_ARTICLE_BYTES} are read"]
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        return None, [f"{place} cannot be read: {error.strerror}"]
+        content = codec.read_bounded(path, MOST_ARTICLE_BYTES, shown=place)
+        text = content.decode("utf-8")
+        codec.json_of(content, where=place)
+    except UserError as error:
+        return None, [str(error)]
     except UnicodeDecodeError as error:
         return None, [f"{place} is not UTF-8: {error}"]
     faults = []
@@ -285,11 +299,13 @@ def _read_small(kind: type[T], path: Path, place: str, *, sha256: str | None = N
 
 def _read_evidence(folder: Path) -> tuple[Evidence | None, list[str]]:
     path = folder / EVIDENCE
-    if path.is_symlink() or not path.is_file():
+    if path.is_symlink() or not path.exists():
         return None, [f"{EVIDENCE} is missing"]
-    if (size := path.stat().st_size) > submission.MOST_BYTES:
-        return None, [f"{EVIDENCE} has {size} bytes, at most {submission.MOST_BYTES} are read"]
-    text = path.read_bytes()
+    try:
+        text = codec.read_bounded(path, submission.MOST_BYTES, shown=EVIDENCE)
+        codec.json_of(text, where=EVIDENCE)
+    except UserError as error:
+        return None, [str(error)]
     if faults := codec.faults(Evidence, text):
         return None, [f"{EVIDENCE}: {fault}" for fault in faults]
     return codec.from_json(Evidence, text, where=EVIDENCE), []
@@ -335,7 +351,7 @@ class _FolderCheck:
         except UserError as error:
             yield str(error)
             return
-        found = codec.sha256_bytes((self.folder / SUBMISSION).read_bytes())
+        found = codec.sha256_bytes(codec.read_bounded(self.folder / SUBMISSION, submission.MOST_BYTES))
         if record is not None and record.submission_sha256 != found:
             yield f"{RESCORED} is of a {SUBMISSION} with the hash {record.submission_sha256[:70]}, and this one has {found}"
         if has_articles(self.folder):
@@ -390,15 +406,20 @@ class _FolderCheck:
             return problems
         if article.event_id != event.id:
             problems.append(f"{place} is the article of event {article.event_id!r}")
+        problems += self._citation_problems(place, article, pages)
+        if why := too_long(article):
+            return [*problems, f"{place} {why}"]
+        if problems:
+            return problems
+        article = reread(article)  # as it is scored
         n_words = sum(len(s.text.split()) for s in _sentences(article))
         if n_words != event.words:
             problems.append(f"{place} has {n_words} words, and {SUBMISSION} says {event.words}")
-        problems += self._citation_problems(place, article, pages)
         texts = [s.text for s in _sentences(article)] + [s.heading.text for s in article.all_sections]
         if found := next((m for text in texts if (m := _MARKUP.search(text))), None):
             self.notes.append(f"{place} holds markup ({found.group()[:40]!r}); it is shown as text")
         results = self.folder / RESULTS / f"{event.id}.json"
-        if results.is_file() and not results.is_symlink():
+        if results.exists() and not results.is_symlink():
             problems += _result_problems(results, f"{RESULTS}/{event.id}.json", article)
         return problems
 
@@ -415,6 +436,13 @@ class _FolderCheck:
                 continue
             self.cites_own = self.cites_own or page.own
             yield from _source_problems(place, source, page)
+
+
+def read_results(folder: Path, event_id: str) -> tuple[JudgedSentence, ...]:
+    """What the judge said of the article's sentences; nothing where the submission does not say, or no longer readably."""
+    name = f"{event_id}.json"
+    judged, faults = _read_small(tuple[JudgedSentence, ...], folder / RESULTS / name, f"{RESULTS}/{name}")
+    return judged if judged is not None and not faults else ()
 
 
 def _source_problems(place: str, source: Source, page: EvidencePage) -> Iterator[str]:

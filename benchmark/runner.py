@@ -76,9 +76,9 @@ def record_failure(run: RunFolder, event_id: str, title: str, error: Exception, 
 
 
 def _export(run: RunFolder, article: Article) -> None:
-    """The file that WikiGenBench's own scripts read; made anew when it was deleted."""
+    """The file that WikiGenBench's own scripts read; made anew when it is not what the article gives."""
     path = run.path / "wikigenbench" / f"{article.event_id}.json"
-    if not path.exists():
+    if not path.is_file() or path.read_bytes() != wikigenbench.to_wikigenbench(article).encode("ascii"):
         wikigenbench.write(path, article)
 
 

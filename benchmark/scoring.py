@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmark.event_rows import read_rows, write_rows
 from data import codec
-from data.errors import StageError
+from data.errors import StageError, UserError
 from data.gold import load_gold
-from data.runs import RunFolder
+from data.markup import reread
+from data.runs import RunFolder, own_article
 from data.scores import Estimate, EventScores, SystemScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Page
@@ -106,7 +107,16 @@ def failed_values(names: Mapping[str, Better]) -> dict[str, float | None]:
 
 def _article_text(run: RunFolder, event_id: str) -> str | None:
     path = run.event(event_id).path / "article.json"
-    return path.read_text(encoding="utf-8") if path.exists() else None
+    try:
+        return path.read_text(encoding="utf-8") if path.exists() else None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"cannot read {path}: {why}; remove it and run the command again to make it anew") from None
+
+
+def _why_empty(article: Article) -> str:
+    n_headings = len(article.sections)
+    return f"the article has {n_headings} headings and no sentence" if n_headings else "the article has no sentence"
 
 
 def _score(
@@ -123,10 +133,11 @@ def _score(
         failure = folder.failure()
         reason = f"{failure.stage}: {failure.message}" if failure else "no article in the run"
         return EventScores(event_id, "failed", "", 0, failed_values(metric_names(metrics)), reason)
-    article = codec.from_json(Article, text, where=str(folder.path / "article.json"))
+    path = folder.path / "article.json"
+    article = reread(own_article(codec.from_json(Article, text, where=str(path)), event_id, path))
     words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
     if not words:
-        return EventScores(event_id, "empty", digest, 0, failed_values(metric_names(metrics)), "the article has no sentence")
+        return EventScores(event_id, "empty", digest, 0, failed_values(metric_names(metrics)), _why_empty(article))
     pages = folder.stored_pages()
     try:
         if pages is None:

@@ -16,6 +16,7 @@ import json
 import math
 import platform
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,12 +48,26 @@ MOST_BYTES = 64 * 2**20
 """Of submission.json. The rows of a thousand events need two."""
 MOST_WORDS, MOST_NOTE_WORDS = 60, 400
 """Of any string inside, and of `notes`: what is longer is the text of a page or of an article, which has no place here."""
+MOST_CHARS, MOST_NOTE_CHARS, MOST_SIGNATURE_CHARS = 2_000, 10_000, 50_000
+"""Of any string inside, of `notes`, and of `profile.signature`."""
+MOST_NAME_CHARS = 100
+"""Of the name of a system, a model or a judge, and of a version: what tables show."""
+MOST_DEPTH = 20
+"""Of objects and lists within each other. What a submission holds itself is six deep."""
+MOST_DRAWS = 10**10
+"""Resamples times rows, summed over all scores: about what a minute of recomputing takes. A thousand events with a hundred
+metrics and ten thousand resamples need a tenth."""
+BUILT_IN = ("lead", "bm25", "extractive", "rr", "prr", "rprr", "ours", "closed_book")
+"""Systems of this package: their names are theirs alone."""
+MODEL_FREE = frozenset({"lead", "bm25", "extractive"})
+"""Those of them that use no language model."""
 PACKAGES = ("wikigenben", "torch", "transformers", "sentence-transformers", "trafilatura", "rank-bm25", "faiss-cpu", "nltk")
 
 
 COUNTS = frozenset({"citations_per_claim", "length_ratio", "longest_copy_words", "storm_hsr", "words"})
 """Metrics that may exceed 1, beside all whose name begins with `n_`. Every other one is a proportion."""
 
+_MAJOR = re.compile(r"[0-9]{1,6}")
 _EVENT_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -364,19 +379,15 @@ def read_checked(path: Path) -> tuple[Submission | None, list[str]]:
 
 def _parsed(path: Path) -> tuple[str, Any]:
     """Text and JSON value of a file that says it is ours."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UserError(f"{path} has {path.stat().st_size} bytes; a submission has at most {MOST_BYTES}")
-        text = path.read_text(encoding="utf-8")
-        plain = json.loads(text, object_pairs_hook=_no_key_twice)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON: {error}") from None
+    content = codec.read_bounded(path, MOST_BYTES)
+    plain = codec.json_of(content, where=str(path), finite=False)  # not finite: told with its place
+    if _depth(plain) > MOST_DEPTH:
+        raise UserError(f"{path} is no submission: objects and lists lie more than {MOST_DEPTH} deep in each other")
+    text = content.decode("utf-8-sig")
     schema = plain.get("schema") if isinstance(plain, Mapping) else None
     name, _, major = str(schema).partition("/")
-    if name != SCHEMA or not major.isdecimal():
-        raise UserError(f"{path}: schema is {schema!r}, expected '{SCHEMA}/{MAJOR}'")
+    if name != SCHEMA or not _MAJOR.fullmatch(major):
+        raise UserError(f"{path}: schema is {repr(schema)[:80]}, expected '{SCHEMA}/{MAJOR}'")
     if int(major) != MAJOR:
         raise UserError(f"{path}: schema {schema} needs another version of this package; this one reads '{SCHEMA}/{MAJOR}'")
     if "columns" in plain:
@@ -401,15 +412,21 @@ def _with_names(plain: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {**{key: value for key, value in plain.items() if key != "columns"}, "events": named}
 
 
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Readers differ in which of two values they take, so a checked file could be read otherwise elsewhere."""
-    if twice := [key for key, n in Counter(key for key, _ in pairs).items() if n > 1]:
-        raise ValueError(f"the key {twice[0]!r} occurs twice in one object")
-    return dict(pairs)
+def _depth(plain: Any) -> int:
+    """How many objects and lists lie in each other; counting ends soon after MOST_DEPTH."""
+    depth, level = 0, [plain]
+    while depth <= MOST_DEPTH:
+        level = [value for value in level if isinstance(value, Mapping | list)]
+        if not level:
+            break
+        depth += 1
+        level = [inner for value in level for inner in (value.values() if isinstance(value, Mapping) else value)]
+    return depth
 
 
 def _foreign_text(plain: Any, place: str = "") -> Iterator[str]:
-    """Strings anywhere, under unknown keys too, that are long enough to be the text of a page or an article."""
+    """Strings anywhere, under unknown keys too, that are long enough to be the text of a page or an article; and numbers that
+    are none."""
     if isinstance(plain, Mapping):
         for key, value in plain.items():
             yield from _foreign_text(key, f"{place} (a key)")
@@ -417,9 +434,14 @@ def _foreign_text(plain: Any, place: str = "") -> Iterator[str]:
     elif isinstance(plain, list):
         for n, value in enumerate(plain):
             yield from _foreign_text(value, f"{place}.{n}")
+    elif isinstance(plain, float) and not math.isfinite(plain):
+        yield f"{place[:200]} is {plain!r}, not a finite number"
     elif isinstance(plain, str):
         n_words, most = len(plain.split()), MOST_NOTE_WORDS if place == "notes" else MOST_WORDS
-        if n_words > most and place != "profile.signature":
+        most_chars = {"notes": MOST_NOTE_CHARS, "profile.signature": MOST_SIGNATURE_CHARS}.get(place, MOST_CHARS)
+        if len(plain) > most_chars:
+            yield f"{place[:200]} holds {len(plain)} characters ({plain[:40]!r}...), at most {most_chars} may stand there"
+        elif n_words > most and place != "profile.signature":
             yield f"{place[:200]} holds a text of {n_words} words ({plain[:40]!r}...), at most {most} may stand there"
 
 
@@ -441,6 +463,15 @@ def problems(submission: Submission) -> list[str]:
             *found,
             f"profile.resamples is {profile.resamples} and profile.seed {profile.seed}; means can be recomputed with "
             f"{RESAMPLES.start} to {RESAMPLES.stop - 1} resamples and a seed of 0 or more",
+        ]
+    draws = profile.resamples * (
+        len(submission.scores) * len(ids)
+        + sum(len(stratum.scores) * len(stratum.events) for stratum in submission.strata.values())
+    )
+    if draws > MOST_DRAWS:
+        return [
+            *found,
+            f"recomputing its means takes {draws:,} draws, more than {MOST_DRAWS:,}; name fewer resamples or metrics",
         ]
     for name, score in submission.scores.items():
         found += _score_problems(f"scores.{name}", name, score, submission.events, profile)
@@ -486,11 +517,64 @@ def _list_problems(submission: Submission, ids: Sequence[str]) -> Iterator[str]:
         yield f"data.split is {data.split!r}, but {len(foreign)} events belong to {other!r}, the first is {foreign[0]}"
 
 
+def unshowable(name: str) -> str:
+    """Why a name cannot stand in a table, or nothing: it is too long, or not what it looks like."""
+    if len(name) > MOST_NAME_CHARS:
+        return f"has {len(name)} characters ({name[:40]!r}...), at most {MOST_NAME_CHARS} may stand there"
+    if bad := next((c for c in name if c != " " and (unicodedata.category(c)[0] in "CZ" or c in _BLANK)), None):
+        return f"is {name!r}, which holds U+{ord(bad):04X}: a character that cannot be seen"
+    return ""
+
+
+def imitated(name: str) -> str:
+    """The system of this package that a name is, or looks like; else nothing."""
+    shape = _shape(name)
+    return next((known for known in BUILT_IN if _shape(known) == shape), "")
+
+
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # letters and signs by their category, and seen as a space or not at all
+_LOOKS_LIKE = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0501\u04cf\u0432\u043c\u0442\u0433"  # Cyrillic
+    "\u03b1\u03bf\u03c1\u03c5\u03c4\u03b9\u03bd\u03ba\u0251\u0261\u0131" "015",  # Greek, phonetic, digits
+    "aeopcyxisdlbmtr" "aoputivkagi" "ols",
+)  # fmt: skip
+
+
+def _shape(name: str) -> str:
+    """What is left of a name for the eye: letters and digits without case, width, marks, and spaces of any kind."""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold()).translate(_LOOKS_LIKE)
+    return "".join(c for c in plain if c.isalnum() and c not in _BLANK)
+
+
+def _name_problems(system: SubmittedSystem) -> Iterator[str]:
+    name = system.name
+    if not name.strip():
+        yield f"system.name is {name!r}"
+    elif why := unshowable(name):
+        yield f"system.name {why}"
+    elif name != name.strip() or "  " in name:
+        yield f"system.name is {name!r}, with spaces that cannot be seen"
+    elif known := imitated(name):
+        by_us = system.settings.get("system") == name and not any(key.startswith("system.articles") for key in system.settings)
+        if name != known or not by_us:
+            yield (
+                f"system.name is {name!r}, and {known!r} is a system of this package that did not write these articles, as "
+                "system.settings has it; choose another name"
+            )
+
+
 def _statement_problems(submission: Submission) -> Iterator[str]:
     """What it says of itself."""
     system, data, cost = submission.system, submission.data, submission.cost
-    if not system.name.strip():
-        yield f"system.name is {system.name!r}"
+    yield from _name_problems(system)
+    for place, name in (
+        ("system.version", system.version),
+        ("data.benchmark", data.benchmark),
+        *((f"system.models.{n}.{part}", getattr(m, part)) for n, m in enumerate(system.models) for part in ("role", "name")),
+        *((f"judges.{n}.id", judge.id) for n, judge in enumerate(submission.judges)),
+    ):
+        if why := unshowable(name):
+            yield f"{place} {why}"
     if system.evidence_track not in ("search", "cited", "both"):
         yield f"system.evidence_track is {system.evidence_track!r}, not search, cited or both"
     try:

@@ -149,15 +149,18 @@ def verdicts(run: RunFolder, made: Submission, metrics: Sequence[Metric]) -> dic
 
 
 def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ...]:
-    """Support and citations of each claim, as `eval.citations.Citations` counts them. Raises Unjudged."""
+    """Support and citations of each claim, as `eval.citations.Citations` counts them: of those that can be judged, by their
+    places in the article as it is scored (`data.markup.reread`). Raises Unjudged."""
     from benchmark.folder import JudgedCitation, JudgedSentence
     from data.gold import GoldArticle
-    from eval.citations import Answers, Premises, check_claims, claims_of
+    from data.markup import reread
+    from eval.citations import Answers, Premises, check_claims, claims_of, judgeable
     from eval.metric import Case
 
+    article = reread(article)
     case = Case(article, GoldArticle(article.event_id, article.title, "", "", (), (), ()), ())
-    claims, answers = claims_of(case).sentences, Answers()
-    found = check_claims(claims, Premises(article.sources), judge, answers)
+    premises, answers = Premises(article.sources), Answers()
+    found = check_claims(judgeable(claims_of(case).sentences, premises.sources), premises, judge, answers)
     places = {
         id(sentence): (n, k) for n, section in enumerate(article.all_sections) for k, sentence in enumerate(section.sentences)
     }

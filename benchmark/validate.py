@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for note in found.notes:
             sys.stderr.write(_one_line(f"{name}: note: {note}") + "\n")
     if arguments.json:
-        sys.stdout.write(json.dumps({name: found.problems for name, found in checked.items()}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({name: found.problems for name, found in checked.items()}) + "\n")
     else:
         for name, found in checked.items():
             lines = [f"{name}: {problem}" for problem in found.problems] or [f"{name}: valid"]

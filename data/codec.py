@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import stat
 import tempfile
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TEMPORARY = ".tmp"
+MOST_WHOLE = 2**53
+"""Whole numbers beyond this are not read: not every reader of JSON keeps them exactly."""
 
 
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
@@ -63,9 +68,16 @@ def faults(kind: type[T], text: str | bytes) -> list[str]:
         return []
     except ValidationError as error:
         return [
-            f"{'.'.join(str(part) for part in fault['loc']) or 'the whole file'} is {repr(fault['input'])[:80]}: {fault['msg']}"
+            f"{'.'.join(map(str, fault['loc'])) or 'the whole file'} is {_repr(fault['input'])[:80]}: {fault['msg']}"
             for fault in error.errors()
         ]
+
+
+def _repr(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return "a number too long to be shown"
 
 
 def from_plain(kind: type[T], value: object, *, where: str) -> T:
@@ -87,7 +99,82 @@ def to_plain(value: object) -> Any:
 
 
 def read(kind: type[T], path: Path) -> T:
-    return from_json(kind, path.read_bytes(), where=str(path))
+    """Raises UserError, with the path, for what is no readable file of that kind."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; remove it and run the command again to make it anew") from None
+    return from_json(kind, text, where=str(path))
+
+
+def read_bounded(path: Path, most: int, *, shown: str = "") -> bytes:
+    """The content of a file that anybody may have sent. Raises UserError, calling the file `shown`, for more than `most` bytes
+    and for what is no plain file: to read a pipe is to wait without end."""
+    name = shown or str(path)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UserError(
+                f"cannot read {name}: it is a {'folder' if path.is_dir() else 'pipe, socket or device'}, not a file"
+            )
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # another may have put a pipe there meanwhile
+        with os.fdopen(handle, "rb") as stream:
+            content = stream.read(most + 1) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+    except OSError as error:
+        raise UserError(f"cannot read {name}: {error.strerror}") from None
+    except ValueError:  # a path with a null character
+        raise UserError(f"cannot read {name!r}: no file has such a name") from None
+    if len(content) > most:
+        raise UserError(f"{name} has {max(path.stat().st_size, len(content))} bytes, at most {most} are read")
+    return content
+
+
+def json_of(content: bytes, *, where: str, finite: bool = True) -> Any:
+    """The JSON value of what anybody may have sent, decoded as UTF-8. Raises UserError for what is not JSON, nested deeper than
+    the parser goes, whole numbers beyond MOST_WHOLE, half of a character, an object with a key twice, and, if `finite`, for NaN
+    and numbers without end.
+
+    Readers differ in which of two values they take, so a checked file could be read otherwise elsewhere.
+    """
+    try:
+        value = json.loads(
+            content.decode("utf-8-sig"),
+            object_pairs_hook=_no_key_twice,
+            parse_constant=_no_constant if finite else None,
+            parse_float=_finite if finite else None,
+            parse_int=_exact,
+        )
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise UserError(f"{where} is not JSON: it holds {half!r}, which is half of a character") from None
+    except RecursionError:
+        raise UserError(f"{where} is not JSON: it is nested too deeply") from None
+    except ValueError as error:  # UnicodeDecodeError and JSONDecodeError among them
+        raise UserError(f"{where} is not JSON: {error}") from None
+    return value
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) < len(pairs):
+        twice = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise ValueError(f"the key {twice[:80]!r} occurs twice in one object")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(value := float(digits)):
+        raise ValueError(f"{digits[:40]} is too large a number")
+    return value
+
+
+def _exact(digits: str) -> int:
+    if len(digits) > 17 or abs(value := int(digits)) > MOST_WHOLE:
+        raise ValueError(f"{digits[:40]}{'...' if len(digits) > 40 else ''} is too large a whole number, beyond {MOST_WHOLE}")
+    return value
 
 
 def write_atomic(path: Path, text: str | bytes) -> None:

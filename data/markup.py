@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from data.sentences import split_spans
@@ -22,6 +23,8 @@ INVALID = "invalid:"
 
 MAX_RANGE = 20
 """`[3-5]` stands for three markers; a longer range than this is cut, so that `[1-999]` cannot cite everything."""
+
+MOST_READINGS = 10
 
 _ITEM = r"-?\d{1,6}(?:\s*[–—-]\s*\d{1,6})?"
 _MARKER = rf"\[\s*{_ITEM}(?:\s*[,;]\s*{_ITEM})*\s*\]"
@@ -86,6 +89,27 @@ def parse_text(text: str, sources: Sequence[Source], event_id: str, title: str) 
     return Article(
         event_id=event_id, title=title, lead=sections[0], sections=tuple(sections[1:]), infobox=(), sources=tuple(sources)
     )
+
+
+def reread(article: Article) -> Article:
+    """The article with the paragraphs, sentences and headings that its text form is read back with. Infobox and repairs stay.
+
+    Everybody's sentences are scored so, for an article made elsewhere has no others: whoever wrote the article, its sentences
+    are those that a reader of its text would find. Signs without words may come out otherwise when they are written and read
+    once more, so that is done until nothing changes: an article that was read back already stays as it is.
+    """
+    again = article
+    for _ in range(MOST_READINGS):
+        before, again = again, parse_text(render_text(again), article.sources, article.event_id, article.title)
+        if (again.lead, again.sections) == (before.lead, before.sections):
+            break
+    doubted = {_harmless(s.text) for section in article.all_sections for s in section.sentences if s.unsupported}
+
+    def marked(section: Section) -> Section:
+        paragraphs = (tuple(replace(s, unsupported=s.text in doubted) for s in one) for one in section.paragraphs)
+        return replace(section, paragraphs=tuple(paragraphs))
+
+    return replace(article, lead=marked(again.lead), sections=tuple(marked(section) for section in again.sections))
 
 
 def parse_markers(text: str) -> list[tuple[str, tuple[int, ...]]]:

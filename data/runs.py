@@ -25,6 +25,7 @@ from typing import Protocol, TypeVar
 
 from data import codec
 from data.errors import StageError, UserError
+from data.markup import is_invalid
 from data.remote import Carrier, Place, RunUrl
 from data.settings import EvidenceFrom
 from data.types import Article, Page, Strict
@@ -32,6 +33,8 @@ from data.types import Article, Page, Strict
 T = TypeVar("T")
 EVIDENCE = "evidence"
 """Where an event whose pages came from the web keeps how (`pipeline.web.bundle`)."""
+NO_PAGES = "null"
+"""The one line of pages.jsonl for an event that has no page. An empty file is one that was cut off."""
 CLEARING_S = 10.0
 """How long a process waits for another one that empties their copy of a run."""
 
@@ -186,7 +189,10 @@ class EventFolder:
         path = self.path / f"{name}.json"
         if path.exists():
             try:
-                return codec.read(kind, path)
+                value = codec.read(kind, path)
+                if isinstance(value, Article):
+                    own_article(value, self.event_id, path)
+                return value
             except UserError as error:  # someone else's edit: this event's trouble, not the run's
                 raise StageError(name, str(error)) from None
         value = make()
@@ -194,23 +200,32 @@ class EventFolder:
         return value
 
     def pages(self, make: Callable[[], tuple[Page, ...]]) -> tuple[Page, ...]:
-        """The event's pages, kept and dropped, one JSON line each."""
+        """The event's pages, kept and dropped, one JSON line each, or the line NO_PAGES. Raises UserError for a file that was
+        cut off or edited: an empty one is, and no event without pages."""
         path = self.path / "pages.jsonl"
         if not path.exists():
             pages = make()
             if self.carrier is not None:
                 self.carrier.push_changed(f"events/{self.event_id}")  # their bundle: where pages are, nobody asks for it
-            self._store(path, "".join(codec.to_json(page) + "\n" for page in pages))
+            self._store(path, "".join(codec.to_json(page) + "\n" for page in pages) or f"{NO_PAGES}\n")
             return pages
-        lines = path.read_bytes().splitlines()  # of bytes: text would also be cut at U+0085 and U+2028, which pages hold
+        lines = _bytes_of(path).splitlines()  # of bytes: text would also be cut at U+0085 and U+2028, which pages hold
+        if not lines:
+            raise UserError(
+                f"{path} is empty, so it was cut off (no pages at all are one line, {NO_PAGES}); delete the file and run the "
+                "command again to make it anew"
+            )
+        if lines == [NO_PAGES.encode()]:
+            return ()
         return tuple(codec.from_json(Page, line, where=f"{path}:{n}") for n, line in enumerate(lines, 1))
 
     def stored_pages(self) -> tuple[Page, ...] | None:
         return self.pages(tuple) if (self.path / "pages.jsonl").exists() else None
 
     def article(self) -> Article | None:
+        """Raises UserError when the file is not the readable article of this event."""
         path = self.path / "article.json"
-        return codec.read(Article, path) if path.exists() else None
+        return own_article(codec.read(Article, path), self.event_id, path) if path.exists() else None
 
     def usage(self) -> Usage | None:
         """Summed over the stored drafts, so that a resumed event counts what was asked before it was killed."""
@@ -273,6 +288,27 @@ class EventFolder:
         codec.write_atomic(path, text)
         if self.carrier is not None:
             self.carrier.push(path)
+
+
+def own_article(article: Article, event_id: str, path: Path) -> Article:
+    """The article that a file of this event holds. Raises UserError for one of another event, and one whose citations name
+    sources that it does not have: nobody's scores would be right."""
+    known = {source.id for source in article.sources}
+    cites = (cite for section in article.all_sections for sentence in section.sentences for cite in sentence.cites)
+    if article.event_id != event_id:
+        why = f"is the article of event {article.event_id!r}, not of {event_id!r}"
+    elif (foreign := next((cite for cite in cites if cite not in known and not is_invalid(cite)), None)) is not None:
+        why = f"cites {foreign!r}, which is not among its sources"
+    else:
+        return article
+    raise UserError(f"{path} {why}; delete the file and run the command again to make it anew")
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; remove it and run the command again to make it anew") from None
 
 
 def total_by_drafter(parts: Iterable[DrafterUsage]) -> tuple[DrafterUsage, ...]:

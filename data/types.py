@@ -180,7 +180,8 @@ class Fact(Strict):
 class Source(Strict):
     """A cited passage with what a reader needs to check it: an article file stands on its own.
 
-    `retrieved_at`, `archive_url` and `archive_date` are the page's.
+    An empty passage says that the text is not known (`is_unknown`). `retrieved_at`, `archive_url` and `archive_date` are the
+    page's.
     """
 
     omitted_if_empty: ClassVar[frozenset[str]] = _RETRIEVAL
@@ -196,6 +197,15 @@ class Source(Strict):
     @property
     def id(self) -> str:
         return self.passage.id
+
+
+def is_unknown(source: Source) -> bool:
+    """Whether nobody knows the text of this source: it is named, with an address perhaps, and its passage is empty.
+
+    So an article made elsewhere cites a page that could not be fetched. A citation that names no source
+    (`data.markup.is_invalid`) is another thing: that one is wrong, and this one may be right.
+    """
+    return not source.passage.text.strip()
 
 
 RepairKind = Literal[

@@ -6,11 +6,15 @@ Three shapes occur and are read; only the first is written:
     one text, a list of chunks              {"text": "..[2]..", "retrieve": ["..", ".."]}
     one text, a list of [title, url, chunk] {"text": "..[2]..", "retrieve": [["Title", "https://..", ".."]]}
     a list of texts, each with its own list {"text": ["==A==\\n..[1]"], "retrieve": [[".."]]}
+
+A chunk that is empty, or says `(the text of ADDRESS is not in this folder)`, is a source whose text is not known
+(`data.types.is_unknown`): cited, and open to no judge.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,12 @@ from data import codec
 from data.errors import UserError
 from data.markup import parse_text, render_text
 from data.types import Article, Passage, Section, Source
+
+MOST_FILE_BYTES = 32 * 2**20
+"""Of an article's file with the texts that it cites."""
+MOST_CHARS, MOST_WORDS = 500_000, 50_000
+"""Of an article without what it cites. The longest human article on a topic of the benchmark has some 15,000 words."""
+_NO_TEXT = re.compile(r"\(the text of (\S+) is not in this folder\)")
 
 FORM = 'an article file is {"text": "==Heading==\\nSentence.[1]", "retrieve": ["text of source 1"]}'
 
@@ -45,6 +55,11 @@ def read(path: Path, event_id: str, title: str) -> Article:
     """
     value = _load(path)
     text, retrieve = value["text"], value["retrieve"]
+    parts = (
+        [text] if isinstance(text, str) else [part for part in text if isinstance(part, str)] if isinstance(text, list) else []
+    )
+    if why := _too_long(parts):
+        raise UserError(f"{path}: its text {why}")
     if not isinstance(retrieve, list):
         raise _bad(path, f'"retrieve" is {_kind(retrieve)}, not a list')
     if isinstance(text, str):
@@ -64,13 +79,28 @@ def read(path: Path, event_id: str, title: str) -> Article:
     return article
 
 
+def too_long(article: Article) -> str:
+    """Why an article is longer than is read, or nothing."""
+    return _too_long([text for s in article.all_sections for text in (s.heading.text, *(one.text for one in s.sentences))])
+
+
+def _too_long(texts: list[str]) -> str:
+    n_chars = sum(map(len, texts))
+    if n_chars > MOST_CHARS:
+        return f"has {n_chars:,} characters, at most {MOST_CHARS:,} are read; shorten it"
+    n_words = sum(len(text.split()) for text in texts)
+    return f"has {n_words:,} words, at most {MOST_WORDS:,} are read; shorten it" if n_words > MOST_WORDS else ""
+
+
 def _load(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}; name a folder with one <event id>.json an event") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise _bad(path, f"not JSON ({error})") from None
+        content = codec.read_bounded(path, MOST_FILE_BYTES)
+    except UserError as error:
+        raise UserError(f"{error}; name a folder with one <event id>.json an event") from None
+    try:
+        value = codec.json_of(content, where="it")
+    except UserError as error:
+        raise _bad(path, f"not JSON ({str(error).removeprefix('it is not JSON: ')})") from None
     if not isinstance(value, dict):
         raise _bad(path, f"holds {_kind(value)}, not an object")
     if missing := [key for key in ("text", "retrieve") if key not in value]:
@@ -88,6 +118,8 @@ def _sources(path: Path, chunks: list[Any], first: int, where: str) -> tuple[Sou
                 pass
             case _:
                 raise _bad(path, f"{where}[{i}] is {_kind(chunk)}, not a string or [title, url, text]")
+        if absent := _NO_TEXT.fullmatch(text.strip()):
+            url, text = url or absent[1], ""
         passage = Passage(page=first + i, start=0, end=len(text), text=text)
         sources.append(Source(passage=passage, url=url, title=title, published=None))
     return tuple(sources)

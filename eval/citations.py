@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.types import Sentence, Source
+from data.types import Sentence, Source, is_unknown
 from eval.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
 from eval.text import content_words
@@ -52,6 +52,15 @@ def claims_of(case: Case) -> Claims:
 def valid_cites(sentence: Sentence, sources: Mapping[str, Source]) -> tuple[str, ...]:
     """The sentence's citations that name a source of the article, each once, in order."""
     return tuple(cite for cite in dict.fromkeys(sentence.cites) if cite in sources)
+
+
+def judgeable(sentences: Iterable[Sentence], sources: Mapping[str, Source]) -> tuple[Sentence, ...]:
+    """Those whose support can be told: sentences without a source of unknown text among their citations.
+
+    One unknown text is enough to leave a sentence out, also beside known ones that support it: if such sentences counted when
+    they are supported and not otherwise, the share of supported ones would come out too high.
+    """
+    return tuple(s for s in sentences if not any(is_unknown(sources[cite]) for cite in valid_cites(s, sources)))
 
 
 class Ranking:
@@ -203,7 +212,12 @@ class Citations:
     cite_precision_soft   mean over citations of their claim's score; 0 for those needless or invalid
     alce_recall, alce_precision   as ALCE counts; see `alce_scores`
     invalid_citation_share, citations_per_claim, n_claims, n_skipped
+    judged_share          share of claims whose citations could be judged; None without claims
     An article without claims, or without citations, scores 0 wherever 0 is worst. One that the judge leaves open is unscored.
+
+    A claim that cites a source of unknown text (`data.types.is_unknown`) cannot be judged: it leaves numerator and denominator
+    of whatever asks for support, and where no claim is left those are unscored. A claim without citations is judged, and
+    unsupported; so where many texts are unknown `support_given_cited` compares systems more fairly than recall.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -226,22 +240,27 @@ class Citations:
             "citations_per_claim": "neither",
             "n_claims": "neither",
             "n_skipped": "neither",
+            "judged_share": "neither",
         }
 
     @property
     def signature(self) -> str:
-        return f"cite:unit=sentence,content>={MIN_CONTENT_WORDS}|premise=title+passage|judge={describe(self.judge)}|v2"
+        judge = describe(self.judge)
+        return f"cite:unit=sentence,content>={MIN_CONTENT_WORDS}|premise=title+passage|judge={judge}|unknown=left-out|v3"
 
     def score(self, case: Case) -> dict[str, float | None]:
         claims = claims_of(case)
         premises, answers = Premises(case.article.sources), Answers()
+        judged = judgeable(claims.sentences, premises.sources)
         try:
-            found = check_claims(claims.sentences, premises, self.judge, answers)
-            alce = alce_scores(case.sentences, premises, self.judge, answers)
+            found = check_claims(judged, premises, self.judge, answers)
+            alce = alce_scores(judgeable(case.sentences, premises.sources), premises, self.judge, answers)
         except Unjudged:
             return dict.fromkeys(self.names, None)
+        scores = _counted(claims, premises.sources, len(judged))
+        if claims.sentences and not judged:
+            return dict.fromkeys(self.names, None) | scores
         n_cites = sum(one.n_cites for one in found)
-        n_valid = sum(len(one.valid) for one in found)
         n_cited = sum(bool(one.valid) for one in found)
         n_recalled = sum(one.recalled for one in found)
         words = [len(one.claim.text.split()) for one in found]
@@ -251,18 +270,29 @@ class Citations:
             "cite_recall": recall,
             "cite_precision": precision,
             "cite_f1": 2 * recall * precision / (recall + precision) if recall + precision else 0.0,
-            "cited_share": _share(n_cited, len(found)),
             "support_given_cited": n_recalled / n_cited if n_cited else None,
             "cite_words": _share(sum(n for n, one in zip(words, found, strict=True) if one.recalled), sum(words)),
             "cite_recall_soft": _share(math.fsum(one.joint for one in found), len(found)),
             "cite_precision_soft": _share(math.fsum(one.joint * (len(one.valid) - one.n_needless) for one in found), n_cites),
             "alce_recall": alce.recall,
             "alce_precision": alce.precision,
-            "invalid_citation_share": (n_cites - n_valid) / n_cites if n_cites else None,
-            "citations_per_claim": n_cites / len(found) if found else None,
-            "n_claims": float(len(found)),
-            "n_skipped": float(claims.n_skipped),
+            **scores,
         }
+
+
+def _counted(claims: Claims, sources: Mapping[str, Source], n_judged: int) -> dict[str, float | None]:
+    """The values of `Citations` that ask no judge; they are of all claims, judged or not."""
+    n_claims = len(claims.sentences)
+    valid = [len(valid_cites(claim, sources)) for claim in claims.sentences]
+    n_cites = sum(len(dict.fromkeys(claim.cites)) for claim in claims.sentences)
+    return {
+        "cited_share": _share(sum(map(bool, valid)), n_claims),
+        "invalid_citation_share": (n_cites - sum(valid)) / n_cites if n_cites else None,
+        "citations_per_claim": n_cites / n_claims if n_claims else None,
+        "n_claims": float(n_claims),
+        "n_skipped": float(claims.n_skipped),
+        "judged_share": n_judged / n_claims if n_claims else None,
+    }
 
 
 class AlceScores(NamedTuple):
@@ -375,12 +405,15 @@ class WgbCitations:
 
     @property
     def signature(self) -> str:
-        return f"wgb_cite:unit=marker-runs|premise=chunk|judge={describe(self.judge)}|v1"
+        return f"wgb_cite:unit=marker-runs|premise=chunk|judge={describe(self.judge)}|v2"
 
     def score(self, case: Case) -> dict[str, float | None]:
         from data.markup import render_text
 
-        retrieve = [source.passage.text for source in case.article.sources]
+        sources = case.article.sources
+        if len(judgeable(case.sentences, {source.id: source for source in sources})) < len(case.sentences):
+            return dict.fromkeys(self.names, None)  # their formulas know no unknown text, and would count it as wrong
+        retrieve = [source.passage.text for source in sources]
         try:
             scores = wgb_citation_scores(render_text(case.article), retrieve, self.judge)
         except Unjudged:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from data.passages import cut_passages
 from data.types import Page, Sentence
-from eval.citations import Ranking, claims_of, valid_cites, with_title
+from eval.citations import Ranking, claims_of, judgeable, valid_cites, with_title
 from eval.judge import Judge, Pair, Unjudged, decided, describe
 from eval.judge_features import Unit, analyse, analyse_claim, analyse_premise, missing_numbers
 from eval.metric import Better, Case
@@ -117,10 +117,10 @@ def name_errors(case: Case) -> float | None:
 
 
 def _share_of_claims(case: Case, wrong: Callable[[Sentence, Sequence[Unit]], bool]) -> float | None:
-    claims = claims_of(case).sentences
+    sources = {source.id: source for source in case.article.sources}
+    claims = judgeable(claims_of(case).sentences, sources)
     if not claims:
         return None
-    sources = {source.id: source for source in case.article.sources}
     n_wrong = 0
     for claim in claims:
         cited = [sources[cite] for cite in valid_cites(claim, sources)]

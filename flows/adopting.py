@@ -45,7 +45,7 @@ def adopt(prepared: Prepared, source: Place) -> int:
 
 def _adopted(prepared: Prepared, theirs: EventFolder, event_id: str) -> bool:
     ours = prepared.run.event(event_id)
-    if ours.path.exists() or theirs.article() is None or theirs.stored_pages() != _pages(prepared, event_id):
+    if ours.path.exists() or not _is_whole(theirs) or theirs.stored_pages() != _pages(prepared, event_id):
         return False
     half = prepared.run.path / f".{event_id}.half"  # a copy that breaks off must not look like an event
     shutil.rmtree(half, ignore_errors=True)
@@ -53,6 +53,15 @@ def _adopted(prepared: Prepared, theirs: EventFolder, event_id: str) -> bool:
     ours.path.parent.mkdir(exist_ok=True)
     half.rename(ours.path)
     return True
+
+
+def _is_whole(theirs: EventFolder) -> bool:
+    """Whether there is an article with its pages. What is damaged there is written here."""
+    try:
+        return theirs.article() is not None and theirs.stored_pages() is not None
+    except UserError as error:
+        console.note(f"event {theirs.event_id} is not taken over: {error}")
+        return False
 
 
 def _pages(prepared: Prepared, event_id: str) -> tuple[Page, ...] | None:

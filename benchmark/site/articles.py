@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from benchmark.folder import JudgedSentence
 from data.markup import INVALID, is_invalid, number
-from data.types import Article, Fact, Section, Sentence, Source
+from data.types import Article, Fact, Section, Sentence, Source, is_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +117,5 @@ def _fact(fact: Fact, numbers: Mapping[str, int]) -> ShownFact:
 
 def _source(source: Source) -> ShownSource:
     href, host = web_address(source.url)
-    return ShownSource(source.title or host or source.url, href, host, source.published or "", source.passage.text)
+    text = "The text of this source is not known." if is_unknown(source) else source.passage.text
+    return ShownSource(source.title or host or source.url, href, host, source.published or "", text)

@@ -10,11 +10,10 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmark import folder as submitted
-from benchmark import submission
 from benchmark.folder import JudgedSentence, Record
 from benchmark.submission import Submission, SubmittedEvent
-from data import codec
 from data.errors import UserError
+from data.markup import reread
 from data.types import Article
 
 
@@ -40,21 +39,20 @@ class Entry:
         return submitted.read_record(self.folder)
 
     def article(self, event_id: str) -> tuple[Article | None, str]:
-        """The article that was scored, or None and why it cannot be shown."""
+        """The article as it was scored, or None and why it cannot be shown."""
         row = self.rows[event_id]
         if row.status != "ok":
             return None, f"{row.status}: {row.reason or 'no reason is given'}"
         if not submitted.has_articles(self.folder):
             return None, "The submission holds no articles, as where rights in the evidence forbid their text."
         try:
-            return submitted.read_article(self.folder, row), ""
+            return reread(submitted.read_article(self.folder, row)), ""
         except UserError as error:  # changed since the folder was checked
             return None, str(error)
 
     def judged(self, event_id: str) -> tuple[JudgedSentence, ...]:
         """What the judge said of the article's sentences; nothing where the submission does not say."""
-        path = self.folder / submitted.RESULTS / f"{event_id}.json"
-        return codec.read(tuple[JudgedSentence, ...], path) if path.is_file() else ()
+        return submitted.read_results(self.folder, event_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +87,18 @@ def event_ids(entries: Sequence[Entry]) -> list[tuple[str, str]]:
 
 
 def _read_one(folder: Path) -> Entry | Refused:
+    """Whatever a folder holds, it is no reason to leave the others out."""
     if folder.is_symlink():
         return Refused(folder.name, "", ("it is a link",))
-    checked = submitted.check(folder)
-    if checked.problems:
-        return Refused(folder.name, _name_in(folder / submitted.SUBMISSION), _local(checked.problems, folder))
-    read = submission.read(folder / submitted.SUBMISSION)
+    try:
+        checked = submitted.check(folder)
+    except Exception as error:  # a fault of the checker's, that this folder has found
+        reason = f"it could not be checked ({type(error).__name__}): {str(error)[:200] or 'no more is known'}"
+        return Refused(folder.name, "", _local((reason,), folder))
+    read = checked.submission
+    if checked.problems or read is None:
+        return Refused(folder.name, "" if read is None else read.system.name, _local(checked.problems, folder))
     return Entry(folder, safe_name(read.system.name, folder.name), read)
-
-
-def _name_in(path: Path) -> str:
-    read, _ = (None, []) if path.is_symlink() else submission.read_checked(path)
-    return "" if read is None else read.system.name
 
 
 def _local(lines: Sequence[str], folder: Path) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from benchmark.site import figures
 from benchmark.site.articles import shown
 from benchmark.site.entries import Entry, Refused, event_ids, safe_name
 from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, deciding, without_leak_filter
-from benchmark.submission import SubmittedEvent, SubmittedModel
+from benchmark.submission import MODEL_FREE, Submission, SubmittedEvent, SubmittedModel
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -165,6 +165,8 @@ class Site:
             "goal": SUPPORTED_FROM,
             "variants": VARIANTS,
             "deciding": deciding,
+            "no_model": no_model,
+            "without_model": without_model,
             "verdict": verdict,
         }
         return environment
@@ -398,9 +400,21 @@ def _no_memory(entry: Entry) -> str:
     system = entry.submission.system
     if system.settings.get("system.mode") == "verbatim":
         return "Undefined: its model chooses and orders sentences of the evidence, and writes none"
-    if system.extractive and not system.models:
+    if without_model(entry.submission):
         return "Undefined: it has no language model"
+    if system.extractive and not system.models:
+        return "Undefined: it quotes the evidence, and declares no model"
     return ""
+
+
+def without_model(made: Submission) -> bool:
+    """Whether a system is known to use no language model: one of this package. Of others nobody knows."""
+    return not made.system.models and made.system.name in MODEL_FREE
+
+
+def no_model(made: Submission) -> str:
+    """What is shown in place of a model's name. Where none is declared nobody knows whether there is one."""
+    return "no language model" if without_model(made) else "model not declared"
 
 
 def verdict(one: Comparison) -> str:

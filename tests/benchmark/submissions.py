@@ -24,7 +24,7 @@ def submit(rows: Sequence[EventScores], *, system: str = "ours", signature: str 
             estimates[name] = estimate(values, name=name, seed=3, resamples=resamples, n_failed=n_failed)
     return build(
         SystemScores(system, "search", "full", signature, estimates, tuple(rows)),
-        SubmittedSystem(system, "1.0", "search", False, (model,), settings={"top_k": "8"}),
+        SubmittedSystem(system, "1.0", "search", False, (model,), settings={"system": system, "top_k": "8"}),
         benchmark="wikigenbench",
         leak_filter=True,
         resamples=resamples,

@@ -6,12 +6,13 @@ import csv
 import html
 import io
 import json
+import os
 import random
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -639,3 +640,80 @@ def visit(scratch: Path, pages: Sequence[str], slugs: Sequence[str], *, dark: bo
     found: dict[str, Any] = json.loads(html.unescape(match[1]))
     assert "error" not in found, found
     return found
+
+
+# ---- folders that are made to break the build
+
+
+def empty(folder: Path) -> Path:
+    shutil.rmtree(folder)
+    folder.mkdir()
+    return folder
+
+
+HARMFUL: dict[str, Callable[[Path], object]] = {
+    "digits": lambda f: edited(f, lambda v: v.update(schema="wikigenben-submission/" + "1" * 5_000)),
+    "huge": lambda f: edited(f, lambda v: v["cost"].update(n_new_tokens=10**300)),
+    "deep": lambda f: (f / "submission.json").write_text(
+        '{"schema": "wikigenben-submission/1", "x": ' + "[" * 900 + "]" * 900 + "}"
+    ),
+    "deeper": lambda f: (f / "submission.json").write_text("[" * 100_000),
+    "none": empty,
+    "pipe": lambda f: ((f / "evidence.json").unlink(), os.mkfifo(f / "evidence.json")),
+    "half": lambda f: (f / "submission.json").write_text('{"schema": "\\ud800"}'),
+    "key": lambda f: edited(f, lambda v: v.update({"\ud800": 1})),
+    "bytes": lambda f: (f / "submission.json").write_bytes(b"\xff\xfe\x00"),
+    "name": lambda f: edited(f, lambda v: v["system"].update(name="\u202e" * 9)),
+    "impostor": lambda f: edited(f, lambda v: v["system"].update(name="ours")),
+    "stray": lambda f: (f / os.fsdecode(b"\xff.json")).write_text("{}"),
+}
+
+
+def edited(folder: Path, change: Callable[[Any], object]) -> None:
+    path = folder / "submission.json"
+    value = json.loads(path.read_text(encoding="utf-8"))
+    change(value)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def test_no_folder_keeps_the_others_from_being_ranked(tmp_path: Path) -> None:
+    into = tmp_path / "submissions"
+    write(into, FIRST)
+    for name, harm in HARMFUL.items():
+        harm(write(into, replace(THIRD, folder=name)))
+    built = build(into, tmp_path / "site")
+    assert (built.n_ranked, built.n_refused) == (1, len(HARMFUL))
+    listed = page(tmp_path / "site" / "index.html").xpath("//ul[@class='refused']/li")
+    assert len(listed) == len(HARMFUL) and all(words(one.xpath("./ul/li")[0]) for one in listed)
+
+
+def test_a_fault_of_the_checker_refuses_its_folder_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    into = tmp_path / "submissions"
+    for system in (FIRST, THIRD):
+        write(into, system)
+    real = submitted.check
+
+    def check(folder: Path) -> submitted.Checked:
+        if folder.name == "third":
+            raise ZeroDivisionError(f"in {folder}/submission.json")
+        return real(folder)
+
+    monkeypatch.setattr(submitted, "check", check)
+    assert build(into, tmp_path / "site").n_ranked == 1
+    (refused,) = page(tmp_path / "site" / "index.html").xpath("//ul[@class='refused']/li")
+    assert "it could not be checked (ZeroDivisionError): in submission.json" in words(refused)
+
+
+def test_a_model_that_nobody_declared_is_not_said_to_be_none(tmp_path: Path) -> None:
+    into = tmp_path / "submissions"
+    write(into, FIRST)
+    for name in ("lead", "mine"):
+        folder = write(into, replace(THIRD, name=name))
+        edited(folder, lambda v: v["system"].update(models=[], settings={"system": v["system"]["name"]}, extractive=True))
+    build(into, tmp_path / "site")
+    shown = {
+        words(row.xpath("./th//a")[0]): words(row.xpath("./th")[0])
+        for row in page(tmp_path / "site" / "index.html").xpath("//table[contains(@class, 'board')]/tbody[1]/tr")
+    }
+    assert "no language model" in shown["lead"] and "model not declared" in shown["mine"]
+    assert "no language model" not in shown["mine"] and "not declared" not in shown["first"]

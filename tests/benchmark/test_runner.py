@@ -139,3 +139,30 @@ def test_stages_can_be_wrapped(run: RunFolder) -> None:
 
     assert run_event(run, Writer(), "7", titled, lambda event: PAGES, Seen).status == "written"
     assert asked == [("7", "article")]
+
+
+@pytest.mark.parametrize("content", [b"", b'{"text": "Twelve di', b'{"text": "Another.", "retrieve": []}'])
+def test_a_damaged_wikigenbench_file_is_made_anew(run: RunFolder, content: bytes) -> None:
+    write(run, Writer())
+    path = run.path / "wikigenbench" / "7.json"
+    whole = path.read_bytes()
+    path.write_bytes(content)
+    writer = Writer()
+    assert write(run, writer).status == "reused" and writer.seen == []
+    assert path.read_bytes() == whole
+
+
+def test_a_whole_wikigenbench_file_is_not_written_again(run: RunFolder) -> None:
+    write(run, Writer())
+    path = run.path / "wikigenbench" / "7.json"
+    before = path.stat().st_mtime_ns
+    write(run, Writer())
+    assert path.stat().st_mtime_ns == before
+
+
+def test_another_events_article_is_not_taken_for_this_ones(run: RunFolder) -> None:
+    write(run, Writer())
+    path = run.event("7").path / "article.json"
+    path.write_text(path.read_text().replace('"event_id": "7"', '"event_id": "8"'))
+    with pytest.raises(UserError, match=r"article\.json is the article of event '8', not of '7'; delete the file"):
+        write(run, Writer())

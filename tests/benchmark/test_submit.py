@@ -186,7 +186,8 @@ def test_the_closed_book_is_of_the_same_model(sample_run: RunFolder, made_folder
     model = submission.SubmittedModel("writer", "hf:mine", "3fa9")
     with_model = replace(made, system=replace(made.system, models=(model,)))
     (tmp_path / "alone").mkdir()
-    alone = replace(made, system=replace(made.system, name="closed_book", models=(model,)))
+    settings = {"system": "closed_book"}
+    alone = replace(made, system=replace(made.system, name="closed_book", models=(model,), settings=settings))
     submission.write(tmp_path / "alone" / "submission.json", alone)
     named = [f"closed_book={tmp_path / 'alone'}"]
     assert submit._variants(named, with_model)["closed_book"]["cite_f1"].mean == made.scores["cite_f1"].mean

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import re
 import shutil
+import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +24,9 @@ from tests.benchmark.sample_folder import FAILED, IDS
 
 Edit = Callable[[Path], object]
 FIRST, SECOND = IDS[:2]
+MODEL = {"role": "writer", "name": "m", "revision": "1"}
+COUNT = {"mean": 0.0, "ci95": [0.0, 0.0], "n": 0, "n_failed": 0, "n_unscored": 0}
+IMITATIONS = ("ours", "OURS", "\uff4f\uff55\uff52\uff53", "o u r s", "\u043eurs", "0urs", "\u00f6urs", "Extractive", "bm-25")
 ARTICLE = f"articles/{FIRST}.json"
 
 
@@ -92,6 +99,47 @@ def linked_article(folder: Path) -> None:
 def linked_submission(folder: Path) -> None:
     (folder / "submission.json").rename(folder.parent / "s.json")
     (folder / "submission.json").symlink_to(folder.parent / "s.json")
+
+
+def pipe(name: str) -> Edit:
+    """A pipe in place of a file. Its other end is closed at once, so that whoever reads it fails here instead of waiting."""
+
+    def edit(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+
+        def let_go() -> None:
+            while True:
+                (folder / name).open("wb").close()
+
+        threading.Thread(target=let_go, daemon=True).start()
+
+    return edit
+
+
+def unix_socket(name: str) -> Edit:
+    def edit(folder: Path) -> None:
+        (folder / name).unlink()
+        with socket.socket(socket.AF_UNIX) as one, contextlib.chdir(folder / Path(name).parent):
+            one.bind(Path(name).name)  # from here, for such an address has a hundred characters at most
+
+    return edit
+
+
+def raw(change: Callable[[str], str]) -> Edit:
+    """An edit of the text of submission.json: what no JSON writer would leave."""
+
+    def edit(folder: Path) -> None:
+        path = folder / "submission.json"
+        before = path.read_text(encoding="utf-8")
+        path.write_text(change(before), encoding="utf-8")
+        assert change(before) != before
+
+    return edit
+
+
+def named(name: str) -> Edit:
+    return said(lambda v: v["system"].update(name=name))
 
 
 BROKEN: list[tuple[str, Edit, str]] = [
@@ -199,7 +247,65 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("brackets without end", text("submission.json", "[" * 200_000), "submission.json is not JSON"),
     ("no submission.json", lambda f: (f / "submission.json").unlink(), "cannot read"),
     ("a linked submission.json", linked_submission, "submission.json is a link"),
+    (
+        "a major of 5,000 digits",
+        said(lambda v: v.update(schema="wikigenben-submission/" + "1" * 5_000)),
+        "schema is 'wikigenben-submission/1111",
+    ),
+    ("a major in other digits", said(lambda v: v.update(schema="wikigenben-submission/\u0661")), "expected 'wikigenben-sub"),
+    ("a schema that is a list", said(lambda v: v.update(schema=["1"] * 9_000)), "schema is ['1', '1', "),
+    ("a pipe for submission.json", pipe("submission.json"), "submission.json: it is a pipe, socket or device, not a file"),
+    ("a socket for submission.json", unix_socket("submission.json"), "it is a pipe, socket or device, not a file"),
+    ("a folder for submission.json", lambda f: ((f / "submission.json").unlink(), (f / "submission.json").mkdir()), "a folder"),
+    (
+        "a number of 5,000 digits",
+        raw(lambda t: t.replace('"n_written": 4', '"n_written": ' + "4" * 5_000)),
+        "is too large a whole number",
+    ),
+    ("a number that readers round", said(lambda v: v["cost"].update(n_prompt_tokens=2**53 + 1)), "is too large a whole number"),
+    ("a price that is none", raw(lambda t: t.replace('"write_s": 1.5', '"write_s": 1e999')), "cost.write_s is inf, not a"),
+    ("no number under an unknown key", said(lambda v: v.update(later=[math.nan])), "later.0 is nan, not a finite number"),
+    (
+        "brackets thirty deep",
+        raw(lambda t: t.replace('"notes": ""', '"notes": "", "x": ' + "[" * 30 + "]" * 30)),
+        "more than 20 deep in each other",
+    ),
+    ("half of a character", raw(lambda t: t.replace('"notes": ""', '"notes": "\\ud800"')), "half of a character"),
+    ("a name of 5 MB", named("x" * 5_000_000), "system.name has 5000000 characters"),
+    (
+        "a model's name of 5 MB",
+        said(lambda v: v["system"].update(models=[MODEL | {"name": "m" * 5_000_000}])),
+        "models.0.name has",
+    ),
+    ("a word of 5 MB", said(lambda v: v["system"].update(contact="x" * 5_000_000)), "system.contact holds 5000000 characters"),
+    ("a name with a space of no width", named("mine\u200b"), "system.name is 'mine\\u200b', which holds U+200B"),
+    ("a name that is turned round", named("\u202eenim"), "which holds U+202E"),
+    ("a name that is a blank letter", named("\u3164"), "which holds U+3164"),
+    ("a name with a line break", named("mine\nours"), "which holds U+000A"),
+    ("a version that is turned round", said(lambda v: v["system"].update(version="\u2067")), "system.version is"),
+    ("a name with two spaces", named("my  system"), "with spaces that cannot be seen"),
+    *((f"the name of another's system, {name!r}", named(name), "is a system of this package") for name in IMITATIONS),
+    (
+        "more draws than can be recomputed",
+        said(lambda v: (v["profile"].update(resamples=100_000), v["scores"].update({f"n_{k}": COUNT for k in range(40_000)}))),
+        "name fewer resamples",
+    ),
     # articles
+    ("a pipe for an article", pipe(ARTICLE), f"{ARTICLE}: it is a pipe, socket or device, not a file"),
+    ("a socket for an article", unix_socket(ARTICLE), f"{ARTICLE}: it is a pipe, socket or device, not a file"),
+    ("a pipe for evidence.json", pipe("evidence.json"), "evidence.json: it is a pipe"),
+    ("a pipe for a record", pipe("rescored.json"), "rescored.json: it is a pipe"),
+    ("a pipe for results", pipe(f"results/{FIRST}.json"), f"results/{FIRST}.json: it is a pipe"),
+    (
+        "an article of 60,000 words",
+        article(lambda v: v["lead"]["paragraphs"][0][0].update(text="word " * 60_000)),
+        "words, at most 50,000 are read",
+    ),
+    (
+        "a page number of 5,000 digits",
+        lambda f: (f / ARTICLE).write_text((f / ARTICLE).read_text().replace('"page": 0', '"page": ' + "1" * 5_000)),
+        f"{ARTICLE} is not JSON: 1111",
+    ),
     ("an edited article", in_json(ARTICLE, lambda v: v.update(title="Another")), f"{ARTICLE} has the hash"),
     ("an article is missing", lambda f: (f / ARTICLE).unlink(), f"{ARTICLE} is missing"),
     ("an article too many", text("articles/777.json", "{}"), "articles/ has files of no scored event: 777"),

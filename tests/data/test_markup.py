@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data import markup
 from data.markup import is_invalid, number, parse_markers, parse_text, render_text
 from data.types import Article, Fact, Heading, Passage, Repair, Section, Sentence, Source
 
@@ -75,6 +77,25 @@ def test_no_word_or_citation_is_lost_or_made_up(value: Article) -> None:
     again = reread(value)
     assert words(again) == words(value)
     assert cited(again) == cited(value)  # words such as "[1]" never turn into a citation
+
+
+@given(nasty_article)
+def test_what_is_reread_is_what_anybody_reads_and_stays(value: Article) -> None:
+    """So an article scores the same however often it was written to a file and read back."""
+    found = markup.reread(value)
+    assert found == markup.reread(reread(value)) == markup.reread(found) == reread(found)
+
+
+def test_reread_cuts_sentences_as_a_reader_of_the_text_would_and_keeps_the_rest() -> None:
+    headline, rest = Sentence("Fire at the mill", (IDS[0],)), Sentence("It burned. It fell.", (IDS[1],), unsupported=True)
+    value = replace(article(((headline, rest, Sentence("Why?", (), unsupported=True)),)), infobox=(Fact("Dead", "2", ()),))
+    found = markup.reread(value)
+    assert [(s.text, s.cites, s.unsupported) for s in found.lead.sentences] == [
+        ("Fire at the mill It burned.", (IDS[0],), False),
+        ("It fell.", (IDS[1],), False),
+        ("Why?", (), True),
+    ]
+    assert found.infobox == value.infobox and found.sources == value.sources
 
 
 @given(st.text(st.sampled_from([*"[]0123456789,-–;. ABa\n"]), max_size=40))

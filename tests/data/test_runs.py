@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from data import codec
 from data.codec import write_atomic
 from data.errors import StageError, UserError
 from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Unstored, Usage, default_run_path
-from data.types import Article, Event, Heading, Outline, Page, Section
+from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 
 IDENTITY = {"system": "lead", "track": "search"}
 OUTLINE = Outline("A fire", (Heading("Cause"), Heading("Aftermath")))
@@ -70,7 +71,46 @@ def test_pages_come_back_as_they_were(folder: EventFolder) -> None:
 
 
 def test_no_pages_are_also_stored(folder: EventFolder) -> None:
-    assert folder.pages(tuple) == () == folder.pages(lambda: (PAGE,))
+    assert folder.pages(tuple) == () == folder.pages(lambda: (PAGE,)) == folder.stored_pages()
+    assert (folder.path / "pages.jsonl").read_text() == "null\n"
+
+
+def test_pages_that_were_cut_off_are_not_no_pages(folder: EventFolder) -> None:
+    folder.pages(lambda: (PAGE,))
+    (folder.path / "pages.jsonl").write_bytes(b"")
+    for read in (folder.stored_pages, lambda: folder.pages(tuple)):
+        with pytest.raises(UserError, match=r"pages\.jsonl is empty, so it was cut off .*delete the file and run"):
+            read()
+
+
+ARTICLE = Article("7", "A fire", Section(Heading(""), ()), (), (), ())
+
+
+@pytest.mark.parametrize(
+    ("article", "told"),
+    [
+        (replace(ARTICLE, event_id="8"), "is the article of event '8', not of '7'; delete the file"),
+        (
+            replace(ARTICLE, lead=Section(Heading(""), ((Sentence("It burned.", ("0:0-9",)),),))),
+            "cites '0:0-9', which is not among its sources; delete the file",
+        ),
+    ],
+)
+def test_an_article_that_cannot_be_this_events_is_refused(folder: EventFolder, article: Article, told: str) -> None:
+    write_atomic(folder.path / "article.json", codec.to_json(article))
+    with pytest.raises(UserError, match=rf"article\.json {told}"):
+        folder.article()
+    with pytest.raises(StageError, match=told):
+        folder.once("article", Article, lambda: ARTICLE)
+
+
+@pytest.mark.parametrize("name", ["article.json", "pages.jsonl", "stats.json", "failure.json"])
+def test_a_folder_in_place_of_a_file_is_named(folder: EventFolder, name: str) -> None:
+    (folder.path / name).mkdir(parents=True)
+    with pytest.raises(UserError, match=rf"cannot read .*{name}: Is a directory; remove it and run the command again"):
+        {"article": folder.article, "pages": folder.stored_pages, "stats": folder.stats, "failure": folder.failure}[
+            name.partition(".")[0]
+        ]()
 
 
 def test_damaged_pages_are_named_by_line(folder: EventFolder) -> None:
@@ -123,8 +163,7 @@ def test_a_temporary_file_is_no_article(folder: EventFolder) -> None:
     folder.path.mkdir(parents=True)
     (folder.path / ".article.json.abc.tmp").write_text("{}")
     assert folder.article() is None
-    article = Article("7", "A fire", Section(Heading(""), ()), (), (), ())
-    assert folder.once("article", Article, lambda: article) == article == folder.article()
+    assert folder.once("article", Article, lambda: ARTICLE) == ARTICLE == folder.article()
 
 
 # ---- the run

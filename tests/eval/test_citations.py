@@ -85,6 +85,7 @@ def test_an_article_by_hand() -> None:
         "citations_per_claim": 5 / 4,
         "n_claims": 4.0,
         "n_skipped": 1.0,
+        "judged_share": 1.0,
     }
 
 
@@ -349,3 +350,59 @@ def test_soft_scores_are_added_exactly() -> None:
 
     text = "".join(f"Boat {n} left the harbour. [1]\n" for n in range(10))
     assert Citations(Tenth()).score(case_of(text))["cite_recall_soft"] == 0.1
+
+
+# ---- texts that nobody knows
+
+UNKNOWN = source(4, "")
+FOUR = (*SOURCES, UNKNOWN)
+
+
+def test_a_claim_whose_text_nobody_knows_is_not_judged() -> None:
+    """Neither supported nor not: all that is known is as if the claim were not there, and judged_share says so."""
+    known = f"{RED}[1]\n{BLUE}[1]\nPurple horses danced slowly."
+    found, without = scores_of(f"{known}\nYellow cranes left Bergen harbour.[4]", FOUR), scores_of(known, FOUR)
+    of_all = {"cited_share", "citations_per_claim", "n_claims", "judged_share"}
+    assert {name: value for name, value in found.items() if name not in of_all} == {
+        name: value for name, value in without.items() if name not in of_all
+    }
+    assert (found["judged_share"], without["judged_share"]) == (3 / 4, 1.0)
+    assert (found["cited_share"], found["n_claims"], found["citations_per_claim"]) == (3 / 4, 4.0, 3 / 4)
+
+
+@pytest.mark.parametrize("marks", ["[1][4]", "[2][4]"])
+def test_one_unknown_text_is_enough_whatever_the_others_say(marks: str) -> None:
+    """Else only sentences that the known text supports would count, and the share of supported ones come out too high."""
+    found = scores_of(f"{RED}{marks}\n{BLUE}[2]", FOUR)
+    assert (found["cite_recall"], found["cite_precision"], found["judged_share"]) == (1.0, 1.0, 1 / 2)
+
+
+def test_an_invalid_citation_is_wrong_and_an_unknown_one_is_not() -> None:
+    unknown, invalid = scores_of(f"{RED}[1]\n{BLUE}[4]", FOUR), scores_of(f"{RED}[1]\n{BLUE}[5]", FOUR)
+    assert (unknown["cite_recall"], unknown["cite_precision"], unknown["invalid_citation_share"]) == (1.0, 1.0, 0.0)
+    assert (invalid["cite_recall"], invalid["cite_precision"], invalid["invalid_citation_share"]) == (0.5, 0.5, 0.5)
+
+
+def test_where_nothing_can_be_judged_support_is_unscored() -> None:
+    found = scores_of(f"{RED}[4]\n{BLUE}[4][9]", FOUR)
+    assert {name: value for name, value in found.items() if value is not None} == {
+        "cited_share": 1.0,
+        "invalid_citation_share": 1 / 3,
+        "citations_per_claim": 3 / 2,
+        "n_claims": 2.0,
+        "n_skipped": 0.0,
+        "judged_share": 0.0,
+    }
+    assert scores_of("", FOUR)["judged_share"] is None  # no claims: 0 as ever, for the article says nothing
+    assert scores_of("", FOUR)["cite_recall"] == 0.0
+
+
+def test_an_unknown_text_never_reaches_the_judge() -> None:
+    judge = EveryWord()
+    Citations(judge).score(case_of(f"{RED}[1][4]\n{BLUE}[4]", FOUR))
+    assert judge.asked == []
+
+
+def test_the_published_formulas_know_no_unknown_text() -> None:
+    known, unknown = (WgbCitations(EveryWord()).score(case_of(f"{RED}[1] {BLUE}[{k}]", FOUR)) for k in (2, 4))
+    assert known["wgb_cite_recall"] == 1.0 and set(unknown.values()) == {None}

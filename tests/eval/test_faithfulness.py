@@ -150,3 +150,13 @@ def test_scores_are_the_same_again_and_after_other_cases(metric: Faithfulness) -
     metric.score(case_of(f"{BRIDGE}[1]", (page(BRIDGE),)))
     assert metric.score(case) == first == Faithfulness(EmbeddedJudge()).score(case)
     assert first.keys() == metric.names.keys()
+
+
+def test_numbers_and_names_of_a_claim_whose_text_nobody_knows_are_no_errors() -> None:
+    known = Source(Passage(0, 0, 20, "The mill had 5 doors."), "", "", None)
+    unknown = Source(Passage(1, 0, 0, ""), "https://gone.example/", "", None)
+    text = "The mill had 5 doors.[1] The barn near Oslo had 77 doors.[2]"
+    case = Case(parse_text(text, (known, unknown), "1", "A mill"), GOLD, ())
+    assert (number_errors(case), name_errors(case)) == (0.0, 0.0)
+    alone = Case(parse_text("The barn near Oslo had 77 doors.[2]", (known, unknown), "1", "A mill"), GOLD, ())
+    assert (number_errors(alone), name_errors(alone)) == (None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,6 +60,19 @@ def test_pages_of_another_run_decide(written: Path, tmp_path: Path) -> None:
     pages = other.run.event(event_id).path / "pages.jsonl"
     pages.write_text(pages.read_text(encoding="utf-8").replace("the", "teh", 1), encoding="utf-8")
     assert adopt(_prepared(tmp_path / "mine", OFF), other.run.path) == 0
+
+
+@pytest.mark.parametrize("name", ["article.json", "pages.jsonl"])
+def test_a_damaged_event_is_written_here_and_the_others_are_taken(written: Path, tmp_path: Path, name: str, capsys) -> None:
+    whole = _prepared(tmp_path / "whole", OFF)
+    n_whole = adopt(whole, written)
+    bad = next(event_id for event_id in whole.ids if whole.run.event(event_id).path.exists())
+    shutil.copytree(written, tmp_path / "damaged")
+    (tmp_path / "damaged" / "events" / bad / name).write_bytes(b"")
+    prepared = _prepared(tmp_path / "mine", OFF)
+    assert adopt(prepared, tmp_path / "damaged") == n_whole - 1
+    assert f"event {bad} is not taken over" in capsys.readouterr().err
+    assert not prepared.run.event(bad).path.exists()
 
 
 @pytest.mark.parametrize(
