@@ -156,8 +156,8 @@ def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ..
     from eval.metric import Case
 
     case = Case(article, GoldArticle(article.event_id, article.title, "", "", (), (), ()), ())
-    claims, answers = claims_of(case).sentences, Answers()
-    found = check_claims(claims, Premises(article.sources), judge, answers)
+    claims, answers = claims_of(case), Answers()
+    found = check_claims(claims.sentences, Premises(article.sources), judge, answers, claims.repeated)
     places = {
         id(sentence): (n, k) for n, section in enumerate(article.all_sections) for k, sentence in enumerate(section.sentences)
     }
