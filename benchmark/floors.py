@@ -6,12 +6,14 @@ Floors are what any system should beat, ceilings what none can expect to reach:
     lead                 the first sentences of the pages, in order, up to that length; each cites itself
     bm25_title           the passages of 120 words that match the event's title best (BM25), best first, up to that length; each
                          sentence cites its passage
+    constant_headings    the same passages spread evenly under the same five headings for every event
+    shuffled             the human article, the sentences of its sections shuffled among its headings; for organisation alone
     extractive_oracle    the page sentences that hold most of the reference's bigrams, up to that length; each cites itself
     reference_minus_20   the human article without its last fifth
     reference            the human article
 
-They depend on the data and the metrics alone, never on the system. The oracle and both references have seen the human
-article, so they live here, where no writer can reach them.
+They depend on the data and the metrics alone, never on the system. The oracle, the references and the
+shuffled article have seen the human one, so they live here, where no writer can reach them.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
@@ -40,22 +43,24 @@ from data.types import Article, Event, Heading, Page, Passage, Section, Sentence
 from eval.citations import Citations, Ranking, WgbCitations
 from eval.facts import Facts
 from eval.metric import Case, Metric
+from eval.organisation import Organisation
 from eval.structure import Headings
 from eval.text import ngram_counts, words
 
-FLOORS = ("wrong_article", "lead", "bm25_title")
+FLOORS = ("wrong_article", "lead", "bm25_title", "constant_headings", "shuffled")
 CEILINGS = ("extractive_oracle", "reference_minus_20", "reference")
 
-VERSION = "2"
+VERSION = "3"
 """Raise when one of these articles would come out otherwise."""
 
 CHEAP_JUDGES = ("lexical", "embedding")
 """Kinds of judges that are asked about floors, too. Others cost hours or money and see the system's articles only."""
 
 PASSAGE_WORDS = 120
+CONSTANT_HEADINGS = ("History", "Background", "Event", "Reactions", "Aftermath")
 
-_CITING = frozenset({"lead", "bm25_title", "extractive_oracle"})
-_HEADED = frozenset({"wrong_article", "reference_minus_20", "reference"})
+_CITING = frozenset({"lead", "bm25_title", "constant_headings", "extractive_oracle"})
+_HEADED = frozenset({"wrong_article", "constant_headings", "reference_minus_20", "reference"})
 _REFERENCES = frozenset({"reference_minus_20", "reference"})
 _OF_CITATIONS = frozenset({"number_errors", "name_errors"})
 """Values of metrics that otherwise need no citations."""
@@ -180,7 +185,9 @@ def articles(gold: GoldArticle, pages: Sequence[Page], others: Iterable[GoldArti
     return {
         **({"wrong_article": wrong} if wrong is not None else {}),
         "lead": _lead(gold, n_words, pages),
-        "bm25_title": _bm25_title(gold, n_words, pages),
+        "bm25_title": (passages := _bm25_title(gold, n_words, pages)),
+        "constant_headings": _under_constant_headings(passages),
+        "shuffled": _shuffled(_from_gold(gold, _parts(gold), n_words)),
         "extractive_oracle": _oracle(gold, n_words, pages),
         "reference_minus_20": _from_gold(gold, _parts(gold), n_words - n_words // 5),
         "reference": _from_gold(gold, _parts(gold), n_words),
@@ -204,6 +211,8 @@ def _values(
 
 def _fits(floor: str, metric: Metric) -> bool:
     """Nothing is measured on what a floor does not have, nor whether the human article says what it says."""
+    if floor == "shuffled":  # its words are the human ones: nothing but their order is a floor
+        return isinstance(metric, Organisation)
     judge = getattr(metric, "judge", None)
     return (
         (judge is None or judge.kind in CHEAP_JUDGES)
@@ -305,6 +314,30 @@ def _bm25_title(gold: GoldArticle, n_words: int, pages: Sequence[Page]) -> Artic
             break
     lead = Section(Heading(""), tuple(paragraphs))
     return Article(gold.event_id, gold.title, lead, (), (), tuple(_source(passage, pages) for passage in chosen))
+
+
+def _under_constant_headings(article: Article) -> Article:
+    """The sentences in their order, as many under each heading, a paragraph each."""
+    sentences = [sentence for section in article.all_sections for sentence in section.sentences]
+    n = len(CONSTANT_HEADINGS)
+    cuts = [len(sentences) * k // n for k in range(n + 1)]
+    parts = (tuple(sentences[start:end]) for start, end in pairwise(cuts))
+    sections = (Section(Heading(name), (part,) if part else ()) for name, part in zip(CONSTANT_HEADINGS, parts, strict=True))
+    return replace(article, lead=Section(Heading(""), ()), sections=tuple(sections))
+
+
+def _shuffled(article: Article) -> Article:
+    """Sections keep their headings and their numbers of sentences and paragraphs."""
+    sentences = [sentence for section in article.sections for sentence in section.sentences]
+    random.Random(f"shuffled:{article.event_id}").shuffle(sentences)
+    left = iter(sentences)
+    return replace(
+        article,
+        sections=tuple(
+            replace(section, paragraphs=tuple(tuple(next(left) for _ in paragraph) for paragraph in section.paragraphs))
+            for section in article.sections
+        ),
+    )
 
 
 def _oracle(gold: GoldArticle, n_words: int, pages: Sequence[Page]) -> Article:

@@ -154,13 +154,14 @@ def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ..
     from benchmark.folder import JudgedCitation, JudgedSentence
     from data.gold import GoldArticle
     from data.markup import reread
-    from eval.citations import Answers, Premises, check_claims, claims_of, judgeable
+    from eval.citations import Answers, Premises, check_claims, claims_of, known_claims
     from eval.metric import Case
 
     article = reread(article)
     case = Case(article, GoldArticle(article.event_id, article.title, "", "", (), (), ()), ())
     premises, answers = Premises(article.sources), Answers()
-    found = check_claims(judgeable(claims_of(case).sentences, premises.sources), premises, judge, answers)
+    claims = known_claims(claims_of(case), premises.sources)
+    found = check_claims(claims.sentences, premises, judge, answers, claims.repeated)
     places = {
         id(sentence): (n, k) for n, section in enumerate(article.all_sections) for k, sentence in enumerate(section.sentences)
     }

@@ -18,15 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from data.types import Sentence, Source, is_unknown
 from eval.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
-from eval.text import content_words
+from eval.text import content_words, plain
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
-
-MIN_CONTENT_WORDS = 3
 
 ALCE_MOST_CITES = 3
 """ALCE's script reads no more citations of a sentence than this."""
@@ -37,16 +35,28 @@ MAX_WINDOWS = 3
 
 
 class Claims(NamedTuple):
-    """The sentences that are scored, and how many were too short to claim anything."""
+    """The sentences that are scored.
+
+    `repeated` are the places of those that an earlier one says in the same words; they count as unsupported, so that a true
+    sentence is credited once however often it is said. `n_skipped` have no letter and no digit.
+    """
 
     sentences: tuple[Sentence, ...]
+    repeated: frozenset[int]
     n_skipped: int
 
 
 def claims_of(case: Case) -> Claims:
-    """Prose sentences with at least 3 content words. No other filter, so that nothing is gained by chatter."""
-    claims = tuple(s for s in case.sentences if len(content_words(s.text)) >= MIN_CONTENT_WORDS)
-    return Claims(claims, len(case.sentences) - len(claims))
+    """Every sentence of the prose, whatever its length, script or heading: a fragment needs a source as anything else does."""
+    claims = tuple(s for s in case.sentences if any(c.isalnum() for c in s.text))
+    seen: set[str] = set()
+    repeated: set[int] = set()
+    for i, claim in enumerate(claims):
+        form = plain(claim.text)
+        if form in seen:
+            repeated.add(i)
+        seen.add(form)
+    return Claims(claims, frozenset(repeated), len(case.sentences) - len(claims))
 
 
 def valid_cites(sentence: Sentence, sources: Mapping[str, Source]) -> tuple[str, ...]:
@@ -61,6 +71,14 @@ def judgeable(sentences: Iterable[Sentence], sources: Mapping[str, Source]) -> t
     they are supported and not otherwise, the share of supported ones would come out too high.
     """
     return tuple(s for s in sentences if not any(is_unknown(sources[cite]) for cite in valid_cites(s, sources)))
+
+
+def known_claims(claims: Claims, sources: Mapping[str, Source]) -> Claims:
+    """The claims that are `judgeable`, and which of them repeat an earlier one."""
+    known = frozenset(judgeable(claims.sentences, sources))
+    kept = [i for i, claim in enumerate(claims.sentences) if claim in known]
+    repeated = frozenset(new for new, old in enumerate(kept) if old in claims.repeated)
+    return Claims(tuple(claims.sentences[i] for i in kept), repeated, claims.n_skipped)
 
 
 class Ranking:
@@ -152,13 +170,18 @@ Answers = dict[tuple[str, tuple[str, ...]], float]
 
 
 def check_claims(
-    claims: Sequence[Sentence], premises: Premises, judge: Judge, answers: Answers | None = None
+    claims: Sequence[Sentence],
+    premises: Premises,
+    judge: Judge,
+    answers: Answers | None = None,
+    repeated: frozenset[int] = frozenset(),
 ) -> list[ClaimSupport]:
     """Support of every claim by its own citations, with no more judging than the definitions need.
 
     A citation of a supported claim is right unless it does not support the claim alone while the others do without it;
     so single and left-out scores are asked for claims with several citations only, and only where they can matter.
-    What `answers` holds is not asked again; what is asked is added to it. Raises Unjudged when a score is missing.
+    What `answers` holds is not asked again; what is asked is added to it. Claims at the places `repeated` are unsupported, and
+    nothing is asked of them. Raises Unjudged when a score is missing.
     """
     valid = [valid_cites(claim, premises.sources) for claim in claims]
     known = {} if answers is None else answers
@@ -172,8 +195,8 @@ def check_claims(
     def supports(i: int, cites: tuple[str, ...]) -> bool:
         return known[claims[i].text, cites] >= judge.threshold
 
-    ask((i, cites) for i, cites in enumerate(valid) if cites)
-    recalled = [bool(cites) and supports(i, cites) for i, cites in enumerate(valid)]
+    ask((i, cites) for i, cites in enumerate(valid) if cites and i not in repeated)
+    recalled = [bool(cites) and i not in repeated and supports(i, cites) for i, cites in enumerate(valid)]
     several = [i for i, cites in enumerate(valid) if recalled[i] and len(cites) > 1]
     ask((i, (cite,)) for i in several for cite in valid[i])
     doubtful = {i: [cite for cite in valid[i] if not supports(i, (cite,))] for i in several}
@@ -187,7 +210,7 @@ def check_claims(
                 claim=claim,
                 valid=valid[i],
                 n_cites=len(dict.fromkeys(claim.cites)),
-                joint=known[claim.text, valid[i]] if valid[i] else 0.0,
+                joint=known[claim.text, valid[i]] if valid[i] and i not in repeated else 0.0,
                 recalled=recalled[i],
                 n_needless=needless,
             )
@@ -213,6 +236,7 @@ class Citations:
     alce_recall, alce_precision   as ALCE counts; see `alce_scores`
     invalid_citation_share, citations_per_claim, n_claims, n_skipped
     judged_share          share of claims whose citations could be judged; None without claims
+    Every sentence is a claim, and one said again in the same words is unsupported; see `claims_of`.
     An article without claims, or without citations, scores 0 wherever 0 is worst. One that the judge leaves open is unscored.
 
     A claim that cites a source of unknown text (`data.types.is_unknown`) cannot be judged: it leaves numerator and denominator
@@ -246,19 +270,19 @@ class Citations:
     @property
     def signature(self) -> str:
         judge = describe(self.judge)
-        return f"cite:unit=sentence,content>={MIN_CONTENT_WORDS}|premise=title+passage|judge={judge}|unknown=left-out|v3"
+        return f"cite:unit=sentence,every,repeats=wrong|premise=title+passage|judge={judge}|unknown=left-out|v4"
 
     def score(self, case: Case) -> dict[str, float | None]:
         claims = claims_of(case)
         premises, answers = Premises(case.article.sources), Answers()
-        judged = judgeable(claims.sentences, premises.sources)
+        judged = known_claims(claims, premises.sources)
         try:
-            found = check_claims(judged, premises, self.judge, answers)
+            found = check_claims(judged.sentences, premises, self.judge, answers, judged.repeated)
             alce = alce_scores(judgeable(case.sentences, premises.sources), premises, self.judge, answers)
         except Unjudged:
             return dict.fromkeys(self.names, None)
-        scores = _counted(claims, premises.sources, len(judged))
-        if claims.sentences and not judged:
+        scores = _counted(claims, premises.sources, len(judged.sentences))
+        if claims.sentences and not judged.sentences:
             return dict.fromkeys(self.names, None) | scores
         n_cites = sum(one.n_cites for one in found)
         n_cited = sum(bool(one.valid) for one in found)

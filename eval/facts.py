@@ -8,28 +8,22 @@ facts, and without its length penalty: read it beside `fact_recall` and `length_
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from data.sentences import SPLITTER, split_sentences
-from eval.citations import MIN_CONTENT_WORDS, Ranking, claims_of
+from eval.citations import Ranking, claims_of
 from eval.faithfulness import TOP_WINDOWS, WINDOW_WORDS, windows_of
 from eval.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
-from eval.text import content_words
+from eval.text import FINITE, content_words, plain
 
 TOP_SENTENCES = 5
+MIN_CONTENT_WORDS = 3
+"""Of a sentence of the human article that the article should say; lines such as "Yes." or "Final" are no facts."""
 
 _CUT = re.compile(r";\s+|,\s+(?=(?:and|but|while|which|who)\b)")
 _CONNECTOR = re.compile(r"(?:and|but|while|which|who)\b\s*")
-_FINITE = re.compile(
-    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|will|would|can|could|may|might|must|shall|should"
-    r"|began|became|broke|brought|built|bought|came|caught|chose|died|drew|drove|fell|fought|found|gave|got|grew|held|kept"
-    r"|killed|knew|led|left|lost|made|met|paid|put|ran|rose|said|sang|sank|saw|sent|set|shot|sold|spent|spoke|stood|struck"
-    r"|swept|taught|threw|took|wore"
-    r"|told|went|won|wrote|[a-z]{3,}ed)\b"
-)
-"""Verb forms that show where a clause has its verb: auxiliaries, the regular past, and the irregular ones that news uses."""
 _NAME = re.compile(r"[A-Z][\w'’.-]*")
 _ADVERB = re.compile(r"(?:\w+ly|also|later|then|now|still|not|never)\s+")
 
@@ -37,11 +31,13 @@ _ADVERB = re.compile(r"(?:\w+ly|also|later|then|now|still|not|never)\s+")
 class Facts:
     """fact_recall              share of the human article's sentences that the article's 5 best sentences support together
     fact_recall_attainable   the same over those sentences alone that the evidence supports, by the same judge
-    fact_precision           share of the article's clauses that the 5 best evidence windows support together
+    fact_precision           share of the article's clauses that the evidence or the human article supports
+    fact_precision_evidence  by the 5 best evidence windows together
+    fact_precision_gold      by the 5 best sentences of the human article together
     n_facts_per_claim        how many clauses a claim has
 
-    Sentences of the human article count from 3 content words, as claims do. None where there is nothing to find: a human
-    article without sentences, evidence that supports none of them, an article without claims.
+    Sentences of the human article count from 3 content words. A clause said again in the same words is not held. None where
+    there is nothing to find: a human article without sentences, evidence that supports none of them, an article without claims.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -53,6 +49,8 @@ class Facts:
             "fact_recall": "higher",
             "fact_recall_attainable": "higher",
             "fact_precision": "higher",
+            "fact_precision_evidence": "higher",
+            "fact_precision_gold": "higher",
             "n_facts_per_claim": "neither",
         }
 
@@ -60,7 +58,7 @@ class Facts:
     def signature(self) -> str:
         return (
             f"facts:split={SPLITTER}|clauses=v2|content>={MIN_CONTENT_WORDS}|top={TOP_SENTENCES}s,bm25"
-            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|judge={describe(self.judge)}|v1"
+            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|repeats=wrong|judge={describe(self.judge)}|v2"
         )
 
     def score(self, case: Case) -> dict[str, float | None]:
@@ -71,23 +69,32 @@ class Facts:
 
     def _score(self, case: Case) -> dict[str, float | None]:
         wanted = reference_claims(case.gold.prose)
-        said = self._said(wanted, case)
+        said = self._held(wanted, (sentence.text for sentence in case.sentences))
         claims = claims_of(case).sentences
         facts = [fact for claim in claims for fact in clauses(claim.text)]
+        distinct = list({plain(fact): fact for fact in reversed(facts)}.values())
         windows, threshold = windows_of(case.pages), self.judge.threshold
         attainable = [score >= threshold for score in windows.support(wanted, self.judge)]
-        held = [score >= threshold for score in windows.support(facts, self.judge)]
+        in_evidence = [score >= threshold for score in windows.support(distinct, self.judge)]
+        in_gold = self._held(distinct, split_sentences(case.gold.prose))
         return {
             "fact_recall": _share(said),
             "fact_recall_attainable": _share([s for s, a in zip(said, attainable, strict=True) if a]),
-            "fact_precision": _share(held),
+            "fact_precision": _of(len(facts), sum(a or b for a, b in zip(in_evidence, in_gold, strict=True))),
+            "fact_precision_evidence": _of(len(facts), sum(in_evidence)),
+            "fact_precision_gold": _of(len(facts), sum(in_gold)) if case.gold.prose else None,
             "n_facts_per_claim": len(facts) / len(claims) if claims else None,
         }
 
-    def _said(self, wanted: tuple[str, ...], case: Case) -> list[bool]:
-        ranking = Ranking(dict.fromkeys(sentence.text for sentence in case.sentences))
-        pairs = [Pair(tuple(ranking.texts[i] for i in ranking.top(claim, TOP_SENTENCES)), claim) for claim in wanted]
+    def _held(self, claims: Sequence[str], said: Iterable[str]) -> list[bool]:
+        """Which claims the 5 best of the sentences `said` support together."""
+        ranking = Ranking(dict.fromkeys(said))
+        pairs = [Pair(tuple(ranking.texts[i] for i in ranking.top(claim, TOP_SENTENCES)), claim) for claim in claims]
         return [score >= self.judge.threshold for score in decided(self.judge, pairs)]
+
+
+def _of(n: int, n_held: int) -> float | None:
+    return n_held / n if n else None
 
 
 def _share(verdicts: Sequence[bool]) -> float | None:
@@ -113,7 +120,7 @@ def clauses(sentence: str) -> tuple[str, ...]:
     gaps = [sentence[start:end] for start, end in cuts]
     found = [pieces[0]]
     for gap, piece in zip(gaps, pieces[1:], strict=True):
-        if all(_FINITE.search(text) and len(content_words(text)) > 1 for text in (found[-1], piece)):
+        if all(FINITE.search(text) and len(content_words(text)) > 1 for text in (found[-1], piece)):
             found.append(piece)
         else:
             found[-1] += gap + piece
@@ -143,9 +150,9 @@ def _last_name(text: str) -> str:
 
 def _begins_with_verb(text: str) -> bool:
     adverb = _ADVERB.match(text)
-    return _FINITE.match(text, adverb.end() if adverb else 0) is not None
+    return FINITE.match(text, adverb.end() if adverb else 0) is not None
 
 
 def _before_verb(clause: str) -> str:
-    verb = _FINITE.search(clause)
+    verb = FINITE.search(clause)
     return clause[: verb.start()] if verb else ""

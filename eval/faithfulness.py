@@ -24,10 +24,10 @@ class Faithfulness:
     number_errors   share of claims with a number, written in digits, that no passage they cite contains; no judge needed
     name_errors     the same for a name, apart from those in the article's title; no judge needed
 
-    All look at the claims of `eval.citations`. `grounded - cite_recall` is what was right but wrongly cited. A claim with
-    a number (a name) and without a valid citation is an error. The forms of a number that count as equal are those of
-    `eval.judge_features.Number`: separators, number words, "1.2 million", the short year of a span. A name is a word that is
-    capital inside a sentence; it is looked for as a stem, in any case.
+    All look at the claims of `eval.citations`; one said again is not grounded. `grounded - cite_recall` is what was right but
+    wrongly cited. A claim with a number (a name) and without a valid citation is an error. The forms of a number that count as
+    equal are those of `eval.judge_features.Number`: separators, number words, "1.2 million", the short year of a span. A name
+    is a word that is capital inside a sentence; it is looked for as a stem, in any case.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -40,15 +40,16 @@ class Faithfulness:
     @property
     def signature(self) -> str:
         judge = describe(self.judge)
-        return f"faith:window={WINDOW_WORDS}w+1s|top={TOP_WINDOWS},bm25|numbers=v1|names=stem-v1|judge={judge}|v2"
+        return f"faith:window={WINDOW_WORDS}w+1s|top={TOP_WINDOWS},bm25|numbers=v1|names=stem-v1|judge={judge}|v3"
 
     def score(self, case: Case) -> dict[str, float | None]:
-        claims = claims_of(case).sentences
+        claims, repeated, _ = claims_of(case)
         if not claims:
             return {"grounded": 0.0, "grounded_soft": 0.0, "number_errors": None, "name_errors": None}
         errors = {"number_errors": number_errors(case), "name_errors": name_errors(case)}
         try:
-            scores = windows_of(case.pages).support([claim.text for claim in claims], self.judge)
+            distinct = [claim.text for i, claim in enumerate(claims) if i not in repeated]
+            scores = windows_of(case.pages).support(distinct, self.judge)
         except Unjudged:
             return {"grounded": None, "grounded_soft": None, **errors}
         grounded = sum(score >= self.judge.threshold for score in scores)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from eval.lexical import harmonic_mean
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from decoding.api import Encoder
 
-    _ByHeading = dict[str, NDArray[np.float32]]
+    _ByHeading = Mapping[str, NDArray[np.float32]]
 
 
 class Headings:
@@ -27,7 +28,7 @@ class Headings:
     `section_balance`: how far the article gives its words to the same subjects as the human one.
 
     Without headings an article scores 0; where the human article has none, nothing is scored. All headings of a case are
-    encoded in one call and none is kept for the next: a vector's last bits depend on the texts encoded beside it, and so would
+    encoded in one call and none is kept for another: a vector's last bits depend on the texts encoded beside it, and so would
     a score on the articles scored before.
     """
 
@@ -55,7 +56,7 @@ class Headings:
             return dict.fromkeys(self.names, None)
         if not written:
             return dict.fromkeys(self.names, 0.0)
-        vectors = self._encode([*gold, *written])
+        vectors = heading_vectors(self._encoder, gold, written)
         cosines = (_rows(vectors, gold) @ _rows(vectors, written).T).clip(0.0, 1.0)  # (gold, written)
         recall, precision = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
         keys = {_key(heading) for heading in written}
@@ -68,9 +69,16 @@ class Headings:
             "section_balance": _balance(case, cosines.argmax(axis=0)),
         }
 
-    def _encode(self, headings: Sequence[str]) -> _ByHeading:
-        distinct = list(dict.fromkeys(headings))
-        return dict(zip(distinct, self._encoder.encode(distinct), strict=True))
+
+def heading_vectors(encoder: Encoder, gold: tuple[str, ...], written: tuple[str, ...]) -> Mapping[str, NDArray[np.float32]]:
+    """Unit vectors of all headings of a case, by heading. Kept for a moment, for the metrics that need the same ones."""
+    return _vectors(encoder, gold, written)  # type: ignore[arg-type]  # encoders are hashed by identity
+
+
+@lru_cache(maxsize=2)
+def _vectors(encoder: Encoder, gold: tuple[str, ...], written: tuple[str, ...]) -> Mapping[str, NDArray[np.float32]]:
+    distinct = list(dict.fromkeys([*gold, *written]))
+    return dict(zip(distinct, encoder.encode(distinct), strict=True))
 
 
 def _rows(vectors: _ByHeading, headings: Iterable[str]) -> NDArray[np.float32]:

@@ -19,6 +19,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +43,9 @@ between stays out."""
 FALSE_EDITS_EACH = 2
 UNMATCHED = 0.4
 """Weight of a statement whose words are not all in its evidence: a paraphrase most often, sometimes an addition."""
-HELD_OUT = frozenset(('"falsely"', "before and after", "unit replaced", "quantifier changed", "other percent form", "list reordered"))
+HELD_OUT = frozenset(
+    ('"falsely"', "before and after", "unit replaced", "quantifier changed", "other percent form", "list reordered")
+)
 """Kinds of edits that are never trained on, so that the judge's card shows how it takes kinds it has not seen."""
 _OFTEN: Mapping[str, float] = {
     "antonym": 2.5, "name replaced": 2.0, "two names exchanged": 2.0, "subject and object exchanged": 2.0, "verb replaced": 1.5,
@@ -99,7 +102,7 @@ class ExampleMaker:
         if score < REFUSED and veto is None:
             yield SupportExample(statement.claim, shown, False, None, 0.5)
             return
-        missing = {s for s in evidence.claim.stem_set - evidence.stems}
+        missing = evidence.claim.stem_set - evidence.stems
         if score < ACCEPTED or veto is not None or missing & evidence.claim.names or any(s.isdigit() for s in missing):
             return
         yield from self._around(statement.claim, shown, others, rng, weight=1.0 if not missing else UNMATCHED)
@@ -233,7 +236,7 @@ def _without(claim: str, spans: Sequence[tuple[int, int]]) -> str | None:
     if not spans:
         return None
     start, end = spans[0][0], spans[-1][1]
-    if any(b[0] - a[1] > 2 for a, b in zip(spans, spans[1:], strict=False)):
+    if any(b[0] - a[1] > 2 for a, b in pairwise(spans)):
         return None
     kept = f"{claim[:start].rstrip(' ,;')} {claim[end:].lstrip(' ,;')}".strip()
     return re.sub(r"\s+([.,;])", r"\1", kept) if len(kept.split()) >= 6 else None

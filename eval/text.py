@@ -27,7 +27,26 @@ STOPWORDS = frozenset(
 )
 """Function words, and the adverbs and small numerals that open sentences with a capital."""
 
+FINITE = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|will|would|can|could|may|might|must|shall|should"
+    r"|began|became|broke|brought|built|bought|came|caught|chose|died|drew|drove|fell|fought|found|gave|got|grew|held|kept"
+    r"|killed|knew|led|left|lost|made|met|paid|put|ran|rose|said|sang|sank|saw|sent|set|shot|sold|spent|spoke|stood|struck"
+    r"|swept|taught|threw|took|wore"
+    r"|told|went|won|wrote|[a-z]{3,}ed)\b"
+)
+"""Verb forms that show where a clause has its verb: auxiliaries, the regular past, and the irregular ones that news uses."""
+
+_ALSO_FINITE = re.compile(
+    r"\b(?:beat|bore|bred|burst|cost|cut|dealt|drank|ate|fed|felt|fled|flew|froze|heard|hit|hung|hurt|lay|lent|let|lit|meant|quit"
+    r"|rang|read|rode|sat|shook|shut|slept|sought|split|spread|stole|swam|swore|thought|tore|understood|woke)\b"
+)
+"""Some of these are nouns as well, so that no clause is cut at them."""
+_PRONOUN = re.compile(r"\W*(?:He|She|It|They|We|You|I|There|This|That|These|Those)\b")
+_SMALL_WORDS = 4
 _WORD = re.compile(r"[a-z0-9]+")
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Thai, Lao, Burmese, Khmer, kana and Chinese characters."""
+_ANY_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 _BREAK = re.compile(r"[–—―/]")
 _PUNCTUATION = re.compile(r"[^\w\s]")
 
@@ -38,8 +57,25 @@ def words(text: str) -> list[str]:
 
 
 def content_words(text: str) -> list[str]:
-    """`words` without function words, in order."""
-    return [word for word in words(text) if word not in STOPWORDS]
+    """Lower-cased NFKC words of any script without the English function words, in order; accents stay. Of scripts that set no
+    space between words each letter is one."""
+    return [word for word in _ANY_WORD.findall(unicodedata.normalize("NFKC", text).lower()) if word not in STOPWORDS]
+
+
+def has_clause(sentence: str) -> bool:
+    """Whether it can say something: it has a verb that is known by its form, opens with a pronoun, or has at least four words
+    in small letters that are a third of all. Lines of names have none of these. Without capitals anything is a clause.
+
+    >>> has_clause("The ferry sank."), has_clause("Petra Oduya, Oslo, the Lake Authority")
+    (True, False)
+    """
+    if FINITE.search(sentence) or _ALSO_FINITE.search(sentence) or _PRONOUN.match(sentence):
+        return True
+    written = [word for word in sentence.split() if any(c.isalpha() for c in word)]
+    if not any(c.isupper() or c.islower() for c in sentence):
+        return bool(written)
+    small = sum(word.lstrip("\"'“‘(").islower() for word in written)
+    return small >= _SMALL_WORDS and 3 * small >= len(written)
 
 
 def dropped_letters(text: str) -> float:

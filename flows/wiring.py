@@ -377,11 +377,13 @@ def build_encoder() -> Encoder:
 
 def build_metrics(settings: Settings) -> tuple[Metric, ...]:
     from eval.citations import Citations, WgbCitations
+    from eval.conflicts import Conflicts
     from eval.copying import Copying
     from eval.coverage import Coverage
     from eval.facts import Facts
     from eval.faithfulness import Faithfulness
     from eval.lexical import Rouge
+    from eval.organisation import Organisation
     from eval.storm import Storm
     from eval.structure import Headings
     from eval.wgb import WgbLexical
@@ -394,6 +396,8 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
         Facts(judge),
         Coverage(),
         Headings(build_encoder()),
+        Organisation(build_encoder()),
+        Conflicts(),
         Rouge(),
         Copying(),
         Storm(),

@@ -66,24 +66,25 @@ def test_an_article_by_hand() -> None:
             "==Kites==",
             "Green kites crossed Oslo harbour near trains.[2][3][1]",  # 7 words, supported together: 2 right, [1] needless
             "Purple horses danced slowly.",  # 4 words, uncited
-            "Yes indeed.",  # too short: skipped
+            "Yes indeed.",  # 2 words, uncited
+            "...",  # no word: skipped
         ]
     )
     found = scores_of(text)
     assert found == {
-        "cite_recall": 2 / 4,
+        "cite_recall": 2 / 5,
         "cite_precision": 3 / 5,
-        "cite_f1": pytest.approx(2 * 0.5 * 0.6 / 1.1),
-        "cited_share": 3 / 4,
+        "cite_f1": pytest.approx(2 * 0.4 * 0.6 / 1.0),
+        "cited_share": 3 / 5,
         "support_given_cited": 2 / 3,
-        "cite_words": 13 / 22,
-        "cite_recall_soft": pytest.approx((1 + 0 + 1 + 0) / 4),
+        "cite_words": 13 / 24,
+        "cite_recall_soft": pytest.approx((1 + 0 + 1 + 0 + 0) / 5),
         "cite_precision_soft": pytest.approx((1 + 0 + 2) / 5),
-        "alce_recall": 2 / 5,  # the short sentence counts
+        "alce_recall": 2 / 6,  # even what has no word counts
         "alce_precision": 3 / 5,
         "invalid_citation_share": 0.0,
-        "citations_per_claim": 5 / 4,
-        "n_claims": 4.0,
+        "citations_per_claim": 5 / 5,
+        "n_claims": 5.0,
         "n_skipped": 1.0,
         "judged_share": 1.0,
     }
@@ -136,7 +137,7 @@ def test_repeating_a_citation_changes_nothing() -> None:
     assert (found["citations_per_claim"], found["cite_precision"]) == (2.0, 0.5)
 
 
-@pytest.mark.parametrize("text", ["", "==One==\n==Two==", f"{RED} {BLUE}", "Yes indeed.[1]"])
+@pytest.mark.parametrize("text", ["", "==One==\n==Two==", f"{RED} {BLUE}", "...", "Yes indeed."])
 def test_without_cited_claims_everything_good_is_zero(text: str) -> None:
     found = scores_of(text)
     metric = Citations(EveryWord())
@@ -179,10 +180,38 @@ def test_what_a_judge_leaves_open_is_unscored() -> None:
         assert None not in metric.score(case_of(f"{BLUE}[2]")).values()
 
 
-def test_reference_sections_and_headings_are_no_claims() -> None:
-    text = f"{RED}[1]\n==Blue trains stopped near Oslo[2]==\n{GREEN}[3]\n==References==\n{BLUE}[2]"
-    claims = claims_of(case_of(text))
-    assert [claim.text for claim in claims.sentences] == [RED, GREEN]
+def test_headings_and_lists_of_sources_are_no_claims_but_prose_is_under_any_heading() -> None:
+    entries = [
+        '"Blue trains stopped near Oslo". Daily News. Retrieved 12 May 2021.',
+        "Oduya, Petra (2021). How the blue trains stopped. Lake Press.",
+        "https://example.org/blue-trains-stopped",
+        "List of railway lines in Oslo",
+    ]
+    text = f"{RED}[1]\n==Blue trains stopped near Oslo[2]==\n{GREEN}[3]\n==References==\n" + "\n".join(entries)
+    assert [claim.text for claim in claims_of(case_of(text)).sentences] == [RED, GREEN]
+    assert case_of(text).headings == ("Blue trains stopped near Oslo",)
+    for heading in ("References", "Notes", "See also"):
+        hidden = case_of(f"{RED}[1]\n=={heading}==\n{BLUE}\n{entries[0]}\nВсе поезда остановились у города.")
+        assert [claim.text for claim in claims_of(hidden).sentences] == [RED, BLUE, "Все поезда остановились у города."]
+        assert hidden.headings == (heading,)
+        assert Citations(EveryWord()).score(hidden)["cite_recall"] == 1 / 3
+
+
+def test_other_scripts_and_fragments_are_claims() -> None:
+    claims = claims_of(case_of("Поезда встали.\n列车停了。\nYes.\n2021\n...\n—"))
+    assert [claim.text for claim in claims.sentences] == ["Поезда встали.", "列车停了。", "Yes.", "2021"]
+    assert claims.n_skipped == 2
+
+
+def test_a_claim_said_again_is_unsupported_in_any_spelling() -> None:
+    once, again = (
+        scores_of(f"{RED}[1] {BLUE}[1]"),
+        scores_of(f"{RED}[1] {BLUE}[1] {RED}[1] RED boats sailed north, in June![1]"),
+    )
+    assert (once["cite_recall"], again["cite_recall"]) == (1 / 2, 1 / 4)
+    assert (once["cite_precision"], again["cite_precision"]) == (1 / 2, 1 / 4)
+    assert again["cite_recall_soft"] == pytest.approx(1 / 4)
+    assert claims_of(case_of(f"{RED} {BLUE} {RED}")).repeated == {2}
 
 
 def test_the_title_of_a_source_is_part_of_its_premise() -> None:

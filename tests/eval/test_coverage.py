@@ -45,6 +45,21 @@ def test_numbers_are_matched_whole() -> None:
     assert Coverage().score(case("It cost 12,340 in 2022.", "It cost 1,234 in 2022."))["number_recall"] == 0.5
 
 
+def test_lines_of_names_and_numbers_find_nothing() -> None:
+    human = gold("They met Petra Oduya and, later, saw Oslo with 340 others.", [("Place", "Oslo")])
+    said = Coverage().score(case("There Petra Oduya spoke, in Oslo, to 340 people.", human, ["petra oduya of oslo"]))
+    listed = Coverage().score(case("Petra Oduya, Oslo, 340.\nPetra Oduya\nOslo 340", human, ["petra oduya of oslo"]))
+    for name in ("entity_recall", "attainable_entity_recall", "number_recall", "ib_soft", "ib_hard"):
+        assert listed[name] == 0.0 < said[name]
+
+
+def test_no_name_runs_from_one_sentence_or_line_into_the_next() -> None:
+    human = "They met Petra Oduya."
+    for written in ("We saw Petra. Oduya came late.", "They all met Petra\nOduya came late."):
+        assert Coverage().score(case(written, human, ["petra oduya"]))["entity_recall"] == 0.0
+    assert Coverage().score(case("They met Petra Oduya.", human, ["by petra\noduya came"]))["attainable_entity_recall"] is None
+
+
 HUMAN = "They saw Alpha, and Beta, and Gamma, and Delta."
 
 
@@ -91,11 +106,15 @@ BOX = [("Date", "20 March 2022"), ("Location", "Mandalika International Street C
 
 def test_infobox_slots_soft_and_hard() -> None:
     # "march 2022" is two thirds of the date; five of the seven words of the place are under four fifths
-    values = Coverage().score(case("In March 2022 the Mandalika International Street Circuit in Lombok.", gold("x", BOX)))
+    values = Coverage().score(
+        case("In March 2022 it was the Mandalika International Street Circuit in Lombok.", gold("x", BOX))
+    )
     assert values["ib_soft"] == pytest.approx((2 / 3 + 5 / 7) / 2)
     assert values["ib_hard"] == 0.0
     # six of seven words pass, and every number of the date is there
-    values = Coverage().score(case("On 20 March 2022 the Mandalika Street Circuit, Central Lombok, Indonesia.", gold("x", BOX)))
+    values = Coverage().score(
+        case("On 20 March 2022 it was the Mandalika Street Circuit, Central Lombok, Indonesia.", gold("x", BOX))
+    )
     assert values["ib_hard"] == 1.0
 
 

@@ -22,9 +22,22 @@ def test_recall_of_reference_claims_by_hand() -> None:
     found = scores(f"{OWNER} {FERRY}", pages=(f"{FERRY} {CAPTAIN}",))
     assert found["fact_recall"] == pytest.approx(2 / 3)  # "Yes." claims nothing
     assert found["fact_recall_attainable"] == 1 / 2  # ferry and captain are in the evidence, the article has the ferry
-    assert found["fact_precision"] == 1 / 2  # the evidence does not have the owner
+    assert found["fact_precision_evidence"] == 1 / 2  # the evidence does not have the owner
+    assert found["fact_precision_gold"] == found["fact_precision"] == 1.0  # the human article has
     assert found["n_facts_per_claim"] == 1.0
     assert found.keys() == Facts(EveryWord()).names.keys()
+
+
+def test_what_neither_the_evidence_nor_the_human_article_holds_is_imprecise() -> None:
+    found = scores(f"{OWNER} {FERRY} Pirates burned every boat.", pages=(FERRY,))
+    assert found["fact_precision"] == pytest.approx(2 / 3)
+    assert (found["fact_precision_evidence"], found["fact_precision_gold"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    no_gold = scores(FERRY, human="", pages=(FERRY,))
+    assert (no_gold["fact_precision"], no_gold["fact_precision_gold"]) == (1.0, None)
+
+
+def test_a_clause_said_again_is_not_held() -> None:
+    assert scores(f"{FERRY} {FERRY} {FERRY.upper()} {CAPTAIN}", pages=(FERRY,))["fact_precision"] == 1 / 2
 
 
 def test_a_claim_may_be_said_in_several_sentences() -> None:
@@ -76,7 +89,7 @@ def test_clauses(sentence: str, expected: list[str]) -> None:
 
 def test_clauses_count_apart() -> None:
     found = scores("The ferry sank on the lake, and was raised by a crane.", pages=("The ferry sank on the lake.",))
-    assert (found["fact_precision"], found["n_facts_per_claim"]) == (1 / 2, 2.0)
+    assert (found["fact_precision_evidence"], found["n_facts_per_claim"]) == (1 / 2, 2.0)
 
 
 def test_a_long_run_of_capitals_is_read_once() -> None:

@@ -64,7 +64,7 @@ def test_without_evidence_nothing_is_grounded(metric: Faithfulness, pages: tuple
     assert metric.score(case_of(f"{FERRY}[1]", pages))["grounded"] == 0.0
 
 
-@pytest.mark.parametrize("text", ["", "==Only==\n==Headings==", "Yes indeed."])
+@pytest.mark.parametrize("text", ["", "==Only==\n==Headings==", "..."])
 def test_an_article_without_claims_has_no_number_errors_to_score(metric: Faithfulness, text: str) -> None:
     assert metric.score(case_of(text, (page(FERRY),))) == {
         "grounded": 0.0, "grounded_soft": 0.0, "number_errors": None, "name_errors": None,
@@ -133,7 +133,7 @@ def test_a_claim_is_asked_once_for_an_event() -> None:
     judge = Counting()
     pages = (page(f"{FERRY} A page of its own for this test."),)
     first = Faithfulness(judge).score(case_of(f"{FERRY}[1] {FERRY}[2] {FINE}[2]", pages))
-    assert first["grounded"] == first["grounded_soft"] == 1.0 and judge.asked == 2
+    assert first["grounded"] == pytest.approx(2 / 3) and judge.asked == 2  # the second time is not grounded
     Faithfulness(judge).score(case_of(f"{FINE}[1] {BRIDGE}[1]", pages))
     assert judge.asked == 3
 
