@@ -105,7 +105,7 @@ def _of_run(asked: Asked) -> Honest:
     if asked.limit is not None and asked.limit < 1:
         raise UserError(f"--limit {asked.limit} leaves no event; use 1 or more")
     ids = known[: asked.limit]
-    titles = _titles(snapshot, [i for i in known if run.event(i).article() is not None])
+    titles = _titles(snapshot, [i for i in known if _is_readable(run, i)])
     siblings = {i: other for i in ids if i in titles and (other := sibling_of(i, titles)) is not None}
     return _read(identity.get("system", asked.run.name), run, snapshot, split, ids, siblings)
 
@@ -141,6 +141,13 @@ def _read(name: str, run: RunFolder, snapshot: Snapshot, split: str, ids: Sequen
     return Honest(name, run, snapshot, split, given, tuple(lost))
 
 
+def _is_readable(run: RunFolder, event_id: str) -> bool:
+    try:
+        return run.event(event_id).article() is not None
+    except (UserError, OSError):
+        return False
+
+
 def _article(run: RunFolder, event_id: str) -> tuple[Article, tuple[Page, ...]] | str:
     """An event's article and pages, or why there are none."""
     folder = run.event(event_id)
@@ -169,7 +176,7 @@ def attack(honest: Honest, attacks: Sequence[Attack], settings: Settings, out: P
         honest=honest,
         means=standing.means_of(own, metrics),
         words=sum(row.words for row in own) / len(own),
-        standings=standing.standings(attacks, rows, metrics),
+        standings=standing.standings(attacks, attacked, rows, metrics),
         idle=tuple(attack.name for attack in attacks if not rows[attack.name]),
         lost=(
             *honest.lost,
@@ -239,17 +246,27 @@ def _measures(found: Found, names: Sequence[str]) -> Table:
 
 
 def _verdicts(found: Found) -> Table:
-    table = _table(f"{_title(found)}: do they rank below?", ("attack", "below", "by"), ("honest", "attack", "margin", "n"))
+    table = _table(
+        f"{_title(found)}: do they rank below?", ("attack", "below", "by"), ("honest", "attack", "margin", "changed", "n")
+    )
     for one, last in _with_ends(found.standings):
         by, values = one.deciding, ("", "", "")
         if by:
             values = (f"{100 * one.honest[by]:.1f}", f"{100 * one.means[by]:.1f}", f"{100 * one.margin:+.1f}")
         elif not one.is_below:
             by = "the same rank"
-        table.add_row(one.attack, "yes" if one.is_below else "NO", by, *values, str(one.n_events), end_section=last)
+        table.add_row(
+            one.attack,
+            "yes" if one.is_below else "NO",
+            by,
+            *values,
+            f"{100 * one.changed:.0f}",
+            str(one.n_events),
+            end_section=last,
+        )
     table.caption = (
         "by: the measure that alone moves the rank furthest, percent, over the n events that the attack changed;\n"
-        "margin: honest minus attack"
+        "margin: honest minus attack; changed: sentences, percent, that the honest article does not have"
     )
     table.caption_justify = "left"
     return table

@@ -41,9 +41,10 @@ _FAMILIES: dict[str, tuple[Make, ...]] = {
     ),
     "padding": (padding.off_point, padding.other_event, padding.hidden_prose, padding.sibling_article),
     "claims": (
-        claims.year_shifted, claims.names_exchanged, claims.claims_negated, claims.hedges_dropped, claims.hedges_added,
-        claims.bounds_reversed, claims.units_changed, claims.dates_changed, claims.numbers_changed, claims.claims_fused,
-        claims.antonyms, claims.reports_denied, claims.declared_false,
+        claims.year_shifted, claims.names_exchanged, claims.names_replaced, claims.numbers_changed, claims.dates_changed,
+        claims.units_changed, claims.claims_negated, claims.antonyms, claims.pronouns_changed, claims.relations_reversed,
+        claims.verbs_replaced, claims.reports_denied, claims.hedges_dropped, claims.limits_reversed, claims.hedges_added,
+        claims.declared_false, claims.claims_fused, claims.clauses_inserted,
     ),
     "citing": (citing.everything_cited, citing.citations_moved, citing.citations_dropped),
     "disguise": (

@@ -7,7 +7,7 @@ import re
 from benchmark.attacks.given import Given, quotes, sentences_of, up_to, with_sections, written
 from data.types import Article, Heading, Paragraph, Section, Sentence
 from eval.citations import Ranking
-from eval.stress import change_number, insert_not
+from eval.edits import change_number, insert_not
 from eval.text import STOPWORDS
 
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*")
@@ -79,9 +79,9 @@ def repeated_quotation(given: Given) -> Article:
         return given.article
     paragraphs = []
     for sentence in sentences_of(given.article):
-        false = change_number(sentence.text, rng) or insert_not(sentence.text)
+        false = change_number(sentence.text, rng) or insert_not(sentence.text, rng)
         if false is not None:
-            paragraphs.append((Sentence(false, sentence.cites), *[true[0].sentence] * TIMES_QUOTED))
+            paragraphs.append((Sentence(false.text, sentence.cites), *[true[0].sentence] * TIMES_QUOTED))
     parts = [(section.heading.text, paragraphs[n :: len(given.article.all_sections)])
              for n, section in enumerate(given.article.all_sections)]  # fmt: skip
     return written(given, [part for part in parts if part[1]], [*given.article.sources, true[0].source])

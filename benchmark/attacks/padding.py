@@ -7,7 +7,7 @@ from dataclasses import replace
 from benchmark.articles import located
 from benchmark.attacks.given import Given, Quoted, paragraphs_of, ranked_quotes, sentences_of, up_to, with_sections
 from data.types import Article, Heading, Section, Source
-from eval.stress import change_number, insert_not
+from eval.edits import change_number, insert_not
 
 HIDDEN = "References"
 
@@ -41,9 +41,9 @@ def hidden_prose(given: Given) -> Article:
     rng = given.rng("hidden_prose")
     false = []
     for sentence in sentences_of(given.article):
-        edited = change_number(sentence.text, rng) or insert_not(sentence.text)
+        edited = change_number(sentence.text, rng) or insert_not(sentence.text, rng)
         if edited is not None:
-            false.append(replace(sentence, text=edited))
+            false.append(replace(sentence, text=edited.text))
     if not false:
         return given.article
     return with_sections(given.article, [Section(Heading(HIDDEN), (tuple(false),))])

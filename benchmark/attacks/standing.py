@@ -14,7 +14,7 @@ from statistics import fmean
 
 from benchmark import scoring
 from benchmark.attacks.catalogue import Attack
-from benchmark.attacks.given import Given
+from benchmark.attacks.given import Given, sentences_of
 from data import codec
 from data.runs import RunFolder
 from data.scores import EventScores
@@ -37,7 +37,8 @@ class Standing(Strict):
     """One attack beside the honest system, means over the `n_events` events that it changed.
 
     `deciding` is the measure which alone, put in place of the honest system's, moves its rank furthest the way the attack's
-    went, and `margin` is honest minus attack on it; empty and 0 where no single measure does.
+    went, and `margin` is honest minus attack on it, where a missing value counts as 0. Empty and 0 where no single measure
+    does. `changed` is the share of the attack's sentences, on these events, that the honest article does not have.
     """
 
     attack: str
@@ -46,6 +47,7 @@ class Standing(Strict):
     is_below: bool
     deciding: str
     margin: float
+    changed: float
     words: float
     honest_words: float
     means: dict[str, float]
@@ -66,11 +68,13 @@ class Attacked:
     """Articles by attack and event: those that differ from the honest one."""
 
     articles: dict[str, dict[str, Article]]
+    changed: dict[str, float]
     broken: tuple[Broken, ...]
 
 
 def make(attacks: Sequence[Attack], given: Mapping[str, Given]) -> Attacked:
-    """Every attack's articles. An error stays with its attack and event."""
+    """Every attack's articles, and the share of their sentences that are not honest ones. An error stays with its attack and
+    event."""
     articles: dict[str, dict[str, Article]] = {attack.name: {} for attack in attacks}
     broken = []
     for event_id, one in given.items():
@@ -82,7 +86,18 @@ def make(attacks: Sequence[Attack], given: Mapping[str, Given]) -> Attacked:
                 continue
             if article != one.article:
                 articles[attack.name][event_id] = article
-    return Attacked(articles, tuple(broken))
+    changed = {
+        name: fmean(_changed(article, given[event_id].article) for event_id, article in found.items())
+        for name, found in articles.items()
+        if found
+    }
+    return Attacked(articles, changed, tuple(broken))
+
+
+def _changed(article: Article, honest: Article) -> float:
+    known = set(sentences_of(honest))
+    found = sentences_of(article)
+    return sum(sentence not in known for sentence in found) / len(found) if found else 0.0
 
 
 def score(
@@ -120,17 +135,27 @@ def score(
     return rows
 
 
-def standings(attacks: Sequence[Attack], rows: Rows, metrics: Sequence[Metric]) -> tuple[Standing, ...]:
+def standings(attacks: Sequence[Attack], attacked: Attacked, rows: Rows, metrics: Sequence[Metric]) -> tuple[Standing, ...]:
     """In the order of the attacks; one that changed nothing is left out."""
     return tuple(
-        standing(attack, list(rows[attack.name].values()), [rows[HONEST][i] for i in rows[attack.name]], metrics)
+        standing(
+            attack,
+            list(rows[attack.name].values()),
+            [rows[HONEST][event_id] for event_id in rows[attack.name]],
+            metrics,
+            attacked.changed[attack.name],
+        )
         for attack in attacks
         if rows[attack.name]
     )
 
 
 def standing(
-    attack: Attack, attacked: Sequence[EventScores], honest: Sequence[EventScores], metrics: Sequence[Metric]
+    attack: Attack,
+    attacked: Sequence[EventScores],
+    honest: Sequence[EventScores],
+    metrics: Sequence[Metric],
+    changed: float,
 ) -> Standing:
     """Rows of the same events."""
     ours, theirs = means_of(honest, metrics), means_of(attacked, metrics)
@@ -142,6 +167,7 @@ def standing(
         is_below=scoring.ranking_key(theirs) < scoring.ranking_key(ours),
         deciding=name,
         margin=margin,
+        changed=changed,
         words=fmean(row.words for row in attacked),
         honest_words=fmean(row.words for row in honest),
         means=theirs,
@@ -160,8 +186,11 @@ def _deciding(honest: Mapping[str, float], attack: Mapping[str, float]) -> tuple
     before, after = scoring.ranking_key(honest), scoring.ranking_key(attack)
     if before == after:
         return "", 0.0
-    margins = {name: honest[name] - attack[name] for name in honest if attack.get(name, honest[name]) != honest[name]}
-    keys = {name: scoring.ranking_key({**honest, name: attack[name]}) for name in margins}
+    margins = {name: value - attack.get(name, 0.0) for name, value in honest.items() if attack.get(name) != value}
+    keys = {
+        name: scoring.ranking_key({k: v for k, v in {**honest, name: attack.get(name)}.items() if v is not None})
+        for name in margins
+    }
     moving = [name for name in margins if (keys[name] < before if after < before else keys[name] > before)]
     if not moving:
         return "", 0.0
