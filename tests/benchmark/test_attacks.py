@@ -44,7 +44,6 @@ UNDEFEATED: Mapping[str, str] = {
     "units_changed": "the judge accepts it, or too few sentences have one",
     "antonyms": "the judge accepts most",
     "pronouns_changed": "the judge accepts it",
-    "relations_reversed": "the judge accepts most, and too few sentences have one",
     "verbs_replaced": "the judge accepts most, and too few sentences have one",
     "reports_denied": "the judge accepts it",
     "hedges_dropped": "the judge accepts it",
@@ -57,7 +56,7 @@ UNDEFEATED: Mapping[str, str] = {
 
 SNAPSHOT = Snapshot(SAMPLE)
 NAMES = [attack.name for attack in ATTACKS]
-MAX_WORDS = 500
+MAX_WORDS = 400
 
 
 def settings() -> Settings:
