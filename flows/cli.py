@@ -54,6 +54,12 @@ def _leaderboard(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def _attacks(argv: Sequence[str]) -> int:
+    from benchmark.attacks.__main__ import main
+
+    return main(argv)
+
+
 def _reproduce(argv: Sequence[str]) -> int:
     from flows.reproduce import main
 
@@ -216,6 +222,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "validate": (_validate, "check a submission"),
     "rescore": (_rescore, "score a submission again from its articles"),
     "leaderboard": (_leaderboard, "build the site of a folder of submissions"),
+    "attacks": (_attacks, "say whether attacks on the benchmark rank below the system they are made from"),
     "reproduce": (_reproduce, "from one file: write, score, submit and rank several systems"),
     "events": (_events, "list the events of a benchmark folder"),
     "recrawl": (_recrawl, "say what has become of the pages of a benchmark folder"),

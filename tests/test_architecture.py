@@ -27,6 +27,7 @@ ENTRIES = frozenset(
         "benchmark.submit",
         "benchmark.rescore",
         "benchmark.timing",
+        "benchmark.attacks.__main__",
         "eval.judge_card",
     }
 )
@@ -304,6 +305,7 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("benchmark.submit", []),
         ("benchmark.rescore", []),
         ("benchmark.timing", []),
+        ("benchmark.attacks", []),
         ("benchmark.leaderboard", []),
         ("flows.reproduce", []),
         ("eval.judge_card", []),
