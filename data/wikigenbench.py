@@ -11,6 +11,7 @@ Three shapes occur and are read; only the first is written:
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ from data import codec
 from data.errors import UserError
 from data.markup import parse_text, render_text
 from data.types import Article, Passage, Section, Source
+
+UNKNOWN = re.compile(r"\s*\(the text of \S+ is not in this folder\)\s*")
+"""What data sets of other systems' articles put where nobody has the text of a cited page. It is read as no text: a judge must
+not take these words for the page's."""
 
 FORM = 'an article file is {"text": "==Heading==\\nSentence.[1]", "retrieve": ["text of source 1"]}'
 
@@ -40,7 +45,7 @@ def read(path: Path, event_id: str, title: str) -> Article:
     """An article from any system's file. Keys other than the two are ignored (their own files carry `key` and `outline`).
 
     The chunks become sources in file order, over all sections: the i-th, counted from 0, is a passage of "page" i, with
-    the url and title the file gives or "". A section's text without a heading continues the section before it. Raises
+    the url and title the file gives or "", and without text where the file says that it is UNKNOWN. A section's text without a heading continues the section before it. Raises
     UserError, naming the file and the place, for what is not in one of the three shapes.
     """
     value = _load(path)
@@ -88,6 +93,7 @@ def _sources(path: Path, chunks: list[Any], first: int, where: str) -> tuple[Sou
                 pass
             case _:
                 raise _bad(path, f"{where}[{i}] is {_kind(chunk)}, not a string or [title, url, text]")
+        text = "" if UNKNOWN.fullmatch(text) else text
         passage = Passage(page=first + i, start=0, end=len(text), text=text)
         sources.append(Source(passage=passage, url=url, title=title, published=None))
     return tuple(sources)

@@ -379,6 +379,7 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
     from eval.citations import Citations, WgbCitations
     from eval.copying import Copying
     from eval.coverage import Coverage
+    from eval.exposure import Exposure
     from eval.facts import Facts
     from eval.faithfulness import Faithfulness
     from eval.lexical import Rouge
@@ -396,6 +397,7 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
         Headings(build_encoder()),
         Rouge(),
         Copying(),
+        Exposure(),
         Storm(),
         WgbLexical(),
         WgbCitations(judge),
