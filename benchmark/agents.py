@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Literal
 
 from benchmark import submission
-from benchmark.apart import Apart, told_apart
-from benchmark.scoring import HEADLINE
-from benchmark.submission import Submission
+from benchmark.apart import Apart, Rows, told_apart
+from benchmark.scoring import HEADLINE, ranking_key
+from benchmark.submission import Submission, SubmittedProfile
 from data import codec, wikigenbench
 from data.errors import UserError
 from data.types import Strict
@@ -140,6 +140,16 @@ class Standings:
         missing = set(self.group.member(name).missing)
         return sum(event.status != "ok" and event.id not in missing for event in self.made[name].events)
 
+    @property
+    def order(self) -> tuple[Member, ...]:
+        """The members, the highest first, as a leaderboard sorts them."""
+
+        def key(one: Member) -> tuple[list[float], str]:
+            means = {metric: score.mean for metric, score in self.made[one.name].scores.items()}
+            return [-value for value in ranking_key(means)], one.name
+
+        return tuple(sorted((one for one in self.group.members if one.name in self.made), key=key))
+
     def difference(self, name: str, metric: str) -> Against | None:
         return next((one for one in (*self.against, *self.leaks) if (one.name, one.metric) == (name, metric)), None)
 
@@ -199,26 +209,15 @@ def read_group(folder: Path) -> Group | None:
     group = codec.read(Group, path)
     if group.schema != SCHEMA:
         raise UserError(f"{path}: schema is {group.schema!r}, expected {SCHEMA!r}; make it again with: wikigenben agents")
-    if group.base not in (names := [one.name for one in group.members]) or len(set(names)) < len(names):
-        raise UserError(
-            f"{path}: base {group.base!r} is no member, or two have one name; make it again with: wikigenben agents"
-        )
+    names = [one.name for one in group.members]
+    if group.base not in names or len(set(names)) < len(names):
+        raise UserError(f"{path}: base {group.base!r} is no member, or two share a name; make it anew with: wikigenben agents")
     return group
 
 
-def read_standings(folder: Path) -> Standings | None:
-    """Of the group whose submissions lie in `folder`, None where there is none. Raises UserError for what cannot be compared."""
-    group = read_group(folder)
-    if group is None:
-        return None
-    for one in group.members:
-        if not submission.is_file_name(one.name) or (folder / one.name).is_symlink():
-            raise UserError(f"{folder / GROUP}: {one.name[:80]!r} is no folder of a submission beside it")
-    return standings(group, {one.name: submission.read(folder / one.name / "submission.json") for one in group.members})
-
-
 def standings(group: Group, made: Mapping[str, Submission]) -> Standings:
-    """Raises UserError where two were not scored on the same topics with the same metrics."""
+    """`made` may lack members other than the base. Raises UserError where two were not scored on the same topics with the same
+    metrics."""
     base = made[group.base]
     for name, other in made.items():
         if other.data.ids_sha256 != base.data.ids_sha256 or other.profile.signature != base.profile.signature:
@@ -240,14 +239,10 @@ def standings(group: Group, made: Mapping[str, Submission]) -> Standings:
         beside=tuple(metric for metric in BESIDE if metric in known and metric not in headline),
         leak=leak,
         shared={name: len(rows[name].keys() & rows[group.base].keys()) for name in made},
-        against=_against(rows, group.base, headline, profile.seed),
-        leaks=_against(rows, group.base, leak, profile.seed),
-        apart=told_apart(among, asked, headline, seed=profile.seed, level=LEVEL),
+        against=_against(rows, group.base, headline, profile),
+        leaks=_against(rows, group.base, leak, profile),
+        apart=told_apart(among, asked, headline, seed=profile.seed, level=LEVEL, resamples=profile.resamples),
     )
-
-
-Rows = Mapping[str, Mapping[str, float | None]]
-"""Values by metric, by topic."""
 
 
 def _rows(member: Member, made: Submission) -> dict[str, Mapping[str, float | None]]:
@@ -256,14 +251,14 @@ def _rows(member: Member, made: Submission) -> dict[str, Mapping[str, float | No
     return {event.id: event.scores for event in made.events if event.id not in missing}
 
 
-def _against(rows: Mapping[str, Rows], base: str, metrics: Sequence[str], seed: int) -> tuple[Against, ...]:
-    found = list(_differences(rows, base, metrics, seed))
+def _against(rows: Mapping[str, Rows], base: str, metrics: Sequence[str], profile: SubmittedProfile) -> tuple[Against, ...]:
+    found = list(_differences(rows, base, metrics, profile))
     adjusted = holm([difference.p for _, _, difference in found])
     return tuple(Against(*one, p) for one, p in zip(found, adjusted, strict=True))
 
 
 def _differences(
-    rows: Mapping[str, Rows], base: str, metrics: Sequence[str], seed: int
+    rows: Mapping[str, Rows], base: str, metrics: Sequence[str], profile: SubmittedProfile
 ) -> Iterator[tuple[str, str, PairedDifference]]:
     for name, values in rows.items():
         if name == base:
@@ -272,4 +267,5 @@ def _differences(
         for metric in metrics:
             pairs = [(values[i].get(metric), rows[base][i].get(metric)) for i in both]
             if any(x is not None and y is not None for x, y in pairs):
-                yield name, metric, paired([x for x, _ in pairs], [y for _, y in pairs], seed, name=metric)
+                theirs, ours = [x for x, _ in pairs], [y for _, y in pairs]
+                yield name, metric, paired(theirs, ours, profile.seed, name=metric, resamples=profile.resamples)

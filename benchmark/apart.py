@@ -1,8 +1,8 @@
 """How many pairs of systems does a measure tell apart?
 
-A measure that separates no two of nine systems cannot rank them, however well it is defined. Pairs are compared over the topics
-that both have, by the sign-flip test of `eval.aggregate.paired`. The pairs of a single measure are adjusted by Holm; the headline
-is one family of all pairs and all its metrics, and tells a pair apart when one of its metrics does.
+A measure that separates no two of nine systems cannot rank them, however well it is defined. Pairs are compared over the
+topics that both have, by the sign-flip test of `eval.aggregate.paired`. The pairs of a single measure are adjusted by Holm; the
+headline is one family of all pairs and all its metrics, and tells a pair apart when one of its metrics does.
 """
 
 from __future__ import annotations

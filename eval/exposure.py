@@ -18,8 +18,8 @@ RUN = 8
 """Words of an n-gram. A sentence that is shorter is left out: it may be the same by chance."""
 
 NEAR = 0.5
-"""From this share of its 8-grams on, a sentence stands nearly word for word in the other text: one changed word in a sentence of
-24 words takes 8 of its 17 8-grams away."""
+"""From this share of its 8-grams on, a sentence stands nearly word for word in the other text: one changed word in the middle
+of a sentence of 24 words takes 8 of its 17 8-grams away."""
 
 HOSTS = "leak_hosts.txt"
 """Wikimedia, its mirrors and what is derived from it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.agents import Against, Standings
-from benchmark.scoring import ranking_key
 from benchmark.site.figures import number
 from benchmark.submission import is_proportion
 from flows import console
@@ -63,20 +63,15 @@ def told(found: Standings) -> list[str]:
     by_number: dict[int, list[str]] = {}
     for name, pairs in apart.measures.items():
         by_number.setdefault(len(pairs), []).append(name)
-    lines += [f"  {n:3} by {', '.join(by_number[n])}" for n in sorted(by_number, reverse=True)]
+    for n in sorted(by_number, reverse=True):
+        lines += textwrap.wrap(", ".join(by_number[n]), 110, initial_indent=f"  {n:3} by ", subsequent_indent=" " * 9)
     return lines
-
-
-def in_order(found: Standings) -> list[str]:
-    """Names of the members, the highest first, as a leaderboard sorts them."""
-    means = {name: {metric: score.mean for metric, score in one.scores.items()} for name, one in found.made.items()}
-    return sorted(means, key=lambda name: ([-x for x in ranking_key(means[name])], name))
 
 
 def _headline(found: Standings, title: str) -> Table:
     table = _table(f"{title}, percent with 95% intervals", found.headline)
     base = found.made[found.group.base]
-    for name in in_order(found):
+    for name in (one.name for one in found.order):
         cells = []
         for metric in found.headline:
             score = found.made[name].scores.get(metric)
@@ -96,7 +91,7 @@ def _headline(found: Standings, title: str) -> Table:
 def _differences(found: Standings) -> Table:
     title = f"minus {found.group.base}, points with 95% intervals, over shared topics"
     table = _table(title, ("topics", *found.headline))
-    for name in in_order(found):
+    for name in (one.name for one in found.order):
         if name == found.group.base:
             continue
         cells = [_difference(found.difference(name, metric)) for metric in found.headline]
@@ -108,7 +103,7 @@ def _differences(found: Standings) -> Table:
 
 def _beside(found: Standings) -> Table:
     table = _table("beside them (percent; words and runs are counts)", ("missing", "failed", *found.beside))
-    for name in in_order(found):
+    for name in (one.name for one in found.order):
         member = found.group.member(name)
         cells = [_mean(found, name, metric) for metric in found.beside]
         table.add_row(member.title, str(len(member.missing) or ""), str(found.failed(name) or ""), *cells)
@@ -122,7 +117,7 @@ def _beside(found: Standings) -> Table:
 
 def _leaks(found: Standings) -> Table:
     table = _table(f"signs that the human article was read, percent (above {found.group.base})", found.leak)
-    for name in in_order(found):
+    for name in (one.name for one in found.order):
         cells = []
         for metric in found.leak:
             one = found.difference(name, metric)
@@ -140,11 +135,12 @@ def _times(seconds: Seconds, n_topics: int) -> list[str]:
         return ", ".join(f"{name} {value / n_topics:.2f}" for name, value in table.items())
 
     total = seconds.pages + seconds.floors + sum(seconds.writing.values()) + sum(seconds.scoring.values())
-    return [
+    lines = (
         f"{total:.0f} s; a topic: pages {seconds.pages / n_topics:.2f} s, floors {seconds.floors / n_topics:.2f} s",
         f"  writing or reading an article, s: {each(seconds.writing)}",
         f"  scoring an article, s: {each(seconds.scoring)}",
-    ]
+    )
+    return [part for line in lines for part in textwrap.wrap(line, 110, subsequent_indent="    ")]
 
 
 def _mean(found: Standings, name: str, metric: str) -> str:
@@ -168,7 +164,7 @@ def _difference(one: Against | None) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{100 * value:+.1f}"
+    return f"{round(100 * value, 1) + 0.0:+.1f}"  # adding 0 makes -0.0 plain
 
 
 def _caption(*lines: str) -> str:
@@ -213,7 +209,7 @@ def _plain(asked: Asked, ended: Ended) -> dict[str, Any]:
                     if (score := found.made[name].scores.get(metric)) is not None
                 },
             }
-            for name in in_order(found)
+            for name in (one.name for one in found.order)
         },
         "against": [compared(one) for one in found.against],
         "leak": [compared(one) for one in found.leaks],

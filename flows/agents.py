@@ -5,12 +5,12 @@
     wikigenben agents DIR --split test --html site   # score, write the submissions, print the tables, build the pages
     wikigenben agents DIR --split test --check       # score, and compare with the submissions that are there
 
-DIR holds data/wiki/<id>.json, data/google/<id>.json and articles/<agent>/<id>.json, as Wiki Live Challenge's public data do once
-brought into that form. benchmark/agents.toml says which systems stand beside the agents and where the data come from; another
-file can be named with --recipe.
+DIR holds data/wiki/<id>.json, data/google/<id>.json and articles/<agent>/<id>.json, as the public data of Wiki Live Challenge
+do once brought into that form. benchmark/agents.toml says which systems stand beside the agents and where the data come from;
+another file can be named with --recipe.
 
-All are scored by the same metrics and judge against the same pages, one topic after the other, so that pages, human articles and
-what a judge makes of them are computed once a topic. What is scored stands: the same command goes on where it was interrupted.
+All are scored by the same metrics and judge against the same pages, one topic after the other, so that pages, human articles
+and what a judge makes of them are computed once a topic. What is scored stands: the same command goes on where it broke off.
 An article that is missing, unreadable or cannot be scored stops nothing; it counts by the benchmark's rule (0 where 0 is worst)
 and is shown. A cited page whose text is not in the data stays a source without text. Submissions hold hashes in place of text.
 Exit code: 0 done, 1 an article failed, a submission is not valid or --check found a difference, 2 wrong input, 130 interrupted.
@@ -42,9 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--runs", type=Path, metavar="DIR", help="articles and rows as they are made (default: runs/agents)")
     parser.add_argument("--html", type=Path, metavar="DIR", help="also build the pages of these submissions there")
-    parser.add_argument(
-        "--no-floors", action="store_true", help="without floors and ceilings, which take as long as six systems"
-    )
+    parser.add_argument("--no-floors", action="store_true", help="without floors and ceilings, which take a while")
     parser.add_argument(
         "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting, as the judge"
     )

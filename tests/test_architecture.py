@@ -306,6 +306,7 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("benchmark.timing", []),
         ("benchmark.leaderboard", []),
         ("flows.reproduce", []),
+        ("flows.agents", []),
         ("eval.judge_card", []),
         ("data.download", []),
         ("flows.cli", ["prompts"]),
