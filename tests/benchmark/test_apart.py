@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from benchmark.apart import told_apart
+from eval.aggregate import paired
 
 TOPICS = [str(n) for n in range(20)]
 
@@ -51,3 +52,17 @@ def test_only_shared_topics_count_and_none_is_no_evidence() -> None:
 
 def test_one_system_has_no_pair() -> None:
     assert told_apart(rows(0.5), ("fine",), ("fine",)).n_pairs == 0
+
+
+def test_the_test_is_that_of_paired_comparisons() -> None:
+    """Up to the random signs: both draw ten thousand of them."""
+    rng = random.Random(3)
+    for shift in (0.0, 0.05, 0.1, 0.2):
+        made = {
+            name: {topic: {"one": level + rng.uniform(-0.3, 0.3)} for topic in TOPICS}
+            for name, level in (("a", 0.5 + shift), ("b", 0.5))
+        }
+        values = [[made[name][topic]["one"] for topic in sorted(TOPICS)] for name in "ab"]
+        p = paired(values[0], values[1], name="one").p
+        for level, told in ((p + 0.02, 1), (p - 0.02, 0)):
+            assert len(told_apart(made, ("one",), (), level=level).measures["one"]) == told

@@ -222,6 +222,32 @@ def test_an_article_that_breaks_a_metric_is_named_and_the_others_are_scored(
     assert agent_scores.carry_out(asked).exit_code == 0  # it is tried again, and the rest stands
 
 
+def test_after_an_interruption_the_same_command_goes_on(
+    scored: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from eval.exposure import Exposure
+
+    whole, seen = Exposure.score, list[str]()
+
+    def counted(self: Exposure, case: Any) -> dict[str, float | None]:
+        seen.append(case.article.event_id)
+        if seen.count(IDS[1]) == 2:
+            raise KeyboardInterrupt
+        return whole(self, case)
+
+    monkeypatch.setattr(Exposure, "score", counted)
+    monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path / "runs"))
+    out = tmp_path / "agents"
+    words = (str(scored / "given"), "--split", "all", *FAST, "--out", str(out), "--no-floors", "--json")
+    assert main(words) == 130 and "goes on from here" in capsys.readouterr().err and not out.exists()
+    interrupted = len(seen)
+    assert main(words) == 1
+    assert len(seen) == interrupted + 13 - (interrupted - 1)  # of 13 articles each once, but for the one that broke off
+    for name in ("bm25", "far", "lead", "patchy", "reader"):
+        one, other = (submission.read(place / name / "submission.json") for place in (out, scored / "submissions" / "agents"))
+        assert (one.events, one.scores, one.data) == (other.events, other.scores, other.data)
+
+
 def test_a_cited_page_without_text_stays_a_source(place: Path) -> None:
     snapshot = Snapshot(place / "given" / "data")
     article = ArticleFiles(place / "given" / "articles" / "far", "far").write(snapshot.event(IDS[0]), (), Unstored())
