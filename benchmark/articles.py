@@ -31,7 +31,7 @@ class ArticleFiles:
         if not files:
             raise UserError(f"{folder} holds no <event id>.json; {wikigenbench.FORM}")
         self.name = name
-        self.identity: Mapping[str, str] = {"articles": digest[:16], "articles_form": "wikigenbench/1"}
+        self.identity: Mapping[str, str] = {"articles": digest[:16], "articles_form": "wikigenbench/2"}
         self._folder = folder
         self._files = {path.stem: path for path in files}
 
@@ -54,7 +54,8 @@ def located(article: Article, pages: Sequence[Page]) -> Article:
     """The article with each source found in the pages: same text, but with its page's number, address and title.
 
     What differs in white space, case or punctuation alone is taken from the page. A text that no usable page holds stays as
-    it was given, numbered beyond the pages: `is_own` tells.
+    it was given, numbered beyond the pages: `is_own` tells. So does a source whose text nobody has: it stays a source, with an
+    empty passage.
     """
     search = _Search(pages)
     found = [search.find(source) or _own(source, len(pages) + n) for n, source in enumerate(article.sources)]

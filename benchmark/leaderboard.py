@@ -3,7 +3,8 @@
     python -m benchmark.leaderboard submissions --html site
 
 The folder holds one folder a submission, each with its submission.json (and articles/, where they may be shown). What is
-not valid is listed as refused, with its reasons. The pages load nothing from anywhere else.
+not valid is listed as refused, with its reasons. A folder in it with an agents.json (`wikigenben agents`) becomes a page of its
+own. The pages load nothing from anywhere else.
 """
 
 from __future__ import annotations
@@ -50,14 +51,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build(submissions: Path, out: Path) -> Built:
     """Write the site into `out`. Raises UserError when `out` holds anything that is not an older site's."""
+    from benchmark.site.agents import read_agents
     from benchmark.site.entries import read_all
     from benchmark.site.pages import Site
 
     old = _older_files(out)
     entries, refused = read_all(submissions, skip=out)
+    agents, wrong = read_agents(submissions, entries, skip=out)
+    refused += wrong
     written: set[str] = set()
     try:
-        for name, text in Site(entries, refused).files():
+        for name, text in Site(entries, refused, agents).files():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
             written.add(name)

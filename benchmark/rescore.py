@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from eval.metric import Metric
 
 
-MOST_TOLD = 20
-"""Differences that rescored.json names; all are printed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rescored:
     """`differences` say what the submitter had otherwise. Scores, rows, strata, floors, ceilings, judges and the list of events
@@ -111,37 +107,18 @@ def written(folder: Path, found: Rescored, *, write: bool, strip: Path | None) -
     """The files that now say what was computed, the record in `folder` first."""
     from benchmark import folder as files
     from benchmark import submission
+    from benchmark.records import write_record
 
     places = [folder / files.RESCORED]
     if write:
         submission.write(folder / files.SUBMISSION, found.submission)
         places.append(folder / files.SUBMISSION)
-    _write_record(folder, found)
+    write_record(folder, found.submission, found.data_sha256, found.differences)
     if strip is not None:
         files.write_hashes(found.submission, files.read_evidence(folder), strip)
-        _write_record(strip, found)
+        write_record(strip, found.submission, found.data_sha256, found.differences)
         places.append(strip / files.SUBMISSION)
     return places
-
-
-def _write_record(folder: Path, found: Rescored) -> None:
-    from datetime import UTC, datetime
-
-    from benchmark import folder as files
-    from benchmark.checkout import commit
-    from data import codec
-
-    record = files.Record(
-        schema=files.RECORD_SCHEMA,
-        rescored_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        version=found.submission.environment.get("wikigenben", ""),
-        commit=commit(),
-        data_sha256=found.data_sha256,
-        submission_sha256=codec.sha256_bytes((folder / files.SUBMISSION).read_bytes()),
-        n_differences=len(found.differences),
-        differences=found.differences[:MOST_TOLD],
-    )
-    codec.write_atomic(folder / files.RESCORED, codec.to_json(record, indent=1) + "\n")
 
 
 def readable(folder: Path) -> Submission:
@@ -197,6 +174,7 @@ def rescore(
     `kept_floors` is a folder as of `benchmark.floors.score_floors`; `card` says how good a judge is.
     """
     from benchmark.agreement import disagreements
+    from benchmark.records import data_sha256
     from benchmark.scoring import score_run, system_scores
     from benchmark.strata import read_traits
     from benchmark.submission import judges_of
@@ -220,7 +198,7 @@ def rescore(
     )
     again = _built(made, scores, snapshot, judges_of(metrics, card), beside)
     again = replace(again, strata=_strata(traits, rows, again))
-    return Rescored(again, (*false_sources, *disagreements(made, again)), _data_sha256(snapshot, pages))
+    return Rescored(again, (*false_sources, *disagreements(made, again)), data_sha256(snapshot, pages))
 
 
 def _restored(
@@ -308,23 +286,6 @@ def _floors(
 
     ids = [event.id for event in made.events]
     return floors.means(floors.score_floors(run, snapshot, ids, metrics, collect, seed=made.profile.seed, kept=kept))
-
-
-def _data_sha256(snapshot: Snapshot, pages: Mapping[str, Sequence[Page]]) -> str:
-    """Of the human articles and the cleaned pages of these events: the same hash means the same data."""
-    from benchmark.folder import evidence_pages, pages_digest
-    from data import codec
-    from data.errors import StageError
-    from data.gold import load_gold
-
-    lines = []
-    for event_id in sorted(pages):
-        try:
-            reference = codec.sha256(codec.to_json(load_gold(snapshot, event_id)))
-        except StageError:  # unreadable, so unscored
-            reference = ""
-        lines.append(f"{event_id} {reference} {pages_digest(evidence_pages(pages[event_id], None))}\n")
-    return codec.sha256("".join(lines))
 
 
 def _same_pages(

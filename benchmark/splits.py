@@ -27,6 +27,10 @@ PUBLISHED = {
         "6286e1a33d69d748593493e80c1e6a023d0a00bfb0254116e3419c13cc0c8c73",  # 162
         "0b7402b8901cd1b5ab307705c28dadbb525c89fda2d427e01086dcd500cd558d",  # 172: track cited
     ),
+    # part 2025_Mar_Nov of Wiki Live Challenge: 60 topics
+    ("wiki-live-challenge", "full"): ("2148f733da8f5d1bd3a5d15d8d141e6e77309c8ccf4df418da281adf7de5dcaf",),
+    ("wiki-live-challenge", "dev"): ("25fc5d68c14b2ce6a1926db8820c279a19be4c27a77a35923e4076f7597cf9d7",),
+    ("wiki-live-challenge", "test"): ("554eb89b6fc8277a70243efec8712c434948531bfb31bbf6e83cfd7dc211205e",),
 }
 """`ids_sha256` of whole splits, by benchmark and split: on the tracks search and both, then on cited where it has more events.
 Another snapshot may hold other events; a list is then checked against the snapshot itself."""

@@ -106,14 +106,11 @@ def completed(
     run: RunFolder, made: Submission, metrics: Sequence[Metric], card: Callable[[Judge], dict[str, Any]] = lambda judge: {}
 ) -> Submission:
     """With what the run folder and the metrics tell beyond the rows: judges and their cards, the leak filter at work, speed."""
-    from benchmark.submission import EvidenceFilter, judges_of
-    from data.cleaning import LEAK_DROP
+    from benchmark.leaks import filter_used
+    from benchmark.submission import judges_of
 
     judges, judged = judges_of(metrics, card)
-    pages = [page for event in made.events for page in run.event(event.id).stored_pages() or ()]
-    dropped = sum(page.drop_reason in ("leak_host", "leak_text") for page in pages)
-    leak = made.data.leak_filter
-    used = EvidenceFilter("on" if leak else "off", LEAK_DROP if leak else None, dropped)
+    used = filter_used(run, [event.id for event in made.events], on=made.data.leak_filter)
     return replace(
         made,
         judges=judges,

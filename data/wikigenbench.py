@@ -50,8 +50,9 @@ def read(path: Path, event_id: str, title: str) -> Article:
     """An article from any system's file. Keys other than the two are ignored (their own files carry `key` and `outline`).
 
     The chunks become sources in file order, over all sections: the i-th, counted from 0, is a passage of "page" i, with
-    the url and title the file gives or "". A section's text without a heading continues the section before it. Raises
-    UserError, naming the file and the place, for what is not in one of the three shapes.
+    the url and title the file gives or "", and without text where the file says that it is UNKNOWN. A section's text without
+    a heading continues the section before it. Raises UserError, naming the file and the place, for what is not in one of the
+    three shapes.
     """
     value = _load(path)
     text, retrieve = value["text"], value["retrieve"]

@@ -66,6 +66,12 @@ def _reproduce(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def _agents(argv: Sequence[str]) -> int:
+    from flows.agents import main
+
+    return main(argv)
+
+
 def _download(argv: Sequence[str]) -> int:
     from data.download import main
 
@@ -224,6 +230,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "leaderboard": (_leaderboard, "build the site of a folder of submissions"),
     "attacks": (_attacks, "say whether attacks on the benchmark rank below the system they are made from"),
     "reproduce": (_reproduce, "from one file: write, score, submit and rank several systems"),
+    "agents": (_agents, "score research agents and our systems on the same pages, and rank them"),
     "events": (_events, "list the events of a benchmark folder"),
     "recrawl": (_recrawl, "say what has become of the pages of a benchmark folder"),
     "prompts": (_prompts, "write the prompts of events to a file, to calibrate and measure the decoder with"),

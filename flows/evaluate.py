@@ -33,6 +33,7 @@ TABLE = (
     ("by rubric", ("rubric_organisation", "rubric_focus", "rubric_coverage", "rubric_fluency", "rubric_neutrality")),
     ("wording", ("rouge1_f", "rouge2_f", "rougeL_f", "rouge2_recall", "length_ratio")),
     ("copying", ("copy8", "gold_copy8", "leak8", "repetition", "duplicate_sentence_share")),
+    ("leak", ("gold_sentence_share", "gold_said_share", "encyclopedia_cites")),
     ("STORM", ("storm_hsr", "storm_heading_entities", "storm_entity_recall", "storm_rouge1_f", "storm_rougeL_f")),
     ("WGB paper", ("wgb_bleu1", "wgb_bleu4", "wgb_meteor", "wgb_rougeL")),
     ("", ("wgb_cite_recall", "wgb_cite_precision", "wgb_cite_rate")),
@@ -91,7 +92,7 @@ def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_
         beside = _floors(prepared, metrics) if with_floors else {}
         cut = _strata(prepared, rows)
         path = prepared.run.path / "submission.json"
-        submission.write(path, _with_tables(_submission(prepared, scores, metrics), beside, cut))
+        submission.write(path, with_tables(submission_of(prepared, scores, metrics), beside, cut))
         preview.write_index(prepared.run, prepared.system.name, scores)
         write_report(prepared.run)
     return Evaluated(scores, path, generated, score_s, beside, cut)
@@ -116,7 +117,7 @@ def _strata(prepared: wiring.Prepared, rows: Sequence[EventScores]) -> dict[str,
     return strata.stratify(traits, rows, resamples=chosen.resamples, seed=chosen.seed)
 
 
-def _with_tables(
+def with_tables(
     made: submission.Submission, beside: Mapping[str, Mapping[str, float]], cut: Mapping[str, strata.Stratum]
 ) -> submission.Submission:
     def score(name: str, e: Estimate) -> submission.SubmittedScore:
@@ -133,7 +134,8 @@ def _with_tables(
     )
 
 
-def _submission(prepared: wiring.Prepared, scores: SystemScores, metrics: Sequence[Metric]) -> submission.Submission:
+def submission_of(prepared: wiring.Prepared, scores: SystemScores, metrics: Sequence[Metric]) -> submission.Submission:
+    """What the run, its rows and its metrics tell, without floors and strata."""
     job, identity = prepared.job, prepared.run.identity() or {}
     stats = [s for i in prepared.ids if (s := prepared.run.event(i).stats()) is not None]
     usages = [s.usage for s in stats if s.usage is not None]

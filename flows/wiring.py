@@ -380,6 +380,7 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
     from eval.conflicts import Conflicts
     from eval.copying import Copying
     from eval.coverage import Coverage
+    from eval.exposure import Exposure
     from eval.facts import Facts
     from eval.faithfulness import Faithfulness
     from eval.lexical import Rouge
@@ -400,6 +401,7 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
         Conflicts(),
         Rouge(),
         Copying(),
+        Exposure(),
         Storm(),
         WgbLexical(),
         WgbCitations(judge),

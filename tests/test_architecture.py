@@ -308,6 +308,7 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("benchmark.attacks", []),
         ("benchmark.leaderboard", []),
         ("flows.reproduce", []),
+        ("flows.agents", []),
         ("eval.judge_card", []),
         ("data.download", []),
         ("flows.cli", ["prompts"]),

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmark import folder as submitted
+from benchmark import submission
+from benchmark.agents import GROUP
 from benchmark.folder import JudgedSentence, Record
 from benchmark.submission import Submission, SubmittedEvent
 from data.errors import UserError
@@ -69,10 +71,23 @@ def read_all(folder: Path, *, skip: Path | None = None) -> tuple[list[Entry], li
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder; name the one that holds the submission folders")
     children = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    found = [_read_one(path) for path in children if skip is None or path.resolve() != skip.resolve()]
-    if not found:
+    groups = group_folders(folder, skip=skip)
+    wanted = [path for path in children if path not in groups and (skip is None or path.resolve() != skip.resolve())]
+    found = [_read_one(path) for path in wanted]
+    if not found and not groups:
         raise UserError(f"{folder} holds no submission folder; put at least one NAME/submission.json there")
     return [e for e in found if isinstance(e, Entry)], [e for e in found if isinstance(e, Refused)]
+
+
+def group_folders(folder: Path, *, skip: Path | None = None) -> list[Path]:
+    """`folder` and those in it that hold a group of submissions (`benchmark.agents`), and no submission of their own."""
+    children = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    places = [path for path in (folder, *children) if skip is None or path.resolve() != skip.resolve()]
+    return [
+        path
+        for path in places
+        if not path.is_symlink() and (path / GROUP).is_file() and not (path / submitted.SUBMISSION).exists()
+    ]
 
 
 def safe_name(text: str, unique: str) -> str:

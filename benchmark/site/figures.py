@@ -84,6 +84,9 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
         Measure("duplicate_sentence_share", "Sentences said twice", "↓"),
         Measure("leak8", "8-grams shared with the encyclopedia on the pages", ""),
         Measure("gold_copy8", "8-grams of the human article", ""),
+        Measure("gold_sentence_share", "Sentences nearly as in the human article", ""),
+        Measure("gold_said_share", "Sentences of the human article nearly as here", ""),
+        Measure("encyclopedia_cites", "Citations of an encyclopedia or a copy of it", ""),
     ),
     "As STORM counts": (
         Measure("storm_rouge1_f", "ROUGE-1"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.scoring import RANKED, SUPPORTED_FROM
 from benchmark.site import figures
+from benchmark.site.agents import AgentsPage
 from benchmark.site.articles import shown
 from benchmark.site.entries import Entry, Refused, event_ids, safe_name
 from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, deciding, without_leak_filter
@@ -116,7 +117,8 @@ class EventPage:
 class Site:
     """All pages of valid entries and refused folders."""
 
-    def __init__(self, entries: Sequence[Entry], refused: Sequence[Refused]) -> None:
+    def __init__(self, entries: Sequence[Entry], refused: Sequence[Refused], agents: Sequence[AgentsPage] = ()) -> None:
+        self.agents = agents
         self._entries = entries
         self._refused = refused
         self._blocks = blocks(entries)
@@ -125,6 +127,8 @@ class Site:
         """(path relative to the site, text), one page at a time: the articles of all events need not fit in memory."""
         yield "index.html", self._page("index.html", root="", blocks=self._blocks, refused=self._refused)
         yield "events.html", self._page("events.html", root="", events=self._events, n=self._n_articles)
+        for page in self.agents:
+            yield page.href, self._page("agents.html", root="", page=page)
         for block in self._blocks:
             for row in block.rows:
                 yield from self._system_files(block, row)
