@@ -73,7 +73,10 @@ class Copying:
         article, human = _spell(written, letters), _spell(gold, letters)
         sentences = [_spell(sentence, letters) for sentence in tokens]
         article_runs, distinct_human, phrases = _slices(article, _RUN), set(_slices(human, _RUN)), _slices(article, _PHRASE)
-        pages = _Pages([_spell(text, letters) for text in _page_tokens(case.pages)], set(article_runs))
+        texts = [_spell(text, letters) for text in _page_tokens(case.pages)]
+        usable = [text for text, page in zip(texts, case.pages, strict=True) if page.usable]
+        titles = [_spell(plain(page.title).split(), letters) for page in case.pages]
+        pages = _Pages([*texts, *titles], set(article_runs))
         inner = [run in pages.places for sentence in sentences for run in _slices(sentence, _RUN)]
         counted = [s for s, source in zip(sentences, case.sentences, strict=True) if _own_words(source.text) >= _LEAST_WORDS]
         said = [sentence for sentence in sentences if sentence]
@@ -84,7 +87,7 @@ class Copying:
             "verbatim_share": sum(map(pages.hold, counted)) / len(counted) if counted else None,
             "repetition": 1 - len(set(phrases)) / len(phrases) if phrases else None,
             "duplicate_sentence_share": 1 - len(set(said)) / len(said) if said else None,
-            "leak8": _leak(distinct_human, _evidence_tokens(case.pages), letters) if distinct_human else None,
+            "leak8": _leak(distinct_human, usable) if distinct_human else None,
             "gold_copy8": sum(run in distinct_human for run in article_runs) / len(article_runs) if article_runs else None,
         }
 
@@ -94,7 +97,6 @@ class _Pages:
 
     def __init__(self, texts: Sequence[str], wanted: Set[str]) -> None:
         self._text = _FOREIGN.join(texts)
-        self._short: dict[int, set[str]] = {}
         self.places: dict[str, list[int]] = {}
         for place, run in enumerate(_slices(self._text, _RUN)):
             if run in wanted and len(places := self.places.setdefault(run, [])) < _MOST_PLACES:
@@ -102,11 +104,7 @@ class _Pages:
 
     def hold(self, run: str) -> bool:
         """Whether the run stands in one text. The whole is searched only for a run whose parts are all there."""
-        if _FOREIGN in run:
-            return False
-        if len(run) < _RUN:
-            return run in self._short_runs(len(run))
-        return all(part in self.places for part in _slices(run, _RUN)) and run in self._text
+        return _FOREIGN not in run and all(part in self.places for part in _slices(run, _RUN)) and run in self._text
 
     def longest_run(self, text: str) -> int:
         """Length of the longest substring of `text` in one of the texts, whose runs of 8 are among the wanted ones."""
@@ -116,28 +114,17 @@ class _Pages:
             longest = max(longest, *ended.values()) if ended else longest
         if longest:
             return longest
-        return next((n for n in range(_RUN - 1, 0, -1) if any(map(self.hold, _slices(text, n)))), 0)
-
-    def _short_runs(self, n: int) -> set[str]:
-        if n not in self._short:
-            self._short[n] = set(_slices(self._text, n))
-        return self._short[n]
+        return next((n for n in range(_RUN - 1, 0, -1) if not set(_slices(text, n)).isdisjoint(_slices(self._text, n))), 0)
 
 
 @lru_cache(maxsize=2)
 def _page_tokens(pages: tuple[Page, ...]) -> list[list[str]]:
-    """Of all texts and titles. Kept for a moment: floors are scored on the same pages."""
-    return [plain(text).split() for page in pages for text in (page.text, page.title)]
-
-
-@lru_cache(maxsize=2)
-def _evidence_tokens(pages: tuple[Page, ...]) -> list[list[str]]:
-    """Of each page that the writer could use."""
-    return [plain(page.text).split() for page in pages if page.usable]
+    """Of each page's text, in order. Kept for a moment: floors are scored on the same pages."""
+    return [plain(page.text).split() for page in pages]
 
 
 def _spell(tokens: Sequence[str], letters: Mapping[str, str]) -> str:
-    return "".join(letters.get(token, _FOREIGN) for token in tokens)
+    return "".join([letters.get(token, _FOREIGN) for token in tokens])
 
 
 def _slices(text: str, n: int) -> list[str]:
@@ -159,5 +146,5 @@ def _covered(copied: Sequence[bool], n: int) -> int:
     return covered
 
 
-def _leak(human: set[str], pages: Sequence[Sequence[str]], letters: Mapping[str, str]) -> float:
-    return max((len(human & set(_slices(_spell(page, letters), _RUN))) / len(human) for page in pages), default=0.0)
+def _leak(human: set[str], pages: Sequence[str]) -> float:
+    return max((len(human.intersection(_slices(page, _RUN))) / len(human) for page in pages), default=0.0)
