@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmark import folder as submitted
-from benchmark import submission
 from benchmark.agents import GROUP
 from benchmark.folder import JudgedSentence, Record
 from benchmark.submission import Submission, SubmittedEvent

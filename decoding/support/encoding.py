@@ -36,7 +36,7 @@ class PairEncoder:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._longest = longest
-        self._cls, self._sep = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+        self._cls, self._sep = (int(tokenizer.token_to_id(name) or 0) for name in ("[CLS]", "[SEP]"))
         self._pieces = lru_cache(maxsize=1 << 14)(self._read)
 
     def _read(self, text: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:

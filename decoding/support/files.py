@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +61,7 @@ def write_tensors(tensors: Mapping[str, torch.Tensor], path: Path, facts: Mappin
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.part")
     save_file({name: value.contiguous() for name, value in tensors.items()}, str(draft), dict(facts))
-    os.replace(draft, path)
+    draft.replace(path)
 
 
 def _folder() -> Path:

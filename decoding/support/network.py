@@ -13,7 +13,8 @@ pairs instead of millions:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 RANK = 32
 SCALE = 2.0
 FLAGS = 6
-"""0 no match, 1 the piece alone, 2 with its left neighbour, 3 with its right one, 4 with both, 5 no word (padding, separators)."""
+"""0 no match, 1 the piece alone, 2 with its left neighbour, 3 with its right one, 4 with both, 5 no word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ class SupportNetwork(nn.Module):
         super().__init__()
         self.encoder = encoder.requires_grad_(False)
         width = encoder.config.hidden_size
-        for block in encoder.encoder.layer:
+        for layer in encoder.encoder.layer:
+            block: Any = layer
             attention = block.attention.self
             attention.query = Adapted(attention.query, rank)
             attention.key = Adapted(attention.key, rank)
@@ -92,7 +94,7 @@ def match_flags(claim: list[int], evidence: list[int]) -> tuple[list[int], list[
 
 
 def _flags_of(side: list[int], other: list[int]) -> list[int]:
-    known, pairs = set(other), set(zip(other, other[1:], strict=False))
+    known, pairs = set(other), set(pairwise(other))
     found = []
     for i, piece in enumerate(side):
         left = i > 0 and (side[i - 1], piece) in pairs
