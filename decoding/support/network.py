@@ -52,7 +52,8 @@ class Adapted(nn.Module):
         self.up = nn.Parameter(torch.zeros(layer.out_features, rank))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(x) + SCALE * (x @ self.down.T) @ self.up.T
+        adapted: torch.Tensor = self.layer(x) + SCALE * (x @ self.down.T) @ self.up.T
+        return adapted
 
 
 class SupportNetwork(nn.Module):
