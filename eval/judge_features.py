@@ -314,6 +314,21 @@ def gather(claim: Unit, premises: Sequence[str], weight: Weight) -> Evidence:
     )
 
 
+def closest(evidence: Evidence, n: int) -> tuple[str, ...]:
+    """The `n` sentences that hold most of the claim together, best first: each adds words that those before it lack."""
+    left, chosen = set(evidence.claim.stem_set), list[int]()
+    while len(chosen) < min(n, len(evidence.units)):
+        gains = {
+            i: evidence.weigh(covered & left) + 0.3 * evidence.gains[i]
+            for i, covered in enumerate(evidence.covered)
+            if i not in chosen
+        }
+        best = max(gains, key=lambda i: (gains[i], -i))
+        chosen.append(best)
+        left -= evidence.covered[best]
+    return tuple(evidence.units[i].text for i in chosen)
+
+
 def _covered(claim: Unit, unit: Unit) -> frozenset[str]:
     covered = claim.stem_set & unit.stem_set
     for joined, parts in claim.compounds:

@@ -2,9 +2,9 @@
 
 No large labelled set may be used here, so labels come from what is known by construction.
 
-- **Statements with the pages they cite**: articles of research agents (Wiki Live Challenge, split `dev`), the human articles
-  of WikiGenBench (`dev`) with the pages they cite, both in words of their own. Those that the word-based judge accepts
-  without a missing name or number count as supported.
+- **Statements of research agents** (Wiki Live Challenge, split `dev`) beside the pages they cite, and beside what the other
+  agents write of the same topic: the same facts in other words. Those that the word-based judge accepts without a missing name
+  or number count as supported, and as unsupported those that it clearly refuses.
 - **Open text**: a sentence with the sentences around it.
 - **Edits** (`eval.edits`) of both: the changed words are not supported. True edits stay supported.
 - **Evidence taken away**: the words that only the removed sentence had are not supported.
@@ -14,27 +14,26 @@ No large labelled set may be used here, so labels come from what is known by con
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from data.errors import StageError, UserError
-from data.gold import load_gold
+from data.errors import UserError
 from data.sentences import split_sentences
-from data.snapshot import Snapshot
-from data.types import Page
 from decoding.api import SupportExample
 from eval.edits import FALSE_EDITS, TRUE_EDITS, Context, Edited, edit
 from eval.embedded_judge import EmbeddedJudge
-from eval.faithfulness import EvidenceWindows
 from eval.judge import Pair
-from eval.judge_features import Evidence, analyse_claim, gather
+from eval.judge_features import Evidence, analyse_claim, closest, gather
 
+SEEDS = {"judge": 1, "writer": 2}
 CONTEXT = 4
 """Sentences of evidence beside a claim, as the judge shows them."""
 ACCEPTED, REFUSED = 0.66, 0.4
@@ -57,27 +56,84 @@ _OFTEN: Mapping[str, float] = {
 _MARKS = re.compile(r"\s*\[\d+\]")
 
 
+Part = Literal["judge", "writer"]
+"""Each topic and document goes to one of the two networks, so that they have nothing in common but the recipe."""
+
+TEXTS = 13_000
+"""Examples from open text, at most: statements in other words teach more."""
+PER_DOCUMENT = 25
+PARTIAL_TIMES = 3
+"""WiCE's marked claims are few and the only ones that people marked: each is shown three times to the judge's network."""
+MOST_WORDS = 110
+"""Of claim and evidence together; sentences of evidence beyond it are left out, the last ones first."""
+_LIKE_NEWS = re.compile("FreshWiki|milestones|history|government")
+"""Sources of open text that tell of events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """`agents` holds `<agent>/<topic>.json`; `topics` are those of the development split."""
+
+    agents: Path
+    corpus: Path
+    wice: Path
+    topics: tuple[str, ...]
+
+
+def make_examples(sources: Sources, part: Part) -> list[SupportExample]:
+    """All examples of one network, in a seeded order."""
+    seed = SEEDS[part]
+    maker, rng = ExampleMaker(seed), random.Random(seed)
+    statements = [s for s in read_agents(sources.agents, sources.topics) if _part_of(f"wlc{s.topic}") == part]
+    pools: dict[str, list[str]] = defaultdict(list)
+    for one in statements:
+        pools[one.topic].append(one.claim)
+    both = [*statements, *beside_each_other(statements)]
+    rng.shuffle(both)
+    found = [
+        example
+        for one in both
+        for example in maker.of_statement(one, rng.sample(pools[one.topic], min(30, len(pools[one.topic]))))
+    ]
+    texts = [
+        example
+        for title, prose in read_text(sources.corpus)
+        if _part_of(title) == part and len(prose) > 5
+        for at in sorted(random.Random(title).sample(range(len(prose)), min(PER_DOCUMENT, len(prose))))
+        for example in maker.of_text(title, prose, at)
+    ]
+    rng.shuffle(texts)
+    found += texts[:TEXTS]
+    if part == "judge":
+        found += [*read_partial(sources.wice)] * PARTIAL_TIMES
+    rng.shuffle(found)
+    return [_shortened(one) for one in found]
+
+
+def _part_of(document: str) -> Part:
+    return "judge" if hashlib.sha256(document.encode()).hexdigest()[0] in "0123456789" else "writer"
+
+
+def _shortened(example: SupportExample) -> SupportExample:
+    kept, n = list[str](), len(example.claim.split())
+    for sentence in example.evidence:
+        n += len(sentence.split())
+        if kept and n > MOST_WORDS:
+            break
+        kept.append(sentence)
+    return replace(example, evidence=tuple(kept))
+
+
 class Statement(NamedTuple):
-    """A claim and the texts of the pages it cites; `document` names the article."""
+    """A claim and the texts of the pages it cites; `document` is `agent/topic`."""
 
     document: str
     claim: str
     pages: tuple[str, ...]
 
-
-def closest(evidence: Evidence, n: int = CONTEXT) -> tuple[str, ...]:
-    """The sentences that hold most of the claim together, best first: each adds words that those before it lack."""
-    left, chosen = set(evidence.claim.stem_set), list[int]()
-    while len(chosen) < min(n, len(evidence.units)):
-        gain = {
-            i: evidence.weigh(covered & left) + 0.3 * evidence.gains[i]
-            for i, covered in enumerate(evidence.covered)
-            if i not in chosen
-        }
-        best = max(gain, key=lambda i: (gain[i], -i))
-        chosen.append(best)
-        left -= evidence.covered[best]
-    return tuple(evidence.units[i].text for i in chosen)
+    @property
+    def topic(self) -> str:
+        return self.document.split("/")[1]
 
 
 class ExampleMaker:
@@ -98,7 +154,7 @@ class ExampleMaker:
         evidence = gather(analyse_claim(statement.claim), pages, self._judge.weight)
         if not evidence.units:
             return
-        shown = closest(evidence)
+        shown = closest(evidence, CONTEXT)
         if score < REFUSED and veto is None:
             yield SupportExample(statement.claim, shown, False, None, 0.5)
             return
@@ -224,7 +280,7 @@ def read_partial(path: Path) -> Iterator[SupportExample]:
         shown = tuple(evidence[i] for i in chosen[-1] if i < len(evidence))[:6] if chosen else ()
         judge = EmbeddedJudge()
         found = gather(analyse_claim(claim), ["\n".join(evidence)], judge.weight)
-        for sentences in (shown, closest(found)):
+        for sentences in (shown, closest(found, CONTEXT)):
             if sentences:
                 yield SupportExample(claim, tuple(sentences), False, tuple(spans), 1.5)
         if shown and (kept := _without(claim, spans)) is not None:
@@ -242,30 +298,14 @@ def _without(claim: str, spans: Sequence[tuple[int, int]]) -> str | None:
     return re.sub(r"\s+([.,;])", r"\1", kept) if len(kept.split()) >= 6 else None
 
 
-def read_text(path: Path, keep: re.Pattern[str]) -> Iterator[tuple[str, list[str]]]:
-    """(title, sentences of running text) of the documents of a `corpus.jsonl.xz` whose source matches `keep`."""
+def read_text(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """(title, sentences of running text) of the documents of a `corpus.jsonl.xz` that tell of events."""
     import lzma
 
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             item = json.loads(line)
-            if not keep.search(item["source"]):
+            if not _LIKE_NEWS.search(item["source"]):
                 continue
             prose = [s for para in item["text"].split("\n") if not para.startswith("=") for s in split_sentences(para)]
             yield item["title"], [s for s in prose if 8 <= len(s.split()) <= 40 and s[0].isupper() and s.endswith(".")]
-
-
-def read_human(snapshot: Snapshot, keep: Iterable[str]) -> Iterator[Statement]:
-    """Sentences of human articles with the pages that their article cites. Which page a sentence cites is not known: the
-    windows that fit it best stand for them."""
-    for event_id in keep:
-        try:
-            gold = load_gold(snapshot, event_id)
-            raw = snapshot.raw_pages(event_id, "cited")
-        except StageError:
-            continue
-        pages = tuple(Page(url=r.url, title=r.title, text=r.body, origin="cited") for r in raw if len(r.body.split()) > 50)
-        windows = EvidenceWindows(pages)
-        for sentence in split_sentences(gold.prose):
-            if 8 <= len(sentence.split()) <= 45 and sentence.endswith("."):
-                yield Statement(event_id, sentence, windows.best(sentence))
