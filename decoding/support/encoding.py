@@ -35,13 +35,16 @@ class PairEncoder:
         self._tokenizer = tokenizer
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        self._unknown = int(tokenizer.token_to_id("[UNK]") or 0)
+        self._control = frozenset(tokenizer.token_to_id(name) for name in ("[PAD]", "[CLS]", "[SEP]", "[MASK]"))
         self._longest = longest
         self._cls, self._sep = (int(tokenizer.token_to_id(name) or 0) for name in ("[CLS]", "[SEP]"))
         self._pieces = lru_cache(maxsize=1 << 14)(self._read)
 
     def _read(self, text: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
         found = self._tokenizer.encode(text, add_special_tokens=False)
-        return tuple(found.ids), tuple(found.offsets)
+        # a page can write "[SEP]"; read as a separator it would end the evidence
+        return tuple(self._unknown if i in self._control else i for i in found.ids), tuple(found.offsets)
 
     def encode(self, claim: str, evidence: Sequence[str]) -> Encoded | None:
         """None for a claim that leaves no room for evidence: it cannot be judged whole."""
