@@ -11,6 +11,7 @@ Sentence boundaries are those of `data.sentences`, and one more wherever markers
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -34,7 +35,7 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _BLANK_LINES = re.compile(r"\n(?: ?\n)+")
 _ORPHANS = re.compile(rf"\n\s*(?={_MARKER}(?:\s*{_MARKER})*[^\S\n]*(?:\n|\Z))")
 _HEADING = re.compile(r"(={2,6})(.+?)\1(?!=)(.*)")
-_ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
+_STOPS, _CLOSING = ".!?…。！？", "\"'”’»)]"
 _FRESH = re.compile(r"\s+(?![\"“'‘(]*[a-z])\S")
 _SECOND_STOP = re.compile(r"\s*\.(?=\s|\[|\Z)")
 _GROUP = re.compile(r"\[(\s*-?\s*\d[^\[\]]*)\]")
@@ -167,9 +168,9 @@ def _parse_line(line: str) -> list[tuple[str, tuple[int, ...]]]:
     if not spans:
         return []
     numbers: list[list[int]] = [[] for _ in spans]
+    starts = [start for start, _ in spans]
     for at, found in marks:
-        owner = max((i for i, (start, _) in enumerate(spans) if start < at), default=0)
-        numbers[owner] += found
+        numbers[max(bisect_left(starts, at) - 1, 0)] += found
     return [(" ".join(plain[a:b].split()), tuple(dict.fromkeys(ks))) for (a, b), ks in zip(spans, numbers, strict=True)]
 
 
@@ -180,7 +181,7 @@ def _without_markers(line: str) -> tuple[str, list[tuple[int, list[int]]]]:
         plain += line[end : run.start()]
         end = run.end()
         marks.append((len(plain), _read_numbers(run.group())))
-        if _ENDED.search(plain):
+        if _has_ended(plain, len(plain)):
             if stop := _SECOND_STOP.match(line, end):  # "dead.[1]." : one full stop is enough
                 end = stop.end()
             if end < len(line) and line[end].isalnum():  # "dead.[1]The ..."
@@ -198,12 +199,19 @@ def _read_numbers(run: str) -> list[int]:
 
 def _spans(plain: str, marked: Iterable[int]) -> list[tuple[int, int]]:
     """Sentences of a line. Where markers follow a full stop a sentence has ended, whatever the splitter thinks."""
-    cuts = [at for at in marked if _ENDED.search(plain, 0, at) and _FRESH.match(plain, at)]
+    cuts = [at for at in marked if _has_ended(plain, at) and _FRESH.match(plain, at)]
     spans = []
     for start, end in split_spans(plain):
-        edges = [start, *(at for at in cuts if start < at < end), end]
+        edges = [start, *cuts[bisect_right(cuts, start) : bisect_left(cuts, end)], end]
         spans += [_trimmed(plain, a, b) for a, b in pairwise(edges)]
     return spans
+
+
+def _has_ended(plain: str, at: int) -> bool:
+    """Whether the words before a place end with a full stop, in a quotation or brackets perhaps."""
+    while at and plain[at - 1] in _CLOSING:
+        at -= 1
+    return at > 0 and plain[at - 1] in _STOPS
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

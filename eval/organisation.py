@@ -70,7 +70,7 @@ class Matching:
         """
         found: list[Placed] = []
         sections = [one.section for one in self.gold]
-        for i, row in enumerate(self.similarity):
+        for i, row in enumerate(self.similarity.tolist()):
             best: dict[int, int] = {}  # section -> its best sentence
             for j, section in enumerate(sections):
                 if row[j] >= LEAST_SIMILAR / CLEARER and (section not in best or row[j] > row[best[section]]):
@@ -80,7 +80,7 @@ class Matching:
             if not ranked or row[ranked[0]] < max(LEAST_SIMILAR, lead / CLEARER):
                 continue
             if len(ranked) == 1 or row[ranked[0]] >= CLEARER * row[ranked[1]]:
-                found.append(Placed(i, ranked[0], float(row[ranked[0]])))
+                found.append(Placed(i, ranked[0], row[ranked[0]]))
         again = {one.gold for one in found if self.written[one.written].section}
         return [one for one in found if self.written[one.written].section or one.gold not in again]
 

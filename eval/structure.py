@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     _ByHeading = Mapping[str, NDArray[np.float32]]
 
 
+_ROUNDING = 1e-6
+"""Soft counts are sums of float32: headings that have nothing in common may come out below 0 by this much."""
+
+
 class Headings:
     """Recall, precision and F of headings by cosine, the share matched exactly, STORM's soft recall (not clipped), and
     `section_balance`: how far the article gives its words to the same subjects as the human one.
@@ -91,7 +95,9 @@ def _soft_recall(vectors: _ByHeading, gold: Sequence[str], written: Sequence[str
     """(card G + card W - card of both) / card G; None if cosines that cancel out leave it undefined."""
     card_gold, card_written, card_both = (_cardinality(vectors, names) for names in (gold, written, [*gold, *written]))
     recall = (card_gold + card_written - card_both) / card_gold if card_gold else math.nan
-    return recall if math.isfinite(recall) else None
+    if not math.isfinite(recall):
+        return None
+    return 0.0 if abs(recall) < _ROUNDING else recall
 
 
 def _cardinality(vectors: _ByHeading, headings: Iterable[str]) -> float:

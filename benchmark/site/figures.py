@@ -40,7 +40,7 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
         Measure("invalid_citation_share", "Citations that name no source", "↓"),
         Measure("citations_per_claim", "Citations a sentence", ""),
         Measure("n_claims", "Sentences judged", ""),
-        Measure("n_skipped", "Sentences that claim nothing", ""),
+        Measure("n_skipped", "Sentences without a word", ""),
     ),
     "Grounding": (
         Measure("grounded", "Sentences grounded in any page"),
@@ -55,7 +55,11 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
         Measure("number_recall", "Numbers"),
         Measure("fact_recall_attainable", "Statements that the evidence holds"),
         Measure("fact_recall", "Statements"),
-        Measure("fact_precision", "Clauses that the evidence supports"),
+        Measure("fact_precision", "Clauses that evidence or human article support"),
+        Measure("fact_precision_evidence", "Clauses that the evidence supports"),
+        Measure("fact_precision_gold", "Clauses that the human article supports"),
+        Measure("conflict_share", "Statements against the human article", "↓"),
+        Measure("n_comparable", "Statements compared with the human article", ""),
         Measure("n_facts_per_claim", "Clauses a sentence", ""),
         Measure("ib_hard", "Infobox facts, whole"),
         Measure("ib_soft", "Infobox facts, in part"),
@@ -66,6 +70,11 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
         Measure("heading_precision", "Headings, precision"),
         Measure("heading_exact", "Headings, exact"),
         Measure("section_balance", "Balance of subjects"),
+        Measure("placement", "Facts placed as in the human article"),
+        Measure("togetherness", "Facts kept together"),
+        Measure("heading_fit", "Facts under a heading that fits"),
+        Measure("order", "Facts in order"),
+        Measure("n_placed", "Facts compared", ""),
     ),
     "Overlap with the human article": (
         *(

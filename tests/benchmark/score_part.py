@@ -14,6 +14,7 @@ from data.runs import RunFolder
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Event, Page
 from eval.citations import Citations, WgbCitations
+from eval.conflicts import Conflicts
 from eval.copying import Copying
 from eval.coverage import Coverage
 from eval.embedded_judge import EmbeddedJudge
@@ -21,6 +22,7 @@ from eval.facts import Facts
 from eval.faithfulness import Faithfulness
 from eval.lexical import Rouge
 from eval.metric import Metric
+from eval.organisation import Organisation
 from eval.storm import Storm
 from eval.structure import Headings
 from eval.wgb import WgbLexical
@@ -30,7 +32,9 @@ from tests.fakes import FixedEncoder
 def metrics() -> tuple[Metric, ...]:
     judge = EmbeddedJudge()
     judged = (Citations(judge), Faithfulness(judge), Facts(judge), WgbCitations(judge))
-    return (*judged, Coverage(), Headings(FixedEncoder()), Rouge(), Copying(), Storm(), WgbLexical())
+    encoder = FixedEncoder()
+    shape = (Headings(encoder), Organisation(encoder), Conflicts())
+    return (*judged, Coverage(), *shape, Rouge(), Copying(), Storm(), WgbLexical())
 
 
 def main(folder: str, ids: Sequence[str]) -> None:

@@ -183,6 +183,13 @@ def test_a_citation_of_nothing_is_a_bug() -> None:
         render_text(article(((Sentence("It burned.", ("9:0-4",)),),)))
 
 
+def test_ten_thousand_cited_sentences_in_one_line_are_read() -> None:
+    """As many as an article may have: what looks back to the start of the line at each marker takes minutes."""
+    line = " ".join(f"Ferry {n} sank." + f"[{n % 3 + 1}]" for n in range(10_000))
+    found = parse_text(line, SOURCES, "1", "Ferry").lead.sentences
+    assert len(found) == 10_000 and found[-1] == Sentence("Ferry 9999 sank.", (IDS[0],))
+
+
 @pytest.mark.parametrize("run", [" ", "\n", "\t \n"])
 def test_a_megabyte_of_white_space_is_read_once(run: str) -> None:
     """Anybody's article is parsed: what took the square of its length would stop the scorer."""
