@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmark.event_rows import read_rows, write_rows
-from benchmark.scoring import HEADLINE, failed_values, metric_names, signature
+from benchmark.scoring import HEADLINE, LOWER, failed_values, metric_names, signature, values_of
 from benchmark.splits import ids_sha256
 from data import codec
 from data.errors import StageError
@@ -146,7 +146,9 @@ def means(rows: Iterable[EventFloors]) -> dict[str, dict[str, float]]:
 
 
 def not_beaten(name: str, mean: float, floors: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
-    """The floors that score at least `mean` on a metric where higher is better."""
+    """The floors that score at least `mean` on a metric where higher is better; none where lower is."""
+    if name in LOWER:
+        return ()
     return tuple(floor for floor in FLOORS if floors.get(floor, {}).get(name, -1.0) >= mean)
 
 
@@ -161,7 +163,7 @@ def normalised(
     the score itself, never in place of it, since the floors have intervals of their own.
     """
     found = {}
-    for name in names:
+    for name in set(names) - LOWER:
         floor, ceiling = (
             max((beside[kind][name] for kind in kinds if name in beside.get(kind, {})), default=None)
             for kinds in (FLOORS, CEILINGS)
@@ -202,7 +204,7 @@ def _values(
         fitting = [metric for metric in metrics if _fits(floor, metric)]
         case = Case(reread(article), gold, pages)
         if case.sentences:
-            values = {name: value for metric in fitting for name, value in metric.score(case).items()}
+            values = values_of(case, fitting)
         else:  # no usable page: as a system that writes nothing
             values = failed_values(metric_names(fitting))
         found[floor] = {name: v for name, v in values.items() if floor in _CITING or name not in _OF_CITATIONS}

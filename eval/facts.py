@@ -11,14 +11,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from data.passages import sentence_spans
 from data.sentences import SPLITTER, split_sentences
 from eval.citations import Ranking, claims_of
 from eval.faithfulness import TOP_WINDOWS, WINDOW_WORDS, windows_of
 from eval.judge import Judge, Pair, Unjudged, decided, describe
+from eval.lexical import harmonic_mean
 from eval.metric import Better, Case
 from eval.text import FINITE, content_words, plain
 
 TOP_SENTENCES = 5
+LONGEST_WORDS = 60
 MIN_CONTENT_WORDS = 3
 """Of a sentence of the human article that the article should say; lines such as "Yes." or "Final" are no facts."""
 
@@ -31,6 +34,7 @@ _ADVERB = re.compile(r"(?:\w+ly|also|later|then|now|still|not|never)\s+")
 class Facts:
     """fact_recall              share of the human article's sentences that the article's 5 best sentences support together
     fact_recall_attainable   the same over those sentences alone that the evidence supports, by the same judge
+    fact_f                   harmonic mean of fact_recall and fact_precision_gold: padding and leaving out both cost
     fact_precision           share of the article's clauses that the evidence or the human article supports
     fact_precision_evidence  by the 5 best evidence windows together
     fact_precision_gold      by the 5 best sentences of the human article together
@@ -48,6 +52,7 @@ class Facts:
         return {
             "fact_recall": "higher",
             "fact_recall_attainable": "higher",
+            "fact_f": "higher",
             "fact_precision": "higher",
             "fact_precision_evidence": "higher",
             "fact_precision_gold": "higher",
@@ -58,7 +63,7 @@ class Facts:
     def signature(self) -> str:
         return (
             f"facts:split={SPLITTER}|clauses=v2|content>={MIN_CONTENT_WORDS}|top={TOP_SENTENCES}s,bm25"
-            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|repeats=wrong|judge={describe(self.judge)}|v2"
+            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|repeats=wrong|cut>{LONGEST_WORDS}w|judge={describe(self.judge)}|v3"
         )
 
     def score(self, case: Case) -> dict[str, float | None]:
@@ -77,18 +82,22 @@ class Facts:
         attainable = [score >= threshold for score in windows.support(wanted, self.judge)]
         in_evidence = [score >= threshold for score in windows.support(distinct, self.judge)]
         in_gold = self._held(distinct, split_sentences(case.gold.prose))
+        recall, focus = _share(said), _of(len(facts), sum(in_gold)) if case.gold.prose else None
         return {
-            "fact_recall": _share(said),
+            "fact_recall": recall,
+            "fact_f": None if recall is None else harmonic_mean(recall, focus or 0.0),
             "fact_recall_attainable": _share([s for s, a in zip(said, attainable, strict=True) if a]),
             "fact_precision": _of(len(facts), sum(a or b for a, b in zip(in_evidence, in_gold, strict=True))),
             "fact_precision_evidence": _of(len(facts), sum(in_evidence)),
-            "fact_precision_gold": _of(len(facts), sum(in_gold)) if case.gold.prose else None,
+            "fact_precision_gold": focus,
             "n_facts_per_claim": len(facts) / len(claims) if claims else None,
         }
 
     def _held(self, claims: Sequence[str], said: Iterable[str]) -> list[bool]:
-        """Which claims the 5 best of the sentences `said` support together."""
-        ranking = Ranking(dict.fromkeys(said))
+        """Which claims the 5 best of the sentences `said` support together. Long ones are cut: one giant sentence is no premise
+        of five."""
+        pieces = (text[a:b] for text in said for a, b in sentence_spans(text, longest=LONGEST_WORDS))
+        ranking = Ranking(dict.fromkeys(pieces))
         pairs = [Pair(tuple(ranking.texts[i] for i in ranking.top(claim, TOP_SENTENCES)), claim) for claim in claims]
         return [score >= self.judge.threshold for score in decided(self.judge, pairs)]
 

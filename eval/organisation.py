@@ -130,7 +130,8 @@ def _weights(texts: Iterable[str]) -> Mapping[str, float]:
 
 
 class Organisation:
-    """placement     harmonic mean of `togetherness` and `heading_fit`
+    """organisation  harmonic mean of `placement` and `order`: neither one giant section nor good headings alone reach it
+    placement     harmonic mean of `togetherness` and `heading_fit`
     togetherness  do matched sentences share a section here where they share one in the human article (adjusted Rand index)
     heading_fit   is a sentence's heading closer to the heading of its human section than to the other human headings, as far
                   from chance (any sentence under any heading of the article) to always
@@ -149,6 +150,7 @@ class Organisation:
     @property
     def names(self) -> Mapping[str, Better]:
         return {
+            "organisation": "higher",
             "placement": "higher",
             "togetherness": "higher",
             "heading_fit": "higher",
@@ -160,7 +162,7 @@ class Organisation:
     def signature(self) -> str:
         return (
             f"organisation:split={SPLITTER}|match=idf-cosine>={LEAST_SIMILAR:g},x{CLEARER:g},{VERSION}|n>={LEAST_FACTS}"
-            f"|together=ari|fit=auc,encoder={self._encoder.name}|order=tau-b|v1"
+            f"|together=ari|fit=auc,encoder={self._encoder.name}|order=tau-b|v2"
         )
 
     def score(self, case: Case) -> dict[str, float | None]:
@@ -174,11 +176,13 @@ class Organisation:
             labels = [(matching.written[one.written].section, matching.gold[one.gold].section) for one in placed]
             together = max(0.0, adjusted_rand(labels)) if enough else 0.0
             fit = max(0.0, self._fit(case, labels, sorted(sections))) if enough else 0.0
+        placement, order = None if together is None or fit is None else harmonic_mean(together, fit), _order(matching, placed)
         return {
-            "placement": None if together is None or fit is None else harmonic_mean(together, fit),
+            "organisation": placement if order is None or placement is None else harmonic_mean(placement, order),
+            "placement": placement,
             "togetherness": together,
             "heading_fit": fit,
-            "order": _order(matching, placed),
+            "order": order,
             "n_placed": float(len(placed)),
         }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from benchmark import submission
-from benchmark.scoring import HEADLINE
+from benchmark.scoring import HEADLINE, LOWER
 from benchmark.submission import Submission, SubmittedEvent, SubmittedScore
 from data.errors import UserError
 from data.runs import DrafterUsage, EventFailure, EventFolder, EventStats, RunFolder, Usage, total_by_drafter
@@ -75,8 +75,8 @@ class EventLine:
 
     @property
     def headline_mean(self) -> float:
-        """Over the headline metrics that it is scored on; 0 without any."""
-        return mean([v for name in HEADLINE if (v := self.values.get(name)) is not None] or [0.0])
+        """Over the headline metrics of which more is better; 0 where it is scored on none."""
+        return mean([v for name in HEADLINE if name not in LOWER and (v := self.values.get(name)) is not None] or [0.0])
 
 
 @dataclass(frozen=True, slots=True)
