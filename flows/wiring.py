@@ -381,6 +381,8 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
     from eval.coverage import Coverage
     from eval.facts import Facts
     from eval.faithfulness import Faithfulness
+    from eval.junk import Junk
+    from eval.leaning import Leaning
     from eval.lexical import Rouge
     from eval.storm import Storm
     from eval.structure import Headings
@@ -396,6 +398,8 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
         Headings(build_encoder()),
         Rouge(),
         Copying(),
+        Junk(),
+        Leaning(),
         Storm(),
         WgbLexical(),
         WgbCitations(judge),
