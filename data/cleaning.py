@@ -378,6 +378,12 @@ def _identifier():  # type: ignore[no-untyped-def]  # py3langid has no type hint
     return identifier
 
 
+def identify_language(text: str) -> tuple[str, float]:
+    """(ISO 639-1 code, probability from 0 to 1) of a text, by py3langid. Of a few words it is a guess."""
+    code, probability = _identifier().classify(text)
+    return str(code), float(probability)
+
+
 def _language(text: str, hint: str | None) -> tuple[str, bool]:
     """(ISO 639-1 code, whether to act on it). Prose decides where there is any: names in lists look like any language."""
     prose = "\n".join(line for line in text.split("\n") if len(line) >= 80)

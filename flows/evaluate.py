@@ -33,6 +33,7 @@ TABLE = (
     ("by rubric", ("rubric_organisation", "rubric_focus", "rubric_coverage", "rubric_fluency", "rubric_neutrality")),
     ("wording", ("rouge1_f", "rouge2_f", "rougeL_f", "rouge2_recall", "length_ratio")),
     ("copying", ("copy8", "copied_share", "verbatim_share", "gold_copy8", "leak8", "repetition", "duplicate_sentence_share")),
+    ("sentences", ("junk_share", "leaning_share")),
     ("leak", ("gold_sentence_share", "gold_said_share", "encyclopedia_cites")),
     ("STORM", ("storm_hsr", "storm_heading_entities", "storm_entity_recall", "storm_rouge1_f", "storm_rougeL_f")),
     ("WGB paper", ("wgb_bleu1", "wgb_bleu4", "wgb_meteor", "wgb_rougeL")),

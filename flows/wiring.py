@@ -383,6 +383,8 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
     from eval.exposure import Exposure
     from eval.facts import Facts
     from eval.faithfulness import Faithfulness
+    from eval.junk import Junk
+    from eval.leaning import Leaning
     from eval.lexical import Rouge
     from eval.organisation import Organisation
     from eval.storm import Storm
@@ -401,6 +403,8 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
         Conflicts(),
         Rouge(),
         Copying(),
+        Junk(),
+        Leaning(),
         Exposure(),
         Storm(),
         WgbLexical(),
