@@ -4,7 +4,7 @@ Where most of a claim runs word for word as its evidence does, what it says othe
 `eval.judge_lexemes`, so that other forms of a date, time, number or unit are no difference; words are alike when inflection,
 a listed synonym or an abbreviation relates them. What is left is a word too many, a word in the place of another, a lost
 denial, hedge or limit, another tense, another sex, other neighbours of a number, or another order.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from eval.edit_words import SAYING, SYNONYMS, VERBS, words_of
@@ -84,7 +85,7 @@ _CARRIERS = frozenset(word for pair in _RELATIONS for word in pair) - frozenset(
 """Function words that a claim must not add to a text that lacks them."""
 _FREE = frozenset(
     stem_of(word)
-    for word in words_of("according also however additionally moreover furthermore meanwhile later then addition therefore thus "
+    for word in words_of("according also however additionally moreover furthermore meanwhile later then addition therefore thus "  # noqa: E501
                          "respectively named called including named mr mrs ms sir well said known")
 )  # fmt: skip
 """Content words that a writer may add."""
@@ -104,8 +105,8 @@ def _synonyms() -> Mapping[str, frozenset[str]]:
 
 _SYNONYM = _synonyms()
 _VERB_STEMS = frozenset(stem_of(base) for base in VERBS)
-_SAME_RELATION = {"before": ("prior", "until"), "after": ("follow", "since"), "few": ("several",), "all": ("everi", "each", "whole", "entir"),
-                  "several": ("number", "some", "various"), "some": ("several",), "most": ("major",), "many": ("numer",), "both": ("two",)}  # fmt: skip
+_SAME_RELATION = {"before": ("prior", "until"), "after": ("follow", "since"), "few": ("several",), "all": ("everi", "each", "whole", "entir"),  # noqa: E501
+                  "several": ("number", "some", "various"), "some": ("several",), "most": ("major",), "many": ("numer",), "both": ("two",)}  # fmt: skip  # noqa: E501
 _SHORT_NAMES = {"usa": "us", "uk": "uk", "un": "un", "eu": "eu"}
 
 
@@ -174,8 +175,8 @@ def _align(claim: Sequence[Lexeme], evidence: Evidence) -> Aligned:
         bag = sum((counts & Counter(keys)).values()) / max(1, len(own))
         if bag > known:
             swapped = bag >= SAME_WORDS and _numbers_swapped(claim, sentences[len(alike) - 1])
-            pairs = set(zip(keys, keys[1:]))
-            adjacent = sum(pair in pairs for pair in zip(own, own[1:])) / max(1, len(own) - 1)
+            pairs = set(pairwise(keys))
+            adjacent = sum(pair in pairs for pair in pairwise(own)) / max(1, len(own) - 1)
             known = bag
     everything = frozenset(key for sentence in renamed for key in sentence)
     others = everything
@@ -234,7 +235,11 @@ def _elsewhere(one: Lexeme, others: frozenset[str], evidence: Evidence) -> bool:
     """Somewhere in the evidence, also in a form that only bare text has."""
     if one.key in others:
         return True
+    if one.kind == "number":
+        return f"{one.value:.12g}" in evidence.numbers  # the second half of 2020-21
     if one.kind == "word":
+        if one.capital and one.key[0] in others:
+            return True  # an initial
         if all(unit.bare for unit in evidence.units) and len(one.key) > 2 and any(one.key in key for key in others):
             return True  # bare text has lost the spaces at line ends
         return one.key in evidence.stems or _SHORT_NAMES.get(one.key) in others or any(related(one.key, key) for key in others)
@@ -261,11 +266,8 @@ def _follows(c: Lexeme, one: Lexeme, sentence: Sequence[Lexeme], at: int) -> boo
         return c.value == one.value or ((c.rounded or one.rounded) and c.value % 720 == one.value % 720)
     if c.content and one.content and c.kind == one.kind == "word":
         return related(c.key, one.key)
-    if (
-        (c.kind == "ordinal"
-        and one.kind in ("number", "day"))
-        or (c.kind in ("day", "number")
-        and one.kind in ("ordinal", "day", "number"))
+    if (c.kind == "ordinal" and one.kind in ("number", "day")) or (
+        c.kind in ("day", "number") and one.kind in ("ordinal", "day", "number")
     ):
         return c.value == one.value and c.value > 0
     return False
@@ -294,9 +296,7 @@ def _holds(c: Lexeme, one: Lexeme) -> bool:
         return one.bound in ("", "<", "=") and v >= w and (v - w) <= max(0.25 * w, 1)
     if c.bound == "~":
         return abs(v - w) <= 0.1 * max(abs(w), 1)
-    if v == w:
-        return True
-    return False
+    return v == w
 
 
 def numbers_hold(evidence: Evidence) -> bool:
@@ -345,16 +345,25 @@ def _slots(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
             gone = [one for one, key in zip(sentence[k:m], keys[k:m]) if one.content and there[key] > counts[key]]
             numbers = [one for one in sentence[k:m] if one.kind == "number"]
             for c in claim[i:j]:
-                if c.kind == "number" and numbers and not any(_holds(c, one) for one in numbers):
+                if c.kind == "number" and numbers and not any(_holds(c, one) or _ends(c, one) for one in numbers):
                     yield Difference("number", (c.start, c.end))
                 elif c.content and c.key not in _FREE and gone and counts[c.key] > 0:
                     same_kind = [one for one in gone if (one.kind == "word") == (c.kind == "word")]
-                    if same_kind and not any(related(c.key, one.key) for one in same_kind if c.kind == "word"):
+                    if same_kind and not any(_same_word(c, one) for one in same_kind):
                         yield Difference("substitution" if c.kind == "word" else "number", (c.start, c.end))
                 elif not c.content:
                     for one in sentence[k:m]:
                         if frozenset((c.key, one.key)) in _AGAINST:
                             yield Difference("relation", (c.start, c.end))
+
+
+def _ends(c: Lexeme, one: Lexeme) -> bool:
+    """2021 and the second half of 2020-21."""
+    return c.value >= 1000 and 10 <= one.value < 100 and c.value % 100 == one.value
+
+
+def _same_word(c: Lexeme, one: Lexeme) -> bool:
+    return c.kind == one.kind == "word" and (related(c.key, one.key) or (c.capital and one.key == c.key[0]))
 
 
 def _numbers(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
@@ -404,14 +413,22 @@ def _lost(claim: Sequence[Lexeme], aligned: Aligned, words: frozenset[str]) -> I
     The words themselves may be in the claim elsewhere, hence the place decides.
     """
     own = [c.key for c in claim]
-    for sentence, keys in zip(aligned.sentences, aligned.keys):
+    for keys in aligned.keys:
         for tag, i, j, k, m in SequenceMatcher(None, own, keys, autojunk=False).get_opcodes():
             if tag in ("delete", "replace", "insert") and tag != "delete" and i > 0 and j < len(own):
-                lost = [key for key in keys[k:m] if key in words and keys.count(key) > own.count(key)]
+                lost = [
+                    key
+                    for n, key in enumerate(keys[k:m], k)
+                    if key in words and not _not_only(keys, n) and keys.count(key) > own.count(key)
+                ]
                 if lost and m - k <= 4 and not set(own[max(0, i - 3) : j + 3]) & words:
                     yield claim[max(i - 1, 0)], claim[min(j, len(claim) - 1)]
             elif tag == "insert" and i == 0 and m - k <= 3 and any(key in words for key in keys[k:m]):
                 yield claim[0], claim[0]
+
+
+def _not_only(keys: Sequence[str], at: int) -> bool:
+    return keys[at] == "not" and at + 1 < len(keys) and keys[at + 1] in ("only", "just", "mere", "least")
 
 
 def _hedges(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
@@ -464,5 +481,5 @@ def _pivots(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
             k = at.get(pivot)
             if k is None or once[pivot] > 1 or not 0 < k < len(there) - 1 or left == right:
                 continue
-            if there[k - 1] == right and there[k + 1] == left:
+            if not content[i].capital and there[k - 1] == right and there[k + 1] == left:
                 yield Difference("order", (content[i - 1].start, content[i + 1].end))

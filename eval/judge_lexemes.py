@@ -51,14 +51,14 @@ _MONTH = (
 _UNITS = {
     name: short
     for short, names in {
-        "km": "km kms kilometre kilometer kilometres kilometers", "m": "metre meter metres meters", "cm": "cm centimetre centimetres "
-        "centimeter centimeters", "mm": "mm millimetre millimetres millimeter millimeters", "mile": "mile miles mi", "foot": "foot feet ft",
+        "km": "km kms kilometre kilometer kilometres kilometers", "m": "metre meter metres meters", "cm": "cm centimetre centimetres "  # noqa: E501
+        "centimeter centimeters", "mm": "mm millimetre millimetres millimeter millimeters", "mile": "mile miles mi", "foot": "foot feet ft",  # noqa: E501
         "inch": "inch inches", "kg": "kg kilogram kilograms kilo kilos", "gram": "gram grams", "pound": "pound pounds lb lbs",
-        "tonne": "tonne tonnes", "ton": "ton tons", "hectare": "hectare hectares ha", "acre": "acre acres", "hour": "hour hours hr hrs",
+        "tonne": "tonne tonnes", "ton": "ton tons", "hectare": "hectare hectares ha", "acre": "acre acres", "hour": "hour hours hr hrs",  # noqa: E501
         "minute": "minute minutes min mins", "dollar": "dollar dollars usd", "euro": "euro euros eur", "yen": "yen jpy",
-        "litre": "litre litres liter liters", "yard": "yard yards", "year": "year years", "week": "week weeks", "day": "day days",
+        "litre": "litre litres liter liters", "yard": "yard yards", "year": "year years", "week": "week weeks", "day": "day days",  # noqa: E501
         "month": "month months", "decade": "decade decades", "century": "century centuries", "gallon": "gallon gallons",
-        "rupee": "rupee rupees", "franc": "franc francs", "mph": "mph", "kmh": "kmh kph", "knot": "knot knots", "hz": "hz hertz",
+        "rupee": "rupee rupees", "franc": "franc francs", "mph": "mph", "kmh": "kmh kph", "knot": "knot knots", "hz": "hz hertz",  # noqa: E501
     }.items()
     for name in names.split()
 }  # fmt: skip
@@ -90,12 +90,12 @@ _ORDINALS = {
 }
 _NUMBER_WORD = "|".join(sorted(_CARDINALS, key=len, reverse=True))
 _BOUNDS: dict[str, Bound] = {
-    "at least": ">", "more than": ">", "over": ">", "above": ">", "no fewer than": ">", "no less than": ">", "not less than": ">",
+    "at least": ">", "more than": ">", "over": ">", "above": ">", "no fewer than": ">", "no less than": ">", "not less than": ">",  # noqa: E501
     "a minimum of": ">", "upwards of": ">", "in excess of": ">", "exceeding": ">", "well over": ">", "greater than": ">",
-    "at most": "<", "up to": "<", "less than": "<", "fewer than": "<", "under": "<", "below": "<", "no more than": "<", "not more than": "<",
+    "at most": "<", "up to": "<", "less than": "<", "fewer than": "<", "under": "<", "below": "<", "no more than": "<", "not more than": "<",  # noqa: E501
     "a maximum of": "<", "as many as": "<", "as much as": "<", "well under": "<",
-    "about": "~", "around": "~", "approximately": "~", "roughly": "~", "nearly": "~", "almost": "~", "some": "~", "an estimated": "~",
-    "circa": "~", "approx": "~", "close to": "~", "just over": "~", "just under": "~", "c.": "~", "estimated": "~", "approx.": "~",
+    "about": "~", "around": "~", "approximately": "~", "roughly": "~", "nearly": "~", "almost": "~", "some": "~", "an estimated": "~",  # noqa: E501
+    "circa": "~", "approx": "~", "close to": "~", "just over": "~", "just under": "~", "c.": "~", "estimated": "~", "approx.": "~",  # noqa: E501
     "exactly": "=", "precisely": "=",
 }  # fmt: skip
 _BOUND = "|".join(re.escape(b) for b in sorted(_BOUNDS, key=len, reverse=True))
@@ -120,16 +120,17 @@ _LEXEME = re.compile(
   | (?P<acronym>(?:[^\W\d_]\.){{2,}}(?:[^\W\d_]\b)?)
   | (?P<nt>n['’]t\b)
   | (?P<word>[^\W\d_]+?(?=n['’]t\b)|[^\W_]+(?:['’][^\W\d_]+)*)
-    """,
+    """,  # noqa: E501
     re.I | re.X,
 )
+_MARKER = re.compile(r"\[\d+(?:\s*[,–-]\s*\d+)*\]")
 _FOLD = {"saint": "st", "mount": "mt", "doctor": "dr", "professor": "prof", "versus": "vs", "mister": "mr", "photos": "photo"}
 
 
 @lru_cache(maxsize=1 << 12)
 def lexemes(text: str) -> tuple[Lexeme, ...]:
     """In the order of the text; those of a date always day, month, year, so that its form does not matter."""
-    return tuple(_lexemes(text))
+    return tuple(_lexemes(_MARKER.sub(lambda m: " " * len(m.group()), text)))
 
 
 def _lexemes(text: str) -> Iterator[Lexeme]:

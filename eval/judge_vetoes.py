@@ -4,7 +4,7 @@
 The rest are older and coarser, and look at paraphrases, too. Each looks for one contradicted detail: a number that is nowhere, a word that one side denies, a name in the place of another,
 two names that have changed places. All but the first compare the claim with the sentence that covers it best, and only where
 that covers much of it: below, the claim is a paraphrase of several sentences, and such cues are unreliable.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -66,12 +66,12 @@ def test_the_same_in_another_form_is_accepted(judge: EmbeddedJudge, claim: str, 
         ("The road to the coast is 40 miles long.", "The road to the coast is 40 km long.", "unit", "40 miles"),
         ("The new bridge opened in Oslo in May.", "The new bridge will open in Oslo in May.", "tense", "opened"),
         ("The fire killed at most 15 people in Oslo.", "The fire killed at least 15 people in Oslo.", "limit", "at most 15"),
-        ("The school closed its doors before the long war.", "The school closed its doors after the long war.", "relation", "before"),
-        ("The minister denied that the old road would close.", "The minister said that the old road would close.", "word", "denied"),
+        ("The school closed its doors before the long war.", "The school closed its doors after the long war.", "relation", "before"),  # noqa: E501
+        ("The minister denied that the old road would close.", "The minister said that the old road would close.", "word", "denied"),  # noqa: E501
         ("It is false that the old bridge opened in May.", "The old bridge opened in May.", "word", "false"),
         ("The ship carried 12 crates and then 40 people.", "The ship carried 40 crates and then 12 people.", "number", "12"),
         ("The fire destroyed the old mill, ruining two farmers.", "The fire destroyed the old mill.", "word", "ruining"),
-        ("Oslo in bridge new the opened mayor the.", "The mayor opened the new bridge in Oslo.", "order", "Oslo in bridge new the opened mayor the"),
+        ("Oslo in bridge new the opened mayor the.", "The mayor opened the new bridge in Oslo.", "order", "Oslo in bridge new the opened mayor the"),  # noqa: E501
     ],
 )  # fmt: skip
 def test_a_difference_has_its_kind_and_its_words(judge: EmbeddedJudge, claim: str, premise: str, kind: str, words: str) -> None:
