@@ -20,7 +20,6 @@ from data.errors import UserError
 from data.types import Strict
 from eval.judge import JudgeKind, Pair
 from eval.judge_features import FEATURES, VERSION, analyse_claim, features, gather
-from eval.judge_vetoes import examine
 
 MODEL_FILE = Path(__file__).with_name("embedded_judge.json")
 
@@ -113,6 +112,8 @@ class EmbeddedJudge:
 
     def judge(self, pair: Pair) -> tuple[float, str | None]:
         """Score in [0, 1] and the veto that lowered it, if one did."""
+        from eval.judge_vetoes import examine  # stems its word lists: loaded on use
+
         claim = analyse_claim(pair.claim)
         assert claim.text == pair.claim, "the claim must be judged whole"
         if not claim.stem_set:

@@ -345,8 +345,9 @@ def _slots(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
             gone = [one for one, key in zip(sentence[k:m], keys[k:m]) if one.content and there[key] > counts[key]]
             numbers = [one for one in sentence[k:m] if one.kind == "number"]
             for c in claim[i:j]:
-                if c.kind == "number" and numbers and not any(_holds(c, one) or _ends(c, one) for one in numbers):
-                    yield Difference("number", (c.start, c.end))
+                if c.kind == "number" and numbers:
+                    if not any(_holds(c, one) or _ends(c, one) for one in numbers):
+                        yield Difference("number", (c.start, c.end))
                 elif c.content and c.key not in _FREE and gone and counts[c.key] > 0:
                     same_kind = [one for one in gone if (one.kind == "word") == (c.kind == "word")]
                     if same_kind and not any(_same_word(c, one) for one in same_kind):
