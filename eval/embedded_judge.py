@@ -20,12 +20,15 @@ from data.errors import UserError
 from data.types import Strict
 from eval.judge import JudgeKind, Pair
 from eval.judge_features import FEATURES, VERSION, analyse_claim, features, gather
-from eval.judge_vetoes import veto
 
 MODEL_FILE = Path(__file__).with_name("embedded_judge.json")
 
 VETOED = 0.25
 """A vetoed pair keeps this share of its score: always below the threshold, still in order."""
+
+
+REPEATED = 0.95
+"""The least score of a claim that says what a sentence of its evidence says, in other forms at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,8 @@ class EmbeddedJudge:
 
     def judge(self, pair: Pair) -> tuple[float, str | None]:
         """Score in [0, 1] and the veto that lowered it, if one did."""
+        from eval.judge_vetoes import examine  # stems its word lists: loaded on use
+
         claim = analyse_claim(pair.claim)
         assert claim.text == pair.claim, "the claim must be judged whole"
         if not claim.stem_set:
@@ -119,8 +124,10 @@ class EmbeddedJudge:
         values = features(evidence)
         parts = (c.coefficient * (x - c.mean) / c.scale for c, x in zip(self.model.coefficients, values, strict=True))
         probability = 1 / (1 + math.exp(-(self.model.intercept + math.fsum(parts))))
-        reason = veto(evidence)
-        return (probability * VETOED if reason else probability), reason
+        found = examine(evidence)
+        if found.reason:
+            return probability * (self.threshold if found.weak else VETOED), found.reason
+        return (max(probability, REPEATED) if found.repeats else probability), None
 
     def weight(self, stem: str) -> float:
         return self.model.idf.get(stem, 1.0)

@@ -34,7 +34,7 @@ from eval.judge_features import (
     features,
     gather,
 )
-from eval.judge_vetoes import veto
+from eval.judge_vetoes import Finding, examine
 from eval.stress import read_quotes, stress
 
 if TYPE_CHECKING:
@@ -115,11 +115,16 @@ def make_sample(rows: Sequence[Row], weight: Callable[[str], float]) -> Sample:
         x=np.array([features(e) for e in evidence]),
         y=np.array([row.label == "supported" for row in rows], dtype=np.int64),
         claim=claim,
-        vetoed=np.array([veto(e) is not None for e in evidence], dtype=np.int64),
+        vetoed=np.array([_is_strong(examine(e)) for e in evidence], dtype=np.int64),
         weight=1.0 / np.bincount(claim)[claim],
         labels=tuple(label[claim_id] for claim_id in number),
         claim_words=np.array([words[claim_id] for claim_id in number], dtype=np.float64),
     )
+
+
+def _is_strong(found: Finding) -> bool:
+    """A weak reason lowers a score to below the threshold, which is not known yet."""
+    return found.reason is not None and not found.weak
 
 
 class Fitted(NamedTuple):

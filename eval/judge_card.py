@@ -169,7 +169,7 @@ def _all_pairs(snapshot: Snapshot, limit: int | None) -> dict[str, Sequence[Pair
             references.append(stress.read_reference(snapshot, event_id, cited(event)))
         except StageError as error:
             console.note(f"left out: {event_id}: {error}")
-    pairs: dict[str, Sequence[Pair]] = dict(stress.stress_pairs(quotes)) if quotes else {}
+    pairs: dict[str, Sequence[Pair]] = {**stress.stress_pairs(quotes), **stress.edit_pairs(quotes)} if quotes else {}
     if shuffled := stress.shuffled_pairs(quotes):
         pairs[stress.SHUFFLED] = shuffled
     return pairs | stress.reference_pairs(references)
@@ -221,9 +221,9 @@ EXPECTED = ("accepted", "mostly accepted", "refused")
 
 
 def _expected(kind: str) -> str:
-    from eval.stress import REFERENCE, VERBATIM
+    from eval.stress import REFERENCE, TRUE, VERBATIM
 
-    return EXPECTED[0] if kind.startswith(VERBATIM) else EXPECTED[1] if kind == REFERENCE else EXPECTED[2]
+    return EXPECTED[0] if kind.startswith((VERBATIM, TRUE)) else EXPECTED[1] if kind == REFERENCE else EXPECTED[2]
 
 
 def _cost(ms_per_pair: float | None) -> str:

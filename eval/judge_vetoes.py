@@ -1,9 +1,10 @@
 """Vetoes of the embedded judge: why a claim whose words are all in the evidence is still refused.
 
-Each looks for one contradicted detail: a number that is nowhere, a word that one side denies, a name in the place of another,
+`examine` is the one mechanism: what separates a near-verbatim claim from its sentence comes from `eval.judge_differences`.
+The rest are older and coarser, and look at paraphrases, too. Each looks for one contradicted detail: a number that is nowhere, a word that one side denies, a name in the place of another,
 two names that have changed places. All but the first compare the claim with the sentence that covers it best, and only where
 that covers much of it: below, the claim is a paraphrase of several sentences, and such cues are unreliable.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -11,11 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from eval.judge_differences import compare, numbers_hold
 from eval.judge_features import Evidence, Token, Unit, missing_numbers
-
-Reason = Literal["number", "negation", "name", "order"]
 
 DETAIL_OVERLAP = 0.6
 """Coverage of the claim by the best sentence above which negations and names are compared."""
@@ -30,19 +30,39 @@ _ARTICLES = frozenset(["the", "a", "an"])
 _CONJUNCTIONS = frozenset(["and", "or"])
 
 
-def veto(evidence: Evidence) -> Reason | None:
-    """`number`, `negation`, `name` (one replaced by another) or `order` (two exchanged); None if nothing speaks against it."""
+class Finding(NamedTuple):
+    """`reason` to refuse the claim, if any, and the characters of the claim that it is about; `weak` where paraphrases have it,
+    too. `repeats`: the claim says what a sentence says, in other forms at most."""
+
+    reason: str | None
+    spans: tuple[tuple[int, int], ...] = ()
+    weak: bool = False
+    repeats: bool = False
+
+
+def examine(evidence: Evidence) -> Finding:
     claim = evidence.claim
-    if missing_numbers(claim, evidence.numbers):
-        return "number"
-    if evidence.best is None or evidence.cov_best <= DETAIL_OVERLAP:
-        return None
-    best = evidence.units[evidence.best]
-    if _contradicts(claim, best):
-        return "negation"
-    if _replaces(evidence, best):
-        return "name"
-    return "order" if _exchanges(claim, best) else None
+    compared = compare(evidence)
+    spans = tuple(one.span for one in compared.differences)
+    if missing_numbers(claim, evidence.numbers) and not numbers_hold(evidence):
+        return Finding("number", spans)
+    if evidence.best is not None and evidence.cov_best > DETAIL_OVERLAP:
+        best = evidence.units[evidence.best]
+        if _contradicts(claim, best):
+            return Finding("negation", spans)
+        if not compared.repeats and _replaces(evidence, best):
+            return Finding("name", spans)
+        if _exchanges(claim, best):
+            return Finding("order", spans)
+    if compared.differences:
+        return Finding(compared.differences[0].kind, spans, weak=True)
+    return Finding(None, repeats=compared.repeats)
+
+
+def veto(evidence: Evidence) -> str | None:
+    """`number`, `negation`, `name` (one replaced by another), `order` (two exchanged), or the kind of a difference; None if
+    nothing speaks against the claim."""
+    return examine(evidence).reason
 
 
 def _contradicts(claim: Unit, best: Unit) -> bool:
@@ -85,6 +105,8 @@ def _replaces(evidence: Evidence, best: Unit) -> bool:
         gone = [t.stem for t in slot.found if (best.bare or _tells(t, best)) and t.content and found[t.stem] > claimed[t.stem]]
         for word in new:
             rivals = [other for other in gone if other.isdigit() == word.isdigit()]
+            if word.isdigit() and numbers_hold(evidence):
+                continue  # another form, or a limit
             if rivals and (quoted or not word.isdigit()) and not any(_alike(word, other) for other in rivals):
                 return True
     return False

@@ -19,6 +19,7 @@ from data.passages import cut_passages
 from data.sentences import split_sentences
 from data.snapshot import Snapshot
 from data.types import Page, Passage
+from eval import edits
 from eval.citations import with_title
 from eval.embedded_judge import AcceptRate
 from eval.faithfulness import EvidenceWindows
@@ -32,6 +33,9 @@ PER_REFERENCE = 6
 
 VERBATIM, NUMBER_CHANGED, SHUFFLED = "verbatim", "number changed", "citations shuffled"
 EXCHANGED, EXCHANGED_ROLES = "two names exchanged", "two names exchanged, not of one list"
+FALSE, TRUE = "false: ", "true: "
+"""Before the kinds of `eval.edits`: sentences made false, and true ones in another form."""
+PER_KIND = 150
 REFERENCE, REFERENCE_ELSEWHERE = "reference sentence, pages it may cite", "reference sentence, pages of another event"
 
 _NAME = re.compile(r"[A-Z][\w'’-]+(?: (?:of |de |the |van |von )?[A-Z][\w'’-]+)*")
@@ -180,6 +184,34 @@ def stress_pairs(quotes: Sequence[Quote]) -> dict[str, list[Pair]]:
         if stranger.event_id != quote.event_id:
             pairs["a passage of another event"].append(Pair((stranger.premise(),), sentence))
     return pairs
+
+
+def edit_pairs(quotes: Sequence[Quote], per_kind: int = PER_KIND) -> dict[str, list[Pair]]:
+    """Sentences with their own passage, edited in every way of `eval.edits`; at most `per_kind` of each."""
+    known = {FALSE + kind: one for kind, one in edits.FALSE_EDITS.items()}
+    known |= {TRUE + kind: one for kind, one in edits.TRUE_EDITS.items()}
+    pairs: dict[str, list[Pair]] = {name: [] for name in known}
+    for quote in quotes:
+        rng = random.Random(quote.sentence)
+        context = _surroundings(quote, rng)
+        for name, one in known.items():
+            if len(pairs[name]) < per_kind and (edited := one(quote.sentence, rng, context)) is not None:
+                pairs[name].append(Pair((quote.premise(),), edited.text))
+    return {name: found for name, found in pairs.items() if found}
+
+
+def _surroundings(quote: Quote, rng: random.Random) -> edits.Context:
+    """Other sentences are drawn from other passages of the event, so the premise does not hold them."""
+    elsewhere = [p for p in quote.passages if p != quote.passage]
+    others = [s for p in rng.sample(elsewhere, min(4, len(elsewhere))) for s in split_sentences(p.text)]
+    own = split_sentences(quote.passage.text)
+    at = own.index(quote.sentence) if quote.sentence in own else len(own)
+    following = own[at + 1] if at + 1 < len(own) else ""
+    return edits.Context(
+        page=quote.pages[quote.passage.page].text[:20_000],
+        others=tuple(s for s in others if s not in quote.passage.text),
+        following=following,
+    )
 
 
 def shuffled_pairs(quotes: Sequence[Quote]) -> list[Pair]:

@@ -148,7 +148,6 @@ def test_a_name_in_the_place_of_another_is_refused(judge: EmbeddedJudge, claim: 
         ("Invasive strep is on the rise in Canada.", "Invasive strep is on the rise in the Canadian north."),
         ("The law was signed by John Reed in May.", "The law was signed by J. Reed in May."),
         ("The ship sailed on 5 November from Oslo.", "The ship sailed on Nov. 5 from Oslo."),
-        ("She said the museum of Oslo would close in May.", "He said that the museum of Oslo would close in May."),
         (  # WiCE, supported: between the words alike stands more than a name
             "He was Chef de Mission of Team GB at the 2016 Olympics, being appointed on 29 April 2014.",
             "29 April 2014\nMark England has been appointed Team GB's Chef de Mission for the Baku 2015 European Games and the "
