@@ -50,8 +50,8 @@ def engine(loaded: LoadedModel, method: str, calibration: Calibration, **options
     return Engine(loaded, method, calibration=calibration if method in {*NEED_CALIBRATION, "mix"} else None, **options)
 
 
-SAMPLED = SamplingParams(max_new_tokens=32, temperature=0.8, top_p=0.95, top_k=40, seed=3, task=TASK)
-PENALISED = SamplingParams(max_new_tokens=32, repetition_penalty=1.3, task=TASK)
+SAMPLED = SamplingParams(max_new_tokens=20, temperature=0.8, top_p=0.95, top_k=40, seed=3, task=TASK)
+PENALISED = SamplingParams(max_new_tokens=20, repetition_penalty=1.3, task=TASK)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def plain_texts(loaded: LoadedModel) -> list[tuple[list[int], SamplingParams, Co
     """Greedy, sampled, and with a penalty that depends on the text: what is asked, and what transformers writes."""
     peer = plain_decoding(loaded)
     asked = [LocalGenerator(loaded, peer).prompt_ids([Message("user", prompt)]) for prompt in PROMPTS]
-    greedy = SamplingParams(max_new_tokens=48, task=TASK)
+    greedy = SamplingParams(max_new_tokens=24, task=TASK)
     requests = [*((ids, greedy) for ids in asked), (asked[0], SAMPLED), (asked[1], PENALISED), (asked[2], SAMPLED)]
     return [(ids, sampling, complete(loaded, peer, ids, sampling)) for ids, sampling in requests]
 

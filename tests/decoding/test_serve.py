@@ -382,7 +382,9 @@ def test_mistakes_on_the_command_line_are_one_line(
             assert told in said and said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_it_ends_when_told_to_even_while_writing(endless_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slow: a process of its own, that goes on writing for the five seconds that the server grants a request at its end."""
     monkeypatch.setenv("TINY_KEY", "sk-tiny")
     with served_process(endless_folder, "--method", "greedy", "--api-key-env", "TINY_KEY") as (address, process):
         url = f"{address}/v1/chat/completions"

@@ -48,13 +48,17 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         yield here
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("killed", [False, True])
 def test_deployment_runs_by_both_its_names_and_goes_on_after_kill_9(
     installation: Installation, tmp_path: Path, killed: bool
 ) -> None:
-    """By its short name, and in the longer run by its whole name before that, until it is killed. The flow alone is killed
-    each time (`test_killed_flow_goes_on`)."""
+    """By its short name, and by its whole name before that, until it is killed.
+
+    Slow: a server with a new database, a worker and a process for each flow run take 36 CPU s. In the default run the flow
+    has the tests' own server (`test_wiki_gen`), and is killed there (`test_killed_flow_goes_on`).
+    """
     address = installation.env["PREFECT_API_URL"].removesuffix("/api")
     assert f"dashboard: {address}\n" in installation.said
     assert "prefect deployment run wiki-gen/wiki-gen -p limit=2 --watch" in installation.said

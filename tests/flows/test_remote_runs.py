@@ -265,7 +265,7 @@ def test_worker_processes_carry_their_own_events(
     machine("flow")
     url = f"s3://{BUCKET}/{folder}/x"
     asked: dict[str, Any] = {"system": "lead", "data": str(toys), "out": url, "evaluate": False}
-    state = run_flow(**asked, runner="processes:2")
+    state = run_flow(**asked, runner="processes:1")  # each loads everything anew; several: `test_runners`
     assert state.is_completed() and state.message.endswith(f"-> {url}"), state.message
     assert wikigenben("generate", "--system", "lead", "--data", toys, "--out", tmp_path / "local").code == 0
     assert carried(store.objects(f"{folder}/x")) == results(tmp_path / "local")

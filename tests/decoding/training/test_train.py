@@ -31,8 +31,9 @@ TINY = Preset(
     phases=(Phase(0.0, Mixture(copying=0.3), (128,)), Phase(0.5, Mixture(copying=0.2, sections=0.2, outlines=0.1), (64, 256))),
 )  # fmt: skip
 """Twelve steps, with a checkpoint after each."""
-SMOKE = ("--preset", "smoke", "--tokens", str(80 * 1024))
-"""Two thirds of it."""
+SMOKE_TOKENS = 8 * 1024
+SMOKE = ("--preset", "smoke", "--tokens", str(SMOKE_TOKENS))
+"""Eight steps of it: a whole training of the command, too short to learn much."""
 
 
 def training(
@@ -77,7 +78,12 @@ def smoke(tmp_path_factory: pytest.TempPathFactory, smoke_corpus: Path) -> Path:
     return out
 
 
-def test_the_smoke_preset_learns(smoke: Path) -> None:
+@pytest.mark.slow
+def test_the_smoke_preset_learns(tmp_path: Path, smoke_corpus: Path) -> None:
+    """Slow: two thirds of the preset take ten seconds. `test_a_finished_model_knows_more_than_a_new_one` is always run."""
+    smoke = tmp_path / "run"
+    words = ["--preset", "smoke", "--tokens", str(80 * 1024), "--corpus", str(smoke_corpus), "--out", str(smoke)]
+    assert main(words) == 0
     lines = log(smoke)
     assert [line["step"] for line in lines] == [40, 80]
     assert [line["tokens"] for line in lines] == [40 * 1024, 80 * 1024]
@@ -91,6 +97,11 @@ def test_the_smoke_preset_learns(smoke: Path) -> None:
     assert last["text_bits_per_byte"] < first["text_bits_per_byte"] < 8
     assert last["task_bits_per_byte"] < first["task_bits_per_byte"]
     assert (first["rate"], last["rate"]) == (1.0, 0.0)
+
+
+def test_the_command_leaves_a_log_a_plot_a_model_and_its_tokenizer(smoke: Path) -> None:
+    (line,) = log(smoke)
+    assert (line["step"], line["tokens"], line["rate"]) == (8, SMOKE_TOKENS, 0.0)
     assert {path.name for path in smoke.iterdir()} == {"log.jsonl", "loss.svg", "model", "tokenizer"}
 
 
@@ -107,7 +118,7 @@ def test_the_checkpoint_is_a_model_folder_of_transformers(smoke: Path, smoke_cor
 
     from decoding.training.corpus import read_corpus
 
-    ours = training(smoke, read_corpus(smoke_corpus), replace(PRESETS["smoke"], tokens=80 * 1024))
+    ours = training(smoke, read_corpus(smoke_corpus), replace(PRESETS["smoke"], tokens=SMOKE_TOKENS))
     model = AutoModelForCausalLM.from_pretrained(smoke / "model", local_files_only=True, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(smoke / "model", local_files_only=True)
     text = "Aldale is a town of 5000 people on the River Corham."
