@@ -34,7 +34,6 @@ from benchmark.splits import ids_sha256
 from data import codec
 from data.errors import StageError
 from data.gold import GoldArticle, load_gold
-from data.markup import reread
 from data.passages import cut_passages, sentence_spans
 from data.runs import RunFolder
 from data.sentences import split_sentences
@@ -202,7 +201,7 @@ def _values(
     found: dict[str, dict[str, float | None]] = {}
     for floor, article in made.items():
         fitting = [metric for metric in metrics if _fits(floor, metric)]
-        case = Case(reread(article), gold, pages)
+        case = Case(article, gold, pages)
         if case.sentences:
             values = values_of(case, fitting)
         else:  # no usable page: as a system that writes nothing
