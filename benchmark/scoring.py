@@ -34,8 +34,8 @@ ORIGINAL_UP_TO = {"copied_share": 0.50, "verbatim_share": 0.25}
 on development topics, research agents up to 13% and 2%, copied passages 99% and 90%."""
 
 JUNK_UP_TO = 0.10
-"""Most sentences that are none. Research agents have 1 to 2% on development topics, human articles 3% where they are prose and more
-where they are lists, copied passages 74%."""
+"""Most sentences that are none. Research agents have 1 to 2% on development topics, human articles 3% where they are prose
+and more where they are lists, copied passages 74%."""
 
 
 def unmet(means: Mapping[str, float]) -> tuple[str, ...]:

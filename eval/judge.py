@@ -81,7 +81,7 @@ class CachedJudge:
     """
 
     def __init__(self, judge: Judge, path: Path) -> None:
-        self._judge = judge
+        self.judge = judge
         self._path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,19 +92,19 @@ class CachedJudge:
 
     @property
     def name(self) -> str:
-        return self._judge.name
+        return self.judge.name
 
     @property
     def revision(self) -> str:
-        return self._judge.revision
+        return self.judge.revision
 
     @property
     def threshold(self) -> float:
-        return self._judge.threshold
+        return self.judge.threshold
 
     @property
     def kind(self) -> JudgeKind:
-        return self._judge.kind
+        return self.judge.kind
 
     def score(self, pairs: Sequence[Pair]) -> list[float | None]:
         keys = [self._key(pair) for pair in pairs]
@@ -113,7 +113,7 @@ class CachedJudge:
             new = list({key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}.items())
             for at in range(0, len(new), ASKED_AT_ONCE):
                 some = new[at : at + ASKED_AT_ONCE]
-                scores = self._judge.score([pair for _, pair in some])
+                scores = self.judge.score([pair for _, pair in some])
                 fresh = {key: score for (key, _), score in zip(some, scores, strict=True) if score is not None}
                 with store:
                     store.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?)", fresh.items())

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from data import codec
 from data.errors import StageError
 from data.types import Strict
-from eval.embedded_judge import AcceptRate
+from eval.lexical_judge import AcceptRate
 from flows.console import guarded
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _cost(ms_per_pair: float | None) -> str:
 
 def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) -> dict[str, Any]:
     """What is kept of it for the judge's card, too."""
-    from eval.fit_judge import WICE_FILE
+    from eval.fit_lexical import WICE_FILE
     from eval.judge import describe
     from eval.judge_accuracy import accuracy, read_rows
     from flows import console
@@ -242,7 +242,7 @@ def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) ->
     found: Accuracy = accuracy(rows, scores, judge.threshold)
     kept = {"pairs": path.name, **codec.to_plain(found)}
     if judge.name == "embedded" and path.name == WICE_FILE:
-        console.note("this judge was fitted on these claims; its card, eval/embedded_judge.json, has what it reaches on others")
+        console.note("this judge was fitted on these claims; its card, eval/lexical_judge.json, has what it reaches on others")
     if as_json:
         console.result_json(
             {"judge": describe(judge), "pairs": path.name, "n_pairs": len(rows), "ms_per_pair": timed.ms_per_pair}

@@ -1,4 +1,4 @@
-"""What the embedded judge looks at: word overlap of a claim with the best sentences of its premises.
+"""What judges look at in words: the overlap of a claim with the best sentences of its premises.
 
 Words are compared as lower-cased, accent-free Porter stems, so bare premises (the benchmark's cited pages: no capitals,
 no punctuation) match like any other. Short months and weekdays, ordinals and the two commonest abbreviations of countries
@@ -83,7 +83,7 @@ _COUNTRIES = (
 )
 
 Weight = Callable[[str], float]
-"""Stem -> how much it tells; see `EmbeddedJudge`."""
+"""Stem -> how much it tells; see `LexicalJudge`."""
 
 
 class Token(NamedTuple):

@@ -1,4 +1,4 @@
-"""Vetoes of the embedded judge: why a claim whose words are all in the evidence is still refused.
+"""Vetoes of the judges: why a claim whose words are all in the evidence is still refused.
 
 `examine` is the one mechanism: what separates a near-verbatim claim from its sentence comes from `eval.judge_differences`.
 The rest are older and coarser, and look at paraphrases, too. Each looks for one contradicted detail: a number that is nowhere, a word that one side denies, a name in the place of another,

@@ -21,10 +21,10 @@ from data.snapshot import Snapshot
 from data.types import Page, Passage
 from eval import edits
 from eval.citations import with_title
-from eval.embedded_judge import AcceptRate
 from eval.faithfulness import EvidenceWindows
 from eval.judge import Judge, Pair
 from eval.judge_features import STOPWORDS, analyse_claim
+from eval.lexical_judge import AcceptRate
 
 DEVELOPMENT_THIRD = "01234"
 """First hex digits of sha256(event id) of the events that judges may be looked at with."""

@@ -29,9 +29,9 @@ from data.errors import UserError
 from data.sentences import split_sentences
 from decoding.api import SupportExample
 from eval.edits import FALSE_EDITS, TRUE_EDITS, Context, Edited, edit
-from eval.embedded_judge import EmbeddedJudge
 from eval.judge import Pair
 from eval.judge_features import Evidence, analyse_claim, closest, gather
+from eval.lexical_judge import LexicalJudge
 
 SEEDS = {"judge": 1, "writer": 2}
 CONTEXT = 4
@@ -140,7 +140,7 @@ class ExampleMaker:
     """Examples of one statement at a time; deterministic by the statement and the seed."""
 
     def __init__(self, seed: int) -> None:
-        self._judge = EmbeddedJudge()
+        self._judge = LexicalJudge()
         self._seed = seed
 
     def of_statement(self, statement: Statement, others: Sequence[str]) -> Iterator[SupportExample]:
@@ -278,7 +278,7 @@ def read_partial(path: Path) -> Iterator[SupportExample]:
                 spans.append((start, at))
         chosen = sorted(item["supporting_sentences"], key=len)
         shown = tuple(evidence[i] for i in chosen[-1] if i < len(evidence))[:6] if chosen else ()
-        judge = EmbeddedJudge()
+        judge = LexicalJudge()
         found = gather(analyse_claim(claim), ["\n".join(evidence)], judge.weight)
         for sentences in (shown, closest(found, CONTEXT)):
             if sentences:

@@ -413,7 +413,7 @@ def build_metrics(settings: Settings) -> tuple[Metric, ...]:
     )
 
 
-JUDGES = "embedded, lexical, nli:MODEL[,threshold=T][,form=pair|true|minicheck], llm:NAME@BASE_URL"
+JUDGES = "embedded, lexical, overlap, nli:MODEL[,threshold=T][,form=pair|true|minicheck], llm:NAME@BASE_URL"
 
 
 def build_judge(name: str, *, device: str = "auto") -> Judge:
@@ -423,14 +423,19 @@ def build_judge(name: str, *, device: str = "auto") -> Judge:
 
 def open_judge(name: str, *, device: str = "auto") -> Judge:
     """Without a memory. Raises UserError for a name, model or server that cannot be had."""
-    from eval.embedded_judge import EmbeddedJudge
     from eval.lexical_judge import LexicalJudge
+    from eval.overlap_judge import OverlapJudge
 
     kind, _, rest = name.partition(":")
     if name == "embedded":
-        return EmbeddedJudge()
+        from decoding.support.reader import judge_reader
+        from eval.embedded_judge import EmbeddedJudge
+
+        return EmbeddedJudge(judge_reader())
     if name == "lexical":
         return LexicalJudge()
+    if name == "overlap":
+        return OverlapJudge()
     if kind == "nli" and rest:
         return _nli_judge(rest, device)
     if kind == "llm" and "@" in rest:
@@ -462,11 +467,14 @@ def cached(judge: Judge) -> Judge:
 
 
 def judge_card(judge: Identified) -> dict[str, Any]:
-    """How good the judge is on claims with labels: the embedded one brings its card, of others it is what
+    """How good the judge is on claims with labels: those of this package bring their cards, of others it is what
     `python -m eval.judge_card` found and kept; empty where nobody asked."""
     from eval.embedded_judge import EmbeddedJudge
+    from eval.judge import CachedJudge
+    from eval.lexical_judge import LexicalJudge
 
-    if isinstance(judge, EmbeddedJudge):
+    judge = judge.judge if isinstance(judge, CachedJudge) else judge
+    if isinstance(judge, EmbeddedJudge | LexicalJudge):
         return dict(codec.to_plain(judge.model.card))
     path = _card_path(judge)
     try:

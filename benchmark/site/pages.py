@@ -366,7 +366,7 @@ def _judges(entry: Entry) -> list[tuple[str, object]]:
 
 
 def _is_rate(value: object) -> bool:
-    """As `eval.embedded_judge.AcceptRate` is stored; a card may hold anything."""
+    """As `eval.lexical_judge.AcceptRate` is stored; a card may hold anything."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("edit"), str)

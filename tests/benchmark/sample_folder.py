@@ -16,8 +16,8 @@ from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Event, Page
 from eval.citations import Citations
 from eval.coverage import Coverage
-from eval.embedded_judge import EmbeddedJudge
 from eval.lexical import Rouge
+from eval.lexical_judge import LexicalJudge
 from eval.metric import Metric
 from flows.wiring import build_collect
 from pipeline.systems.baselines import LeadSystem
@@ -38,7 +38,7 @@ class LeadButOne(LeadSystem):
 
 def metrics() -> tuple[Metric, ...]:
     """Some of the real ones: those that load no encoder."""
-    return (Citations(EmbeddedJudge()), Coverage(), Rouge())
+    return (Citations(LexicalJudge()), Coverage(), Rouge())
 
 
 def collect() -> Callable[[Event], tuple[Page, ...]]:

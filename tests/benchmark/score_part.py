@@ -17,10 +17,10 @@ from eval.citations import Citations, WgbCitations
 from eval.conflicts import Conflicts
 from eval.copying import Copying
 from eval.coverage import Coverage
-from eval.embedded_judge import EmbeddedJudge
 from eval.facts import Facts
 from eval.faithfulness import Faithfulness
 from eval.lexical import Rouge
+from eval.lexical_judge import LexicalJudge
 from eval.metric import Metric
 from eval.organisation import Organisation
 from eval.storm import Storm
@@ -30,7 +30,7 @@ from tests.fakes import FixedEncoder
 
 
 def metrics() -> tuple[Metric, ...]:
-    judge = EmbeddedJudge()
+    judge = LexicalJudge()
     judged = (Citations(judge), Faithfulness(judge), Facts(judge), WgbCitations(judge))
     encoder = FixedEncoder()
     shape = (Headings(encoder), Organisation(encoder), Conflicts())

@@ -19,7 +19,7 @@ from data.errors import StageError, UserError
 from data.runs import RunFolder, Unstored
 from data.settings import Settings
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, is_unknown
-from eval.embedded_judge import EmbeddedJudge
+from eval.lexical_judge import LexicalJudge
 from flows.job import Job
 from flows.wiring import Prepared
 from tests.benchmark.sample_folder import FAILED, IDS
@@ -259,7 +259,7 @@ def test_unknown_texts_travel_from_the_file_to_the_verdicts(
     assert made.system.uses_web
     article = RunFolder(tmp_path / "run").event(event_id).article()
     assert article is not None
-    judged = submit.judged_sentences(article, EmbeddedJudge())
+    judged = submit.judged_sentences(article, LexicalJudge())
     assert len(judged) == round(share * n_claims)
     recalled = sum(one.supported for one in judged) / len(judged)
     assert recalled == pytest.approx(made.events[0].scores["cite_recall"])

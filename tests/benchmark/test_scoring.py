@@ -186,13 +186,13 @@ def test_headline_metrics_exist_and_higher_is_better() -> None:
     from data.settings import Settings
     from eval.citations import Citations
     from eval.coverage import Coverage
-    from eval.embedded_judge import EmbeddedJudge
     from eval.faithfulness import Faithfulness
+    from eval.lexical_judge import LexicalJudge
     from eval.structure import Headings
     from tests.fakes import FixedEncoder
 
     assert Settings().evaluation.judge == "embedded"
-    judge = EmbeddedJudge()
+    judge = LexicalJudge()
     names = metric_names([Citations(judge), Faithfulness(judge), Coverage(), Headings(FixedEncoder())])
     assert {names.get(name) for name in HEADLINE} == {"higher"}
 

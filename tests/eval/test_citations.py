@@ -13,8 +13,8 @@ from data.gold import GoldArticle
 from data.markup import parse_text
 from data.types import Article, Heading, Passage, Section, Sentence, Source
 from eval.citations import Citations, Ranking, WgbCitations, WgbScores, WgbUnit, claims_of, wgb_citation_scores, wgb_units
-from eval.embedded_judge import EmbeddedJudge
 from eval.judge import Pair
+from eval.lexical_judge import LexicalJudge
 from eval.metric import Case
 from eval.text import words
 
@@ -350,7 +350,7 @@ def test_the_metric_scores_the_rendered_article() -> None:
 
 def test_both_profiles_with_the_shipped_judge() -> None:
     case = case_of(f"{RED}[1] {BLUE}[2] {GREEN}[1]")
-    judge = EmbeddedJudge()
+    judge = LexicalJudge()
     assert Citations(judge).score(case)["cite_recall"] == pytest.approx(2 / 3)
     assert WgbCitations(judge).score(case)["wgb_cite_recall"] == pytest.approx(2 / 3)
 

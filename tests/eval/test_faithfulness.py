@@ -8,9 +8,9 @@ from data.gold import GoldArticle
 from data.markup import parse_text
 from data.types import DropReason, Page, Passage, Source
 from eval.citations import Citations
-from eval.embedded_judge import EmbeddedJudge
 from eval.faithfulness import EvidenceWindows, Faithfulness, name_errors, number_errors
 from eval.judge import Pair
+from eval.lexical_judge import LexicalJudge
 from eval.metric import Case
 
 GOLD = GoldArticle(event_id="1", title="T", raw="", lead="", sections=(), infobox=(), cited_urls=())
@@ -34,7 +34,7 @@ def case_of(text: str, pages: tuple[Page, ...] = ()) -> Case:
 
 @pytest.fixture(scope="module")
 def metric() -> Faithfulness:
-    return Faithfulness(EmbeddedJudge())
+    return Faithfulness(LexicalJudge())
 
 
 FILLER = " ".join(f"Minutes of meeting {n} were filed by the clerk of the northern district council." for n in range(40))
@@ -148,7 +148,7 @@ def test_scores_are_the_same_again_and_after_other_cases(metric: Faithfulness) -
     case = case_of(f"{FERRY}[1] {FINE}[2] {BRIDGE}[2]", (page(f"{FILLER} {FERRY}"), page(FINE)))
     first = metric.score(case)
     metric.score(case_of(f"{BRIDGE}[1]", (page(BRIDGE),)))
-    assert metric.score(case) == first == Faithfulness(EmbeddedJudge()).score(case)
+    assert metric.score(case) == first == Faithfulness(LexicalJudge()).score(case)
     assert first.keys() == metric.names.keys()
 
 

@@ -9,11 +9,11 @@ import pytest
 from data.errors import UserError
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Page
-from eval.embedded_judge import AcceptRate, EmbeddedJudge
 from eval.judge import Pair
 from eval.judge_accuracy import accuracy, read_rows
 from eval.judge_card import ENOUGH, main, verdict
-from eval.lexical_judge import LexicalJudge
+from eval.lexical_judge import AcceptRate, LexicalJudge
+from eval.overlap_judge import OverlapJudge
 from eval.stress import (
     NUMBER_CHANGED,
     REFERENCE,
@@ -70,17 +70,17 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_was_found_of_a_judge_is_kept_for_its_submissions(
     pairs_file: Path, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert wiring.judge_card(LexicalJudge()) == {}
+    assert wiring.judge_card(OverlapJudge()) == {}
     code, out, _ = told(capsys, "--judge", "lexical", "--pairs", pairs_file)
     assert code == 0 and "AUROC 1.000" in out
     assert told(capsys, "--judge", "lexical", "--limit", "1")[0] == 0
-    card = wiring.judge_card(LexicalJudge())
+    card = wiring.judge_card(OverlapJudge())
     assert card["pairs"] == pairs_file.name and 0 <= card["auroc"] <= 1 and card["stress"][0]["n"] > 0
-    assert wiring.judge_card(EmbeddedJudge())["n_claims"] > 100  # it brings its own
+    assert wiring.judge_card(LexicalJudge())["n_claims"] > 100  # it brings its own
     (path,) = (runs / "judged" / "cards").glob("*.json")
     path.write_text("{", encoding="utf-8")
     with pytest.raises(UserError, match="delete it and run python -m"):
-        wiring.judge_card(LexicalJudge())
+        wiring.judge_card(OverlapJudge())
 
 
 def test_the_card_of_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +114,7 @@ def test_labelled_claims(capsys: pytest.CaptureFixture[str], pairs_file: Path) -
 
 def test_a_claim_scores_the_maximum_over_its_rows_and_unjudged_ones_are_refused(pairs_file: Path) -> None:
     rows = read_rows(pairs_file)
-    scores: list[float | None] = list(LexicalJudge().score([row.pair for row in rows]))
+    scores: list[float | None] = list(OverlapJudge().score([row.pair for row in rows]))
     assert scores[:2] == [0.0, 1.0]
     scores[0] = scores[1] = None  # both rows of a supported claim
     scores[2] = None  # one row of another one
@@ -195,7 +195,7 @@ def test_rates_count_what_was_left_unjudged() -> None:
 
 
 def test_the_lexical_judge_counts_words() -> None:
-    judge = LexicalJudge()
+    judge = OverlapJudge()
     premise = "The ferry Marisol sank on Lake Tanda."
     claims = [
         "Marisol sank on the lake.",

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.embedded_judge import EmbeddedJudge
 from eval.judge import Pair
 from eval.judge_differences import compare
 from eval.judge_features import analyse_claim, gather
 from eval.judge_lexemes import lexemes
+from eval.lexical_judge import LexicalJudge
 
 
 @pytest.fixture(scope="module")
-def judge() -> EmbeddedJudge:
-    return EmbeddedJudge()
+def judge() -> LexicalJudge:
+    return LexicalJudge()
 
 
 def found(claim: str, premise: str) -> set[tuple[str, str]]:
@@ -53,7 +53,7 @@ def test_other_forms_have_the_same_keys(a: str, b: str) -> None:
         ("The old ferry sank near Oslo.", "The old ferry sank near Oslo, where it had been built."),
     ],
 )
-def test_the_same_in_another_form_is_accepted(judge: EmbeddedJudge, claim: str, premise: str) -> None:
+def test_the_same_in_another_form_is_accepted(judge: LexicalJudge, claim: str, premise: str) -> None:
     assert found(claim, premise) == set()
     assert judge.score([Pair((premise,), claim)])[0] >= judge.threshold
 
@@ -74,7 +74,7 @@ def test_the_same_in_another_form_is_accepted(judge: EmbeddedJudge, claim: str, 
         ("Oslo in bridge new the opened mayor the.", "The mayor opened the new bridge in Oslo.", "order", "Oslo in bridge new the opened mayor the"),  # noqa: E501
     ],
 )  # fmt: skip
-def test_a_difference_has_its_kind_and_its_words(judge: EmbeddedJudge, claim: str, premise: str, kind: str, words: str) -> None:
+def test_a_difference_has_its_kind_and_its_words(judge: LexicalJudge, claim: str, premise: str, kind: str, words: str) -> None:
     assert any(one == kind and words in text for one, text in found(claim, premise))
     assert judge.score([Pair((premise,), claim)])[0] < judge.threshold
 

@@ -23,7 +23,7 @@ from data.scores import EventScores
 from data.types import Article, Heading, Outline, Page, Repair, Section
 from eval.citations import Citations
 from eval.coverage import Coverage
-from eval.embedded_judge import EmbeddedJudge
+from eval.lexical_judge import LexicalJudge
 from flows import generate
 from flows.job import Job
 from flows.report import contents, page, plots
@@ -60,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     generate.generate(prepared)
     article = prepared.run.event(HOSTILE).path / "article.json"  # `lead` removes nothing
     codec.write_atomic(article, codec.to_json(replace(codec.read(Article, article), repairs=(REMOVED,)), indent=1))
-    metrics = (Citations(EmbeddedJudge()), Coverage())
+    metrics = (Citations(LexicalJudge()), Coverage())
     rows = list(scoring.score_run(prepared.run, prepared.snapshot, prepared.ids, metrics, prepared.collect))
     scores = scoring.system_scores("lead", "search", "sample", rows, metrics, resamples=100, seed=0)
     made = submission.build(

@@ -12,12 +12,12 @@ from data import codec
 from data.errors import UserError
 from data.passages import cut_passages
 from data.types import Page
-from eval.embedded_judge import MODEL_FILE, EmbeddedJudge
-from eval.fit_judge import WICE_FILE, fit_model, main
+from eval.fit_lexical import WICE_FILE, fit_model, main
 from eval.judge import Pair
 from eval.judge_accuracy import read_rows
 from eval.judge_features import FEATURES, analyse, analyse_claim, gather, missing_numbers
 from eval.judge_vetoes import veto
+from eval.lexical_judge import MODEL_FILE, LexicalJudge
 from eval.stress import bare, change_number, exchange_names, insert_not, is_list_reordered, read_quotes, replace_name, stress
 
 PASSAGE = (
@@ -35,11 +35,11 @@ OTHER = (
 
 
 @pytest.fixture(scope="module")
-def judge() -> EmbeddedJudge:
-    return EmbeddedJudge()
+def judge() -> LexicalJudge:
+    return LexicalJudge()
 
 
-def accepts(judge: EmbeddedJudge, claim: str, *premises: str) -> bool:
+def accepts(judge: LexicalJudge, claim: str, *premises: str) -> bool:
     return judge.score([Pair(premises or (PASSAGE,), claim)])[0] >= judge.threshold
 
 
@@ -55,7 +55,7 @@ def accepts(judge: EmbeddedJudge, claim: str, *premises: str) -> bool:
         "Osk Shipyard built the Marisol.",
     ],
 )
-def test_what_the_passage_says_is_accepted_also_in_other_forms(judge: EmbeddedJudge, claim: str) -> None:
+def test_what_the_passage_says_is_accepted_also_in_other_forms(judge: LexicalJudge, claim: str) -> None:
     assert accepts(judge, claim)
 
 
@@ -70,17 +70,17 @@ def test_what_the_passage_says_is_accepted_also_in_other_forms(judge: EmbeddedJu
         ("Captain Tanda Lines had warned the owner, Jonas Weller, about the damaged hull two weeks earlier.", "order"),
     ],
 )
-def test_a_changed_detail_is_refused_and_the_veto_says_which(judge: EmbeddedJudge, claim: str, reason: str) -> None:
+def test_a_changed_detail_is_refused_and_the_veto_says_which(judge: LexicalJudge, claim: str, reason: str) -> None:
     assert not accepts(judge, claim)
     assert judge.judge(Pair((PASSAGE,), claim))[1] == reason
 
 
-def test_the_passive_is_no_exchange_of_names(judge: EmbeddedJudge) -> None:
+def test_the_passive_is_no_exchange_of_names(judge: LexicalJudge) -> None:
     assert accepts(judge, "Marcus Lane beat Peter Stone.", "Peter Stone was beaten by Marcus Lane.")
     assert not accepts(judge, "Marcus Lane beat Peter Stone.", "Peter Stone beat Marcus Lane.")
 
 
-def test_a_list_in_another_order_says_the_same(judge: EmbeddedJudge) -> None:
+def test_a_list_in_another_order_says_the_same(judge: LexicalJudge) -> None:
     assert accepts(judge, "It was founded by Lane, Stone and Reed.", "It was founded by Reed, Stone and Lane.")
     text = "Tensions between Gamby and Russell come to a head as prom night approaches."
     assert accepts(judge, "Tensions between Russell and Gamby come to a head as prom night approaches.", text)
@@ -102,7 +102,7 @@ HERO = "Robbie Manalang emerged as Pasig's hero, silencing the Caloocan crowd wi
         ("Ajax sold Marcus Lane to Barcelona in May.", "Barcelona sold Marcus Lane to Ajax in May."),
     ],
 )
-def test_names_in_each_others_places_are_refused(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+def test_names_in_each_others_places_are_refused(judge: LexicalJudge, claim: str, evidence: str) -> None:
     for premise in (evidence, bare(evidence)):
         assert accepts(judge, evidence, premise)
         assert not accepts(judge, claim, premise)
@@ -119,7 +119,7 @@ def test_names_in_each_others_places_are_refused(judge: EmbeddedJudge, claim: st
         ("Germany was defeated by France in Berlin.", "In Berlin, France defeated Germany."),
     ],
 )
-def test_phrases_that_have_moved_and_passives_are_accepted(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+def test_phrases_that_have_moved_and_passives_are_accepted(judge: LexicalJudge, claim: str, evidence: str) -> None:
     for premise in (evidence, bare(evidence)):
         assert judge.judge(Pair((premise,), claim))[1] is None
         assert accepts(judge, claim, premise)
@@ -138,7 +138,7 @@ def test_phrases_that_have_moved_and_passives_are_accepted(judge: EmbeddedJudge,
         ),
     ],
 )
-def test_a_name_in_the_place_of_another_is_refused(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+def test_a_name_in_the_place_of_another_is_refused(judge: LexicalJudge, claim: str, evidence: str) -> None:
     assert judge.judge(Pair((evidence,), claim)) == (pytest.approx(0, abs=judge.threshold), "name")
 
 
@@ -155,7 +155,7 @@ def test_a_name_in_the_place_of_another_is_refused(judge: EmbeddedJudge, claim: 
         ),
     ],
 )
-def test_another_form_of_a_name_or_another_word_is_no_replacement(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+def test_another_form_of_a_name_or_another_word_is_no_replacement(judge: LexicalJudge, claim: str, evidence: str) -> None:
     assert judge.judge(Pair((evidence,), claim))[1] is None
 
 
@@ -163,7 +163,7 @@ def test_another_form_of_a_name_or_another_word_is_no_replacement(judge: Embedde
     "claim", ["He died on November 10, 2018.", "He died on 10 November 2018.", "He died on the 10th of November 2018."]
 )
 @pytest.mark.parametrize("evidence", ["He died Nov 10, 2018.", "He died on Nov. 10th, 2018.", "he died on 10 november 2018"])
-def test_a_date_is_the_same_in_every_form(judge: EmbeddedJudge, claim: str, evidence: str) -> None:
+def test_a_date_is_the_same_in_every_form(judge: LexicalJudge, claim: str, evidence: str) -> None:
     assert accepts(judge, claim, evidence)
 
 
@@ -180,16 +180,16 @@ def test_countries_match_their_abbreviations(a: str, b: str) -> None:
     assert "usa" not in analyse("It tells us all.").stem_set
 
 
-def test_not_only_denies_nothing(judge: EmbeddedJudge) -> None:
+def test_not_only_denies_nothing(judge: LexicalJudge) -> None:
     text = "The law covers not only ferries but also private boats on the lake."
     assert accepts(judge, "The law covers ferries and private boats on the lake.", text)
 
 
-def test_another_passage_of_the_event_is_refused(judge: EmbeddedJudge) -> None:
+def test_another_passage_of_the_event_is_refused(judge: LexicalJudge) -> None:
     assert not accepts(judge, "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard.", OTHER)
 
 
-def test_several_passages_support_what_none_supports_alone(judge: EmbeddedJudge) -> None:
+def test_several_passages_support_what_none_supports_alone(judge: LexicalJudge) -> None:
     claim = "The Marisol was built by Osk Shipyard, and the port of Renko handles grain from the Velm valley."
     port = "Renko\nThe town lies on the coast. Its port handles grain from the Velm valley."
     assert not accepts(judge, claim, PASSAGE)
@@ -197,7 +197,7 @@ def test_several_passages_support_what_none_supports_alone(judge: EmbeddedJudge)
     assert accepts(judge, claim, PASSAGE, port)
 
 
-def test_bare_premises_match_names_numbers_and_negations_without_capitals(judge: EmbeddedJudge) -> None:
+def test_bare_premises_match_names_numbers_and_negations_without_capitals(judge: LexicalJudge) -> None:
     text = bare(PASSAGE)
     assert "1240" in text and "202021" in text and "Marisol" not in text
     assert accepts(judge, "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard.", text)
@@ -206,14 +206,14 @@ def test_bare_premises_match_names_numbers_and_negations_without_capitals(judge:
     assert not accepts(judge, "Captain Jonas Weller had not warned the owner, Tanda Lines, about the damaged hull.", text)
 
 
-def test_support_at_the_end_of_a_long_premise_is_found(judge: EmbeddedJudge) -> None:
+def test_support_at_the_end_of_a_long_premise_is_found(judge: LexicalJudge) -> None:
     claim = "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard."
     filler = "Weather records of the northern district were kept in a ledger at the town hall. " * 700
     assert accepts(judge, claim, filler + PASSAGE)
     assert not accepts(judge, claim, filler)
 
 
-def test_a_claim_of_200_words_is_judged_to_its_last_word(judge: EmbeddedJudge) -> None:
+def test_a_claim_of_200_words_is_judged_to_its_last_word(judge: LexicalJudge) -> None:
     rng = random.Random(0)
     words = ["".join(rng.choices("bdfgklmnprstvz", k=3)) + "o" + rng.choice("klmnprt") for _ in range(199)]
     claim = " ".join(words) + " 1987"
@@ -223,27 +223,27 @@ def test_a_claim_of_200_words_is_judged_to_its_last_word(judge: EmbeddedJudge) -
 
 
 @pytest.mark.parametrize("claim", ["", " ", ".", "of the", "==="])
-def test_a_claim_without_words_is_not_supported(judge: EmbeddedJudge, claim: str) -> None:
+def test_a_claim_without_words_is_not_supported(judge: LexicalJudge, claim: str) -> None:
     assert judge.score([Pair((PASSAGE,), claim)]) == [0.0]
 
 
 @pytest.mark.parametrize("premises", [(), ("",), (" ",), ("Nothing shared here at all.",)])
-def test_without_evidence_nothing_is_supported(judge: EmbeddedJudge, premises: tuple[str, ...]) -> None:
+def test_without_evidence_nothing_is_supported(judge: LexicalJudge, premises: tuple[str, ...]) -> None:
     assert judge.score([Pair(premises, "The ferry Marisol sank.")]) == [0.0]
 
 
-def test_markers_left_in_a_text_are_no_numbers(judge: EmbeddedJudge) -> None:
+def test_markers_left_in_a_text_are_no_numbers(judge: LexicalJudge) -> None:
     assert accepts(judge, "The Marisol was built by Osk Shipyard.[12] [3, 4]")
 
 
-def test_a_score_depends_on_nothing_but_its_pair(judge: EmbeddedJudge) -> None:
+def test_a_score_depends_on_nothing_but_its_pair(judge: LexicalJudge) -> None:
     pairs = [Pair((PASSAGE,), s) for s in PASSAGE.split("\n")[1].split(". ")] + [Pair((OTHER, PASSAGE), "Lake Tanda freezes.")]
     together = judge.score(pairs)
-    assert [EmbeddedJudge().score([pair])[0] for pair in reversed(pairs)] == together[::-1]
+    assert [LexicalJudge().score([pair])[0] for pair in reversed(pairs)] == together[::-1]
     assert all(0 <= score <= 1 for score in together)
 
 
-def test_more_overlap_never_counts_against_a_claim(judge: EmbeddedJudge) -> None:
+def test_more_overlap_never_counts_against_a_claim(judge: LexicalJudge) -> None:
     signs = {c.feature: c.coefficient for c in judge.model.coefficients}
     assert tuple(signs) == FEATURES
     assert all(value > 0 for name, value in signs.items() if name.startswith(("cov", "bigram")))
@@ -272,13 +272,13 @@ def test_forms_of_numbers(claim: str, evidence: str, missing: list[str]) -> None
     assert [n.written for n in missing_numbers(analyse(claim), analyse(evidence).offered_numbers)] == missing
 
 
-def test_a_hyphenated_word_matches_its_bare_form(judge: EmbeddedJudge) -> None:
+def test_a_hyphenated_word_matches_its_bare_form(judge: LexicalJudge) -> None:
     evidence = gather(analyse("A third-party audit."), ("a thirdparty audit",), lambda stem: 1.0)
     assert evidence.stems == evidence.claim.stem_set
     assert gather(analyse("A thirdparty audit."), ("a third-party audit",), lambda stem: 1.0).cov_best == 1.0
 
 
-def test_each_of_several_premises_takes_part(judge: EmbeddedJudge) -> None:
+def test_each_of_several_premises_takes_part(judge: LexicalJudge) -> None:
     crowd = tuple(f"Ferry {n}\n" + "The ferry sank. " * 30 for n in range(12))
     assert veto(gather(analyse("The ferry sank in 2019."), (*crowd, "It was 2019 when the ferry sank."), judge.weight)) is None
 
@@ -288,7 +288,7 @@ def test_a_model_file_of_other_features_is_refused(tmp_path: Path) -> None:
     plain["version"] = "lex0"
     (tmp_path / "old.json").write_text(json.dumps(plain))
     with pytest.raises(UserError, match=r"eval\.fit_judge"):
-        EmbeddedJudge(tmp_path / "old.json")
+        LexicalJudge(tmp_path / "old.json")
 
 
 def test_the_revision_follows_the_coefficients_and_not_the_card(tmp_path: Path) -> None:
@@ -297,12 +297,12 @@ def test_the_revision_follows_the_coefficients_and_not_the_card(tmp_path: Path) 
     (tmp_path / "card.json").write_text(json.dumps(plain))
     plain["intercept"] += 0.1
     (tmp_path / "moved.json").write_text(json.dumps(plain))
-    shipped = EmbeddedJudge().revision
-    assert EmbeddedJudge(tmp_path / "card.json").revision == shipped
-    assert EmbeddedJudge(tmp_path / "moved.json").revision != shipped
+    shipped = LexicalJudge().revision
+    assert LexicalJudge(tmp_path / "card.json").revision == shipped
+    assert LexicalJudge(tmp_path / "moved.json").revision != shipped
 
 
-def test_the_shipped_card_keeps_what_was_promised(judge: EmbeddedJudge) -> None:
+def test_the_shipped_card_keeps_what_was_promised(judge: LexicalJudge) -> None:
     card = judge.model.card
     accepted = {rate.edit: rate.accepted for rate in card.stress}
     assert card.auroc > 0.8 > card.auroc_length and card.auroc_low < card.auroc < card.auroc_high
@@ -365,13 +365,13 @@ def test_fitting_without_the_data_names_the_folder(tmp_path: Path, capsys: pytes
 
 @pytest.mark.slow
 @pytest.mark.skipif("WIKIGEN_DATA" not in os.environ, reason="needs the benchmark's pages")
-def test_the_shipped_stress_table_is_what_the_judge_does(judge: EmbeddedJudge) -> None:
+def test_the_shipped_stress_table_is_what_the_judge_does(judge: LexicalJudge) -> None:
     from data.snapshot import Snapshot
 
     assert stress(judge, list(read_quotes(Snapshot(Path(os.environ["WIKIGEN_DATA"]))))) == judge.model.card.stress
 
 
-def test_passages_cut_from_a_page_support_their_own_sentences(judge: EmbeddedJudge) -> None:
+def test_passages_cut_from_a_page_support_their_own_sentences(judge: LexicalJudge) -> None:
     page = Page(url="u", title="t", text=(PASSAGE + "\n" + OTHER).replace("\n", " \n"), origin="search")
     for passage in cut_passages([page], words=40):
         for sentence in passage.text.split("\n")[-1].split(". "):

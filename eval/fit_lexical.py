@@ -1,6 +1,6 @@
-"""Fit the embedded judge again, and say how good it is.
+"""Fit the lexical judge again, and say how good it is.
 
-    python -m eval.fit_judge --wice DIR --out eval/embedded_judge.json [--data DIR]
+    python -m eval.fit_lexical --wice DIR --out eval/lexical_judge.json [--data DIR]
 
 `--wice` is a folder with `oracle_chunks_claim_dev.jsonl` of WiCE (Kamoi et al. 2023); its test part is never used.
 `--data` is a benchmark snapshot: verbatim sentences of its search pages are then edited to see what the judge accepts, on
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from data import codec
 from data.errors import WikigenError
 from data.snapshot import Snapshot
-from eval.embedded_judge import VETOED, Card, Coefficient, EmbeddedJudge, EmbeddedModel
 from eval.judge import Pair
 from eval.judge_accuracy import Row, auroc_interval, balanced_accuracy, read_rows
 from eval.judge_features import (
@@ -35,6 +34,7 @@ from eval.judge_features import (
     gather,
 )
 from eval.judge_vetoes import Finding, examine
+from eval.lexical_judge import VETOED, Card, Coefficient, LexicalJudge, LexicalModel
 from eval.stress import read_quotes, stress
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def nested_card(sample: Sample, seeds: int) -> Card:
     )
 
 
-def fit_model(rows: Sequence[Row], seeds: int = SEEDS) -> EmbeddedModel:
+def fit_model(rows: Sequence[Row], seeds: int = SEEDS) -> LexicalModel:
     """The model on all rows. Threshold and card are averages over `seeds` ways to cut the folds."""
     import numpy as np
 
@@ -244,7 +244,7 @@ def fit_model(rows: Sequence[Row], seeds: int = SEEDS) -> EmbeddedModel:
     threshold = choose_threshold(sample, everything, range(seeds))
     fitted = fit(sample, everything)
     columns = zip(FEATURES, fitted.mean, fitted.scale, fitted.coefficients, strict=True)
-    return EmbeddedModel(
+    return LexicalModel(
         version=VERSION,
         threshold=threshold,
         intercept=round(fitted.intercept, 4),
@@ -254,7 +254,7 @@ def fit_model(rows: Sequence[Row], seeds: int = SEEDS) -> EmbeddedModel:
     )
 
 
-def milliseconds_per_pair(judge: EmbeddedJudge, pairs: Sequence[Pair]) -> tuple[float, float]:
+def milliseconds_per_pair(judge: LexicalJudge, pairs: Sequence[Pair]) -> tuple[float, float]:
     """With texts never seen before, and once more with all of them in memory."""
     analyse_claim.cache_clear()
     analyse_premise.cache_clear()
@@ -266,11 +266,11 @@ def milliseconds_per_pair(judge: EmbeddedJudge, pairs: Sequence[Pair]) -> tuple[
     return times[0], times[1]
 
 
-def write_model(model: EmbeddedModel, path: Path) -> None:
+def write_model(model: LexicalModel, path: Path) -> None:
     codec.write_atomic(path, codec.to_json(model, indent=1) + "\n")
 
 
-def card_text(model: EmbeddedModel, ms: tuple[float, float]) -> str:
+def card_text(model: LexicalModel, ms: tuple[float, float]) -> str:
     card = model.card
     lines = [
         f"WiCE dev, {card.n_claims} claims ({card.n_supported} supported), nested cross-validation by claim, {SEEDS} seeds",
@@ -288,7 +288,7 @@ def card_text(model: EmbeddedModel, ms: tuple[float, float]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m eval.fit_judge", description=__doc__.split("\n")[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(prog="python -m eval.fit_lexical", description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--wice", type=Path, required=True, help=f"folder that holds {WICE_FILE}")
     parser.add_argument("--out", type=Path, required=True, help="the model file to write")
     parser.add_argument("--data", type=Path, help="benchmark snapshot for the stress table; left out without it")
@@ -297,7 +297,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         rows = read_rows(args.wice / WICE_FILE)
         model = fit_model(rows)
         write_model(model, args.out)
-        judge = EmbeddedJudge(args.out)
+        judge = LexicalJudge(args.out)
         if args.data:
             rates = stress(judge, list(read_quotes(Snapshot(args.data))))
             model = replace(model, card=replace(model.card, stress=rates))
