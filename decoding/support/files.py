@@ -1,4 +1,4 @@
-"""Weights of a support network on disk: only what was trained, in half precision, as safetensors."""
+"""Weights of a support network on disk: only what was trained, matrices in eight bits, as safetensors."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from transformers import BertModel
 
 
+_SCALE = ".scale"
+
+
 def fresh_network(*, seed: int) -> SupportNetwork:
     """MiniLM with adapters that change nothing yet."""
     torch.manual_seed(seed)
@@ -27,20 +30,37 @@ def fresh_network(*, seed: int) -> SupportNetwork:
 
 def load_network(path: Path) -> SupportNetwork:
     """Raises UserError for a file that is missing or was made for another network."""
-    tensors, _ = read_tensors(path)
+    tensors = _whole(read_tensors(path)[0])
     network = fresh_network(seed=0)
     own = network.adapters()
     if own.keys() != tensors.keys() or any(own[name].shape != tensors[name].shape for name in own):
         raise UserError(f"{path} holds the weights of another network; make it again: python -m flows.fit_judge")
     with torch.no_grad():
         for name, value in own.items():
-            value.copy_(tensors[name].float())
+            value.copy_(tensors[name])
     return network.eval()
 
 
 def save_network(network: SupportNetwork, path: Path, facts: Mapping[str, str]) -> None:
-    """Half precision: rounding moves a logit by less than 0.01."""
-    write_tensors({name: value.detach().half() for name, value in network.adapters().items()}, path, facts)
+    """Matrices as whole numbers from -127 to 127 with a scale for each row, all else in half precision."""
+    tensors: dict[str, torch.Tensor] = {}
+    for name, value in network.adapters().items():
+        value = value.detach()
+        if value.ndim < 2:
+            tensors[name] = value.half()
+            continue
+        scale = (value.abs().amax(dim=1, keepdim=True) / 127).clamp(min=1e-8)
+        tensors[name] = (value / scale).round().to(torch.int8)
+        tensors[name + _SCALE] = scale.squeeze(1)
+    write_tensors(tensors, path, facts)
+
+
+def _whole(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {
+        name: value.float() * tensors[name + _SCALE].unsqueeze(1) if name + _SCALE in tensors else value.float()
+        for name, value in tensors.items()
+        if not name.endswith(_SCALE)
+    }
 
 
 def pair_encoder() -> PairEncoder:
