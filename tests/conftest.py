@@ -31,6 +31,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 settings.register_profile("short", derandomize=True, deadline=None, print_blob=True, max_examples=40)
 settings.register_profile("long", settings.get_profile("short"), max_examples=200)
 
+ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("9000002", "9000004")
 """The two events of the sample that `copied_sample` holds."""
 
@@ -116,12 +117,41 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+TOGETHER = {
+    "a Prefect server": ("tests/flows/test_wiki_gen.py", "tests/flows/test_remote_runs.py", "tests/flows/test_live_events.py"),
+    "the sentence model": ("tests/pipeline/test_systems_live.py", "tests/decoding/test_encoder.py"),
+}
+"""Files that one worker runs one after the other: what they share takes seconds to start or load, and is there once."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, servers, flows and kills, then models: a worker that begins with one of these when the other
-    has nothing left goes on alone."""
-    order = {folder: at for at, folder in enumerate(("flows", "pipeline", "decoding"))}
-    root = Path(__file__).parent
-    items.sort(key=lambda item: order.get(item.path.relative_to(root).parts[0], len(order)))
+    """The longest files first, those of `TOGETHER`, then servers, flows and kills, then models: a worker that begins with one
+    of these when the other has nothing left goes on alone."""
+    together = {file: at for at, files in enumerate(TOGETHER.values()) for file in files}
+    folders = {folder: at for at, folder in enumerate(("flows", "pipeline", "decoding"), len(TOGETHER))}
+
+    def place(item: pytest.Item) -> int:
+        file = item.path.relative_to(ROOT)
+        return together.get(file.as_posix(), folders.get(file.parts[1], len(TOGETHER) + len(folders)))
+
+    items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """As `--dist loadfile`, but that the files of `TOGETHER` are one unit."""
+    if config.option.dist != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    unit = {file: name for name, files in TOGETHER.items() for file in files}
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return unit.get(file, file)
+
+    return Scheduling(config, log)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -61,15 +62,11 @@ class ToyBackend:
     def logits_after(self, prefix: Sequence[int], plan: SkipSet = FULL) -> torch.Tensor:
         """(V,) float64: what the model says after `prefix`."""
         recent = tuple(prefix[-self._order :])
-        logits = self._sharpness * torch.from_numpy(self._normal((self._seed, recent)))
+        logits = self._sharpness * _normal(self._info.vocab_size, (self._seed, recent))
         if plan:
             share = plan.share(self._info.n_layers)
-            logits = logits + self._noise * share * torch.from_numpy(self._normal((self._seed, recent, plan)))
+            logits = logits + self._noise * share * _normal(self._info.vocab_size, (self._seed, recent, plan))
         return logits
-
-    def _normal(self, key: object) -> np.ndarray:
-        digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
-        return np.random.default_rng(int.from_bytes(digest, "big")).standard_normal(self._info.vocab_size)
 
     def prefill(self, ids: Sequence[int], *, capacity: int, wants: Wants = Wants()) -> Prefill:  # noqa: B008
         assert ids and capacity >= len(ids)
@@ -139,3 +136,10 @@ class ToyBackend:
 
     def costs(self) -> CostTable:
         return self._costs
+
+
+@lru_cache(maxsize=1 << 16)
+def _normal(n: int, key: object) -> torch.Tensor:
+    """(n,) float64, drawn with a hash of the key as seed; not to be written to."""
+    digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
+    return torch.from_numpy(np.random.default_rng(int.from_bytes(digest, "big")).standard_normal(n))

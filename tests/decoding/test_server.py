@@ -8,7 +8,6 @@ import logging
 import random
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -320,18 +319,16 @@ def test_a_refused_connection_is_tried_again() -> None:
     assert len(slept) == 2
 
 
+@pytest.mark.timeout(30, func_only=True)  # the server answers after a minute
 def test_a_silent_server_is_left_after_the_read_timeout(base: str) -> None:
-    started = time.monotonic()
     message = fault(base, "fault-hang", timeouts=Timeouts(read_s=0.3))
     assert "no answer within 0.3 s" in message
-    assert time.monotonic() - started < 5
 
 
+@pytest.mark.timeout(30, func_only=True)  # the server never ends
 def test_an_endless_drip_is_left_after_the_total_time(base: str) -> None:
-    started = time.monotonic()
     message = fault(base, "fault-drip", stream=True, timeouts=Timeouts(total_s=0.6))
     assert "longer than 0.6 s" in message
-    assert time.monotonic() - started < 5
 
 
 # --- the user's mistakes ----------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -246,10 +245,8 @@ PROSE = "The river rose by two metres in the night and the levee at Vasterlow ga
 )
 def test_odd_pages_cost_no_event(wikigenben: Command, copied_sample: Path, page: dict[str, str], reason: str | None) -> None:
     set_pages(copied_sample, BAD, [page, *sample_pages()])
-    began = time.monotonic()
     ran = wikigenben(*BM25, "--data", copied_sample, "--out", "run", "--events", BAD, "--json")
     assert ran.code == 0 and ran.json["written"] == 1
-    assert time.monotonic() - began < 20
     first, *others = [
         json.loads(line) for line in Path(f"run/events/{BAD}/pages.jsonl").read_text(encoding="utf-8").splitlines()
     ]
