@@ -3,9 +3,10 @@
     quality = fact_f x (1 + organisation) / 2 x (1 - conflict_share) x (1 - junk_share) x support
 
 `fact_f` carries it: facts of the human article that are told, and how much of what is told the human article has, so that
-padding costs. The other factors are shares of the article that hold. `support` is `cite_f1` (claims that their citations
-hold, citations that hold a claim) where at least nine in ten claims could be judged; where the cited texts are unknown it takes no part, for unknown is not wrong. `organisation` counts
-half, since a reader can use facts that are filed badly, and none where the human article has no sections to compare with.
+padding costs. The other factors are shares of the article that hold. `support` is `cite_f1` (claims that their citations hold,
+citations that hold a claim) where at least nine in ten claims could be judged; where the cited texts are unknown it takes no
+part, for unknown is not wrong. `organisation` counts half, since a reader can use facts that are filed badly, and none where
+the human article has no sections to compare with.
 """
 
 from __future__ import annotations
