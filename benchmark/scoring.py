@@ -39,7 +39,8 @@ and more where they are lists, copied passages 74%."""
 
 
 TOPIC_FROM = 0.02
-"""Least `fact_f`: below, the article is about something else. Articles of other events have 0%, the first words of the pages 8%."""
+"""Least `fact_f`: below, the article is about something else. Articles of other events have 0%, the first words of the pages
+8%."""
 
 
 def unmet(means: Mapping[str, float]) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ WORD_WEIGHT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """At most `steps`, all of `epochs` by default. `rate` is the largest learning rate, reached after the warm-up and then lowered to 0 along a cosine."""
+    """`rate` is the largest learning rate, reached after the warm-up and then lowered to 0 along a cosine. At most `steps` are
+    made, by default all of `epochs`."""
 
     seed: int = 0
     rate: float = 7e-4
