@@ -3,9 +3,10 @@
     quality = fact_f x (1 + organisation) / 2 x (1 - conflict_share) x (1 - junk_share) x support
 
 `fact_f` carries it: facts of the human article that are told, and how much of what is told the human article has, so that
-padding costs. The other factors are shares of the article that hold. `support` is `cite_recall` where at least nine in ten
-claims could be judged; where the cited texts are unknown it takes no part, for unknown is not wrong. `organisation` counts
-half, since a reader can use facts that are filed badly, and none where the human article has no sections to compare with.
+padding costs. The other factors are shares of the article that hold. `support` is `cite_f1` (claims that their citations hold,
+citations that hold a claim) where at least nine in ten claims could be judged; where the cited texts are unknown it takes no
+part, for unknown is not wrong. `organisation` counts half, since a reader can use facts that are filed badly, and none where
+the human article has no sections to compare with.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 NAME = "quality"
-SIGNATURE = "quality:fact_f*(1+organisation)/2*(1-conflicts)*(1-junk)*support|v1"
-PARTS = ("fact_f", "organisation", "conflict_share", "junk_share", "cite_recall", "judged_share")
+SIGNATURE = "quality:fact_f*(1+organisation)/2*(1-conflicts)*(1-junk)*cite_f1|v1"
+PARTS = ("fact_f", "organisation", "conflict_share", "junk_share", "cite_f1", "judged_share")
 JUDGED_FROM = 0.9
 """Share of claims that must have been judged before support is known."""
 
 
 def support_of(values: Mapping[str, float | None]) -> float | None:
-    """`cite_recall` where it is known."""
+    """`cite_f1` where it is known."""
     judged = values.get("judged_share")
-    return values.get("cite_recall") if judged is None or judged >= JUDGED_FROM else None
+    return values.get("cite_f1") if judged is None or judged >= JUDGED_FROM else None
 
 
 def quality(values: Mapping[str, float | None]) -> float | None:

@@ -30,6 +30,7 @@ from data.sentences import split_sentences
 from decoding.api import SupportExample
 from eval.edits import FALSE_EDITS, TRUE_EDITS, Context, Edited, edit
 from eval.judge import Pair
+from eval.judge_accuracy import Row
 from eval.judge_features import Evidence, analyse_claim, closest, gather
 from eval.lexical_judge import LexicalJudge
 
@@ -122,6 +123,40 @@ def _shortened(example: SupportExample) -> SupportExample:
             break
         kept.append(sentence)
     return replace(example, evidence=tuple(kept))
+
+
+EDITED_STATEMENTS = 200
+PARAPHRASE = 0.9
+"""Coverage by the best sentence up to which a statement counts as said in other words."""
+
+
+def edited_rows(sources: Sources) -> list[Row]:
+    """Statements in other words than their evidence, true and edited, on topics that the judge's network has not seen. Also
+    kinds of edits that it has not seen."""
+    statements = [s for s in read_agents(sources.agents, sources.topics) if _part_of(f"wlc{s.topic}") == "writer"]
+    pool, judge, rng = [s.claim for s in statements], LexicalJudge(), random.Random(3)
+    beside = list(beside_each_other(statements))
+    random.Random(5).shuffle(beside)
+    rows: list[Row] = []
+    n = 0
+    for one in beside:
+        evidence = gather(analyse_claim(one.claim), one.pages, judge.weight)
+        score, reason = judge.judge(Pair(one.pages, one.claim))
+        missing = evidence.claim.stem_set - evidence.stems
+        if score < ACCEPTED or reason is not None or missing & evidence.claim.names or any(s.isdigit() for s in missing):
+            continue
+        if evidence.cov_best > PARAPHRASE:
+            continue
+        premise = "\n".join(closest(evidence, CONTEXT + 2))
+        rows.append(Row(f"edited-{len(rows)}", "supported", Pair((premise,), one.claim)))
+        context = Context(page=premise, others=tuple(rng.sample(pool, min(20, len(pool)))))
+        for kind in rng.sample(list(FALSE_EDITS), 10):
+            if (edited := edit(kind, one.claim, rng, context)) is not None and edited.text != one.claim:
+                rows.append(Row(f"edited-{len(rows)}", "partially_supported", Pair((premise,), edited.text)))
+        n += 1
+        if n == EDITED_STATEMENTS:
+            break
+    return rows
 
 
 class Statement(NamedTuple):

@@ -14,8 +14,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flows import console
+
+if TYPE_CHECKING:
+    from eval.support_examples import Sources
+
+
+WRITER_STEPS = 1900
+"""The writers' network need not be as good as the judge: half an hour is enough."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,29 +57,35 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def train(arguments: argparse.Namespace, weights: Path) -> None:
+def sources_of(arguments: argparse.Namespace) -> Sources:
     from benchmark.splits import in_dev
-    from decoding.support.files import fresh_network, pair_encoder, save_network
-    from decoding.support.training import Recipe
-    from decoding.support.training import train as train_network
-    from eval.support_examples import Sources, make_examples
+    from eval.support_examples import Sources
 
-    sources = Sources(
+    return Sources(
         agents=arguments.agents / "articles",
         corpus=arguments.corpus,
         wice=arguments.wice / "partially_supported_train.jsonl",
         topics=tuple(p.stem for p in sorted((arguments.agents / "data" / "wiki").glob("*.json")) if in_dev(p.stem)),
     )
+
+
+def train(arguments: argparse.Namespace, weights: Path) -> None:
+    from decoding.support.files import fresh_network, pair_encoder, save_network
+    from decoding.support.training import Recipe
+    from decoding.support.training import train as train_network
+    from eval.support_examples import SEEDS, make_examples
+
+    sources = sources_of(arguments)
     examples = make_examples(sources, arguments.part)
     console.note(f"{len(examples)} examples; checkpoints in {arguments.work}")
-    seed = 1 if arguments.part == "judge" else 2
+    seed = SEEDS[arguments.part]
     network, encoder = fresh_network(seed=seed), pair_encoder()
 
     def report(done: int, of: int, loss: float) -> None:
         if done % 100 == 0:
             console.note(f"step {done} of {of}, loss {loss:.3f}")
 
-    recipe = Recipe(seed=seed, threads=arguments.threads)
+    recipe = Recipe(seed=seed, threads=arguments.threads, steps=None if arguments.part == "judge" else WRITER_STEPS)
     checkpoint = arguments.work / f"{arguments.part}.safetensors"
     train_network(network, encoder, examples, recipe, checkpoint=checkpoint, on_step=report)
     save_network(network, weights, {"part": arguments.part, "examples": str(len(examples)), "seed": str(seed)})
@@ -82,17 +96,23 @@ def fit(arguments: argparse.Namespace) -> None:
     from data import codec
     from decoding.support.reader import MiniLmReader
     from eval.embedded_judge import MODEL_FILE
-    from eval.fit_embedded import fit_model, read_sample
+    from eval.fit_embedded import fit_model, read_claims
     from eval.fit_lexical import WICE_FILE
     from eval.judge_accuracy import read_rows
     from eval.lexical_judge import LexicalJudge
+    from eval.support_examples import edited_rows
 
-    reader, lexical = MiniLmReader(), LexicalJudge()
-    rows = [*read_rows(arguments.wice / WICE_FILE), *read_rows(arguments.citations)]
-    model = fit_model(read_sample(rows, lexical.weight, reader), reader)
+    reader = MiniLmReader()
+    wice, citations = read_rows(arguments.wice / WICE_FILE), read_rows(arguments.citations)
+    edited = edited_rows(sources_of(arguments))
+    model = fit_model(read_claims(wice, citations, edited, LexicalJudge().weight, reader), reader)
     codec.write_atomic(MODEL_FILE, codec.to_json(model, indent=1) + "\n")
-    card = model.card
-    console.result(f"{card.n_claims} claims, nested: AUROC {card.auroc:.3f}, balanced accuracy {card.balanced_accuracy:.3f}")
+    for name, one in (("WiCE", model.card.wice), ("citations", model.card.citations)):
+        console.result(
+            f"{name}, {one.n_claims} claims, nested: AUROC {one.auroc:.3f} [{one.auroc_low:.3f}, {one.auroc_high:.3f}], "
+            f"balanced accuracy {one.balanced_accuracy:.3f}, F1 {one.f1:.3f}"
+        )
+    console.result(f"edited statements accepted: true {model.card.edited_true:.1%}, false {model.card.edited_false:.1%}")
 
 
 if __name__ == "__main__":

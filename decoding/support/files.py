@@ -95,6 +95,6 @@ def _minilm() -> BertModel:
         from transformers import BertModel
 
         model: BertModel = BertModel.from_pretrained(
-            str(_folder()), use_safetensors=True, dtype=torch.float32, local_files_only=True, add_pooling_layer=False
+            str(_folder()), use_safetensors=True, dtype=torch.float32, local_files_only=True
         )
     return model

@@ -30,11 +30,13 @@ WORD_WEIGHT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`rate` is the largest learning rate, reached after the warm-up and then lowered to 0 along a cosine."""
+    """`rate` is the largest learning rate, reached after the warm-up and then lowered to 0 along a cosine. At most `steps` are
+    made, by default all of `epochs`."""
 
     seed: int = 0
     rate: float = 7e-4
     epochs: int = 1
+    steps: int | None = None
     threads: int = 2
 
 
@@ -57,7 +59,7 @@ def train(
     """Trains in place. A checkpoint of an earlier, interrupted run with the same examples and recipe is gone on from."""
     torch.set_num_threads(recipe.threads)
     labelled = [_Labelled(pair, one) for one in examples if (pair := encoder.encode(one.claim, one.evidence)) is not None]
-    batches = [batch for epoch in range(recipe.epochs) for batch in _batches(labelled, recipe.seed + epoch)]
+    batches = [batch for epoch in range(recipe.epochs) for batch in _batches(labelled, recipe.seed + epoch)][: recipe.steps]
     trained = list(network.adapters().values())
     optimizer = torch.optim.AdamW(trained, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01)
     start = _resume(network, optimizer, checkpoint)
