@@ -208,6 +208,8 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, ev
         )
         return
     console.show(score_table(scores, evaluated.beside, everything=everything))
+    for line in explained(scores):
+        console.result(line)
     for line in preconditions({name: e.mean for name, e in scores.estimates.items()}):
         console.result(line)
     if with_strata:
@@ -248,6 +250,12 @@ def _conditions() -> str:
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB on Linux
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
     return f"peak memory {peak:.2f} GiB, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def explained(scores: SystemScores) -> list[str]:
+    """A line for each metric of the headline and beside it that was measured."""
+    known = [name for name in (*scoring.HEADLINE, *scoring.BESIDE) if name in scores.estimates]
+    return [f"{name:14} {scoring.MEANING[name]}" for name in known]
 
 
 def preconditions(means: Mapping[str, float]) -> list[str]:
@@ -291,8 +299,7 @@ def score_table(
                 *(_shown(name, means[name]) if name in means else "" for means in beside.values()),
                 *([str(e.n_unscored or "")] if unscored else ()),
             )
-    notes = [f"{name:14} {scoring.MEANING[name]}" for name in shown if name in scoring.MEANING]
-    notes.append(f"* headline metric; systems that fail as many preconditions are ranked by {', then '.join(scoring.RANKED)}")
+    notes = [f"* headline metric; systems that fail as many preconditions are ranked by {', then '.join(scoring.RANKED)}"]
     if reached:
         notes.append(
             "! a floor (wrong article, lead or best passages of the pages) is not below: this value alone says nothing"
