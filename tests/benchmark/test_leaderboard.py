@@ -42,12 +42,12 @@ ROOT = Path(__file__).resolve().parents[2]
 IDS = tuple(str(9000 + n) for n in range(14))
 FAILED = IDS[-1]
 USUAL = {
-    "cite_recall": 0.95, "judged_share": 1.0, "copied_share": 0.2, "verbatim_share": 0.1, "junk_share": 0.05,
+    "cite_f1": 0.95, "judged_share": 1.0, "copied_share": 0.2, "verbatim_share": 0.1, "junk_share": 0.05,
     "conflict_share": 0.05,
 }  # fmt: skip
 """Values of a system that meets all preconditions."""
 LESS = {"copied_share", "verbatim_share", "junk_share", "conflict_share"}
-NAMES = ("quality", "fact_f", "organisation", "cite_f1", "entity_recall", "words", *USUAL)
+NAMES = ("quality", "fact_f", "organisation", "cite_precision", "entity_recall", "words", *USUAL)
 HOSTILE = "<script>alert(1)</script>\"><img src=x onerror='alert(2)'> =cmd"
 TEXTS = ("The river rose at night.", "It fell again two days later.")
 
@@ -281,7 +281,7 @@ def test_tiers_are_the_number_of_failed_preconditions(tmp_path: Path) -> None:
     copied = {"copied_share": 0.95, "verbatim_share": 0.9, "junk_share": 0.6}
     write(tmp_path / "in", replace(FIRST, name="pasted", level=0.9, shifted=copied, made={}))
     write(tmp_path / "in", replace(FIRST, name="poor", level=0.2, made={}))
-    write(tmp_path / "in", replace(FIRST, name="remembered", level=0.8, shifted={"cite_recall": 0.3}, made={}))
+    write(tmp_path / "in", replace(FIRST, name="remembered", level=0.8, shifted={"cite_f1": 0.3}, made={}))
     write(tmp_path / "in", replace(FIRST, name="fair", level=0.5, made={}))
     build(tmp_path / "in", tmp_path / "out")
     (board,) = boards(tmp_path / "out")
@@ -311,9 +311,9 @@ def test_no_rank_is_shared_between_tiers(tmp_path: Path) -> None:
 
 
 def test_unknown_support_is_neither_failed_nor_shown(tmp_path: Path) -> None:
-    unknown = {"cite_recall": 0.1, "judged_share": 0.3}
+    unknown = {"cite_f1": 0.1, "judged_share": 0.3}
     write(tmp_path / "in", replace(FIRST, name="agent", level=0.7, shifted=unknown, made={}))
-    write(tmp_path / "in", replace(FIRST, name="unsupported", level=0.9, shifted={"cite_recall": 0.1}, made={}))
+    write(tmp_path / "in", replace(FIRST, name="unsupported", level=0.9, shifted={"cite_f1": 0.1}, made={}))
     build(tmp_path / "in", tmp_path / "out")
     first, second = board_rows(boards(tmp_path / "out")[0])
     assert [words(row.xpath(".//th//a")[0]) for row in (first, second)] == ["agent", "unsupported"]

@@ -15,6 +15,7 @@ from benchmark.scoring import (
     ORIGINAL_UP_TO,
     RANKED,
     SUPPORTED_FROM,
+    TOPIC_FROM,
     failed_values,
     metric_names,
     ranking_key,
@@ -209,15 +210,15 @@ def test_headline_metrics_exist_and_go_the_way_that_is_said() -> None:
     assert {*HEADLINE, *BESIDE} == MEANING.keys() and {*BESIDE} - {"words"} < names.keys()
 
 
-GOOD = {"cite_recall": 0.95, "copied_share": 0.1, "verbatim_share": 0.02, "junk_share": 0.01, "judged_share": 1.0}
+GOOD = {"fact_f": 0.3, "cite_f1": 0.95, "copied_share": 0.1, "verbatim_share": 0.02, "junk_share": 0.01, "judged_share": 1.0}
 
 
 def test_preconditions_come_before_quality() -> None:
     systems = {
         "writer": GOOD | {"quality": 0.2},
         "better writer": GOOD | {"quality": 0.3},
-        "unknown support": GOOD | {"cite_recall": 0.1, "judged_share": 0.2, "quality": 0.25},
-        "from memory": GOOD | {"cite_recall": 0.0, "quality": 0.9},
+        "unknown support": GOOD | {"cite_f1": 0.1, "judged_share": 0.2, "quality": 0.25},
+        "from memory": GOOD | {"cite_f1": 0.0, "quality": 0.9},
         "pasted prose": GOOD | {"copied_share": 0.95, "verbatim_share": 0.9, "quality": 0.8},
         "pasted pages": GOOD | {"copied_share": 0.95, "verbatim_share": 0.9, "junk_share": 0.7, "quality": 0.99},
         "nothing known": {},
@@ -229,21 +230,22 @@ def test_preconditions_come_before_quality() -> None:
         "from memory": ("support",),
         "pasted prose": ("originality",),
         "pasted pages": ("originality", "junk"),
-        "nothing known": ("support", "originality", "junk"),
+        "nothing known": ("topic", "support", "originality", "junk"),
     }
 
 
 @pytest.mark.parametrize(
     ("name", "bound", "failed"),
     [
-        ("cite_recall", SUPPORTED_FROM, "support"),
+        ("fact_f", TOPIC_FROM, "topic"),
+        ("cite_f1", SUPPORTED_FROM, "support"),
         ("copied_share", ORIGINAL_UP_TO["copied_share"], "originality"),
         ("verbatim_share", ORIGINAL_UP_TO["verbatim_share"], "originality"),
         ("junk_share", JUNK_UP_TO, "junk"),
     ],
 )
 def test_a_precondition_is_met_at_its_bound_and_failed_beyond(name: str, bound: float, failed: str) -> None:
-    beyond = bound - 1e-6 if name == "cite_recall" else bound + 1e-6
+    beyond = bound - 1e-6 if name in ("cite_f1", "fact_f") else bound + 1e-6
     assert unmet(GOOD | {name: bound}) == () and unmet(GOOD | {name: beyond}) == (failed,)
     assert why_unmet(GOOD | {name: beyond}).keys() == {failed} and name in why_unmet(GOOD | {name: beyond})[failed]
     missing = {other: value for other, value in GOOD.items() if other != name}
@@ -253,7 +255,7 @@ def test_a_precondition_is_met_at_its_bound_and_failed_beyond(name: str, bound: 
 def test_support_is_unknown_where_few_claims_could_be_judged() -> None:
     assert support_unknown(GOOD) == support_unknown({}) == support_unknown({"judged_share": 0.9}) == ""
     assert support_unknown(GOOD | {"judged_share": 0.34}) == "only 34% of the claims could be judged"
-    assert unmet({**GOOD, "judged_share": 0.34, "cite_recall": 0.0}) == ()
+    assert unmet({**GOOD, "judged_share": 0.34, "cite_f1": 0.0}) == ()
 
 
 def test_a_stored_row_needs_no_article_to_be_read(run: RunFolder, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_words_are_no_percentage() -> None:
 def test_a_headline_metric_that_a_floor_reaches_is_marked() -> None:
     beside = {
         "wrong_article": {"organisation": 0.5, "rouge2_f": 0.9},
-        "lead": {"fact_f": 0.6, "cite_recall": 0.4, "junk_share": 0.9},
+        "lead": {"fact_f": 0.6, "cite_f1": 0.4, "junk_share": 0.9},
         "reference": {"organisation": 1.0, "quality": 1.0},
     }
     text = printed(score_table(scores(0.5), beside, everything=True))
@@ -83,7 +83,7 @@ def test_a_headline_metric_that_a_floor_reaches_is_marked() -> None:
 
 
 def test_failed_preconditions_are_named_with_what_fails_them() -> None:
-    good = {"cite_recall": 0.95, "copied_share": 0.2, "verbatim_share": 0.1, "junk_share": 0.0}
+    good = {"fact_f": 0.3, "cite_f1": 0.95, "copied_share": 0.2, "verbatim_share": 0.1, "junk_share": 0.0}
     assert preconditions(good) == ["preconditions failed: none"]
     lines = preconditions(good | {"copied_share": 0.99, "verbatim_share": 0.9, "junk_share": 0.741})
     told = " ".join(" ".join(lines).split())
@@ -96,7 +96,7 @@ def test_failed_preconditions_are_named_with_what_fails_them() -> None:
 def test_unknown_support_is_printed_as_unknown() -> None:
     made = scores(0.5)
     made.estimates["judged_share"] = Estimate(0.25, 0.2, 0.3, 3, 0, 0)
-    row = next(row for row in printed(score_table(made)).splitlines() if "cite_recall *" in row)
+    row = next(row for row in printed(score_table(made)).splitlines() if "cite_f1 *" in row)
     assert "unknown" in row and "50.0" not in row
     means = {name: e.mean for name, e in made.estimates.items()}
     assert any(line.startswith("support is unknown: only 25% of the claims") for line in preconditions(means))
@@ -113,11 +113,11 @@ def test_soft_heading_recall_is_clipped_in_print_alone() -> None:
 
 def test_strata_say_how_many_events_they_have() -> None:
     found = {
-        STRATA[0]: Stratum(("1", "2"), {"cite_recall": Estimate(0.5, 0.25, 0.75, 2, 0, 0)}),
-        STRATA[1]: Stratum(("3",), {"cite_recall": Estimate(1.0, 1.0, 1.0, 1, 0, 0)}),
+        STRATA[0]: Stratum(("1", "2"), {"cite_f1": Estimate(0.5, 0.25, 0.75, 2, 0, 0)}),
+        STRATA[1]: Stratum(("3",), {"cite_f1": Estimate(1.0, 1.0, 1.0, 1, 0, 0)}),
     }
     rows = printed(strata_table(found)).splitlines()
-    assert [row.split() for row in rows if "cite_recall" in row] == [
-        ["evidence:", "small", "cite_recall", "50.0", "25.0-75.0", "2"],
-        ["evidence:", "medium", "cite_recall", "100.0", "100.0-100.0", "1"],
+    assert [row.split() for row in rows if "cite_f1" in row] == [
+        ["evidence:", "small", "cite_f1", "50.0", "25.0-75.0", "2"],
+        ["evidence:", "medium", "cite_f1", "100.0", "100.0-100.0", "1"],
     ]
