@@ -18,7 +18,7 @@ from typing import Literal
 
 from benchmark import submission
 from benchmark.apart import Apart, Rows, told_apart
-from benchmark.scoring import HEADLINE, ranking_key
+from benchmark.scoring import HEADLINE, ranking_key, support_unknown
 from benchmark.submission import Submission, SubmittedProfile
 from data import codec, wikigenbench
 from data.errors import UserError
@@ -31,11 +31,11 @@ SCHEMA = "wikigenben-agents/1"
 LEVEL = 0.05
 
 BESIDE = (
-    "words", "length_ratio", "copy8", "copied_share", "verbatim_share", "longest_copy_words", "longest_copy", "junk_share",
+    "words", "length_ratio", "verbatim_share", "conflict_share", "copy8", "longest_copy_words", "leaning_share",
     "duplicate_sentence_share", "cited_share", "judged_share", "cite_f1",
 )  # fmt: skip
-"""What stands beside the headline metrics where it was measured: length, copying, junk, and how much of the citations could be
-judged."""
+"""What stands beside the headline metrics where it was measured: length, copying, conflicts, and how much of the citations
+could be judged."""
 
 LEAK = ("gold_sentence_share", "gold_said_share", "gold_copy8", "encyclopedia_cites")
 """Signs that the human article was read."""
@@ -145,8 +145,7 @@ class Standings:
         """The members, the highest first, as a leaderboard sorts them."""
 
         def key(one: Member) -> tuple[list[float], str]:
-            means = {metric: score.mean for metric, score in self.made[one.name].scores.items()}
-            return [-value for value in ranking_key(means)], one.name
+            return [-value for value in ranking_key(self.made[one.name].means)], one.name
 
         return tuple(sorted((one for one in self.group.members if one.name in self.made), key=key))
 
@@ -246,9 +245,14 @@ def standings(group: Group, made: Mapping[str, Submission]) -> Standings:
 
 
 def _rows(member: Member, made: Submission) -> dict[str, Mapping[str, float | None]]:
-    """Without topics that the data hold no article for: nobody knows what the agent wrote there. Failures stay, with 0."""
-    missing = set(member.missing)
-    return {event.id: event.scores for event in made.events if event.id not in missing}
+    """Without topics that the data hold no article for: nobody knows what the agent wrote there. Failures stay, with 0. Support
+    that is unknown is compared with nothing."""
+    missing, unknown = set(member.missing), {"cite_f1"} if support_unknown(made.means) else set()
+    return {
+        event.id: {name: value for name, value in event.scores.items() if name not in unknown}
+        for event in made.events
+        if event.id not in missing
+    }
 
 
 def _against(rows: Mapping[str, Rows], base: str, metrics: Sequence[str], profile: SubmittedProfile) -> tuple[Against, ...]:

@@ -40,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add_job_flags(parser, system_default=None, system_required=False)
     shown = parser.add_argument_group("what stands beside the scores")
+    shown.add_argument("--all", action="store_true", help="print all metrics, not the headline alone")
     shown.add_argument("--strata", action="store_true", help="also print the headline metrics by kind of event")
     shown.add_argument(
         "--no-floors", action="store_true", help="without floors and ceilings, which take a while the first time"
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UserError(f"the articles of --articles are written already; drop --as-in {arguments.as_in}")
         else:
             evaluated = _score_files(arguments)
-        report(evaluated, as_json=arguments.json, with_strata=arguments.strata)
+        report(evaluated, as_json=arguments.json, with_strata=arguments.strata, everything=arguments.all)
         return evaluated.generated.exit_code
 
     return guarded(run)

@@ -23,6 +23,22 @@ HEADLINE = ("quality", "fact_f", "organisation", "cite_f1", "copied_share", "jun
 LOWER = frozenset({"copied_share", "junk_share"})
 """Headline metrics of which less is better."""
 
+BESIDE = ("words", "verbatim_share", "conflict_share")
+"""Shown beside the headline: what length costs, and two that the preconditions and `quality` look at."""
+
+MEANING: Mapping[str, str] = {
+    "quality": "facts in common with the human article, less disorder, conflicts, junk and lack of support",
+    "fact_f": "facts of the human article that are told, and told facts that it has: harmonic mean",
+    "organisation": "facts that belong together stand together, in order, under a heading that fits",
+    "cite_f1": "claims that their citations support, and citations that support a claim",
+    "copied_share": "words in runs of five or more that stand in a page; less is better",
+    "junk_share": "sentences that are none: menus, captions, fragments, other languages; less is better",
+    "words": "words of an article, a number: longer costs readers more",
+    "verbatim_share": "sentences, quotations aside, that stand word for word in a page; less is better",
+    "conflict_share": "statements that contradict the human article, of those comparable; less is better",
+}
+"""Of HEADLINE and BESIDE, a line each."""
+
 RANKED = (quality.NAME,)
 """What ranks systems that meet as many preconditions."""
 
@@ -37,7 +53,6 @@ JUNK_UP_TO = 0.10
 """Most sentences that are none. Research agents have 1 to 2% on development topics, human articles 3% where they are prose
 and more where they are lists, copied passages 74%."""
 
-
 TOPIC_FROM = 0.02
 """Least `fact_f`: below, the article is about something else. Articles of other events have 0%, the first words of the pages
 8%."""
@@ -47,15 +62,37 @@ def unmet(means: Mapping[str, float]) -> tuple[str, ...]:
     """The preconditions that a system's means fail: `topic`, `support`, `originality`, `junk`. Unknown support fails none; a
     missing value of another does."""
     support = quality.support_of(means)
-    known = means.get("judged_share", 1.0) >= quality.JUDGED_FROM
     failed = ["topic"] if means.get("fact_f", 0.0) < TOPIC_FROM else []
-    if known and (support is None or support < SUPPORTED_FROM):
+    if not support_unknown(means) and (support is None or support < SUPPORTED_FROM):
         failed.append("support")
     if any(means.get(name, 1.0) > most for name, most in ORIGINAL_UP_TO.items()):
         failed.append("originality")
     if means.get("junk_share", 1.0) > JUNK_UP_TO:
         failed.append("junk")
     return tuple(failed)
+
+
+def support_unknown(means: Mapping[str, float]) -> str:
+    """Why `cite_f1` says nothing, or nothing where it does: too few claims could be judged."""
+    judged = means.get("judged_share", 1.0)
+    return "" if judged >= quality.JUDGED_FROM else f"only {100 * judged:.0f}% of the claims could be judged"
+
+
+def why_unmet(means: Mapping[str, float]) -> dict[str, str]:
+    """The names of `unmet`, each with the values that fail it, in percent."""
+
+    def told(name: str, bound: str) -> str:
+        return f"{name} {100 * means[name]:.1f}, {bound}" if name in means else f"{name} was not measured"
+
+    reasons = {
+        "topic": told("fact_f", f"at least {100 * TOPIC_FROM:.0f}"),
+        "support": told("cite_f1", f"at least {100 * SUPPORTED_FROM:.0f}"),
+        "originality": "; ".join(
+            told(name, f"at most {100 * most:.0f}") for name, most in ORIGINAL_UP_TO.items() if means.get(name, 1.0) > most
+        ),
+        "junk": told("junk_share", f"at most {100 * JUNK_UP_TO:.0f}"),
+    }
+    return {name: reasons[name] for name in unmet(means)}
 
 
 def ranking_key(means: Mapping[str, float]) -> tuple[float, ...]:
@@ -173,8 +210,12 @@ def _score(
 
 
 __all__ = [
+    "BESIDE",
     "HEADLINE",
+    "JUNK_UP_TO",
     "LOWER",
+    "MEANING",
+    "ORIGINAL_UP_TO",
     "RANKED",
     "SUPPORTED_FROM",
     "Estimate",
@@ -183,7 +224,9 @@ __all__ = [
     "ranking_key",
     "score_run",
     "signature",
+    "support_unknown",
     "system_scores",
     "unmet",
     "values_of",
+    "why_unmet",
 ]

@@ -216,6 +216,10 @@ class Submission:
     strata: dict[str, SubmittedStratum] = field(default_factory=dict)
     recomputed: bool = False
 
+    @property
+    def means(self) -> dict[str, float]:
+        return {name: score.mean for name, score in self.scores.items()}
+
 
 def agree(a: float, b: float) -> bool:
     """Within TOLERANCE, and a little: two neighbours of six decimals differ by it and an error of floating point."""

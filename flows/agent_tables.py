@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.agents import Against, Standings
+from benchmark.scoring import LOWER, support_unknown, unmet
 from benchmark.site.figures import number
 from benchmark.submission import is_proportion
 from flows import console
@@ -69,19 +70,24 @@ def told(found: Standings) -> list[str]:
 
 
 def _headline(found: Standings, title: str) -> Table:
-    table = _table(f"{title}, percent with 95% intervals", found.headline)
+    table = _table(f"{title}, percent with 95% intervals", (*(_headed(metric) for metric in found.headline), "fails"))
     base = found.made[found.group.base]
     for name in (one.name for one in found.order):
         cells = []
+        means = found.made[name].means
         for metric in found.headline:
             score = found.made[name].scores.get(metric)
-            cells.append("" if score is None else f"{_shown(metric, score.mean)}\n{_range(metric, *score.ci95)}")
-        table.add_row(found.group.member(name).title, *cells)
+            if metric == "cite_f1" and support_unknown(means):
+                cells.append("unknown")
+            else:
+                cells.append("" if score is None else f"{_shown(metric, score.mean)}\n{_range(metric, *score.ci95)}")
+        table.add_row(found.group.member(name).title, *cells, "\n".join(unmet(means)))
     for kind in (base.floors, base.ceilings):
         for name, means in kind.items():
             cells = [_shown(metric, means[metric]) if metric in means else "" for metric in found.headline]
             table.add_row(f"({COLUMNS.get(name, name)})", *cells)
     table.caption = _caption(
+        "fails: preconditions; those that fail fewer come first, then by quality; (less): less is better",
         "a missing or failed article counts as 0" if any(one.missing for one in found.group.members) else "",
         "(...) are floors, which any system should beat, then ceilings" if base.floors else "",
     )
@@ -90,7 +96,7 @@ def _headline(found: Standings, title: str) -> Table:
 
 def _differences(found: Standings) -> Table:
     title = f"minus {found.group.base}, points with 95% intervals, over shared topics"
-    table = _table(title, ("topics", *found.headline))
+    table = _table(title, ("topics", *(_headed(metric) for metric in found.headline)))
     for name in (one.name for one in found.order):
         if name == found.group.base:
             continue
@@ -165,6 +171,10 @@ def _difference(one: Against | None) -> str:
 
 def _signed(value: float) -> str:
     return f"{round(100 * value, 1) + 0.0:+.1f}"  # adding 0 makes -0.0 plain
+
+
+def _headed(metric: str) -> str:
+    return f"{metric} (less)" if metric in LOWER else metric
 
 
 def _caption(*lines: str) -> str:

@@ -83,6 +83,7 @@ class Artifacts:
         rows = [
             {
                 "metric": name,
+                "what it says": scoring.MEANING[name],
                 "mean %": f"{100 * e.mean:.1f}",
                 "95% interval": f"{100 * e.low:.1f} - {100 * e.high:.1f}",
                 "events": e.n,
@@ -91,8 +92,13 @@ class Artifacts:
             if (e := scores.estimates.get(name)) is not None
         ]
         about = f"{scores.system} on {len(scores.events)} events (split {scores.split}, track {scores.track})"
+        failed = ", ".join(scoring.unmet({name: e.mean for name, e in scores.estimates.items()})) or "none"
         self._send(
-            lambda: create_table_artifact(rows, "wiki-gen-scores", f"{about}; all metrics: {self._place(evaluated.submission)}")
+            lambda: create_table_artifact(
+                rows,
+                "wiki-gen-scores",
+                f"{about}; preconditions failed: {failed}; all metrics: {self._place(evaluated.submission)}",
+            )
         )
         self._link("submission", evaluated.submission, f"Leaderboard submission of {about}")
         self._link("report", evaluated.submission.with_name(REPORT), f"Report of {about}")

@@ -83,6 +83,7 @@ def _demo(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--out", type=place, default=Path("runs/demo"), metavar="DIR", help="run folder, or a URL (default: runs/demo)"
     )
+    parser.add_argument("--all", action="store_true", help="print all metrics, not the headline alone")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
     from flows.console import guarded
@@ -90,7 +91,7 @@ def _demo(argv: Sequence[str]) -> int:
     def run() -> int:
         from flows.demo import demo
 
-        return demo(arguments.out, as_json=arguments.json)
+        return demo(arguments.out, as_json=arguments.json, everything=arguments.all)
 
     return guarded(run)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from benchmark.scoring import HEADLINE
+from benchmark.scoring import HEADLINE, LOWER
 from benchmark.submission import Submission
 from eval.aggregate import EventDifference, PairedDifference, holm
 from flows import console
@@ -59,7 +59,7 @@ def report(
     for name, d in found.items():
         unit = _unit(name)
         table.add_row(
-            f"{name} *" if name in headline else name,
+            f"{name}{' (less)' if name in LOWER else ''} *" if name in headline else name,
             f"{unit * a.scores[name].mean:.1f}",
             f"{unit * b.scores[name].mean:.1f}",
             f"{unit * d.mean:+.2f}",
@@ -70,6 +70,7 @@ def report(
             str(d.n),
         )
     table.caption = (
+        "* headline metric; (less): less is better\n"
         "words and numbers of things as they are; detects: the smallest true difference that these events would show at 5% in "
         "four of five cases"
     )

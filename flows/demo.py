@@ -9,7 +9,7 @@ from flows.job import Job
 from flows.wiring import prepare
 
 
-def demo(out: Place, *, as_json: bool) -> int:
+def demo(out: Place, *, as_json: bool, everything: bool = False) -> int:
     console.note(
         "The demo's system is `ours` with the language model that comes with the package: it chooses, orders and cites whole "
         "sentences of the evidence. With one of yours: --system ours --model hf:FOLDER (or server:MODEL@URL)."
@@ -17,5 +17,5 @@ def demo(out: Place, *, as_json: bool) -> int:
     prepared = prepare(Job(system="ours", settings=Settings(), data="sample", out=out))
     console.note(f"writing {len(prepared.ids)} articles on invented events, from their web pages; nothing is fetched")
     evaluated = evaluate.evaluate(prepared)
-    evaluate.report(evaluated, as_json=as_json)
+    evaluate.report(evaluated, as_json=as_json, everything=everything)
     return evaluated.generated.exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,19 +22,21 @@ if TYPE_CHECKING:
 
     from eval.metric import Metric
 
+SHOWN = (("headline", scoring.HEADLINE), ("beside", scoring.BESIDE))
+"""What is printed unless everything is asked for."""
 TABLE = (
-    ("citations", ("cite_recall", "cite_precision", "cite_f1", "cited_share", "support_given_cited", "cite_words")),
+    *SHOWN,
+    ("citations", ("cite_recall", "cite_precision", "cited_share", "judged_share", "support_given_cited", "cite_words")),
     ("ALCE", ("alce_recall", "alce_precision")),
     ("faithful", ("grounded", "number_errors", "name_errors", "novel_entity_rate")),
     ("coverage", ("attainable_entity_recall", "entity_recall", "number_recall", "ib_hard", "ib_soft")),
     ("facts", ("fact_recall", "fact_recall_attainable", "fact_precision", "fact_precision_evidence", "fact_precision_gold")),
-    ("conflicts", ("conflict_share",)),
     ("organised", ("placement", "togetherness", "heading_fit", "order")),
     ("structure", ("heading_f", "heading_recall", "heading_precision", "section_balance")),
     ("by rubric", ("rubric_organisation", "rubric_focus", "rubric_coverage", "rubric_fluency", "rubric_neutrality")),
     ("wording", ("rouge1_f", "rouge2_f", "rougeL_f", "rouge2_recall", "length_ratio")),
-    ("copying", ("copy8", "copied_share", "verbatim_share", "gold_copy8", "leak8", "repetition", "duplicate_sentence_share")),
-    ("sentences", ("junk_share", "leaning_share")),
+    ("copying", ("copy8", "longest_copy_words", "gold_copy8", "leak8", "repetition", "duplicate_sentence_share")),
+    ("sentences", ("leaning_share",)),
     ("leak", ("gold_sentence_share", "gold_said_share", "encyclopedia_cites")),
     ("STORM", ("storm_hsr", "storm_heading_entities", "storm_entity_recall", "storm_rouge1_f", "storm_rougeL_f")),
     ("WGB paper", ("wgb_bleu1", "wgb_bleu4", "wgb_meteor", "wgb_rougeL")),
@@ -49,6 +52,7 @@ COLUMNS = {
     "reference": "ref",
 }
 """Floors and ceilings as the table heads them; others are in submission.json alone."""
+_NUMBERS = frozenset({"words", "longest_copy_words"})
 _AT_MOST_ONE = frozenset({"storm_hsr"})
 """Shares that their definition lets exceed 1: the table clips them, submission.json does not."""
 
@@ -174,7 +178,8 @@ def submission_of(prepared: wiring.Prepared, scores: SystemScores, metrics: Sequ
     )
 
 
-def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False) -> None:
+def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, everything: bool = False) -> None:
+    """`everything`: all values of the table, in place of the headline and what stands beside it. JSON has all of them."""
     scores = evaluated.scores
     lost = [row for row in scores.events if row.status != "ok"]
     for row in lost:
@@ -202,7 +207,11 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False) ->
             }
         )
         return
-    console.show(score_table(scores, evaluated.beside))
+    console.show(score_table(scores, evaluated.beside, everything=everything))
+    for line in explained(scores):
+        console.result(line)
+    for line in preconditions({name: e.mean for name, e in scores.estimates.items()}):
+        console.result(line)
     if with_strata:
         console.show(strata_table(evaluated.strata))
     n_written = evaluated.generated.count("written")
@@ -243,35 +252,60 @@ def _conditions() -> str:
     return f"peak memory {peak:.2f} GiB, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def score_table(scores: SystemScores, beside: Mapping[str, Mapping[str, float]] | None = None) -> Table:
+def explained(scores: SystemScores) -> list[str]:
+    """A line for each metric of the headline and beside it that was measured."""
+    known = [name for name in (*scoring.HEADLINE, *scoring.BESIDE) if name in scores.estimates]
+    return [f"{name:14} {scoring.MEANING[name]}" for name in known]
+
+
+def preconditions(means: Mapping[str, float]) -> list[str]:
+    """Which of them fail, by which values, and whether support is known."""
+    failed = scoring.why_unmet(means)
+    told = "; ".join(f"{name} ({why})" for name, why in failed.items())
+    lines = [f"preconditions failed: {told}" if failed else "preconditions failed: none"]
+    if why := scoring.support_unknown(means):
+        lines.append(f"support is unknown: {why}; it fails no precondition and takes no part in quality")
+    return [part for line in lines for part in textwrap.wrap(line, 110, subsequent_indent="  ")]
+
+
+def score_table(
+    scores: SystemScores, beside: Mapping[str, Mapping[str, float]] | None = None, *, everything: bool = False
+) -> Table:
     """`beside`: means of floors and ceilings, each a column."""
     beside = {name: means for name, means in (beside or {}).items() if name in COLUMNS}
     title = (
         f"{scores.system} on {len(scores.events)} events (split {scores.split}, track {scores.track}), percent, 95% intervals"
     )
-    unscored = ("unscored",) if any(e.n_unscored for e in scores.estimates.values()) else ()
+    groups = [
+        (group, [name for name in names if name in scores.estimates]) for group, names in (TABLE if everything else SHOWN)
+    ]
+    shown = [name for _, names in groups for name in names]
+    unknown = scoring.support_unknown({name: e.mean for name, e in scores.estimates.items()})
+    unscored = ("unscored",) if any(scores.estimates[name].n_unscored for name in shown) else ()
     columns = ("", "metric", "mean", "interval", *(COLUMNS[name] for name in beside), *unscored)
     table = _table(title, columns, n_left=2)
     reached = False
-    for group, names in TABLE:
-        known = [name for name in names if name in scores.estimates]
-        for name in known:
+    for group, names in groups:
+        for name in names:
             e, headline = scores.estimates[name], name in scoring.HEADLINE
-            equalled = floors.not_beaten(name, e.mean, beside) if headline else ()
+            hidden = name == "cite_f1" and bool(unknown)
+            equalled = floors.not_beaten(name, e.mean, beside) if headline and not hidden else ()
             reached = reached or bool(equalled)
             table.add_row(
-                group if name == known[0] else "",
+                group if name == names[0] else "",
                 f"{name} *" if headline else name,
-                _percent(name, e.mean) + ("!" if equalled else ""),
-                f"{_percent(name, e.low)}-{_percent(name, e.high)}",
-                *(_percent(name, means[name]) if name in means else "" for means in beside.values()),
+                "unknown" if hidden else _shown(name, e.mean) + ("!" if equalled else ""),
+                "" if hidden else f"{_shown(name, e.low)}-{_shown(name, e.high)}",
+                *(_shown(name, means[name]) if name in means else "" for means in beside.values()),
                 *([str(e.n_unscored or "")] if unscored else ()),
             )
-    notes = [f"* headline metric; systems whose citations hold are ranked by {', then '.join(scoring.RANKED)}"]
+    notes = [f"* headline metric; systems that fail as many preconditions are ranked by {', then '.join(scoring.RANKED)}"]
     if reached:
         notes.append(
             "! a floor (wrong article, lead or best passages of the pages) is not below: this value alone says nothing"
         )
+    if n_more := len({name for _, names in TABLE for name in names if name in scores.estimates} - {*shown}):
+        notes.append(f"{n_more} more metrics: --all")
     table.caption = "\n".join(notes)
     table.caption_justify = "left"
     return table
@@ -282,12 +316,15 @@ def strata_table(found: Mapping[str, strata.Stratum]) -> Table:
     table = _table("by kind of event, percent (n scored events)", ("events", "metric", "mean", "95% interval", "n"), n_left=2)
     for name, one in found.items():
         for place, (metric, e) in enumerate(one.estimates.items()):
-            interval = f"{_percent(metric, e.low)}-{_percent(metric, e.high)}"
-            table.add_row(name if place == 0 else "", metric, _percent(metric, e.mean), interval, str(e.n))
+            interval = f"{_shown(metric, e.low)}-{_shown(metric, e.high)}"
+            table.add_row(name if place == 0 else "", metric, _shown(metric, e.mean), interval, str(e.n))
     return table
 
 
-def _percent(name: str, value: float) -> str:
+def _shown(name: str, value: float) -> str:
+    """In percent; words as they are."""
+    if name in _NUMBERS:
+        return f"{value:.0f}"
     return f"{100 * (min(value, 1.0) if name in _AT_MOST_ONE else value):.1f}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmark.scoring import HEADLINE, LOWER
 from data import codec
 from data.runs import EventFolder, RunFolder
 from data.scores import SystemScores
@@ -14,7 +15,9 @@ from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
 
 INDEX = "index.html"
-HEADLINES_SHOWN = ("cite_recall", "cite_precision", "attainable_entity_recall", "ib_hard", "heading_f", "grounded", "rouge2_f")
+HEADLINES_SHOWN = (*HEADLINE, "verbatim_share", "conflict_share")
+"""Shares, as the index page prints them."""
+LESS_IS_BETTER = LOWER | {"verbatim_share", "conflict_share"}
 
 
 def index_path(run: Path) -> Path:
@@ -45,9 +48,16 @@ def write_previews(run: RunFolder, system: str) -> None:
 
 def write_index(run: RunFolder, system: str, scores: SystemScores | None) -> None:
     rows = [row for folder in run.event_folders() if (row := _row(folder)) is not None]
-    means = {n: scores.estimates[n].mean for n in HEADLINES_SHOWN if n in scores.estimates} if scores else None
+    found = scores.estimates if scores else {}
+    means = {
+        f"{name} (lower is better)" if name in LESS_IS_BETTER else name: found[name].mean
+        for name in HEADLINES_SHOWN
+        if name in found
+    }
     report = REPORT if scores is not None or (run.path / REPORT).exists() else ""
-    codec.write_atomic(index_path(run.path), index_html(rows, title=f"Articles by {system}", scores=means, report=report))
+    codec.write_atomic(
+        index_path(run.path), index_html(rows, title=f"Articles by {system}", scores=means or None, report=report)
+    )
 
 
 def _row(folder: EventFolder) -> IndexRow | None:

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from benchmark import submission
-from benchmark.scoring import HEADLINE
+from benchmark.scoring import HEADLINE, LOWER, support_unknown, unmet
 from benchmark.site.figures import seconds_an_article
 from data.errors import UserError
 from flows import console
@@ -98,7 +98,7 @@ def _verdicts(compared: Sequence[Compared], baseline: str) -> list[str]:
     ]
     for one in clear:
         d = one.difference
-        side = "above" if d.mean > 0 else "below"
+        side = "better than" if (d.mean > 0) is (one.metric not in LOWER) else "worse than"
         points = f"{100 * d.mean:+.2f} points [{100 * d.low:+.2f}, {100 * d.high:+.2f}], p = {one.p:.4f}"
         lines.append(f"  {one.system} {side} {baseline} in {one.metric}: {points}")
     return lines
@@ -120,11 +120,17 @@ def _table(made: Mapping[str, Submission], baseline: str, compared: Sequence[Com
     clear = {(c.system, c.metric) for c in compared if c.p <= LEVEL}
     for metric in HEADLINE:
         cells = [_score(made[name], metric, marked=(name, metric) in clear) for name in made]
-        table.add_row(metric, *cells, *(f"{100 * means[metric]:.1f}" if metric in means else "" for means in floors.values()))
+        table.add_row(
+            f"{metric} (less)" if metric in LOWER else metric,
+            *cells,
+            *(f"{100 * means[metric]:.1f}" if metric in means else "" for means in floors.values()),
+        )
+    table.add_row("fails", *(", ".join(unmet(made[name].means)) or "nothing" for name in made))
     table.add_row("words", *(f"{_words(m):.0f}" for m in made.values()))
     table.add_row("failed events", *(str(sum(event.status != "ok" for event in m.events)) for m in made.values()))
     table.add_row("seconds an event", *(_seconds(m) for m in made.values()))
     notes = [f"* differs significantly from {baseline}"] if clear else []
+    notes.append("(less): less is better; fails: preconditions, by which systems are ranked first, then by quality")
     notes += [f"the last {len(floors)} columns are floors, which any system should beat"] if floors else []
     table.caption = "\n".join(notes)
     table.caption_justify = "left"
@@ -135,6 +141,8 @@ def _score(made: Submission, metric: str, *, marked: bool) -> str:
     score = made.scores.get(metric)
     if score is None:
         return ""
+    if metric == "cite_f1" and support_unknown(made.means):
+        return "unknown"
     return f"{100 * score.mean:.1f}{'*' if marked else ''} {100 * score.ci95[0]:.1f}-{100 * score.ci95[1]:.1f}"
 
 

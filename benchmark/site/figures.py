@@ -26,6 +26,7 @@ class Measure:
 
 
 FAMILIES: Mapping[str, tuple[Measure, ...]] = {
+    "What ranks": (Measure("quality", "Quality"),),
     "Citation support": (
         Measure("cite_f1", "Citation F1"),
         Measure("cite_recall", "Sentences supported by what they cite"),
@@ -37,6 +38,7 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
         Measure("cite_precision_soft", "Mean support by citations"),
         Measure("alce_recall", "Recall as ALCE counts"),
         Measure("alce_precision", "Precision as ALCE counts"),
+        Measure("judged_share", "Sentences that could be judged", ""),
         Measure("invalid_citation_share", "Citations that name no source", "↓"),
         Measure("citations_per_claim", "Citations a sentence", ""),
         Measure("n_claims", "Sentences judged", ""),
@@ -53,6 +55,7 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
         Measure("attainable_entity_recall", "Names that the evidence holds"),
         Measure("entity_recall", "Names"),
         Measure("number_recall", "Numbers"),
+        Measure("fact_f", "Statements, F"),
         Measure("fact_recall_attainable", "Statements that the evidence holds"),
         Measure("fact_recall", "Statements"),
         Measure("fact_precision", "Clauses that evidence or human article support"),
@@ -70,6 +73,7 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
         Measure("heading_precision", "Headings, precision"),
         Measure("heading_exact", "Headings, exact"),
         Measure("section_balance", "Balance of subjects"),
+        Measure("organisation", "Organisation"),
         Measure("placement", "Facts placed as in the human article"),
         Measure("togetherness", "Facts kept together"),
         Measure("heading_fit", "Facts under a heading that fits"),
@@ -88,6 +92,8 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
     ),
     "Copying": (
         Measure("copy8", "Words in 8-grams of the evidence", ""),
+        Measure("copied_share", "Words in copied runs", "↓"),
+        Measure("verbatim_share", "Sentences word for word in a page", "↓"),
         Measure("longest_copy_words", "Longest copy, words", ""),
         Measure("repetition", "Repetition", "↓"),
         Measure("duplicate_sentence_share", "Sentences said twice", "↓"),
@@ -96,6 +102,10 @@ FAMILIES: Mapping[str, tuple[Measure, ...]] = {
         Measure("gold_sentence_share", "Sentences nearly as in the human article", ""),
         Measure("gold_said_share", "Sentences of the human article nearly as here", ""),
         Measure("encyclopedia_cites", "Citations of an encyclopedia or a copy of it", ""),
+    ),
+    "Sentences that are none": (
+        Measure("junk_share", "Junk", "↓"),
+        Measure("leaning_share", "Sentences that lean on what is not there", "↓"),
     ),
     "As STORM counts": (
         Measure("storm_rouge1_f", "ROUGE-1"),

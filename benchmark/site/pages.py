@@ -11,39 +11,29 @@ from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from benchmark.scoring import RANKED, SUPPORTED_FROM
+from benchmark.scoring import JUNK_UP_TO, MEANING, ORIGINAL_UP_TO, RANKED, SUPPORTED_FROM, support_unknown, why_unmet
 from benchmark.site import figures
 from benchmark.site.agents import AgentsPage
 from benchmark.site.articles import shown
 from benchmark.site.entries import Entry, Refused, event_ids, safe_name
-from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, deciding, without_leak_filter
+from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, without_leak_filter
 from benchmark.submission import MODEL_FREE, Submission, SubmittedEvent, SubmittedModel
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 ASSETS = ("site.css", "site.js")
-COLUMNS = {
-    "attainable_entity_recall": (
-        "Names found",
-        "share of the names in the human article that the system's article has too, of those that the evidence holds at all",
-    ),
-    "heading_f": ("Headings", "how well its section headings match those of the human article (F of precision and recall)"),
-    "cite_f1": (
-        "Citation F1",
-        "harmonic mean of the share of sentences that their citations support and the share of citations that support",
-    ),
-    "grounded": ("Grounded", "share of sentences that some page of the evidence supports, cited or not"),
-    "ib_hard": ("Infobox facts", "share of the facts in the human article's infobox that the article tells whole"),
+GROUPS = {
+    "Ranked by": {"quality": "Quality"},
+    "Made of": {"fact_f": "Facts", "organisation": "Organised", "conflict_share": "Conflicts"},
+    "Preconditions": {"cite_f1": "Supported", "copied_share": "Copied", "verbatim_share": "Verbatim", "junk_share": "Junk"},
+    "Beside them": {"words": "Words"},
 }
-"""The metrics of the front page, drawn with their intervals: heading and explanation. Those of RANKED come first, then what is
-asked for before ranking, then what no system here has beaten the floors in."""
-N_SUPPORT = 2
-"""Columns of support among them."""
+COLUMNS = {name: (label, MEANING[name]) for labels in GROUPS.values() for name, label in labels.items()}
+"""The metrics of the front page, drawn with their intervals: heading and explanation."""
+SUPPORT = "cite_f1"
 
-COPIED = "copy8"
 PLAIN_COLUMNS = {
-    "Copied": "share of words in runs of eight that stand in the evidence; near 100 all is quoted, and support comes for free",
     "Seconds": "wall time of writing, an article, on the machine of whoever submitted it",
     "Tokens/s": "new tokens a second of the language model",
     "USD": "US dollars an article, as the submission says",
@@ -53,14 +43,16 @@ REFERENCES = {
     "wrong_article": "human articles about other events",
     "lead": "the first words of the pages",
     "bm25_title": "the passages that match the title best",
+    "constant_headings": "the same passages, spread under the same five headings for every event",
+    "shuffled": "the human article, its sentences shuffled among its headings",
     "extractive_oracle": "page sentences chosen by the human article",
     "reference_minus_20": "the human article without its last fifth",
     "reference": "the human article",
 }
 """What the floors and ceilings of `benchmark.floors` are made of."""
 
-EVENT_COLUMNS = (*COLUMNS, "rougeL_f")
-PROBE = ("attainable_entity_recall", "entity_recall", "ib_hard", "cite_f1")
+EVENT_COLUMNS = tuple(name for name in COLUMNS if name != "words")
+PROBE = ("fact_f", "fact_recall", "entity_recall", "ib_hard")
 """What contamination shows in, the first that a variant has: what a model remembers or copies raises coverage first."""
 
 RECENT = "topic: since 2021"
@@ -70,17 +62,17 @@ VARIANTS = {
     "closed_book": (
         "Closed book",
         "No closed-book run of the same model was submitted",
-        "names found by the same model from the title alone, without evidence: what it remembers",
+        "facts told by the same model from the title alone, without evidence: what it remembers",
     ),
     "leak_filter_off": (
         "Leak filter off",
         "No run without the leak filter was submitted",
-        "names found by the same system with pages that copy the encyclopedia",
+        "facts told by the same system with pages that copy the encyclopedia",
     ),
     "recent": (
         "Recent events",
         "No score on recent events alone was submitted",
-        "names found on topics since 2021 alone, of which a model can have read least",
+        "facts told on topics since 2021 alone, of which a model can have read least",
     ),
 }
 """Heading, what to say where there is none, and explanation."""
@@ -161,14 +153,15 @@ class Site:
             "tokens_s": figures.tokens_a_second,
             "usd_an_article": figures.usd_an_article,
             "columns": COLUMNS,
+            "groups": GROUPS,
             "plain_columns": PLAIN_COLUMNS,
-            "copied": COPIED,
             "reference_notes": REFERENCES,
             "ranked": RANKED,
-            "n_support": N_SUPPORT,
-            "goal": SUPPORTED_FROM,
+            "support": SUPPORT,
+            "support_unknown": lambda made: support_unknown(made.means),
+            "why_unmet": lambda made: why_unmet(made.means),
+            "bounds": {"cite_f1": SUPPORTED_FROM, **ORIGINAL_UP_TO, "junk_share": JUNK_UP_TO},
             "variants": VARIANTS,
-            "deciding": deciding,
             "no_model": no_model,
             "without_model": without_model,
             "verdict": verdict,
@@ -179,8 +172,7 @@ class Site:
         """A run of the same system under another condition: recomputed where it was submitted itself, else as claimed."""
         other = without_leak_filter(row.entry, self._entries) if name == "leak_filter_off" else None
         if other is not None:
-            means = {metric: score.mean for metric, score in other.submission.scores.items()}
-            return _variant(means, "from a submission of its own")
+            return _variant(other.submission.means, "from a submission of its own")
         if name == "leak_filter_off" and not row.entry.submission.data.leak_filter:
             return Variant(None, "This is the run without the leak filter")
         stratum = row.entry.submission.strata.get(RECENT) if name == "recent" else None
@@ -422,9 +414,9 @@ def no_model(made: Submission) -> str:
 
 
 def verdict(one: Comparison) -> str:
-    """What a comparison comes to."""
-    if not one.decides:
-        return "decided by the citations that hold"
+    """What a comparison comes to; `quality` is better where it is higher."""
+    if one.tiers or one.p is None:
+        return f"{'better' if one.tiers > 0 else 'worse'}: it fails {'fewer' if one.tiers > 0 else 'more'} preconditions"
     return "no clear difference" if one.p > LEVEL else "better" if one.difference.mean > 0 else "worse"
 
 

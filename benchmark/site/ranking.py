@@ -1,12 +1,12 @@
 """Who is compared with whom, and who shares a rank.
 
 Only rows made under one condition meet in a table: scores as submitted are never ranked with recomputed ones, nor systems
-that find text of their own with those that do not. Within it rows are sorted by `benchmark.scoring.ranking_key`: those whose
-citations hold first. Ranks come from one metric after the other, `deciding`: a row shares the rank of the first row above it
-that it cannot be told from in the first metric, by the sign-flip test of `eval.aggregate.paired`, Holm's adjustment over all
-tests of the table, at 5%; among those that share it the next metric decides in the same way. "Cannot be told from" does not
-pass on from row to row, so every row of a rank is tied with the first of them, and two later ones may differ. No rank is
-shared across the line between citations that hold and those that do not.
+that find text of their own with those that do not. Within it rows are sorted by `benchmark.scoring.ranking_key`: those that
+fail fewer preconditions (support, originality, junk) stand in a higher tier, and no rank is shared between tiers. Inside a
+tier ranks come from one metric of RANKED after the other: a row shares the rank of the first row above it that it cannot be
+told from in the first metric, by the sign-flip test of `eval.aggregate.paired`, Holm's adjustment over all tests inside the
+tiers of the table, at 5%; among those that share it the next metric decides in the same way. "Cannot be told from" does not
+pass on from row to row, so every row of a rank is tied with the first of them, and two later ones may differ.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from benchmark.scoring import RANKED, ranking_key
+from benchmark.scoring import RANKED, ranking_key, why_unmet
 from benchmark.site.entries import Entry
 from eval.aggregate import PairedDifference, holm, paired
 
 LEVEL = 0.05
 SEED = 0
-UNSUPPORTED_BY = "cite_f1"
-"""What rows are told apart by whose citations do not hold."""
 _JUDGE = re.compile(r"(?:^|\|)judge=([^|;]*)")
 
 
@@ -50,33 +48,31 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`rank` is None where the metric that decides is missing; `shared` says that another row has the same one; `supported`
-    that its citations hold, as `ranking_key` asks."""
+    """`rank` is None where the metric that decides is missing; `shared` says that another row has the same one; `failed` are
+    the preconditions that it does not meet, each with the values that fail it."""
 
     entry: Entry
     rank: int | None
     shared: bool
-    supported: bool
+    failed: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The row minus `other` on `metric`; `p` is Holm's, over all tests of the block. `decides` is False where the citations of
-    one hold and those of the other do not, which decides by itself."""
+    """The row minus `other` on `metric`; `p` is Holm's, over all tests inside the tiers of the block. `tiers` is how many more
+    preconditions `other` fails: where that is not 0 it decides by itself, nothing is tested, and `p` is None."""
 
     other: Entry
     metric: str
-    decides: bool
+    tiers: int
     difference: PairedDifference
-    p: float
+    p: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     condition: Condition
     rows: tuple[Row, ...]
-    decided_by: str
-    """The metric that its first row is ranked by."""
     comparisons: Mapping[str, tuple[Comparison, ...]]
     """By slug, in the order of the rows."""
 
@@ -119,48 +115,42 @@ def _identity(entry: Entry) -> tuple[object, ...]:
     return system.name, system.version, system.models, settings
 
 
-def deciding(entry: Entry) -> tuple[str, ...]:
-    """The metrics that its rank comes from, each where those before it leave a tie."""
-    return RANKED if _key(entry)[0] else (UNSUPPORTED_BY,)
-
-
-def _key(entry: Entry) -> tuple[float, ...]:
-    return ranking_key({name: score.mean for name, score in entry.submission.scores.items()})
-
-
 def _block(condition: Condition, entries: Sequence[Entry]) -> Block:
-    by_key = sorted(entries, key=lambda e: (*(-x for x in _key(e)), e.submission.system.name, e.slug))
-    tests = _Tests(by_key)
+    by_key = sorted(entries, key=lambda e: (*(-x for x in ranking_key(e.submission.means)), e.submission.system.name, e.slug))
+    failed = [why_unmet(entry.submission.means) for entry in by_key]
+    tests = _Tests(by_key, [len(names) for names in failed])
     ordered: list[Entry] = []
     ranks: list[int | None] = []
-    for metrics in (RANKED, (UNSUPPORTED_BY,)):
-        among = [i for i, entry in enumerate(by_key) if deciding(entry) == metrics]
-        without = [i for i in among if metrics[0] not in by_key[i].submission.scores]
-        for group in tests.ranked([i for i in among if i not in without], metrics):
+    for tier in sorted(set(tests.tiers)):
+        among = [i for i, other in enumerate(tests.tiers) if other == tier]
+        without = [i for i in among if RANKED[0] not in by_key[i].submission.scores]
+        for group in tests.ranked([i for i in among if i not in without], RANKED):
             ranks += [len(ordered) + 1] * len(group)
             ordered += [by_key[i] for i in group]
         ranks += [None] * len(without)
         ordered += [by_key[i] for i in without]
     rows = tuple(
-        Row(entry, rank, rank is not None and ranks.count(rank) > 1, bool(_key(entry)[0]))
+        Row(entry, rank, rank is not None and ranks.count(rank) > 1, failed[by_key.index(entry)])
         for entry, rank in zip(ordered, ranks, strict=True)
     )
     comparisons = {a.slug: tuple(found for b in ordered if (found := tests.between(a, b)) is not None) for a in ordered}
-    return Block(condition, rows, deciding(ordered[0])[0], comparisons)
+    return Block(condition, rows, comparisons)
 
 
 class _Tests:
-    """Every pair of entries in every metric that decides between them; p is adjusted over all of these."""
+    """Every pair of entries of one tier in every metric that decides between them; p is adjusted over all of these."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Entry], tiers: Sequence[int]) -> None:
         self._entries = entries
+        self.tiers = tiers
         found: dict[tuple[int, int, str], PairedDifference] = {}
         for (i, a), (j, b) in combinations(enumerate(entries), 2):
-            for metric in deciding(a) if deciding(a) == deciding(b) else (UNSUPPORTED_BY,):
+            for metric in RANKED:
                 if metric in a.submission.scores and metric in b.submission.scores:
                     found[i, j, metric] = _paired(a, b, metric)
-        adjusted = holm([difference.p for difference in found.values()])
-        self._found = {key: (difference, p) for (key, difference), p in zip(found.items(), adjusted, strict=True)}
+        asked = [key for key in found if tiers[key[0]] == tiers[key[1]]]
+        adjusted = dict(zip(asked, holm([found[key].p for key in asked]), strict=True))
+        self._found = {key: (difference, adjusted.get(key)) for key, difference in found.items()}
 
     def ranked(self, group: Sequence[int], metrics: Sequence[str]) -> list[list[int]]:
         """The group from best to worst, those that nothing tells apart together."""
@@ -181,15 +171,18 @@ class _Tests:
         tested = [key for key in self._found if key[:2] == (min(i, j), max(i, j))]
         if not tested:
             return None
-        key = next((key for key in tested if self._found[key][1] <= LEVEL), tested[0])
+        key = next((key for key in tested if self._clear(key)), tested[0])
         d, p = self._found[key]
         if i > j:
             d = PairedDifference(0.0 - d.mean, 0.0 - d.high, 0.0 - d.low, d.p, d.n)
-        return Comparison(b, key[2], deciding(a) == deciding(b), d, p)
+        return Comparison(b, key[2], self.tiers[j] - self.tiers[i], d, p)
 
     def _apart(self, i: int, j: int, metric: str) -> bool:
-        known = self._found.get((min(i, j), max(i, j), metric))
-        return known is not None and known[1] <= LEVEL
+        return self._clear((min(i, j), max(i, j), metric))
+
+    def _clear(self, key: tuple[int, int, str]) -> bool:
+        p = self._found[key][1] if key in self._found else None
+        return p is not None and p <= LEVEL
 
     def _mean(self, i: int, metric: str) -> float:
         score = self._entries[i].submission.scores.get(metric)
@@ -203,4 +196,4 @@ def _paired(a: Entry, b: Entry, metric: str) -> PairedDifference:
     return PairedDifference(0.0, 0.0, 0.0, 1.0, 0)  # no event tells them apart
 
 
-__all__ = ["Block", "Comparison", "Condition", "Row", "blocks", "condition_of", "deciding", "without_leak_filter"]
+__all__ = ["Block", "Comparison", "Condition", "Row", "blocks", "condition_of", "without_leak_filter"]

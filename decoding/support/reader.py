@@ -30,7 +30,7 @@ class MiniLmReader:
         """Raises UserError for weights that are missing or belong to another network."""
         from decoding.support.files import load_network, pair_encoder
 
-        self._network = load_network(path)
+        self._network = load_network(path).merge()
         self._encoder = pair_encoder()
         self._fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         self._name = f"minilm-{path.stem}"

@@ -223,11 +223,13 @@ def _metrics(made: Submission) -> tuple[MetricLine, ...]:
 
 
 def _ends(metric: str, events: Sequence[EventLine]) -> Ends | None:
-    """Of events with the same value, those come first that are worse (or better) by all headline metrics."""
+    """Of events with the same value, those come first that are worse (or better) by all headline metrics; worst are the largest
+    values where less is better."""
     scored = [(value, event) for event in events if event.status == "ok" and (value := event.values.get(metric)) is not None]
     if not scored:
         return None
-    rising = sorted(scored, key=lambda of: (of[0], of[1].headline_mean, of[1].event_id))
+    sign = -1 if metric in LOWER else 1
+    rising = sorted(scored, key=lambda of: (sign * of[0], of[1].headline_mean, of[1].event_id))
     n = max(1, min(SHOWN, len(rising) // 2))
     worst, best = rising[:n], rising[::-1][:n]
     values = Counter(value for value, _ in scored)

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmark.scoring import MEANING, support_unknown, why_unmet
 from data import codec
 from data.runs import RunFolder
 from flows.report import plots
@@ -22,17 +23,6 @@ REPORT = "report.html"
 PLOTS = "plots"
 REASONS_SHOWN = 20
 """Of removing; reasons that name figures or passages are many, and each stands beside its sentence."""
-
-MEANING = {
-    "cite_recall": "claims that the passages they cite support",
-    "cite_precision": "citations that support their claim",
-    "cite_f1": "harmonic mean of the two above, by event",
-    "attainable_entity_recall": "names of the human article that the evidence holds and the article has",
-    "ib_hard": "values of the human infobox found word for word",
-    "heading_f": "likeness of the headings to the human ones",
-    "grounded": "sentences that some page of the evidence supports",
-}
-"""Of the headline metrics, for readers who meet them here first."""
 
 STAGES = {
     "pages": "reading and cleaning the pages",
@@ -73,6 +63,8 @@ def render(contents: Contents, drawn: tuple[plots.Plot, ...]) -> str:
         .render(
             run=contents,
             made=contents.submission,
+            failed=why_unmet(contents.submission.means),
+            unknown=support_unknown(contents.submission.means),
             plots=[(plot, Markup(plots.as_markup(plot))) for plot in drawn],  # drawn here, of numbers and names of metrics
             style=Markup(style),
             policy=f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'",

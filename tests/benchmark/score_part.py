@@ -19,6 +19,7 @@ from eval.copying import Copying
 from eval.coverage import Coverage
 from eval.facts import Facts
 from eval.faithfulness import Faithfulness
+from eval.junk import Junk
 from eval.lexical import Rouge
 from eval.lexical_judge import LexicalJudge
 from eval.metric import Metric
@@ -34,7 +35,7 @@ def metrics() -> tuple[Metric, ...]:
     judged = (Citations(judge), Faithfulness(judge), Facts(judge), WgbCitations(judge))
     encoder = FixedEncoder()
     shape = (Headings(encoder), Organisation(encoder), Conflicts())
-    return (*judged, Coverage(), *shape, Rouge(), Copying(), Storm(), WgbLexical())
+    return (*judged, Coverage(), *shape, Rouge(), Copying(), Junk(), Storm(), WgbLexical())
 
 
 def main(folder: str, ids: Sequence[str]) -> None:

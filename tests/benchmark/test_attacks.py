@@ -60,7 +60,7 @@ MAX_WORDS = 400
 
 
 def settings() -> Settings:
-    return load_settings(None, [f"writing.max_words={MAX_WORDS}"], evaluation={"judge": "embedded"})
+    return load_settings(None, [f"writing.max_words={MAX_WORDS}"], evaluation={"judge": "lexical"})
 
 
 class Asked(dict[str, float]):
@@ -355,7 +355,7 @@ def test_names_and_families_are_chosen_and_others_refused() -> None:
         chosen(["best"])
 
 
-FLAGS = ("--judge", "embedded", "--set", f"writing.max_words={MAX_WORDS}")
+FLAGS = ("--judge", "lexical", "--set", f"writing.max_words={MAX_WORDS}")
 
 
 def test_the_command_says_which_attacks_are_below_and_goes_on_from_what_is_kept(

@@ -172,7 +172,12 @@ def test_normalised_scores_lie_between_the_best_floor_and_the_best_ceiling() -> 
     scores = {"a": 0.65, "b": 0.9, "c": 0.5, "d": 0.5, "e": 0.5}
     assert normalised(scores, beside, scores) == {"a": pytest.approx(0.5)}  # b: nothing between; c, d, e: an end is missing
     assert normalised({"a": 0.15}, beside, ["a"]) == {"a": pytest.approx(-0.5)}
-    assert normalised({"heading_f": 0.5}, {"lead": {"heading_f": 0.0}, "reference": {"heading_f": 1.0}}) == {"heading_f": 0.5}
+    values = ({"fact_f": 0.0, "junk_share": 0.9}, {"fact_f": 1.0, "junk_share": 0.0})
+    between = dict(zip(("lead", "reference"), values, strict=True))
+    assert normalised({"fact_f": 0.5, "junk_share": 0.5, "rouge2_f": 0.5}, between) == {
+        "fact_f": 0.5
+    }  # of less is better: none
+    assert not_beaten("junk_share", 0.5, between) == ()
     assert normalised(scores, {}) == {}
 
 

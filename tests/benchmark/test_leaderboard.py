@@ -26,9 +26,10 @@ from hypothesis import strategies as st
 from benchmark import folder as submitted
 from benchmark import submission
 from benchmark.leaderboard import Built, build, main
+from benchmark.scoring import BESIDE, HEADLINE, LOWER
 from benchmark.site.articles import web_address
 from benchmark.site.entries import safe_name
-from benchmark.site.pages import event_file, readable
+from benchmark.site.pages import COLUMNS, event_file, readable
 from benchmark.submission import SubmittedCost, SubmittedModel, SubmittedSystem, VariantScore
 from data import codec
 from data.errors import UserError
@@ -40,7 +41,13 @@ from tests.browser import BROWSER, FLAGS, needs_browser
 ROOT = Path(__file__).resolve().parents[2]
 IDS = tuple(str(9000 + n) for n in range(14))
 FAILED = IDS[-1]
-NAMES = ("heading_f", "cite_f1", "cite_recall", "cite_precision", "grounded", "attainable_entity_recall", "ib_hard", "words")
+USUAL = {
+    "cite_recall": 0.95, "judged_share": 1.0, "copied_share": 0.2, "verbatim_share": 0.1, "junk_share": 0.05,
+    "conflict_share": 0.05,
+}  # fmt: skip
+"""Values of a system that meets all preconditions."""
+LESS = {"copied_share", "verbatim_share", "junk_share", "conflict_share"}
+NAMES = ("quality", "fact_f", "organisation", "cite_f1", "entity_recall", "words", *USUAL)
 HOSTILE = "<script>alert(1)</script>\"><img src=x onerror='alert(2)'> =cmd"
 TEXTS = ("The river rose at night.", "It fell again two days later.")
 
@@ -79,14 +86,14 @@ def write(into: Path, system: System) -> Path:
     rows, pages = [], {}
     for event_id in IDS:
         if event_id == FAILED:
-            values = {name: None if name == "words" else 0.0 for name in NAMES}
+            values = {name: None if name in {"words", "judged_share", *LESS} else 0.0 for name in NAMES}
             rows.append(EventScores(event_id, "failed", "", 0, values, f"generate: {HOSTILE}"))
             pages[event_id] = ()
             continue
         made = article(event_id, f"Flood {event_id} {HOSTILE}")
         text = codec.to_json(made, indent=1)
-        around = {name: system.shifted.get(name, system.level) for name in NAMES}
-        values = {name: min(round(level + rng.uniform(-0.05, 0.05), 4), 1.0) for name, level in around.items()}
+        around = dict.fromkeys(NAMES, system.level) | USUAL | system.shifted
+        values = {name: min(max(round(level + rng.uniform(-0.05, 0.05), 4), 0.0), 1.0) for name, level in around.items()}
         values["words"] = 11.0
         rows.append(EventScores(event_id, "ok", codec.sha256(text), 11, values))
         pages[event_id] = (submitted.EvidencePage(0, made.sources[0].url, codec.sha256(event_id), 26),)
@@ -122,7 +129,7 @@ def verdicts(made: Article) -> list[submitted.JudgedSentence]:
     return [submitted.JudgedSentence(0, 0, True, cited), submitted.JudgedSentence(0, 1, False)]
 
 
-FLOORS = {"lead": {"cite_f1": 0.25, "ib_hard": 0.1}}
+FLOORS = {"lead": {"quality": 0.25, "junk_share": 0.1}}
 FIRST = System(
     "first", 0.8, seed=1, made={"floors": FLOORS, "variants": {"closed_book": {"entity_recall": VariantScore(0.123)}}}
 )
@@ -141,7 +148,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(into, system)
     path = into / "cheat" / "submission.json"
     claimed = json.loads(path.read_text(encoding="utf-8"))
-    claimed["scores"]["cite_f1"]["mean"] = 0.99
+    claimed["scores"]["quality"]["mean"] = 0.99
     path.write_text(json.dumps(claimed), encoding="utf-8")
     return into
 
@@ -180,21 +187,18 @@ def system_page(site: Path, prefix: str) -> Path:
 def test_order_and_shared_ranks(site: Path) -> None:
     (board,) = (board for board in boards(site) if len(board_rows(board)) == 3)
     names = [words(row.xpath(".//th//a")[0]) for row in board_rows(board)]
-    means = [float(row.xpath("./td[@data-label='Citation F1']/@data-value")[0]) for row in board_rows(board)]
+    means = [float(row.xpath("./td[@data-label='Quality']/@data-value")[0]) for row in board_rows(board)]
     assert means == sorted(means, reverse=True) and names[2] == "third"
     assert [words(row.xpath("./td")[0]) for row in board_rows(board)] == ["1=", "1=", "3"]
-    assert board.xpath(".//th[@aria-sort='descending']/text()") == ["Citation F1"]
+    assert board.xpath(".//th[@aria-sort='ascending']/text()") == ["Rank"]
 
 
 def test_a_clear_difference_is_said_on_the_system_page(site: Path) -> None:
-    rows = {
-        words(row.xpath("./th")[0]): [words(cell) for cell in row.xpath("./td")]
-        for row in page(system_page(site, "third")).xpath("//section[@aria-labelledby='against']//tbody/tr")
-    }
+    rows = against(site, "third")
     assert set(rows) == {"first", "second " + HOSTILE}
     metric, difference, interval, p, verdict = rows["first"]
     assert (
-        metric == "Citation F1"
+        metric == "Quality"
         and difference.startswith("−")
         and interval.startswith("−")
         and float(p.lstrip("< ")) < 0.05
@@ -227,18 +231,18 @@ def test_what_was_made_otherwise_is_not_compared(tmp_path: Path, other: dict[str
 
 def test_a_system_without_the_ranking_metric_has_no_rank(tmp_path: Path) -> None:
     write(tmp_path / "in", THIRD)
-    write(tmp_path / "in", replace(FIRST, without="cite_f1"))
+    write(tmp_path / "in", replace(FIRST, without="quality"))
     build(tmp_path / "in", tmp_path / "out")
     ((first, second),) = (board_rows(board) for board in boards(tmp_path / "out"))
     assert words(first.xpath("./td")[0]) == "1"
-    assert second.xpath("./td[1]/span/@title") == ["No cite_f1, so no rank"]
+    assert second.xpath("./td[1]/span/@title") == ["No quality, so no rank"]
 
 
 def test_the_refused_one_is_listed_with_its_reason_only(site: Path) -> None:
     (listed,) = page(site / "index.html").xpath("//ul[@class='refused']/li")
     (reason,) = listed.xpath("./ul/li")
     assert words(listed.xpath("./strong")[0]) == "cheat"
-    assert words(reason).startswith("scores.cite_f1.mean is 0.99, recomputed from the events it is 0.3")
+    assert words(reason).startswith("scores.quality.mean is 0.99, recomputed from the events it is 0.3")
     assert not list((site / "systems").glob("cheat-*")) and not list((site / "downloads").glob("cheat-*"))
 
 
@@ -264,44 +268,75 @@ def test_unreadable_submissions_are_refused_not_fatal(tmp_path: Path, content: s
     assert words(listed).startswith("broken <b>") and reason in words(listed) and str(tmp_path) not in words(listed)
 
 
-def test_systems_whose_citations_hold_come_first_and_are_ranked_by_what_they_tell(tmp_path: Path) -> None:
-    """Copied sentences are supported for free: they must not win by it, nor what is told without support."""
-    told = {"attainable_entity_recall": 0.5, "ib_hard": 0.5}
-    write(tmp_path / "in", replace(FIRST, name="quoting", level=1.0, shifted=dict.fromkeys(told, 0.2), made={}))
-    write(tmp_path / "in", replace(FIRST, name="telling", level=0.99, shifted=told, made={}))
-    write(tmp_path / "in", replace(FIRST, name="remembering", level=0.4, shifted=dict.fromkeys(told, 0.9), made={}))
+def against(site: Path, prefix: str) -> dict[str, list[str]]:
+    """What the page of a system says of the others: metric, difference, interval, p, verdict."""
+    return {
+        words(row.xpath("./th")[0]): [words(cell) for cell in row.xpath("./td")]
+        for row in page(system_page(site, prefix)).xpath("//section[@aria-labelledby='against']//tbody/tr")
+    }
+
+
+def test_tiers_are_the_number_of_failed_preconditions(tmp_path: Path) -> None:
+    """What may not be published wins over nothing that may, however much it has in common with the human article."""
+    copied = {"copied_share": 0.95, "verbatim_share": 0.9, "junk_share": 0.6}
+    write(tmp_path / "in", replace(FIRST, name="pasted", level=0.9, shifted=copied, made={}))
+    write(tmp_path / "in", replace(FIRST, name="poor", level=0.2, made={}))
+    write(tmp_path / "in", replace(FIRST, name="remembered", level=0.8, shifted={"cite_recall": 0.3}, made={}))
+    write(tmp_path / "in", replace(FIRST, name="fair", level=0.5, made={}))
     build(tmp_path / "in", tmp_path / "out")
     (board,) = boards(tmp_path / "out")
-    assert [words(row.xpath(".//th//a")[0]) for row in board_rows(board)] == ["telling", "quoting", "remembering"]
-    assert [words(row.xpath("./td")[0]) for row in board_rows(board)] == ["1", "2", "3"]
-    assert board.xpath(".//th[@aria-sort='descending']/text()") == ["Names found"]
-    warned = [row.xpath(".//span[@class='badge warn']/text()") for row in board_rows(board)]
-    assert warned == [[], [], ["support below 90"]]
-    (verdict,) = (
-        [words(cell) for cell in row.xpath("./td")]
-        for row in page(system_page(tmp_path / "out", "telling")).xpath("//section[@aria-labelledby='against']//tbody/tr")
-        if words(row.xpath("./th")[0]) == "remembering"
-    )
-    assert verdict[0] == "Citation F1" and verdict[-1] == "decided by the citations that hold"
+    assert [words(row.xpath(".//th//a")[0]) for row in board_rows(board)] == ["fair", "poor", "remembered", "pasted"]
+    assert [words(row.xpath("./td")[0]) for row in board_rows(board)] == ["1", "2", "3", "4"]
+    assert board.xpath(".//th[@aria-sort='ascending']/text()") == ["Rank"]
+    warned = [row.xpath(".//span[@class='badge warn']") for row in board_rows(board)]
+    assert [[words(one) for one in found] for found in warned] == [[], [], ["fails support"], ["fails originality, junk"]]
+    (badge,) = warned[3]
+    assert all(name in badge.get("title") for name in ("copied_share 9", "verbatim_share 9", "junk_share 6", "at most 10"))
+    told = against(tmp_path / "out", "poor")
+    assert told["fair"][0] == "Quality" and (told["fair"][-1], told["pasted"][-1]) == (
+        "worse", "better: it fails fewer preconditions",
+    )  # fmt: skip
+    assert told["pasted"][1].startswith("−") and "Not tested" in told["pasted"][3]
+    assert against(tmp_path / "out", "pasted")["remembered"][-1] == "worse: it fails more preconditions"
 
 
-def test_headings_rank_what_names_do_not_tell_apart(tmp_path: Path) -> None:
-    told = {"attainable_entity_recall": 0.5, "heading_f": 0.2}
-    structured = told | {"heading_f": 0.7}
-    write(tmp_path / "in", replace(FIRST, name="flat", level=1.0, shifted=told, made={}))
-    write(tmp_path / "in", replace(FIRST, name="even flatter", level=1.0, shifted=told, seed=5, made={}))
-    write(tmp_path / "in", replace(FIRST, name="structured", level=1.0, shifted=structured, made={}))
-    write(tmp_path / "in", replace(FIRST, name="poor", level=1.0, shifted=told | {"attainable_entity_recall": 0.1}, made={}))
+def test_no_rank_is_shared_between_tiers(tmp_path: Path) -> None:
+    write(tmp_path / "in", replace(FIRST, name="one", made={}))
+    write(tmp_path / "in", replace(FIRST, name="two", seed=2, made={}))
+    write(tmp_path / "in", replace(FIRST, name="three", seed=3, shifted={"junk_share": 0.5}, made={}))
     build(tmp_path / "in", tmp_path / "out")
     (board,) = boards(tmp_path / "out")
     ranks = {words(row.xpath(".//th//a")[0]): words(row.xpath("./td")[0]) for row in board_rows(board)}
-    assert ranks == {"structured": "1", "flat": "2=", "even flatter": "2=", "poor": "4"}
-    against = {
-        words(row.xpath("./th")[0]): [words(cell) for cell in row.xpath("./td")]
-        for row in page(system_page(tmp_path / "out", "structured")).xpath("//section[@aria-labelledby='against']//tbody/tr")
-    }
-    assert (against["flat"][0], against["flat"][-1]) == ("Headings", "better")
-    assert (against["poor"][0], against["poor"][-1]) == ("Names found", "better")
+    assert ranks == {"one": "1=", "two": "1=", "three": "3"}
+
+
+def test_unknown_support_is_neither_failed_nor_shown(tmp_path: Path) -> None:
+    unknown = {"cite_recall": 0.1, "judged_share": 0.3}
+    write(tmp_path / "in", replace(FIRST, name="agent", level=0.7, shifted=unknown, made={}))
+    write(tmp_path / "in", replace(FIRST, name="unsupported", level=0.9, shifted={"cite_recall": 0.1}, made={}))
+    build(tmp_path / "in", tmp_path / "out")
+    first, second = board_rows(boards(tmp_path / "out")[0])
+    assert [words(row.xpath(".//th//a")[0]) for row in (first, second)] == ["agent", "unsupported"]
+    cell, other = (row.xpath("./td[@data-label='Supported']")[0] for row in (first, second))
+    assert (
+        words(cell).startswith("unknown: only 29% of the claims could be judged")
+        and cell.get("data-value") == ""
+        and not cell.xpath(".//svg")
+    )
+    assert words(other).startswith("9.") and float(other.get("data-value")) < 0.2
+    assert [words(badge) for badge in first.xpath(".//span[starts-with(@class, 'badge')]")] == ["support unknown"]
+    (tile,) = page(system_page(tmp_path / "out", "agent")).xpath("//ul[@class='tiles']/li[starts-with(., 'Supported')]")
+    assert "unknown" in words(tile)
+
+
+def test_where_less_is_better_the_bars_and_headings_say_so(site: Path) -> None:
+    (board,) = (board for board in boards(site) if len(board_rows(board)) == 3)
+    for name, (label, _) in COLUMNS.items():
+        (cell, *_) = board_rows(board)[0].xpath(f"./td[@data-label='{label}']")
+        assert cell.xpath(".//svg/@class") == ([] if name == "words" else ["bar less" if name in LESS else "bar"])
+        (heading,) = board.xpath(f".//th[starts-with(@title, '{name}: ')]")
+        assert words(heading) == (f"{label} ↓" if name in LESS else label)
+    assert LOWER < LESS and HEADLINE[0] == next(iter(COLUMNS)) and {*HEADLINE, *BESIDE} == COLUMNS.keys()
 
 
 def test_text_that_was_left_out_after_scoring_is_said(tmp_path: Path) -> None:
@@ -332,9 +367,9 @@ def record(folder: Path) -> None:
 
 
 def test_numbers_intervals_and_bars(site: Path, folders: Path) -> None:
-    score = submission.read(folders / "third" / "submission.json").scores["cite_f1"]
+    score = submission.read(folders / "third" / "submission.json").scores["quality"]
     (row,) = (row for board in boards(site) for row in board_rows(board) if "third" in words(row.xpath("./th")[0]))
-    (cell,) = row.xpath("./td[@data-label='Citation F1']")
+    (cell,) = row.xpath("./td[@data-label='Quality']")
     low, high = score.ci95
     assert words(cell) == f"{score.mean * 100:.1f} 95% interval {low * 100:.1f}–{high * 100:.1f}"
     (spread,) = cell.xpath(".//*[@class='spread']")
@@ -342,18 +377,18 @@ def test_numbers_intervals_and_bars(site: Path, folders: Path) -> None:
     assert float(spread.get("width")) == pytest.approx((high - low) * 100, abs=0.01)
     cells = {cell.get("data-label"): words(cell) for cell in row.xpath("./td[contains(@class, 'n')]")}
     assert cells["Seconds"] == "2.00" and cells["Tokens/s"] == "50.0"
-    assert cells["Copied"] == "–The submission has no copy8" and "USD" not in cells  # where nobody gives a price
+    assert "USD" not in cells  # where nobody gives a price
 
 
 def test_contamination(site: Path, folders: Path) -> None:
-    unfiltered = submission.read(folders / "first-unfiltered" / "submission.json").scores["attainable_entity_recall"].mean
+    unfiltered = submission.read(folders / "first-unfiltered" / "submission.json").scores["fact_f"].mean
     (row,) = (r for r in board_rows(boards(site)[0]) if words(r.xpath(".//th//a")[0]) == "first")
-    closed, without, recent = row.xpath("./td[@class='n']")[3:]
+    closed, without, recent = row.xpath("./td[@class='n']")[2:]
     assert closed.get("data-value") == "0.123" and "entity_recall, as the submission says" in closed.xpath("./span/@title")[0]
     assert float(without.get("data-value")) == unfiltered and "a submission of its own" in without.xpath("./span/@title")[0]
     assert recent.get("data-value") == "" and recent.xpath("./span/@title") == ["No score on recent events alone was submitted"]
     (third,) = (r for r in board_rows(boards(site)[0]) if words(r.xpath(".//th//a")[0]) == "third")
-    assert [cell.get("data-value") for cell in third.xpath("./td[@class='n']")[3:]] == ["", "", ""]
+    assert [cell.get("data-value") for cell in third.xpath("./td[@class='n']")[2:]] == ["", "", ""]
 
 
 def test_what_writes_nothing_of_its_own_has_no_closed_book(tmp_path: Path) -> None:
@@ -373,11 +408,11 @@ def test_what_writes_nothing_of_its_own_has_no_closed_book(tmp_path: Path) -> No
 def test_the_recent_slice_is_taken_from_the_rows(tmp_path: Path) -> None:
     folder = write(tmp_path / "in", THIRD)
     read = submission.read(folder / "submission.json")
-    rows = [event.scores["attainable_entity_recall"] for event in read.events[:5]]
-    e = estimate(rows, name="attainable_entity_recall", seed=3, resamples=100)
+    rows = [event.scores["fact_f"] for event in read.events[:5]]
+    e = estimate(rows, name="fact_f", seed=3, resamples=100)
     score = submission.SubmittedScore(e.mean, (e.low, e.high), 5, 0, 0)
     ids = tuple(event.id for event in read.events[:5])
-    stratum = submission.SubmittedStratum(ids, {"attainable_entity_recall": score})
+    stratum = submission.SubmittedStratum(ids, {"fact_f": score})
     submission.write(folder / "submission.json", replace(read, strata={"topic: since 2021": stratum}))
     build(tmp_path / "in", tmp_path / "out")
     ((row,),) = (board_rows(board) for board in boards(tmp_path / "out"))
@@ -398,7 +433,7 @@ def test_downloads_hold_every_event(site: Path, folders: Path) -> None:
     assert (folder / "submission.json").read_bytes() == (folders / "third" / "submission.json").read_bytes()
     rows = list(csv.DictReader(io.StringIO((folder / "events.csv").read_text(encoding="utf-8"))))
     events = submission.read(folder / "submission.json").events
-    assert [(row["id"], row["cite_f1"]) for row in rows] == [(e.id, repr(e.scores["cite_f1"])) for e in events]
+    assert [(row["id"], row["quality"]) for row in rows] == [(e.id, repr(e.scores["quality"])) for e in events]
     assert rows[-1]["status"] == "failed" and (rows[-1]["article_words"], rows[-1]["words"]) == ("0", "")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from benchmark.floors import means, not_beaten, score_floors
 from benchmark.runner import run_event
-from benchmark.scoring import RANKED, SUPPORT, score_run, system_scores
+from benchmark.scoring import RANKED, score_run, system_scores, unmet
 from data.runs import RunFolder
 from data.settings import Settings
 from eval.coverage import Coverage
@@ -79,9 +79,8 @@ def test_every_floor_is_below_the_extractive_system_where_systems_are_ranked(ext
     beside = means(score_floors(extractive, SNAPSHOT, IDS, metrics(), collect(), seed=0))
     for name in RANKED:
         assert not_beaten(name, system.estimates[name].mean, beside) == (), name
-    copied = {name: beside["lead"][name] for name in SUPPORT}
-    assert all(not_beaten(name, value, beside) for name, value in copied.items())
-    assert min(copied.values()) > 0.9  # which is why none of these ranks alone
+    assert beside["lead"]["cite_recall"] > 0.9  # which is why support does not rank
+    assert {"originality"} <= {*unmet(beside["lead"])}
 
 
 @pytest.mark.parametrize("system", ["lead", "bm25", "extractive"])

@@ -7,22 +7,30 @@ from pathlib import Path
 import pytest
 
 from benchmark.scoring import (
+    BESIDE,
     HEADLINE,
+    JUNK_UP_TO,
+    LOWER,
+    MEANING,
+    ORIGINAL_UP_TO,
     RANKED,
-    SUPPORT,
-    UNRANKED,
+    SUPPORTED_FROM,
     failed_values,
     metric_names,
     ranking_key,
     score_run,
     signature,
+    support_unknown,
     system_scores,
+    unmet,
+    why_unmet,
 )
 from data import codec
 from data.runs import EventFailure, RunFolder
 from data.scores import EventScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Heading, Page, Section, Sentence
+from eval import quality
 from eval.metric import Better, Case
 
 IDS = ("1", "2", "3")
@@ -93,7 +101,7 @@ def test_rows_are_kept_while_article_and_metrics_are_the_same(run: RunFolder, sn
     newer = Words(version="2")
     assert score(run, snapshot, newer) == again and newer.seen == list(IDS)
     lines = (run.path / "scores.jsonl").read_text().splitlines()
-    assert json.loads(lines[0]) == {"signature": "words:v2"} and len(lines) == 4
+    assert json.loads(lines[0]) == {"signature": f"words:v2 ; {quality.SIGNATURE}"} and len(lines) == 4
 
 
 def test_scoring_some_events_keeps_the_rows_of_others(run: RunFolder, snapshot: Snapshot) -> None:
@@ -169,7 +177,7 @@ def test_failures_lower_the_mean_and_the_unscored_do_not() -> None:
     assert -1e-12 <= recall.low <= recall.mean <= recall.high <= 0.8 + 1e-12
     assert errors.mean == 0.5 and (errors.n, errors.n_unscored) == (1, 3)
     assert "words" not in found.estimates  # no event has it
-    assert (found.system, found.track, found.split, found.signature) == ("x", "search", "full", "words:v1")
+    assert (found.system, found.track, found.split, found.signature) == ("x", "search", "full", signature([Words()]))
     shuffled = system_scores("x", "search", "full", rows[::-1], [Words()], resamples=200, seed=0)
     assert shuffled == found
     assert system_scores("x", "search", "full", rows, [Words()], resamples=200, seed=1).estimates["recall"].mean == recall.mean
@@ -178,46 +186,74 @@ def test_failures_lower_the_mean_and_the_unscored_do_not() -> None:
 def test_values_of_a_failed_event() -> None:
     assert failed_values(NAMES) == {"recall": 0.0, "errors": None, "words": None}
     assert metric_names([Words()]) == NAMES
-    assert signature([Words(), Words("2")]) == "words:v1 ; words:v2"
+    assert signature([Words(), Words("2")]) == f"words:v1 ; words:v2 ; {quality.SIGNATURE}"
 
 
-def test_headline_metrics_exist_and_higher_is_better() -> None:
-    """A failed event must cost something in each of them."""
+def test_headline_metrics_exist_and_go_the_way_that_is_said() -> None:
+    """A failed event must cost something in those of which more is better."""
     from data.settings import Settings
     from eval.citations import Citations
-    from eval.coverage import Coverage
-    from eval.faithfulness import Faithfulness
+    from eval.conflicts import Conflicts
+    from eval.copying import Copying
+    from eval.facts import Facts
+    from eval.junk import Junk
     from eval.lexical_judge import LexicalJudge
-    from eval.structure import Headings
+    from eval.organisation import Organisation
     from tests.fakes import FixedEncoder
 
     assert Settings().evaluation.judge == "embedded"
     judge = LexicalJudge()
-    names = metric_names([Citations(judge), Faithfulness(judge), Coverage(), Headings(FixedEncoder())])
-    assert {names.get(name) for name in HEADLINE} == {"higher"}
+    names = metric_names([Citations(judge), Facts(judge), Organisation(FixedEncoder()), Conflicts(), Copying(), Junk()])
+    assert {name: names[name] for name in HEADLINE} == {name: "lower" if name in LOWER else "higher" for name in HEADLINE}
+    assert len(HEADLINE) <= 6 and {*RANKED, *LOWER} < {*HEADLINE}
+    assert {*HEADLINE, *BESIDE} == MEANING.keys() and {*BESIDE} - {"words"} < names.keys()
 
 
-def test_the_headline_is_what_is_ranked_and_what_is_asked_for() -> None:
-    assert sorted((*RANKED, *SUPPORT, *UNRANKED)) == sorted(HEADLINE)
+GOOD = {"cite_recall": 0.95, "copied_share": 0.1, "verbatim_share": 0.02, "junk_share": 0.01, "judged_share": 1.0}
 
 
-def test_support_is_asked_for_and_coverage_is_ranked() -> None:
-    def means(support: float, coverage: float, **others: float) -> dict[str, float]:
-        cited = dict.fromkeys(("cite_recall", "cite_precision", "cite_f1"), support)
-        return {**cited, "attainable_entity_recall": coverage, "heading_f": 0.3, **others}
-
+def test_preconditions_come_before_quality() -> None:
     systems = {
-        "writer": means(0.95, 0.8),
-        "copied lead": means(1.0, 0.6),
-        "same but for headings": means(0.91, 0.6, heading_f=0.1),
-        "from memory": means(0.0, 0.99),
-        "half supported": means(0.5, 0.9),
-        "one-sided": means(0.85, 0.9, cite_recall=1.0),
+        "writer": GOOD | {"quality": 0.2},
+        "better writer": GOOD | {"quality": 0.3},
+        "unknown support": GOOD | {"cite_recall": 0.1, "judged_share": 0.2, "quality": 0.25},
+        "from memory": GOOD | {"cite_recall": 0.0, "quality": 0.9},
+        "pasted prose": GOOD | {"copied_share": 0.95, "verbatim_share": 0.9, "quality": 0.8},
+        "pasted pages": GOOD | {"copied_share": 0.95, "verbatim_share": 0.9, "junk_share": 0.7, "quality": 0.99},
         "nothing known": {},
     }
     assert sorted(systems, key=lambda name: ranking_key(systems[name]), reverse=True) == [
-        "writer", "copied lead", "same but for headings", "one-sided", "half supported", "from memory", "nothing known",
+        "better writer", "unknown support", "writer", "from memory", "pasted prose", "pasted pages", "nothing known",
     ]  # fmt: skip
+    assert {name: unmet(means) for name, means in systems.items() if unmet(means)} == {
+        "from memory": ("support",),
+        "pasted prose": ("originality",),
+        "pasted pages": ("originality", "junk"),
+        "nothing known": ("support", "originality", "junk"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "failed"),
+    [
+        ("cite_recall", SUPPORTED_FROM, "support"),
+        ("copied_share", ORIGINAL_UP_TO["copied_share"], "originality"),
+        ("verbatim_share", ORIGINAL_UP_TO["verbatim_share"], "originality"),
+        ("junk_share", JUNK_UP_TO, "junk"),
+    ],
+)
+def test_a_precondition_is_met_at_its_bound_and_failed_beyond(name: str, bound: float, failed: str) -> None:
+    beyond = bound - 1e-6 if name == "cite_recall" else bound + 1e-6
+    assert unmet(GOOD | {name: bound}) == () and unmet(GOOD | {name: beyond}) == (failed,)
+    assert why_unmet(GOOD | {name: beyond}).keys() == {failed} and name in why_unmet(GOOD | {name: beyond})[failed]
+    missing = {other: value for other, value in GOOD.items() if other != name}
+    assert why_unmet(missing) == {failed: f"{name} was not measured"}
+
+
+def test_support_is_unknown_where_few_claims_could_be_judged() -> None:
+    assert support_unknown(GOOD) == support_unknown({}) == support_unknown({"judged_share": 0.9}) == ""
+    assert support_unknown(GOOD | {"judged_share": 0.34}) == "only 34% of the claims could be judged"
+    assert unmet({**GOOD, "judged_share": 0.34, "cite_recall": 0.0}) == ()
 
 
 def test_a_stored_row_needs_no_article_to_be_read(run: RunFolder, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:

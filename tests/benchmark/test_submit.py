@@ -68,8 +68,8 @@ def test_the_folder_holds_articles_hashes_of_evidence_and_no_text_of_it(made_fol
 
 def test_what_the_run_knows_is_filled_in(made_folder: Path) -> None:
     made = read(made_folder)
-    assert [(judge.id, judge.kind) for judge in made.judges] == [("embedded", "lexical")]
-    assert made.scores["cite_f1"].judge == "embedded" and made.scores["rouge2_f"].judge == ""
+    assert [(judge.id, judge.kind) for judge in made.judges] == [("lexical", "lexical")]
+    assert made.scores["cite_f1"].judge == "lexical" and made.scores["rouge2_f"].judge == ""
     assert made.data.evidence_filter is not None and made.data.evidence_filter.leak == "on"
     assert made.data.evidence_filter.dropped_pages == 1  # the sample's own mirror
     assert not made.recomputed

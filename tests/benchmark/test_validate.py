@@ -223,7 +223,7 @@ BROKEN: list[tuple[str, Edit, str]] = [
     (
         "a model that judges itself",
         said(judged_by_its_writer),
-        "system.self_judged is false, but 'embedded' is a model of the system and a judge of it",
+        "system.self_judged is false, but 'lexical' is a model of the system and a judge of it",
     ),
     (
         "self-judged without a second judge",

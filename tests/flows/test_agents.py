@@ -145,8 +145,8 @@ def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(scored: Path,
     }
     assert said["systems"]["patchy"]["missing"] == [MISSING] and said["systems"]["patchy"]["n_failed"] == 1
     compared = {(one["system"], one["metric"]): one for one in said["against"]}
-    assert compared["patchy", "attainable_entity_recall"]["n"] == 2  # the unreadable one is compared, as 0
-    assert compared["far", "attainable_entity_recall"]["n"] == 3
+    assert compared["patchy", "quality"]["n"] == 2  # the unreadable one is compared, as 0
+    assert compared["far", "quality"]["n"] == 3
     assert said["told_apart"]["n_pairs"] == 6 and len(said["failures"]) == 1
 
 

@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+import flows.demo
 from benchmark import submission
 from benchmark.validate import main as validate
 from data import codec
+from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article
 from decoding.training.vocabulary import CHAT_TEMPLATE
@@ -33,8 +35,10 @@ IDS = Snapshot(SAMPLE).ids("search")
 IN_TURN = """
 import json, sys
 from pathlib import Path
-from flows import cli, wiring
+from data.settings import load_settings
+from flows import cli, demo, wiring
 from tests.conftest import ENCODERS
+demo.Settings = lambda: load_settings(evaluation={"judge": "lexical"})
 wiring.EMBEDDED_FOLDER = Path(sys.argv[1])
 with ENCODERS[sys.argv[3]]():
     sys.exit(max([cli.main(words) for words in json.loads(sys.argv[2])]))
@@ -82,11 +86,17 @@ def encoder(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def quick() -> Settings:
+    """With the judge of quick looks: what the demo writes does not depend on it."""
+    return load_settings(evaluation={"judge": "lexical"})
+
+
 @pytest.fixture(scope="module")
 def demo(embedded: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     out = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch, ENCODERS[encoder]():
         patch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
+        patch.setattr(flows.demo, "Settings", quick)
         patch.setenv("WIKIGEN_RUNS", str(out.parent))  # where floors are kept for all runs
         return out, main(["demo", "--out", str(out)])
 
@@ -122,6 +132,7 @@ def test_again_it_reuses_everything(
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
     monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
+    monkeypatch.setattr(flows.demo, "Settings", quick)
     monkeypatch.setenv("WIKIGEN_RUNS", str(out.parent))
     with ENCODERS[encoder]():
         again = wikigenben("demo", "--out", out, "--json")
@@ -159,10 +170,10 @@ def test_validate_accepts_the_demo_by_folder_and_by_file(demo: tuple[Path, int],
 
 def test_validate_refuses_an_edited_mean(demo: tuple[Path, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     value = json.loads((demo[0] / "submission.json").read_text(encoding="utf-8"))
-    value["scores"]["ib_hard"]["mean"] = 0.99
+    value["scores"]["quality"]["mean"] = 0.99
     (tmp_path / "submission.json").write_text(json.dumps(value))
     assert validate([str(tmp_path)]) == 2
-    assert "scores.ib_hard.mean is 0.99, recomputed from the events it is" in capsys.readouterr().out
+    assert "scores.quality.mean is 0.99, recomputed from the events it is" in capsys.readouterr().out
 
 
 def test_the_embedded_model_takes_no_instructions(wikigenben: Command, embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +218,7 @@ def test_generate_tells_the_same_as_table_and_as_json(wikigenben: Command) -> No
 @pytest.mark.usefixtures("fixed_encoder")
 def test_compare_of_two_floors(wikigenben: Command) -> None:
     for system in ("lead", "bm25"):
-        words = ("--system", system, "--data", "sample", "--limit", "3", "--no-floors", "--out", system)
+        words = ("--system", system, "--data", "sample", "--limit", "3", "--no-floors", "--out", system, "--judge", "lexical")
         ran = wikigenben("evaluate", *words, "--json")
         assert ran.code == 0 and ran.json["system"] == system and ran.json["n"] == 3
     ran = wikigenben("compare", "lead", "bm25/submission.json", "--json")
@@ -215,17 +226,24 @@ def test_compare_of_two_floors(wikigenben: Command) -> None:
     differences = ran.json["differences"]
     assert isinstance(differences, dict)
     a, b = (submission.read(Path(name) / "submission.json").scores for name in ("lead", "bm25"))
-    for name in ("ib_hard", "rouge2_f", "words"):
+    for name in ("organisation", "rouge2_f", "words"):
         found = differences[name]
         assert found["mean"] == pytest.approx(a[name].mean - b[name].mean, abs=1e-6)  # events are stored with so many digits
         assert found["ci95"][0] <= found["mean"] <= found["ci95"][1]
         assert 0 < found["p"] <= 1 and found["n"] == 3
-    assert differences["ib_hard"]["p_holm"] >= differences["ib_hard"]["p"] and differences["rouge2_f"]["p_holm"] is None
-    swapped = wikigenben("compare", "bm25", "lead", "--metrics", "ib_hard", "--json").json["differences"]
-    assert isinstance(swapped, dict) and list(swapped) == ["ib_hard"]
-    assert swapped["ib_hard"]["mean"] == pytest.approx(-differences["ib_hard"]["mean"])
+    assert (
+        differences["organisation"]["p_holm"] >= differences["organisation"]["p"] and differences["rouge2_f"]["p_holm"] is None
+    )
+    swapped = wikigenben("compare", "bm25", "lead", "--metrics", "organisation", "--json").json["differences"]
+    assert isinstance(swapped, dict) and list(swapped) == ["organisation"]
+    assert swapped["organisation"]["mean"] == pytest.approx(-differences["organisation"]["mean"])
     table = wikigenben("compare", "lead", "bm25")
-    assert "lead minus bm25, 3 events" in table.out and "ib_hard *" in table.out and table.err == ""
+    assert (
+        "lead minus bm25, 3 events" in table.out
+        and "organisation *" in table.out
+        and "junk_share (less) *" in table.out
+        and table.err == ""
+    )
     unknown = wikigenben("compare", "lead", "bm25", "--metrics", "beauty")
     assert (unknown.code, unknown.out) == (2, "") and "no metric 'beauty' in both; known: cite_recall" in unknown.err
 

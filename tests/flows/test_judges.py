@@ -47,14 +47,14 @@ def test_an_llm_judge_keeps_what_was_replied(tmp_path: Path, monkeypatch: pytest
 
 def test_judges_without_a_model_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path))
-    for name in ("embedded", "lexical"):
+    for name in ("lexical", "overlap"):
         assert wiring.build_judge(name).score([PAIR])[0] == pytest.approx(1.0, abs=0.3)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["", "nli", "llm:model", "llm:", "embedded:x", "gpt"])
 def test_a_judge_that_there_is_not(name: str) -> None:
-    with pytest.raises(UserError, match="known: embedded, lexical, nli:"):
+    with pytest.raises(UserError, match="known: embedded, lexical, overlap, nli:"):
         wiring.build_judge(name)
 
 

@@ -24,12 +24,14 @@ from data.types import Article, Heading, Outline, Page, Repair, Section
 from eval.citations import Citations
 from eval.coverage import Coverage
 from eval.lexical_judge import LexicalJudge
+from eval.organisation import Organisation
 from flows import generate
 from flows.job import Job
 from flows.report import contents, page, plots
 from flows.wiring import prepare
 from pipeline.drafting import Draft
 from tests.conftest import Command, copy_events, set_pages
+from tests.fakes import FixedEncoder
 
 GOOD, HOSTILE, FAILED = "9000002", "9000004", "9000001"
 ATTACK = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -60,7 +62,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     generate.generate(prepared)
     article = prepared.run.event(HOSTILE).path / "article.json"  # `lead` removes nothing
     codec.write_atomic(article, codec.to_json(replace(codec.read(Article, article), repairs=(REMOVED,)), indent=1))
-    metrics = (Citations(LexicalJudge()), Coverage())
+    metrics = (Citations(LexicalJudge()), Coverage(), Organisation(FixedEncoder()))
     rows = list(scoring.score_run(prepared.run, prepared.snapshot, prepared.ids, metrics, prepared.collect))
     scores = scoring.system_scores("lead", "search", "sample", rows, metrics, resamples=100, seed=0)
     made = submission.build(
@@ -72,12 +74,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
         seed=0,
         cost=SubmittedCost(1.0, 2),
         created="2032-05-01T12:00:00+00:00",
-        floors={"wrong_article": {"ib_hard": 0.0625}},
-        ceilings={"reference": {"ib_hard": 0.9375}},
+        floors={"wrong_article": {"organisation": 0.0625}},
+        ceilings={"reference": {"organisation": 0.9375}},
     )
     kinds = {
         "infobox: with": submission.SubmittedStratum(
-            (GOOD,), {"ib_hard": submission.SubmittedScore(0.11, (0.1, 0.125), 1, 0, 0)}
+            (GOOD,), {"organisation": submission.SubmittedScore(0.11, (0.1, 0.125), 1, 0, 0)}
         )
     }
     submission.write(prepared.run.path / "submission.json", replace(made, strata=kinds))
@@ -139,7 +141,7 @@ def test_what_is_gathered_is_what_the_run_holds(run: RunFolder) -> None:
     assert by_id[GOOD].evidence_words == sum(len(stored.text.split()) for stored in usable) > 100
     assert by_id[FAILED].evidence_words == 0 and by_id[FAILED].article == ""
     floors = {line.name: line.floors for line in found.metrics}
-    assert floors["ib_hard"] == (("wrong_article", 0.0625),) and floors["cite_recall"] == ()
+    assert floors["organisation"] == (("wrong_article", 0.0625),) and floors["cite_recall"] == ()
 
 
 def test_stages_add_up_to_the_seconds_of_writing(run: RunFolder) -> None:
@@ -175,7 +177,7 @@ def test_every_link_leads_to_a_file_or_a_place_in_the_page(run: RunFolder, parse
     ids = parsed.all("id")
     assert len(ids) == len(set(ids))
     links = [link for link in parsed.all("href") if not link.startswith("https://")]
-    assert f"articles/{GOOD}.html" in links and "index.html" in links and "plots/distribution-ib_hard.svg" in links
+    assert f"articles/{GOOD}.html" in links and "index.html" in links and "plots/distribution-organisation.svg" in links
     for link in links:
         assert link[1:] in ids if link.startswith("#") else (run.path / link).is_file(), link
     markup = (run.path / "report.html").read_text(encoding="utf-8")
@@ -276,9 +278,9 @@ def event_of(run: RunFolder, event_id: str, evidence_words: int = 0) -> EventFol
 
 
 def scored(run: RunFolder, values: dict[str, float]) -> None:
-    """A submission whose events have these values of `ib_hard`; those below 0 failed."""
+    """A submission whose events have these values of `organisation`; those below 0 failed."""
     rows = [
-        EventScores(i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9, {"ib_hard": max(v, 0.0)})
+        EventScores(i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9, {"organisation": max(v, 0.0)})
         for i, v in values.items()
     ]
     metrics = [Coverage()]
@@ -351,8 +353,8 @@ def test_a_score_is_drawn_against_evidence(tmp_path: Path) -> None:
         event_of(run, f"{n:02}", 50 * (n + 1))
     scored(run, {f"{n:02}": n / 30 for n in range(30)})
     drawn = {plot.name: plot for plot in plots.draw(contents.gather(run))}
-    assert drawn["evidence-ib_hard"].told.endswith("30 written events; Spearman's rank correlation +1.00")
-    assert drawn["evidence-ib_hard"].svg.count("<use ") >= 30
-    assert {"distribution-ib_hard", "evidence-ib_hard"} == drawn.keys()
-    markup = plots.as_markup(drawn["evidence-ib_hard"])
+    assert drawn["evidence-organisation"].told.endswith("30 written events; Spearman's rank correlation +1.00")
+    assert drawn["evidence-organisation"].svg.count("<use ") >= 30
+    assert {"distribution-organisation", "evidence-organisation"} == drawn.keys()
+    markup = plots.as_markup(drawn["evidence-organisation"])
     assert "style=" not in markup and "var(--accent)" in markup and "#3366cc" not in markup and "ns0:" not in markup
