@@ -13,7 +13,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,8 +155,32 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 @contextmanager
+def stand_in_reader() -> Iterator[None]:
+    """The default judge asks a `FixedReader` in place of its network, which takes half a minute for the sample's events.
+
+    What the judge does with a reading, and before one is asked for, stays its own. The network runs in `decoding/support`.
+    """
+    from decoding.support import reader
+    from tests.fakes import FixedReader
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "judge_reader", FixedReader)
+        yield
+
+
+@contextmanager
+def real_models() -> Iterator[None]:
+    from decoding.support import reader
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "judge_reader", lambda: reader.MiniLmReader())
+        yield
+
+
+@contextmanager
 def stand_in_encoder() -> Iterator[None]:
-    """Commands in this process compare texts by their letters, in place of the sentence model, which takes seconds an event.
+    """Commands in this process compare texts by their letters, in place of the sentence model, which takes seconds an event,
+    and judge with `stand_in_reader`.
 
     For tests of what does not depend on which sentences are alike. With the real one run, among others, the prompts of the
     embedded model (`flows/test_prompt_export`), `ours` on the command line (`pipeline/test_systems_live`), and in the longer
@@ -166,13 +190,13 @@ def stand_in_encoder() -> Iterator[None]:
     from tests.fakes import FixedEncoder
 
     encoder = FixedEncoder()
-    with pytest.MonkeyPatch.context() as patch:
+    with stand_in_reader(), pytest.MonkeyPatch.context() as patch:
         for user in (wiring, prompts):
             patch.setattr(user, "build_encoder", lambda: encoder)
         yield
 
 
-ENCODERS: dict[str, Callable[[], AbstractContextManager[None]]] = {"stand-in": stand_in_encoder, "sentence model": nullcontext}
+ENCODERS: dict[str, Callable[[], AbstractContextManager[None]]] = {"stand-in": stand_in_encoder, "sentence model": real_models}
 
 
 @pytest.fixture

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams
+from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams, SupportReading
 from decoding.models import break_control_tokens
+from decoding.support.reader import JUDGE_WEIGHTS
 
 
 @cache
@@ -143,3 +145,22 @@ class ChoosingGenerator(ScriptedGenerator):
         assert isinstance(offer, Offer), sampling
         self.texts.append(offer.separator.join(offer.items[i].shown() for i in self._choose(offer)))
         return super().generate(messages, sampling, on_text)
+
+
+class FixedReader:
+    """Implements SupportReader without a network: a word that stands in no sentence is doubtful, and supported is the share
+    of those that do. Its fingerprint is that of the shipped network, for the judge refuses one that it was not fitted to."""
+
+    name = "fixed-reader"
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(JUDGE_WEIGHTS.read_bytes()).hexdigest()[:12]
+
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+        return [self._read(claim, " ".join(sentences)) for claim, sentences in pairs]
+
+    def _read(self, claim: str, evidence: str) -> SupportReading:
+        held = set(re.findall(r"\w+", evidence.lower()))
+        words = tuple((m.start(), m.end(), 0.02 if m[0].lower() in held else 0.9) for m in re.finditer(r"\w+", claim))
+        return SupportReading(support=sum(chance < 0.5 for *_, chance in words) / len(words), words=words)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import stand_in_reader
 from tests.flows.readers import kept_readers
 from tests.prefect_installation import FlowProcess
 
@@ -20,6 +21,12 @@ UNUSED_SERVICES = ("SCHEDULER", "LATE_RUNS", "PAUSE_EXPIRATIONS", "CANCELLATION_
 def page_readers() -> Iterator[None]:
     """The commands of a file share the processes that read pages."""
     with kept_readers():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def judge_without_network() -> Iterator[None]:
+    with stand_in_reader():
         yield
 
 

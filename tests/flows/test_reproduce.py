@@ -14,6 +14,7 @@ from benchmark import folder, submission
 from flows import cli, plan, recipe, steps
 from flows.reproduce import main
 from flows.steps import Step
+from tests.conftest import stand_in_encoder
 
 FILE = """
 baseline = "bm25"
@@ -57,7 +58,7 @@ def file(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def carried_out(file: Path, place: Path) -> Path:
-    with pytest.MonkeyPatch.context() as patch:
+    with stand_in_encoder(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("WIKIGEN_RUNS", str(place / "runs"))
         assert plan.carry_out(plan.planned(file, data="sample", out=place / "out"), execute=in_this_process) == 0
     return place
@@ -208,6 +209,7 @@ def test_the_second_time_everything_stands_and_the_table_is_the_same(
     assert {one["system"] for one in told["differences"]} == {"first-words"}
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_a_check_names_every_difference(
     carried_out: Path, file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
