@@ -83,7 +83,7 @@ def with_foreign_event(v: Any) -> None:
 
 
 def judged_by_its_writer(v: Any) -> None:
-    v["system"].update(models=[{"role": "writer", "name": "embedded", "revision": "1"}])
+    v["system"].update(models=[{"role": "writer", "name": "lexical", "revision": "1"}])
     v["judges"][0].update(kind="llm")
 
 

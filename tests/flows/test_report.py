@@ -23,7 +23,9 @@ from data.scores import EventScores
 from data.types import Article, Heading, Outline, Page, Repair, Section
 from eval.citations import Citations
 from eval.coverage import Coverage
+from eval.junk import Junk
 from eval.lexical_judge import LexicalJudge
+from eval.metric import Metric
 from eval.organisation import Organisation
 from flows import generate
 from flows.job import Job
@@ -277,13 +279,14 @@ def event_of(run: RunFolder, event_id: str, evidence_words: int = 0) -> EventFol
     return folder
 
 
-def scored(run: RunFolder, values: dict[str, float]) -> None:
-    """A submission whose events have these values of `organisation`; those below 0 failed."""
+def scored(run: RunFolder, values: dict[str, float], metric: Metric | None = None) -> None:
+    """A submission whose events have these values of `organisation`, or of the first of `metric`; those below 0 failed."""
+    metrics = [metric or Organisation(FixedEncoder())]
+    name = next(iter(metrics[0].names))
     rows = [
-        EventScores(i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9, {"organisation": max(v, 0.0)})
+        EventScores(i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9, {name: max(v, 0.0)})
         for i, v in values.items()
     ]
-    metrics = [Coverage()]
     rows = [replace(row, values=dict.fromkeys(metrics[0].names) | row.values) for row in rows]
     scores = scoring.system_scores("s", "search", "sample", rows, metrics, resamples=100, seed=0)
     made = submission.build(
@@ -291,6 +294,13 @@ def scored(run: RunFolder, values: dict[str, float]) -> None:
         cost=SubmittedCost(0.0, 0), created="2032-05-01T12:00:00+00:00",
     )  # fmt: skip
     submission.write(run.path / "submission.json", made)
+
+
+def test_where_less_is_better_the_worst_events_have_most(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    scored(run, {"1": 0.1, "2": 0.9, "3": 0.5, "4": 0.0}, Junk())
+    (ends,) = contents.gather(run).ends
+    assert [event.event_id for event in ends.worst] == ["2", "3"] and [event.event_id for event in ends.best] == ["4", "1"]
 
 
 def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
