@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from eval.metric import Metric
 
-SHOWN = (("headline", scoring.HEADLINE), ("beside", scoring.BESIDE))
-"""What is printed unless everything is asked for."""
+RUBRICS = ("by rubric", ("rubric_organisation", "rubric_focus", "rubric_coverage", "rubric_fluency", "rubric_neutrality"))
+SHOWN = (("headline", scoring.HEADLINE), ("beside", scoring.BESIDE), RUBRICS)
+"""What is printed unless everything is asked for. Rubrics are there only when a model was asked for them."""
 TABLE = (
     *SHOWN,
     ("citations", ("cite_recall", "cite_precision", "cited_share", "judged_share", "support_given_cited", "cite_words")),
@@ -33,7 +34,6 @@ TABLE = (
     ("facts", ("fact_recall", "fact_recall_attainable", "fact_precision", "fact_precision_evidence", "fact_precision_gold")),
     ("organised", ("placement", "togetherness", "heading_fit", "order")),
     ("structure", ("heading_f", "heading_recall", "heading_precision", "section_balance")),
-    ("by rubric", ("rubric_organisation", "rubric_focus", "rubric_coverage", "rubric_fluency", "rubric_neutrality")),
     ("wording", ("rouge1_f", "rouge2_f", "rougeL_f", "rouge2_recall", "length_ratio")),
     ("copying", ("copy8", "longest_copy_words", "gold_copy8", "leak8", "repetition", "duplicate_sentence_share")),
     ("sentences", ("leaning_share",)),
