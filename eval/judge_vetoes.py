@@ -54,7 +54,10 @@ def examine(evidence: Evidence) -> Finding:
             return Finding("name", spans)
         if _exchanges(claim, best):
             return Finding("order", spans)
-    if compared.differences:
+    bare = (
+        evidence.best is not None and evidence.units[evidence.best].bare
+    )  # signs and points are lost, so forms differ by chance
+    if compared.differences and not bare:
         return Finding(compared.differences[0].kind, spans, weak=True)
     return Finding(None, repeats=compared.repeats)
 

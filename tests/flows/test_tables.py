@@ -12,7 +12,7 @@ from benchmark.floors import CEILINGS, FLOORS
 from benchmark.scoring import BESIDE, HEADLINE, MEANING
 from benchmark.strata import STRATA, Stratum
 from data.scores import Estimate, SystemScores
-from flows.evaluate import COLUMNS, TABLE, explained, preconditions, score_table, strata_table
+from flows.evaluate import COLUMNS, RUBRICS, TABLE, explained, preconditions, score_table, strata_table
 
 NAMES = [name for _, names in TABLE for name in names]
 
@@ -49,10 +49,10 @@ def test_all_columns_fit_into_a_narrow_terminal(everything: bool) -> None:
 
 def test_the_headline_alone_is_printed_each_explained_in_a_line_and_how_to_see_the_rest() -> None:
     text = printed(score_table(scores(0.5)))
-    shown = [name for name in NAMES if any(name in row.split()[:2] and "-" in row for row in text.splitlines())]
-    assert shown == [*HEADLINE, *BESIDE]
+    shown = [name for name in NAMES if any(name in row.split()[:3] and "-" in row for row in text.splitlines())]
+    assert shown == [*HEADLINE, *BESIDE, *(name for name in RUBRICS[1] if name in NAMES)]
     lines = explained(scores(0.5))
-    assert [row.split(maxsplit=1) for row in lines] == [[name, MEANING[name]] for name in shown]
+    assert [row.split(maxsplit=1) for row in lines] == [[name, MEANING[name]] for name in shown if name in MEANING]
     assert max(map(len, lines)) <= 110
     assert all(f"{name} *" in text for name in HEADLINE) and not any(f"{name} *" in text for name in BESIDE)
     assert "* headline metric" in text and f"{len(NAMES) - len(shown)} more metrics: --all" in text
