@@ -41,13 +41,14 @@ UNDEFEATED: Mapping[str, str] = {
     "everything_cited": "needless citations cost nothing",
     "pronouns_changed": "the judge accepts it",
     "reports_denied": "the judge accepts it",
-    "hedges_dropped": "the judge accepts it",
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
 
+pytestmark = pytest.mark.timeout(600)  # every attack is scored in the first test that asks for one
+
 SNAPSHOT = Snapshot(SAMPLE)
 NAMES = [attack.name for attack in ATTACKS]
-MAX_WORDS = 200
+MAX_WORDS = 400
 
 
 def settings() -> Settings:
