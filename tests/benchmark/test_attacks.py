@@ -32,15 +32,10 @@ from tests.conftest import Command, stand_in_encoder
 
 UNDEFEATED: Mapping[str, str] = {
     "all_passages": "the honest articles are short and copied, too: more passages tell more facts",
-    "sentences_shuffled": "short articles have too few facts in common with the human one to be placed",
-    "paragraphs_reversed": "short articles have too few facts in common with the human one to be placed",
-    "sections_reversed": "short articles have too few facts in common with the human one to be placed",
     "headings_exchanged": "short articles have too few facts in common with the human one to be placed",
     "off_point": "the honest articles are short: what is added tells a fact now and then",
     "sibling_article": "its words are in no page of the event, so it fails fewer preconditions than copied articles do",
     "everything_cited": "needless citations cost nothing",
-    "pronouns_changed": "the judge accepts it",
-    "reports_denied": "the judge accepts it",
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
 
