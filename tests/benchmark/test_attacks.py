@@ -31,28 +31,15 @@ from flows import wiring
 from tests.conftest import Command, stand_in_encoder
 
 UNDEFEATED: Mapping[str, str] = {
-    "all_passages": "nothing costs length or copying",
-    "name_lists": "names count as said without a statement about them",
-    "sentences_shuffled": "no ranked measure sees order or what stands under a heading",
-    "paragraphs_reversed": "no ranked measure sees order",
-    "sections_reversed": "no ranked measure sees order",
-    "headings_exchanged": "no ranked measure sees what stands under a heading",
-    "tiny_fragments": "pieces of a sentence are claims that hold, or none",
-    "off_point": "nothing costs length",
-    "other_event": "nothing costs length, and its own sources support it",
-    "hidden_prose": "text under References is not looked at",
-    "units_changed": "the judge accepts it, or too few sentences have one",
-    "antonyms": "the judge accepts most",
-    "pronouns_changed": "the judge accepts it",
-    "verbs_replaced": "the judge accepts most, and too few sentences have one",
-    "reports_denied": "the judge accepts it",
-    "hedges_dropped": "the judge accepts it",
-    "limits_reversed": "the judge accepts it",
-    "hedges_added": "the judge accepts it",
-    "declared_false": "the judge accepts it",
-    "machine_chatter": "no ranked measure sees it",
+    "all_passages": "the honest articles are short and copied, too: more passages tell more facts",
+    "headings_exchanged": "short articles have too few facts in common with the human one to be placed",
+    "off_point": "the honest articles are short: what is added tells a fact now and then",
+    "sibling_article": "its words are in no page of the event, so it fails fewer preconditions than copied articles do",
+    "everything_cited": "needless citations cost nothing",
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
+
+pytestmark = pytest.mark.timeout(600)  # every attack is scored in the first test that asks for one
 
 SNAPSHOT = Snapshot(SAMPLE)
 NAMES = [attack.name for attack in ATTACKS]
@@ -361,18 +348,18 @@ FLAGS = ("--judge", "lexical", "--set", f"writing.max_words={MAX_WORDS}")
 def test_the_command_says_which_attacks_are_below_and_goes_on_from_what_is_kept(
     wikigenben: Command, fixed_encoder: None, tmp_path: Path
 ) -> None:
-    flags = ("--limit", 1, "--only", "citing", *FLAGS)
+    flags = ("--limit", 1, "--only", "citing", "--allow-undefeated", *FLAGS)
     said = wikigenben("attacks", "--system", "extractive", "--data", "sample", *flags, "--json")
     assert said.code == 0
     told = json.loads(said.out)
     assert [(one["attack"], one["is_below"], one["n_events"]) for one in told["attacks"]] == [
-        (name, True, 1) for name in ("everything_cited", "citations_moved", "citations_dropped")
+        (name, name not in UNDEFEATED, 1) for name in ("everything_cited", "citations_moved", "citations_dropped")
     ]
     assert told["headline"] == list(scoring.HEADLINE) and told["n_events"] == 1 and told["lost"] == []
     run = next((tmp_path / "runs").glob("extractive-sample-search"))
     kept = (tmp_path / "runs" / "extractive-sample-search-attacks" / "citations_moved" / "scores.jsonl").read_text()
     again = wikigenben("attacks", "--run", run, *flags)
-    assert again.code == 0 and "3 of 3 attacks rank below extractive" in again.out
+    assert again.code == 0 and "2 of 3 attacks rank below extractive" in again.out
     assert (tmp_path / "runs" / "extractive-sample-search-attacks" / "citations_moved" / "scores.jsonl").read_text() == kept
 
 
