@@ -34,8 +34,6 @@ UNDEFEATED: Mapping[str, str] = {
     "all_passages": "the honest articles are short and copied, too: more passages tell more facts",
     "headings_exchanged": "short articles have too few facts in common with the human one to be placed",
     "off_point": "the honest articles are short: what is added tells a fact now and then",
-    "sibling_article": "its words are in no page of the event, so it fails fewer preconditions than copied articles do",
-    "everything_cited": "needless citations cost nothing",
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
 
