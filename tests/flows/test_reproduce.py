@@ -185,7 +185,7 @@ def test_submissions_are_recomputed_and_hold_what_was_asked_for(carried_out: Pat
     made = submission.read(hashes / "submission.json")
     assert made.system.contact == "me@example.org" and made.profile.resamples == 200
     assert set(made.variants) == {"leak_filter_off"}  # there is nothing that it could remember
-    assert made.judges[0].card["n_claims"] > 100
+    assert made.judges[0].card["wice"]["n_claims"] > 100
     page = (carried_out / "site" / "index.html").read_text(encoding="utf-8")
     assert "text left out" in page and "bm25" in page
     index = (carried_out / "out" / "runs" / "bm25" / "index.html").read_text(encoding="utf-8")
