@@ -23,10 +23,10 @@ from eval.embedded_judge import (
     reading_features,
     refused_share,
 )
-from eval.fit_lexical import FOLDS, SEEDS, VETOED, Fitted, Sample, fit, make_sample
+from eval.fit_lexical import FOLDS, SEEDS, Fitted, Sample, fit, make_sample
 from eval.judge_accuracy import Row, auroc_interval, balanced_accuracy
 from eval.judge_features import FEATURES, VERSION, analyse_claim, closest, gather
-from eval.lexical_judge import Coefficient
+from eval.lexical_judge import VETOED, Coefficient
 
 if TYPE_CHECKING:
     import numpy as np
@@ -163,8 +163,9 @@ def _calibration(claims: Claims, held: Sequence[Floats]) -> tuple[float, float]:
     from sklearn.linear_model import LogisticRegression
 
     sample = claims.sample
-    open_rows = sample.per_claim(1.0 - sample.vetoed) > 0
-    counted = claims.by_people & open_rows
+    is_open = np.zeros(len(sample.labels), dtype=bool)
+    is_open[sample.claim[sample.vetoed == 0]] = True
+    counted = claims.by_people & is_open
     truth = np.tile(sample.claim_y[counted], len(held))
     scores = np.concatenate([scores[counted] for scores in held]).clip(1e-4, 1 - 1e-4)
     model = LogisticRegression(C=1e6).fit(np.log(scores / (1 - scores))[:, None], truth)
