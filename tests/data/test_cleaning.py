@@ -544,7 +544,7 @@ def test_host_lists_match_whole_labels() -> None:
     assert listed("https://netflix.example.com", "social_hosts.txt") == ""
 
 
-@pytest.mark.timeout(60, func_only=True)  # a million characters: squared, they are hours
+@pytest.mark.timeout(60, func_only=True)  # a million characters: work that grows with their square does not end in time
 @pytest.mark.parametrize(
     "make", [lambda: "x" * 2**20, lambda: "A" * 2**19 + "\n" * 2**19, lambda: "aB" * 2**19, lambda: "Ã©" * 2**19]
 )
