@@ -12,7 +12,7 @@ from decoding.api import SupportExample
 from decoding.support.encoding import PairEncoder, collate
 from decoding.support.files import fresh_network, load_network, pair_encoder, save_network
 from decoding.support.network import match_flags
-from decoding.support.reader import MiniLmReader
+from decoding.support.reader import JUDGE_WEIGHTS, WRITER_WEIGHTS, MiniLmReader
 from decoding.support.training import Recipe, train
 
 CLAIM = "The council approved a budget of 12 million dollars."
@@ -161,3 +161,15 @@ def test_an_interrupted_training_ends_where_an_undisturbed_one_does(encoder: Pai
     train(resumed, encoder, _examples(), recipe, checkpoint=checkpoint, keep_every=2)
     for name, value in whole.adapters().items():
         assert torch.allclose(value, resumed.adapters()[name], atol=1e-6), name
+
+
+def test_writers_read_with_another_network_than_the_judge() -> None:
+    """A system that filtered itself by the judge would be graded by its own ruler."""
+    judge, writer = MiniLmReader(JUDGE_WEIGHTS), MiniLmReader(WRITER_WEIGHTS)
+    assert judge.fingerprint != writer.fingerprint
+    false = CLAIM.replace("12", "19")
+    for reader in (judge, writer):
+        true, wrong = reader.read([(EVIDENCE[0], EVIDENCE), (false, EVIDENCE)])
+        assert true is not None and wrong is not None
+        assert true.support > 0.5 > wrong.support
+        assert false[slice(*max(wrong.words, key=lambda word: word[2])[:2])] == "19"
