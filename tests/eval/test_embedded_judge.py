@@ -19,7 +19,8 @@ from flows import wiring
 
 FERRY = (
     "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard. Captain Jonas Weller had warned the "
-    "owner, Tanda Lines, about the damaged hull two weeks earlier. The first rescue boats reached the wreck after fifty minutes."
+    "owner, Tanda Lines, about the damaged hull two weeks earlier. The first rescue boats reached the wreck after fifty "
+    "minutes."
 )
 FLOOD = (
     "2031 Tolvane flood\nThe 2031 Tolvane flood struck the town of Tolvane in northern Karsia on 3 April 2031, after three "
@@ -55,7 +56,7 @@ class KnownReader:
         for word in words:
             start = claim.index(word, at)
             at = start + len(word)
-            spans.append((start, at, 0.95 if word.strip(".,") in self.doubted else 0.02))
+            spans.append((start, at, 0.999 if word.strip(".,") in self.doubted else 0.02))
         return SupportReading(self.support, tuple(spans))
 
 
@@ -138,12 +139,12 @@ def test_the_three_kinds_and_the_words_that_lack_support() -> None:
     judge, _ = known(0.95)
     assert judge.judge(Pair((FERRY,), WARNED)) == Verdict("supported", score(judge, WARNED, FERRY), False, ())
 
-    doubtful, _ = known(0.01, "engine", "exploded")
+    doubtful, _ = known(0.0, "engine", "exploded")
     verdict = doubtful.judge(Pair((FERRY,), HALF_KNOWN))
     assert verdict is not None and verdict.kind == "partially_supported"
     assert [HALF_KNOWN[a:b] for a, b in verdict.words] == ["engine", "exploded."]
 
-    nothing, _ = known(0.01, *HALF_KNOWN.rstrip(".").split())
+    nothing, _ = known(0.0, *HALF_KNOWN.rstrip(".").split())
     verdict = nothing.judge(Pair((FERRY,), HALF_KNOWN))
     assert verdict is not None and verdict.kind == "not_supported" and verdict.probability < doubtful.threshold
 
