@@ -71,9 +71,9 @@ def test_what_was_found_of_a_judge_is_kept_for_its_submissions(
     pairs_file: Path, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert wiring.judge_card(OverlapJudge()) == {}
-    code, out, _ = told(capsys, "--judge", "lexical", "--pairs", pairs_file)
-    assert code == 0 and "AUROC 1.000" in out
-    assert told(capsys, "--judge", "lexical", "--limit", "1")[0] == 0
+    code, out, _ = told(capsys, "--judge", "overlap", "--pairs", pairs_file)
+    assert code == 0 and "1.000 [1.000, 1.000]" in out
+    assert told(capsys, "--judge", "overlap", "--limit", "1")[0] == 0
     card = wiring.judge_card(OverlapJudge())
     assert card["pairs"] == pairs_file.name and 0 <= card["auroc"] <= 1 and card["stress"][0]["n"] > 0
     assert wiring.judge_card(LexicalJudge())["n_claims"] > 100  # it brings its own
@@ -84,9 +84,9 @@ def test_what_was_found_of_a_judge_is_kept_for_its_submissions(
 
 
 def test_the_card_of_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = told(capsys, "--judge", "lexical", "--limit", "2", "--json")
+    code, out, _ = told(capsys, "--judge", "overlap", "--limit", "2", "--json")
     card = json.loads(out)
-    assert code == 0 and card["data"] == "sample" and card["judge"].startswith("lexical@")
+    assert code == 0 and card["data"] == "sample" and card["judge"].startswith("overlap@")
     accepted = {rate["edit"]: rate["accepted"] for rate in card["rates"]}
     assert accepted[VERBATIM] == 1.0
     assert accepted['"not" inserted'] == 1.0  # bare overlap is blind to it
@@ -104,9 +104,14 @@ def test_the_table_says_what_should_be_accepted(capsys: pytest.CaptureFixture[st
 
 
 def test_labelled_claims(capsys: pytest.CaptureFixture[str], pairs_file: Path) -> None:
-    code, out, _ = told(capsys, "--judge", "lexical", "--pairs", pairs_file, "--json")
+    code, out, _ = told(capsys, "--judge", "overlap", "--pairs", pairs_file, "--json")
     found = json.loads(out)
     assert code == 0
+    (one,) = found["files"]
+    found = {**one, **one["accuracy"]}
+    assert one["nested"] is None and sum(part["n"] for part in one["reliability"]["bins"]) == 12
+    assert one["reliability"]["bins"][9]["supported"] == 1.0 and one["reliability"]["bins"][5]["supported"] == 0.0
+    assert one["reliability"]["error"] == pytest.approx(8 / 12 * 0.5, abs=1e-4)
     assert (found["n_claims"], found["n_supported"], found["n_pairs"]) == (12, 4, 24)
     assert found["auroc"] == found["auroc_low"] == found["auroc_high"] == found["balanced_accuracy"] == found["f1"] == 1.0
     assert found["auroc_length"] == 0.5  # all claims have four words
@@ -127,7 +132,7 @@ def test_a_claim_scores_the_maximum_over_its_rows_and_unjudged_ones_are_refused(
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (("--judge", "nope"), "embedded, lexical, nli:"),
+        (("--judge", "nope"), "embedded, lexical, overlap, nli:"),
         (("--judge", "nli:"), "'nli:'"),
         (("--judge", "nli:x,speed=3"), "'speed'"),
         (("--judge", "nli:x,threshold=2"), "threshold"),
