@@ -65,14 +65,14 @@ class Timed:
     """A judge, with a clock."""
 
     def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+        self.judge = judge
         self.name, self.revision, self.threshold = judge.name, judge.revision, judge.threshold
         self.kind: JudgeKind = judge.kind
         self.seconds, self.n = 0.0, 0
 
     def score(self, pairs: Sequence[Pair]) -> Sequence[float | None]:
         began = time.perf_counter()
-        scores = self._judge.score(pairs)
+        scores = self.judge.score(pairs)
         self.seconds += time.perf_counter() - began
         self.n += len(pairs)
         return scores
@@ -266,7 +266,7 @@ def on_pairs(judge: Judge, timed: Timed, path: Path) -> OnPairs:
         n_pairs=len(rows),
         accuracy=accuracy(rows, scores, judge.threshold),
         reliability=reliability(rows, scores),
-        nested=_nested(judge, path.name),
+        nested=_nested(timed.judge, path.name),
         ms_per_pair=round(1000 * seconds / n, 3) if n else None,
         ms_per_known_pair=round(1000 * (time.perf_counter() - began) / len(pairs), 3),
     )
