@@ -117,3 +117,46 @@ def auroc_interval(truth: Ints, scores: Floats, resamples: int = 1000) -> tuple[
 
     values = [area(d) for d in draws if 0 < truth[d].sum() < len(d)]
     return float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
+
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bin(Strict):
+    """Claims whose score lies from `low` up to the next tenth; `supported` is the share that people call supported, None where
+    there are no claims."""
+
+    low: float
+    n: int
+    mean_score: float | None
+    supported: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability(Strict):
+    """Are scores probabilities? `error` is the expected calibration error (Naeini et al. 2015): the mean distance between score
+    and share of supported claims over ten bins, weighted by their claims. Unjudged claims take no part."""
+
+    bins: tuple[Bin, ...]
+    error: float | None
+
+
+def reliability(rows: Sequence[Row], scores: Sequence[float | None]) -> Reliability:
+    """Claims are compared by the maximum over their rows that were judged."""
+    best: dict[str, tuple[float, bool]] = {}
+    for row, score in zip(rows, scores, strict=True):
+        if score is not None:
+            best[row.claim_id] = (max(score, best.get(row.claim_id, (0.0, False))[0]), row.label == SUPPORTED)
+    found: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    for score, supported in best.values():
+        found[min(BINS - 1, int(score * BINS))].append((score, supported))
+    bins, distance = [], 0.0
+    for i, claims in enumerate(found):
+        n = len(claims)
+        mean = sum(score for score, _ in claims) / n if n else None
+        share = sum(supported for _, supported in claims) / n if n else None
+        if mean is not None and share is not None:
+            distance += n * abs(mean - share)
+        bins.append(Bin(i / BINS, n, None if mean is None else round(mean, 4), None if share is None else round(share, 4)))
+    return Reliability(tuple(bins), round(distance / len(best), 4) if best else None)

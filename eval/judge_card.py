@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from data import codec
 from data.errors import StageError
 from data.types import Strict
+from eval.judge_accuracy import Accuracy, Reliability, accuracy, read_rows, reliability
 from eval.lexical_judge import AcceptRate
 from flows.console import guarded
 
 if TYPE_CHECKING:
     from data.snapshot import Snapshot
     from eval.judge import Judge, JudgeKind, Pair
-    from eval.judge_accuracy import Accuracy
     from eval.rubric_card import RubricCard
 
 MOST_SHUFFLED = 0.10
@@ -39,6 +39,8 @@ LEAST_VERBATIM = 0.80
 refuses more of what lies word for word in the passage tells nothing."""
 ENOUGH = 100
 """Pairs of a kind, below which its rate decides nothing: the interval is 20 points wide."""
+
+CITATIONS_FILE = "labelled_citations.jsonl"
 
 Headline = Literal["yes", "no", "undecided"]
 
@@ -63,14 +65,14 @@ class Timed:
     """A judge, with a clock."""
 
     def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+        self.judge = judge
         self.name, self.revision, self.threshold = judge.name, judge.revision, judge.threshold
         self.kind: JudgeKind = judge.kind
         self.seconds, self.n = 0.0, 0
 
     def score(self, pairs: Sequence[Pair]) -> Sequence[float | None]:
         began = time.perf_counter()
-        scores = self._judge.score(pairs)
+        scores = self.judge.score(pairs)
         self.seconds += time.perf_counter() - began
         self.n += len(pairs)
         return scores
@@ -89,7 +91,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: the sample)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
-    parser.add_argument("--pairs", type=Path, metavar="FILE", help="labelled claims instead of edits, as in WiCE's files")
+    parser.add_argument(
+        "--pairs",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="labelled claims instead of edits, as in WiCE's files; repeatable",
+    )
     parser.add_argument("--rubrics", action="store_true", help="articles that are worse by construction instead (llm: only)")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="where an nli: judge runs: auto, cpu, cuda, ...")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
@@ -230,34 +238,101 @@ def _cost(ms_per_pair: float | None) -> str:
     return "every answer was known from before" if ms_per_pair is None else f"{ms_per_pair:.2f} ms a pair"
 
 
-def _print_accuracy(judge: Judge, timed: Timed, path: Path, *, as_json: bool) -> dict[str, Any]:
-    """What is kept of it for the judge's card, too."""
+@dataclass(frozen=True, slots=True)
+class OnPairs(Strict):
+    """One file of labelled claims. `nested` is what the judge's own card says where its fit used this file; the rest is then
+    in-sample. Costs are of pairs judged now (None when all were known) and of asking again."""
+
+    pairs: str
+    n_pairs: int
+    accuracy: Accuracy
+    reliability: Reliability
+    nested: dict[str, Any] | None
+    ms_per_pair: float | None
+    ms_per_known_pair: float
+
+
+def on_pairs(judge: Judge, timed: Timed, path: Path) -> OnPairs:
+    """Raises UserError for a file that is unreadable, empty, or has one label only."""
+    rows = read_rows(path)
+    pairs = [row.pair for row in rows]
+    before = timed.seconds, timed.n
+    scores = judge.score(pairs)
+    seconds, n = timed.seconds - before[0], timed.n - before[1]
+    began = time.perf_counter()
+    judge.score(pairs)
+    return OnPairs(
+        pairs=path.name,
+        n_pairs=len(rows),
+        accuracy=accuracy(rows, scores, judge.threshold),
+        reliability=reliability(rows, scores),
+        nested=_nested(timed.judge, path.name),
+        ms_per_pair=round(1000 * seconds / n, 3) if n else None,
+        ms_per_known_pair=round(1000 * (time.perf_counter() - began) / len(pairs), 3),
+    )
+
+
+def _nested(judge: Judge, file: str) -> dict[str, Any] | None:
     from eval.fit_lexical import WICE_FILE
+    from flows import wiring
+
+    card = wiring.judge_card(judge)
+    if judge.name == "embedded":
+        found: dict[str, Any] | None = card.get({WICE_FILE: "wice", CITATIONS_FILE: "citations"}.get(file, ""))
+        return found
+    if judge.name == "lexical" and file == WICE_FILE:
+        return {name: value for name, value in card.items() if name != "stress"}
+    return None
+
+
+def _print_accuracy(judge: Judge, timed: Timed, paths: Sequence[Path], *, as_json: bool) -> dict[str, Any]:
+    """What is kept of it for the judge's card, too."""
     from eval.judge import describe
-    from eval.judge_accuracy import accuracy, read_rows
     from flows import console
 
-    rows = read_rows(path)
-    scores = judge.score([row.pair for row in rows])
-    found: Accuracy = accuracy(rows, scores, judge.threshold)
-    kept = {"pairs": path.name, **codec.to_plain(found)}
-    if judge.name == "embedded" and path.name == WICE_FILE:
-        console.note("this judge was fitted on these claims; its card, eval/lexical_judge.json, has what it reaches on others")
+    found = [on_pairs(judge, timed, path) for path in paths]
     if as_json:
-        console.result_json(
-            {"judge": describe(judge), "pairs": path.name, "n_pairs": len(rows), "ms_per_pair": timed.ms_per_pair}
-            | codec.to_plain(found)
-        )
-        return kept
-    console.result(f"{describe(judge)} on {path.name}: {found.n_claims} claims, {found.n_supported} supported")
-    console.result(
-        f"AUROC {found.auroc:.3f} [{found.auroc_low:.3f}, {found.auroc_high:.3f}]; claim length alone {found.auroc_length:.3f}"
+        console.result_json({"judge": describe(judge), "files": [codec.to_plain(one) for one in found]})
+    else:
+        _show_accuracy(describe(judge), found)
+    last = found[-1]
+    return {"pairs": last.pairs, **codec.to_plain(last.accuracy)}
+
+
+def _show_accuracy(judge: str, found: Sequence[OnPairs]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from flows import console
+
+    table = Table(title=judge, box=box.SIMPLE, title_justify="left", title_style="bold")
+    table.add_column("labelled claims")
+    for heading in ("n", "supported", "AUROC [95%]", "bal. acc.", "F1", "unjudged"):
+        table.add_column(heading, justify="right")
+    for one in found:
+        table.add_row(*_row(f"{one.pairs}{', in-sample' if one.nested else ''}", codec.to_plain(one.accuracy)))
+        if one.nested:
+            table.add_row(*_row("  nested, by its own card", one.nested))
+    console.show(table)
+    for one in found:
+        error = one.reliability.error
+        console.result(f"{one.pairs}: calibration error {'-' if error is None else f'{error:.3f}'}; score, claims, supported")
+        for part in one.reliability.bins:
+            share = "" if part.supported is None else f"{100 * part.supported:3.0f}% {'#' * round(40 * part.supported)}"
+            console.result(f"  {part.low:.1f} {part.n:5d} {share}".rstrip())
+        console.result(f"  {_cost(one.ms_per_pair)}; {one.ms_per_known_pair:.2f} ms when asked again")
+
+
+def _row(name: str, of: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        name,
+        str(of["n_claims"]),
+        str(of["n_supported"]),
+        f"{of['auroc']:.3f} [{of['auroc_low']:.3f}, {of['auroc_high']:.3f}]",
+        f"{of['balanced_accuracy']:.3f}",
+        f"{of['f1']:.3f}",
+        str(of.get("n_unjudged", "")),
     )
-    console.result(f"balanced accuracy {found.balanced_accuracy:.3f}, F1 {found.f1:.3f} at the judge's own threshold")
-    if found.n_unjudged:
-        console.result(f"{found.n_unjudged} claims could not be judged and count as refused")
-    console.result(_cost(timed.ms_per_pair))
-    return kept
 
 
 def _print_rubrics(name: str, data: str | None, limit: int | None, *, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from eval.judge_differences import compare, numbers_hold
 from eval.judge_features import Evidence, Token, Unit, missing_numbers
+from eval.junk import is_about_itself
 
 DETAIL_OVERLAP = 0.6
 """Coverage of the claim by the best sentence above which negations and names are compared."""
@@ -44,6 +45,8 @@ def examine(evidence: Evidence) -> Finding:
     claim = evidence.claim
     compared = compare(evidence)
     spans = tuple(one.span for one in compared.differences)
+    if is_about_itself(claim.text) and not compared.repeats:  # "The article has no section": made of words that pages have
+        return Finding("itself", ((0, len(claim.text)),))
     if missing_numbers(claim, evidence.numbers) and not numbers_hold(evidence):
         return Finding("number", spans)
     if evidence.best is not None and evidence.cov_best > DETAIL_OVERLAP:

@@ -115,7 +115,7 @@ _ABOUT_ITSELF = re.compile(
 )
 
 
-def _is_about_itself(text: str) -> bool:
+def is_about_itself(text: str) -> bool:
     """About the article or its sources, not about the event."""
     return _ABOUT_ITSELF.search(text.lower()) is not None
 
@@ -289,7 +289,7 @@ def _has_no_clause(text: str) -> bool:
 _RULES: tuple[tuple[JunkKind, Callable[[str], bool]], ...] = (
     ("markup", _is_markup),
     ("chatbot", _is_chatbot),
-    ("about_itself", _is_about_itself),
+    ("about_itself", is_about_itself),
     ("caption", _is_caption),
     ("byline", _is_byline),
     ("furniture", _is_furniture),

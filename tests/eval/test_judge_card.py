@@ -72,7 +72,7 @@ def test_what_was_found_of_a_judge_is_kept_for_its_submissions(
 ) -> None:
     assert wiring.judge_card(OverlapJudge()) == {}
     code, out, _ = told(capsys, "--judge", "overlap", "--pairs", pairs_file)
-    assert code == 0 and "AUROC 1.000" in out
+    assert code == 0 and "1.000 [1.000, 1.000]" in out
     assert told(capsys, "--judge", "overlap", "--limit", "1")[0] == 0
     card = wiring.judge_card(OverlapJudge())
     assert card["pairs"] == pairs_file.name and 0 <= card["auroc"] <= 1 and card["stress"][0]["n"] > 0
@@ -107,6 +107,11 @@ def test_labelled_claims(capsys: pytest.CaptureFixture[str], pairs_file: Path) -
     code, out, _ = told(capsys, "--judge", "overlap", "--pairs", pairs_file, "--json")
     found = json.loads(out)
     assert code == 0
+    (one,) = found["files"]
+    found = {**one, **one["accuracy"]}
+    assert one["nested"] is None and sum(part["n"] for part in one["reliability"]["bins"]) == 12
+    assert one["reliability"]["bins"][9]["supported"] == 1.0 and one["reliability"]["bins"][5]["supported"] == 0.0
+    assert one["reliability"]["error"] == pytest.approx(8 / 12 * 0.5, abs=1e-4)
     assert (found["n_claims"], found["n_supported"], found["n_pairs"]) == (12, 4, 24)
     assert found["auroc"] == found["auroc_low"] == found["auroc_high"] == found["balanced_accuracy"] == found["f1"] == 1.0
     assert found["auroc_length"] == 0.5  # all claims have four words
