@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmark.folder import JudgedSentence
     from benchmark.submission import Submission, SubmittedCost, VariantScore
     from data.runs import RunFolder
-    from data.types import Article
+    from data.types import Article, Sentence
     from eval.judge import Judge
     from eval.metric import Metric
 
@@ -159,9 +159,7 @@ def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ..
     premises, answers = Premises(article.sources), Answers()
     claims = known_claims(claims_of(case), premises.sources)
     found = check_claims(claims.sentences, premises, judge, answers, claims.repeated)
-    places = {
-        id(sentence): (n, k) for n, section in enumerate(article.all_sections) for k, sentence in enumerate(section.sentences)
-    }
+    places = _places(article, [one.claim for one in found])
 
     def is_needless(text: str, valid: tuple[str, ...], cite: str) -> bool:
         """As in `check_claims`, which has asked all that matters."""
@@ -171,7 +169,7 @@ def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ..
 
     return tuple(
         JudgedSentence(
-            *places[id(one.claim)],
+            *place,
             supported=one.recalled,
             citations=tuple(
                 JudgedCitation(
@@ -180,8 +178,20 @@ def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ..
                 for cite in dict.fromkeys(one.claim.cites)
             ),
         )
-        for one in found
+        for place, one in zip(places, found, strict=True)
     )
+
+
+def _places(article: Article, claims: Sequence[Sentence]) -> list[tuple[int, int]]:
+    """(section, sentence) of each claim; claims stand in the article's order, and some of its sentences are none."""
+    wanted, found = iter(claims), list[tuple[int, int]]()
+    claim = next(wanted, None)
+    for n, section in enumerate(article.all_sections):
+        for k, sentence in enumerate(section.sentences):
+            if sentence == claim:
+                found.append((n, k))
+                claim = next(wanted, None)
+    return found
 
 
 def _variants(named: Sequence[str], made: Submission) -> Mapping[str, dict[str, VariantScore]]:

@@ -111,7 +111,8 @@ class _Looked(NamedTuple):
 
 
 class EmbeddedJudge:
-    """A pair's score depends on nothing but the pair. None for a claim too long to be read whole."""
+    """A pair's score depends on nothing but the pair. A claim too long to be read whole is judged by its words alone: if it
+    were left open, one giant sentence would leave a whole article unscored."""
 
     kind: JudgeKind = "embedding"
     name = "embedded"
@@ -141,21 +142,21 @@ class EmbeddedJudge:
         del fitted["card"]  # what the card says changes no score
         return f"{VERSION}-{READ_VERSION}-{codec.sha256(json.dumps(fitted))[:12]}"
 
-    def score(self, pairs: Sequence[Pair]) -> list[float | None]:
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
         looked = [self._look(pair) for pair in pairs]
         readings = iter(self._reader.read([_shown(one) for one in looked if one.score is None]))
-        found: list[float | None] = []
+        found: list[float] = []
         for one in looked:
             if one.score is not None:
                 found.append(one.score)
             elif (reading := next(readings)) is None:
-                found.append(None)
+                found.append(self._by_words(one.evidence))
             else:
                 found.append(self._joined(one, reading))
         return found
 
     def judge(self, pair: Pair) -> Verdict | None:
-        """One pair, with the words that lack support. None for a claim too long to be read whole."""
+        """One pair, with the words that lack support. None for a claim too long to be read whole, whose words nobody marked."""
         one = self._look(pair)
         if one.score is not None and one.score >= REPEATED:
             return Verdict("supported", one.score, False, ())
@@ -190,6 +191,10 @@ class EmbeddedJudge:
         if finding.reason is not None:  # the rest of the score keeps their order
             return _Looked(words * (self.threshold if finding.weak else VETOED), evidence, finding)
         return _Looked(None, evidence, finding)
+
+    def _by_words(self, evidence: Evidence) -> float:
+        """The word judge's score, on this judge's scale: equal to the threshold where that one's is."""
+        return min(1.0, self._lexical.probability(evidence) * self.threshold / self._lexical.threshold)
 
     def _joined(self, one: _Looked, reading: SupportReading) -> float:
         values = (*features(one.evidence), *reading_features(reading))

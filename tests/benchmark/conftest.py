@@ -1,11 +1,19 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from data.runs import RunFolder
+from tests.conftest import stand_in_reader
+
+
+@pytest.fixture(autouse=True, scope="module")
+def judge_without_network() -> Iterator[None]:
+    with stand_in_reader():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -86,6 +86,7 @@ def scored(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     about = out.parent / "about.toml"
     about.write_text('url = "https://mine.example"\n[cost]\nusd = 0.5\n')
     words = ("--articles", elsewhere, "--name", "mine", "--data", "sample", "--about", about, "--out", out, "--no-floors")
+    words = (*words, "--judge", "lexical")  # as the sample's run was scored
     assert evaluate.main([*map(str, words), "--set", "evaluation.resamples=200"]) == 1  # one event has no file
     return out
 
@@ -126,7 +127,7 @@ def test_same_files_same_bytes_whatever_order_and_workers(scored: Path, elsewher
         with ThreadPoolExecutor(4) as pool:
             return list(pool.map(one, ids[::-1]))[::-1]
 
-    settings = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200))
+    settings = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200, judge="lexical"))
     job = Job("mine", settings, data="sample", events=IDS[::-1], out=tmp_path / "other")
     evaluated = evaluate.evaluate_files(tmp_path / "articles", job, None, by_four, with_floors=False)
     one, other = (json.loads(path.read_bytes()) for path in (scored / "submission.json", evaluated.submission))
@@ -248,7 +249,7 @@ def test_unknown_texts_travel_from_the_file_to_the_verdicts(
     value = json.loads((elsewhere / f"{event_id}.json").read_text())
     value["retrieve"][0] = ["", "https://gone.example/", ""]
     (tmp_path / "articles" / f"{event_id}.json").write_text(json.dumps(value))
-    settings = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200))
+    settings = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200, judge="lexical"))
     job = Job("mine", settings, data="sample", events=(event_id,), out=tmp_path / "run")
     evaluate.evaluate_files(tmp_path / "articles", job, with_floors=False)
     assert f"1 of {len(value['retrieve'])} cited texts are not known" in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_equal_sizes_are_cut_by_id_and_not_by_order() -> None:
 
 
 def row(event_id: str, value: float | None, status: str = "ok") -> EventScores:
-    return EventScores(event_id, status, "", 1, {"cite_recall": value, "rouge2_f": 0.5})  # type: ignore[arg-type]
+    return EventScores(event_id, status, "", 1, {"cite_f1": value, "rouge2_f": 0.5})  # type: ignore[arg-type]
 
 
 def test_estimates_are_of_the_events_of_a_stratum_failures_included() -> None:
@@ -72,11 +72,11 @@ def test_estimates_are_of_the_events_of_a_stratum_failures_included() -> None:
     rows = [row("a", 0.8), row("b", 0.0, "failed"), row("c", 0.6), row("d", None), row("e", 1.0)]
     found = stratify(traits, rows, resamples=200, seed=1)
     assert found["infobox: with"].events == ("a", "b")
-    assert list(found["infobox: with"].estimates) == ["cite_recall"]  # of the headline, what the rows have
-    assert found["infobox: with"].estimates["cite_recall"] == estimate(
-        [0.8, 0.0], name="cite_recall", seed=1, resamples=200, n_failed=1
+    assert list(found["infobox: with"].estimates) == ["cite_f1"]  # of the headline, what the rows have
+    assert found["infobox: with"].estimates["cite_f1"] == estimate(
+        [0.8, 0.0], name="cite_f1", seed=1, resamples=200, n_failed=1
     )
-    without = found["infobox: without"].estimates["cite_recall"]
+    without = found["infobox: without"].estimates["cite_f1"]
     assert (without.mean, without.n, without.n_unscored) == (0.6, 1, 1)
     nothing = stratify({"d": PLAIN}, rows, resamples=200, seed=1)
     assert nothing["topic: before"].estimates == {}

@@ -12,7 +12,7 @@ from data.errors import UserError
 from data.runs import RunFolder
 from data.snapshot import SAMPLE
 from flows import wiring
-from tests.fakes import FixedEncoder
+from tests.fakes import FixedEncoder, FixedReader
 
 
 @pytest.fixture
@@ -29,6 +29,7 @@ def test_each_case_is_measured_and_the_run_stays_as_it_is(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wiring, "build_encoder", FixedEncoder)
+    monkeypatch.setattr("decoding.support.reader.judge_reader", FixedReader)
     before, work = content(finished), tmp_path / "work"
     work.mkdir()
     found = {
@@ -46,6 +47,7 @@ def test_each_case_is_measured_and_the_run_stays_as_it_is(
 
 def test_a_rerun_computes_no_row(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wiring, "build_encoder", FixedEncoder)
+    monkeypatch.setattr("decoding.support.reader.judge_reader", FixedReader)
     work = tmp_path / "work"
     work.mkdir()
     for case in ("judged", "floors"):

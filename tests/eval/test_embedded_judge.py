@@ -154,10 +154,12 @@ def test_a_better_reading_gives_a_higher_probability() -> None:
     assert scores == sorted(set(scores)) and scores[0] > 0 and scores[-1] < 1
 
 
-def test_a_claim_too_long_is_left_unjudged(judge: EmbeddedJudge) -> None:
+def test_a_claim_too_long_is_judged_by_its_words(judge: EmbeddedJudge) -> None:
     brief, _ = known(most=5)
-    assert brief.score([Pair((FERRY,), WARNED)]) == [None] and brief.judge(Pair((FERRY,), WARNED)) is None
-    assert judge.score([Pair((FERRY,), LONG), Pair((FERRY,), WARNED)])[0] is None
+    (score_by_words,) = brief.score([Pair((FERRY,), WARNED)])
+    assert 0 < score_by_words < 1 and brief.judge(Pair((FERRY,), WARNED)) is None
+    strange, told = judge.score([Pair((FLOOD,), LONG), Pair((FERRY,), " ".join([FERRY.replace(".", ",")] * 6))])
+    assert strange < judge.threshold < told  # one giant sentence is refused for what it says, not for its length
     assert judge.judge(Pair((FERRY,), LONG)) is None
 
 
