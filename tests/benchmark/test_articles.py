@@ -138,11 +138,11 @@ def test_same_files_same_bytes_whatever_order_and_workers(scored: Path, elsewher
 
 
 def test_the_commands_go_on_from_there(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, resamples = tmp_path / "mine", ("--set", "evaluation.resamples=200")
+    out, resamples = tmp_path / "mine", ("--set", "evaluation.resamples=200", "--set", "evaluation.judge=lexical")
     assert submit.main([str(scored), "--out", str(out), *resamples]) == 0
     assert validate.main([str(out), "--data", "sample"]) == 0
     capsys.readouterr()
-    assert rescore.main([str(out), "--data", "sample", "--json"]) == 0
+    assert rescore.main([str(out), "--data", "sample", "--set", "evaluation.judge=lexical", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"written": str(out / "rescored.json"), "differences": []}
     record = folder.read_record(out)
     assert record is not None and record.n_differences == 0 and not submission.read(out / "submission.json").recomputed
