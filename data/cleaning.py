@@ -7,6 +7,7 @@ Nothing here knows the human article: the leak test is handed in as a function (
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
 from collections import Counter
@@ -176,9 +177,28 @@ _SCRIPT = re.compile(r"<(script|style)\b[^>]*>.*?</\1\s*>", re.IGNORECASE | re.D
 _MARKUP = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
 
 
+_BASE64 = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?:[A-Za-z0-9+/]{4}){3,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+"""At least nine characters, upper and lower case mixed, no blank."""
+
+
 def clean_title(title: str) -> str:
-    """A title on one line, without markup: titles come from metadata, where nobody has removed any."""
+    """A title on one line, without markup: titles come from metadata, where nobody has removed any.
+
+    Some reader services hand titles over in Base64; such a one is decoded where text comes of it.
+    """
+    title = _from_base64(title)
     return " ".join(clean_characters(_MARKUP.sub(" ", _SCRIPT.sub(" ", title[:MAX_TITLE]))).split())
+
+
+def _from_base64(title: str) -> str:
+    if not _BASE64.fullmatch(title):
+        return title
+    try:
+        text = base64.b64decode(title, validate=True).decode("utf-8")
+    except ValueError:
+        return title
+    letters = sum(c.isalpha() or c.isspace() for c in text)
+    return text if text.isprintable() and letters > 0.6 * len(text) else title
 
 
 def _hygiene(page: Extracted) -> Extracted:

@@ -234,7 +234,7 @@ class EventFolder:
             return None
         contrast_s = [float(d["contrast_s"]) for d in drafts if d.get("contrast_s") is not None]
         return Usage(
-            n_calls=len(drafts),
+            n_calls=sum(int(d.get("n_calls", 1)) for d in drafts),  # a section's draft may be of several calls
             n_prompt_tokens=sum(int(d["n_prompt_tokens"]) for d in drafts),
             n_new_tokens=sum(int(d["n_new_tokens"]) for d in drafts),
             generate_s=round(sum(float(d["seconds"]) for d in drafts), 3),

@@ -19,7 +19,7 @@ from data.types import Strict, Track
 EvidenceFrom = Literal["recorded", "links", "search"]
 RetrievalMethod = Literal["bm25", "tfidf", "dense", "hybrid"]
 UnsupportedPolicy = Literal["remove", "mark", "keep"]
-WritingMode = Literal["auto", "free", "cite", "verbatim"]
+WritingMode = Literal["auto", "compose", "free", "cite", "verbatim"]
 
 MOST_PRIOR_WEIGHT = 100.0
 """Of `writing.prior_weight`: the ranking alone decides long before."""
@@ -29,8 +29,8 @@ MOST_CONTRAST = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings(Strict):
-    """`name` is `embedded`, `hf:PATH_OR_ID` or `server:MODEL@BASE_URL`; empty for systems that need no model, and for the
-    default of `ours`, the embedded one."""
+    """`name` is `smollm2`, `gguf:FILE`, `hf:PATH_OR_ID`, `server:MODEL@BASE_URL` or `embedded`; empty for systems that need no
+    model, and for the default of `ours`, which is `smollm2`."""
 
     name: str = ""
     device: str = "auto"
@@ -42,7 +42,8 @@ class ModelSettings(Strict):
 
 @dataclass(frozen=True, slots=True)
 class DecodingSettings(Strict):
-    """How a local model (`embedded`, `hf:`) decodes: its speed, never its text. See `decoding.methods` and `decoding.load`.
+    """How a local model (`smollm2`, `gguf:`, `hf:`) decodes: its speed, never its text. See `decoding.methods` and
+    `decoding.load`.
 
     `method` and `lengths` as there; `calibration` is a folder of `decoding.calibrate`, empty for the usual place; `backend` is
     `auto`, `packed`, `static`, `driven` or `hf`. `records` names a file to which every answer is added, token by token, for
@@ -115,8 +116,9 @@ class RetrievalSettings(Strict):
 class WritingSettings(Strict):
     """`max_words` bounds the whole article; `section_max_tokens` one call of the model.
 
-    `mode` is what ties the texts of `ours` to the evidence: `free` nothing but checking, `cite` markers that name shown
-    passages only, `verbatim` whole evidence sentences; `auto` chooses by the model. `prior_weight` is how much the ranking of
+    `mode` is how `ours` writes: `compose` puts planned statements into other words, a few at a time; `free` writes whole
+    sections and checks them, `cite` with markers that name shown passages only; `verbatim` quotes evidence sentences. `auto` is
+    `compose` for every model that follows instructions. `prior_weight` is how much the ranking of
     those sentences counts beside the model's own choice (`verbatim`; 0 leaves it to the model). `contrast` is how much more the
     passages count than the model's own belief (`free` and `cite` with a local model; the alpha of context-aware decoding, 0.5
     in its paper; 0 is off): a second sequence is read for it, and its seconds are printed.

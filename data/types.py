@@ -227,7 +227,7 @@ class Repair(Strict):
 @dataclass(frozen=True, slots=True)
 class Article(Strict):
     """A finished article. `sources[k - 1]` is what `[k]` means; sources are in order of first use, or, where an article was
-    updated, keep the numbers that they had."""
+    updated, keep the numbers that they had. `notice` says what a reader must know of thin or one-sided evidence."""
 
     event_id: str
     title: str
@@ -236,6 +236,7 @@ class Article(Strict):
     infobox: tuple[Fact, ...]
     sources: tuple[Source, ...]
     repairs: tuple[Repair, ...] = ()
+    notice: str = ""
 
     @property
     def all_sections(self) -> tuple[Section, ...]:

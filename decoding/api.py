@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-Task = Literal["outline", "section", "lead", "rewrite", "other"]
+Task = Literal["outline", "section", "lead", "rewrite", "compose", "other"]
 """What a prompt asks for. The decoder may choose its drafting by it; the text never depends on it."""
 
 _SENTENCE_ENDS = (".", "!", "?", "…", '."', '!"', '?"', ".”", "!”", "?”", ".)", "!)", "?)")
@@ -132,7 +132,38 @@ class Cite(Strict):
     most_per_sentence: int = 3
 
 
-Grounding = Offer | Cite
+@dataclass(frozen=True, slots=True)
+class Rephrase(Strict):
+    """Free text that says what `sources` say, in other words.
+
+    Names, numbers and dates come from `sources` and `allowed` only. Once `copy_words` words in a row stand in a source in this
+    order, the source's next word loses `copy_penalty` logits, unless it belongs to a name, a number or a marked quotation;
+    infinity forbids it, 0 switches this off. The answer is one paragraph of at most `max_sentences` sentences.
+    """
+
+    sources: tuple[str, ...]
+    allowed: tuple[str, ...] = ()
+    copy_words: int = 6
+    copy_penalty: float = 6.0
+    max_sentences: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wordings(Strict):
+    """One sentence, of which only the wording is open: one of `forms`, and at each of its places one of the texts there.
+
+    A form is a row of places, a place the texts that may stand there, with the space before them. The first text of each place
+    is the source's own, and the first form is in the source's own order. Once `copy_words` of the source's words stand in a
+    row, names and numbers apart, its own text at a place with others loses `copy_penalty` logits, as does the first form's
+    beginning.
+    """
+
+    forms: tuple[tuple[tuple[str, ...], ...], ...]
+    copy_words: int = 3
+    copy_penalty: float = 4.0
+
+
+Grounding = Offer | Cite | Rephrase | Wordings
 """What ties an answer to its evidence; without it the answer is free."""
 
 
@@ -229,6 +260,11 @@ class Generator(Protocol):
 
     @property
     def prompt_form(self) -> PromptForm: ...
+
+    @property
+    def composes(self) -> bool:
+        """Whether the model was trained on the prompts of composing, so that it needs no worked examples."""
+        ...
 
     @property
     def grounds(self) -> bool:

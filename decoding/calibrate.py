@@ -261,7 +261,7 @@ def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
     from decoding.knn.plans import SearchSettings
     from decoding.knn.prompts import read_all
     from decoding.knn.stages import STAGES
-    from decoding.models import load
+    from decoding.naming import load_named
 
     if arguments.model.startswith("server:"):
         raise UserError(f"{arguments.model} runs elsewhere, so its layers cannot be skipped; use --model hf:FOLDER_OR_ID")
@@ -281,7 +281,7 @@ def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
     )
     _chosen(rows, settings)
     say(f"loading {arguments.model}")
-    loaded = load(arguments.model.removeprefix("hf:"), device=arguments.device, dtype=arguments.dtype)
+    loaded = load_named(arguments.model, device=arguments.device, dtype=arguments.dtype)
     out: Path = arguments.out or calibration_folder(loaded)
     with RunFolder(out).locked(), loaded.lock:
         if not arguments.resume:
@@ -294,7 +294,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROG, description="Find which sub-layers a model can leave out when it drafts, and how prompts are told apart."
     )
-    parser.add_argument("--model", required=True, metavar="NAME", help="a model folder or hub id, with or without hf:")
+    parser.add_argument("--model", required=True, metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
     parser.add_argument(
         "--prompts",
         required=True,

@@ -319,7 +319,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Check recorded texts against the model, token by token. Exit code 0: certified, 1: not, 2: bad input.",
     )
     parser.add_argument("records", type=Path, metavar="RECORDS", help="records.jsonl, or the folder that holds it")
-    parser.add_argument("--model", required=True, metavar="FOLDER_OR_ID", help="the model that wrote them")
+    parser.add_argument(
+        "--model", required=True, metavar="NAME", help="the model that wrote them: folder or id, gguf:FILE, smollm2"
+    )
     parser.add_argument("--gap", type=float, metavar="G", help=f"allowed logit gap (default: 0 in float32, else {HALF_GAP})")
     parser.add_argument("--device", default="auto", metavar="DEVICE")
     parser.add_argument("--dtype", metavar="DTYPE", help="default: that of the records")
@@ -336,12 +338,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     from data import codec
     from decoding.certificate import read_records
-    from decoding.models import load
+    from decoding.naming import load_named
 
     if arguments.gap is not None and not arguments.gap >= 0:
         raise UserError(f"--gap {arguments.gap} must be 0 or more")
     records = read_records(arguments.records)
-    loaded = load(arguments.model, device=arguments.device, dtype=arguments.dtype or records[0].dtype)
+    loaded = load_named(arguments.model, device=arguments.device, dtype=arguments.dtype or records[0].dtype)
     certificate = certify(records, loaded, gap=arguments.gap)
     folder = arguments.records if arguments.records.is_dir() else arguments.records.parent
     codec.write_atomic(arguments.out or folder / "certificate.json", codec.to_json(certificate, indent=1) + "\n")

@@ -21,7 +21,7 @@ from decoding.api import Completion, DecodeStats, Grounding, Message, SamplingPa
 from decoding.engine import Engine, calibration_for
 from decoding.local import LocalGenerator, complete
 from decoding.models import LoadedModel, in_memory, vocabulary_size
-from decoding.models import load as load_model
+from decoding.naming import load_named
 from decoding.sampling import HuggingFaceRule, LogitsRule
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def load(
     calibration: Calibration | Path | str | None = None,
     lengths: str | None = None,
 ) -> Decoder:
-    """A decoder for a model folder or a model of the Hugging Face hub.
+    """A decoder for a model folder or a model of the Hugging Face hub, for `gguf:FILE`, or for `smollm2`.
 
     Args:
         method: one of `decoding.METHODS`; all give the same text.
@@ -80,7 +80,7 @@ def load(
     Raises:
         UserError: no such model, method, backend, or calibration; the message says what to do.
     """
-    loaded = load_model(model.removeprefix("hf:"), device=device, dtype=dtype)
+    loaded = load_named(model, device=device, dtype=dtype)
     known = calibration_for(loaded, method, calibration)
     return Decoder(loaded, Engine(loaded, method, backend=backend, calibration=known, lengths=lengths))
 

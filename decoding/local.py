@@ -59,6 +59,10 @@ class LocalGenerator(PromptReader):
     def context_tokens(self) -> int:
         return self._loaded.context_tokens
 
+    @property
+    def composes(self) -> bool:
+        return self._loaded.composes
+
     def generate(
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
     ) -> Completion:

@@ -56,7 +56,7 @@ class LoadedModel:
     """
 
     name: str
-    """How it was asked for: `hf:<folder or id>`."""
+    """How it was asked for: `hf:<folder or id>`, `gguf:<file>`, `smollm2`."""
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     fingerprint: str
@@ -66,6 +66,8 @@ class LoadedModel:
     """Tokens that end a text: those of the generation configuration and the tokenizer's own."""
     device: str
     dtype: str
+    composes: bool = False
+    """Whether it was trained on the prompts of composing."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     tokenizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     backends: dict[str, StepBackend] = field(default_factory=dict, repr=False, compare=False)

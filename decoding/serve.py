@@ -415,7 +415,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m decoding.serve", description="Serve a model, OpenAI-compatible.")
-    parser.add_argument("--model", required=True, metavar="PATH_OR_ID", help="model folder, or an id of the Hugging Face hub")
+    parser.add_argument("--model", required=True, metavar="NAME", help="model folder or hub id, gguf:FILE, or smollm2")
     parser.add_argument("--served-name", metavar="NAME", help="what clients call it (default: the id, or the folder's name)")
     parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
     parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
@@ -435,10 +435,10 @@ def _serve(arguments: argparse.Namespace) -> int:
     listening = _listen(arguments.host, arguments.port)  # before the model is loaded: a taken port should not cost minutes
     with listening:
         from decoding.engine import Engine, calibration_for
-        from decoding.models import load
+        from decoding.naming import load_named
 
         model = arguments.model.removeprefix("hf:")
-        loaded = load(model, device=arguments.device, dtype=arguments.dtype)
+        loaded = load_named(model, device=arguments.device, dtype=arguments.dtype)
         calibration = calibration_for(loaded, arguments.method, arguments.calibration)
         engine = Engine(loaded, arguments.method, backend=arguments.backend, calibration=calibration, lengths=arguments.lengths)
         service = Service(loaded, engine, arguments.served_name or _served_name(model))

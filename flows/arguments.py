@@ -24,13 +24,13 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
     what.add_argument(
         "--model",
         metavar="NAME",
-        help="embedded (default of ours), hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)",
+        help="smollm2 (default of ours), embedded, gguf:FILE, hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)",
     )
     what.add_argument(
         "--mode",
         choices=get_args(WritingMode),
-        help="what ties the texts of ours to the evidence: free (checked only), cite (markers name shown passages), verbatim "
-        "(whole evidence sentences); default: auto, by the model",
+        help="what ties the texts of ours to the evidence: compose (facts in other words, checked), free (checked only), cite "
+        "(markers name shown passages), verbatim (whole evidence sentences); default: auto, by the model",
     )
     what.add_argument(
         "--data",

@@ -84,7 +84,7 @@ def calibrate_model(
     """Find which layers a model can leave out when it drafts, and for which prompts.
 
     Args:
-        model: Folder or hub id, with or without hf:.
+        model: Folder or hub id, with or without hf:, gguf:FILE, smollm2 or smollm2-base.
         data: Benchmark folder; empty: WIKIGEN_DATA, else what was downloaded, else the sample.
         split: Of events that are never scored: dev, or the bundled sample.
         limit: Only the first so many events.
@@ -100,7 +100,7 @@ def calibrate_model(
     from decoding.engine import backend_of
     from decoding.knn.artefact import calibration_folder
     from decoding.knn.plans import SearchSettings
-    from decoding.models import load
+    from decoding.naming import load_named
 
     log = get_run_logger()
     name = model.removeprefix("hf:")
@@ -110,7 +110,7 @@ def calibrate_model(
     try:
         if model.startswith("server:"):
             raise UserError(f"{model} runs elsewhere, so its layers cannot be skipped; name a folder or a hub id")
-        loaded = load(name, device=device, dtype=dtype)
+        loaded = load_named(name, device=device, dtype=dtype, tell=log.info)
         folder = Path(out).expanduser().absolute() if out else calibration_folder(loaded)
         with RunFolder(folder).locked():
             request = Export(data=data or None, split=split, limit=limit, model=name, sections=sections)
@@ -148,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m flows.calibrate", description="Collect prompts and calibrate the decoder for a model; resumable."
     )
-    parser.add_argument("--model", required=True, metavar="NAME", help="a model folder or hub id, with or without hf:")
+    parser.add_argument("--model", required=True, metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
     parser.add_argument("--data", default="", metavar="DIR", help="benchmark folder (default: as for generate)")
     parser.add_argument("--split", choices=("sample", "dev"), default="dev", help="events never to be scored (default: dev)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")

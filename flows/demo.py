@@ -11,8 +11,8 @@ from flows.wiring import prepare
 
 def demo(out: Place, *, as_json: bool, everything: bool = False) -> int:
     console.note(
-        "The demo's system is `ours` with the language model that comes with the package: it chooses, orders and cites whole "
-        "sentences of the evidence. With one of yours: --system ours --model hf:FOLDER (or server:MODEL@URL)."
+        "The demo's system is `ours`: rules choose and order the facts, and SmolLM2-135M-Instruct puts them into words. With a "
+        "model of yours: wikigenben write TITLE --model hf:FOLDER (or gguf:FILE, or server:MODEL@URL)."
     )
     prepared = prepare(Job(system="ours", settings=Settings(), data="sample", out=out))
     console.note(f"writing {len(prepared.ids)} articles on invented events, from their web pages; nothing is fetched")

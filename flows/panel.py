@@ -20,6 +20,7 @@ from benchmark.system import System
 from data.runs import Stages
 from data.types import Article, DropReason, Event, Outline, Page
 from flows import console
+from pipeline.composing import ComposedDraft
 from pipeline.drafting import Draft
 from pipeline.formats.html import DROP_REASONS
 
@@ -77,7 +78,7 @@ class Spent:
     passes: int = 0
     passed: int = 0
 
-    def plus(self, draft: Draft) -> Spent:
+    def plus(self, draft: Draft | ComposedDraft) -> Spent:
         counted = draft.n_verify is not None
         return Spent(
             self.tokens + draft.n_new_tokens,
@@ -172,7 +173,7 @@ class Watch:
         self._enter(name)
         value = stages.once(name, kind, noted)
         self._leave(name, value)
-        if made and isinstance(value, Draft):
+        if made and isinstance(value, Draft | ComposedDraft):
             self.view = replace(self.view, spent=self.view.spent.plus(value))
         return value
 

@@ -239,7 +239,7 @@ def _calibration(asked: Calibration, snapshot: Snapshot, out: Path) -> Iterator[
 
 
 def _calibrated(one: SystemRecipe, calibration: Calibration | None, out: Path) -> tuple[str, ...]:
-    model = one.model or (wiring.EMBEDDED if one.runs == "ours" else "")
+    model = one.model or (wiring.DEFAULT_MODEL if one.runs == "ours" else "")
     if calibration is None or model != calibration.model:
         return ()
     return ("--set", f"decoding.calibration={out / 'calibration'}")

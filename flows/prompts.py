@@ -17,7 +17,7 @@ from benchmark import splits
 from data import codec
 from data.errors import StageError, UserError
 from data.locate import locate
-from data.settings import ModelSettings, Settings
+from data.settings import ModelSettings, Settings, WritingMode
 from data.snapshot import Snapshot
 from data.types import Event, Outline, Page, Section
 from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams, Task
@@ -29,9 +29,8 @@ from pipeline import prompts
 from pipeline.assembly import WrittenSection
 from pipeline.drafting import TURN_TOKENS, Draft, Writer, quotes
 from pipeline.evidence import Evidence
-from pipeline.kinds import KindRecogniser
-from pipeline.selecting import SelectionWeights
-from pipeline.systems.extractive import ExtractivePlan
+from pipeline.filing import PlanningBanks, plan_article
+from pipeline.systems.extractive import QuotedPlan
 from pipeline.systems.ours import OurSystem
 from pipeline.systems.paper import OUTLINE_TOKENS
 
@@ -105,6 +104,7 @@ class Reader:
     count_tokens: Callable[[str], int]
     neutralise: Callable[[str], str]
     prompt_form: PromptForm = "chat"
+    composes: bool = False
 
 
 def _reader(request: Export) -> Reader:
@@ -114,15 +114,17 @@ def _reader(request: Export) -> Reader:
         room = request.max_words + OUTLINE_TOKENS + 2 * TURN_TOKENS
         return Reader(f"{request.max_words} words", room, lambda text: len(text.split()), break_control_tokens)
     from decoding.local import LocalGenerator
-    from decoding.models import load
+    from decoding.naming import load_named
     from decoding.reference import plain_decoding
 
-    loaded = load(request.model.removeprefix("hf:"), device="cpu", dtype="bfloat16")  # only its tokenizer is used
+    loaded = load_named(request.model, device="cpu", dtype="bfloat16")  # only its tokenizer is used
     generator = LocalGenerator(loaded, plain_decoding(loaded))
     if request.context is not None and request.context > generator.context_tokens:
         raise UserError(f"--context {request.context} is more than the {generator.context_tokens} tokens of {generator.name}")
     context = request.context or generator.context_tokens
-    return Reader(generator.name, context, generator.count_tokens, generator.neutralise, generator.prompt_form)
+    return Reader(
+        generator.name, context, generator.count_tokens, generator.neutralise, generator.prompt_form, generator.composes
+    )
 
 
 @dataclass(slots=True)
@@ -149,6 +151,10 @@ class Scribe:
     @property
     def prompt_form(self) -> PromptForm:
         return self.reader.prompt_form
+
+    @property
+    def composes(self) -> bool:
+        return self.reader.composes
 
     @property
     def grounds(self) -> bool:
@@ -201,16 +207,16 @@ class PromptWriter:
 
     def __init__(self, settings: Settings, encoder: Encoder, reader: Reader, sections: int | None = None) -> None:
         self._settings, self._encoder, self._reader, self._sections = settings, encoder, reader, sections
-        self._recogniser = KindRecogniser(encoder)
+        self._banks = PlanningBanks.of(encoder)
 
     def rows(self, event: Event, pages: tuple[Page, ...]) -> Iterator[PromptRow]:
         """Outline, lead, sections in order, then their rewrites. Raises StageError when the event cannot be written."""
         retrieval, writing = self._settings.retrieval, self._settings.writing
-        evidence = Evidence.cut(event, pages, replace(retrieval, passage_overlap=0))
-        plan = ExtractivePlan(evidence, writing, self._encoder, self._recogniser, SelectionWeights())
+        evidence = Evidence.unlapped(event, pages, retrieval)
+        plan = QuotedPlan(plan_article(evidence, self._encoder, writing, self._banks))
         kept = Kept()
         scribe = self._write(event, pages, plan, kept)
-        topic = plan.kind.name
+        topic = self._banks.recogniser().recognise(event.title, [s.text for s in plan.lead.sentences]).name
         sections = [messages for task, messages in scribe.asked if task == "section"]
         for task, messages in scribe.asked:
             if task in ("outline", "lead"):
@@ -223,7 +229,7 @@ class PromptWriter:
             if (rewrite := self._rewrite(event, evidence, n, kept)) is not None:
                 yield PromptRow(f"{event.id}-{n:02}-rewrite", rewrite, "rewrite", topic, event.id)
 
-    def _write(self, event: Event, pages: tuple[Page, ...], plan: ExtractivePlan, kept: Kept) -> Scribe:
+    def _write(self, event: Event, pages: tuple[Page, ...], plan: QuotedPlan, kept: Kept) -> Scribe:
         headings = [heading.text for heading in plan.outline.headings]
 
         def answer(task: Task, n: int) -> str:
@@ -236,7 +242,9 @@ class PromptWriter:
             return _text(plan.lead) if task == "lead" else ""
 
         scribe = Scribe(self._reader, answer)
-        system = OurSystem(ModelSettings(), self._settings.retrieval, self._settings.writing, scribe, self._encoder)
+        mode: WritingMode = "verbatim" if scribe.prompt_form == "document" else "free"
+        writing = replace(self._settings.writing, mode=mode)
+        system = OurSystem(ModelSettings(), self._settings.retrieval, writing, scribe, self._encoder)
         system.write(event, pages, kept)
         return scribe
 

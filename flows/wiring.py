@@ -38,11 +38,18 @@ if TYPE_CHECKING:
     from pipeline.web.live import LiveEvidence, LocalFile
 
 EMBEDDED = "embedded"
-"""The name of the language model that comes with the package, as `--model` takes it and as runs are identified by."""
+"""The name of the small model that is trained here, as `--model` takes it and as runs are identified by: it copies whole
+sentences (mode `verbatim`), and follows no instructions."""
 EMBEDDED_FOLDER = Path(decoding.embedded.__file__).parent
 """Holds `model/` and, once measured, `calibration/`."""
 
-CLEANING_VERSION = "1"
+DEFAULT_MODEL = "smollm2"
+"""Of `ours`, where no model is named."""
+SMOLLM2 = (DEFAULT_MODEL, "smollm2-base")
+"""A language model whose weights are a package (`decoding.smollm2`): with this project's adapter, and as it was released."""
+MODELS = "smollm2, smollm2-base, embedded, gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
+
+CLEANING_VERSION = "2"
 """Raise when extraction or cleaning gives other text: runs made before must not be mixed with runs made after."""
 
 WEB_DECIDING = ("search", "results", "max_pages", "respect_robots", "as_of", "strict_dates", "archive", "leak_hosts")
@@ -239,7 +246,9 @@ def build_system(name: str, settings: Settings) -> System:
             case "rprr":
                 return RetrievePlanRetrieveRead(settings.model, retrieval, writing, generator, encoder)
             case _:
-                return OurSystem(settings.model, retrieval, writing, generator, encoder)
+                from decoding.support.reader import writer_reader
+
+                return OurSystem(settings.model, retrieval, writing, generator, encoder, writer_reader())
     if settings.model.name:
         raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")
     if settings.decoding != DecodingSettings():
@@ -262,32 +271,34 @@ def build_system(name: str, settings: Settings) -> System:
 
 
 def build_generator(system: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
-    """The model of that name; without one, the embedded model for `ours`."""
-    name = model.name or (EMBEDDED if system == "ours" else "")
+    """The model of that name; without one, `smollm2` for `ours`."""
+    name = model.name or (DEFAULT_MODEL if system == "ours" else "")
     kind, _, rest = name.partition(":")
     if not name:
         raise UserError(
             f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
-            "for an OpenAI-compatible server; --system ours brings its own, --system extractive needs none"
+            "for an OpenAI-compatible server; --system ours has smollm2 as its own, --system extractive needs none"
         )
     if name == EMBEDDED:
         return _embedded_generator(model, decoding)
-    if kind == "hf" and rest:
-        return _local_generator(rest, model, decoding)
+    if name in SMOLLM2 or (kind in ("hf", "gguf") and rest):
+        return _local_generator(name, model, decoding)
     if kind == "server" and "@" in rest:
         if decoding != DecodingSettings():
             raise UserError(
-                f"{name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:..."
+                f"{name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:... or gguf:..."
             )
         from decoding.server import ServerGenerator, Timeouts
 
         served, _, base_url = rest.partition("@")
         return ServerGenerator(served, base_url, timeouts=Timeouts(read_s=model.timeout_s))
-    raise UserError(f"--model {name!r} is neither hf:PATH_OR_ID nor server:MODEL@BASE_URL, nor {EMBEDDED!r}")
+    raise UserError(f"there is no model {name!r}; known: {MODELS}")
 
 
 def model_facts(name: str) -> tuple[int | None, str]:
-    """(parameters, licence) of the embedded model, as released with it; of others only their makers can say."""
+    """(parameters, licence) of the models that come with the package; of others only their makers can say."""
+    if name in SMOLLM2:
+        return 134_515_008, "APACHE-2.0"
     folder = EMBEDDED_FOLDER / "model"
     if name != EMBEDDED or not (folder / "figures.json").is_file():
         return None, ""
@@ -331,12 +342,12 @@ def _embedded_calibration(loaded: LoadedModel, decoding: DecodingSettings) -> Ca
         return None
 
 
-def _local_generator(path_or_id: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
+def _local_generator(name: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
     from decoding.engine import calibration_for
-    from decoding.models import load
+    from decoding.naming import load_named
 
     _check_decoding(decoding)
-    loaded = load(path_or_id, device=model.device, dtype=model.dtype)
+    loaded = load_named(name, device=model.device, dtype=model.dtype, tell=console.note)
     return _decoded(loaded, decoding, calibration_for(loaded, decoding.method, decoding.calibration or None))
 
 

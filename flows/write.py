@@ -89,7 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--out", type=place, metavar="DIR", help="run folder, or a URL (default: runs/write/TITLE)")
     how.add_argument("--no-bodies", action="store_true", help="record hashes of the raw pages, not the pages")
     how.add_argument("--system", choices=SYSTEMS, default="ours", help="default: ours, with the model that comes with it")
-    how.add_argument("--model", metavar="NAME", help="of ours: embedded (default), hf:PATH_OR_ID, server:MODEL@BASE_URL")
+    how.add_argument(
+        "--model", metavar="NAME", help="of ours: smollm2 (default), gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
+    )
     how.add_argument("--words", type=int, metavar="N", help="at most so many words")
     how.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
     how.add_argument(

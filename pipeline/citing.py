@@ -247,7 +247,9 @@ _ABOUT_THE_WRITING = re.compile(
     r"\bas an ai\b|\b(?:evidence|passages?|statements?) above\b|\bsquare brackets\b|"
     r"\b(?:provided|numbered|above) (?:evidence|passages?|sources?|statements?|context|texts?)\b|"
     r"\A(?:(?:write|plan) (?:only|a|the|its)|do not repeat|after every sentence|never write|use only the|"
-    r"you write encyclopedia|give \w+ to \w+ headings)\b",
+    r"you write encyclopedia|give \w+ to \w+ headings)\b|"
+    r"\b(?:article|sections?|passages?|headings?) +(?:has|have|had|with) (?:no|any|these|the following|the sections?|\d+)\b|"
+    r"\A(?:the|this) (?:article|section|passage|draft) +(?:describes|discusses|provides|mentions|says|states|contains)\b",
     re.I,
 )
 """The model speaking of its task, or the task repeated: never a sentence of an article, whatever words it shares."""

@@ -38,7 +38,6 @@ ROUND_FROM = 100
 MOST_SIDES = 5
 MOST_TIMES = 10.0
 """More values than these, or values this far apart, are of different things: of one day and of a whole war."""
-_SCALES = {"": 1.0, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _LEAST = re.compile(r"(?:at least|no (?:fewer|less) than)\b", re.I)
 _MOST = re.compile(r"(?:as many as|up to)\b", re.I)
 _PART = re.compile(
@@ -232,18 +231,13 @@ def _of_fact(fact: Fact) -> Quantity | None:
 
 def span_of(quantity: Quantity) -> tuple[float, float]:
     """The least and the greatest number that it may mean."""
-    number = _number(quantity)
+    number = quantity.number
     if quantity.bound == "over" or _LEAST.match(quantity.shown):
         return number, inf
     if quantity.bound == "under" or _MOST.match(quantity.shown):
         return 0.0, number
     loose = LOOSE if quantity.bound == "about" else ROUNDED if number >= ROUND_FROM and number % 10 == 0 else 0.0
     return number * (1 - loose), number * (1 + loose)
-
-
-def _number(quantity: Quantity) -> float:
-    digits, _, scale = quantity.value.partition(" ")
-    return float(digits) * _SCALES[scale]
 
 
 def agree(a: Quantity, b: Quantity) -> bool:
@@ -264,7 +258,7 @@ def _told(stated: set[str], claims: Sequence[Claim]) -> Disagreement | None:
     given = stated & by_value.keys()
     if not given or not 2 <= len(by_value) <= MOST_SIDES:
         return None
-    numbers = [_number(claim.quantity) for claim in claims]
+    numbers = [claim.quantity.number for claim in claims]
     if max(numbers) > MOST_TIMES * min(numbers):
         return None
     told = [(side_of(group), group[0].quantity) for group in by_value.values()]
@@ -284,6 +278,6 @@ def _develops(told: Sequence[tuple[Side, Quantity]]) -> bool:
     """Each value is of a later day than the one before, and greater; of missing people all may be smaller."""
     if not all(side.first for side, _ in told) or any(a.first >= b.first for (a, _), (b, _) in pairwise(told)):
         return False
-    numbers = [_number(quantity) for _, quantity in told]
+    numbers = [quantity.number for _, quantity in told]
     falls = told[0][1].predicate == "missing" and all(a > b for a, b in pairwise(numbers))
     return falls or all(a < b for a, b in pairwise(numbers))

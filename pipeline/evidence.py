@@ -6,7 +6,7 @@ Every system gets the same pages. Pages are collected once per event and stored 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from data.cleaning import LeakCheck, clean_pages
@@ -68,6 +68,11 @@ class Evidence:
             told = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items())) or "none were found"
             raise NoEvidence(f"no usable page for {event.title!r} among {len(pages)} ({told})")
         return cls(event=event, pages=tuple(pages), passages=passages)
+
+    @classmethod
+    def unlapped(cls, event: Event, pages: Sequence[Page], settings: RetrievalSettings) -> Evidence:
+        """As `cut`, but no sentence is in two passages: it would be told twice."""
+        return cls.cut(event, pages, replace(settings, passage_overlap=0))
 
     def source(self, passage: Passage) -> Source:
         page = self.pages[passage.page]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from pipeline.sentences import Candidate, candidates
 
 MAX_CANDIDATE_WORDS = 3_000
 """Words of evidence sentences that are encoded for one event, best passages first: bounds time where evidence abounds."""
+MAX_OFFERED_WORDS = 8_000
+"""The same of sentences that have passed the gate, which are few and good."""
 
 OFF_TOPIC = 0.82
 """A page is off topic below this share of the usual likeness between pages (chosen on the sample and on split dev)."""
@@ -34,17 +36,22 @@ def scored_candidates(evidence: Evidence, encoder: Encoder) -> Scored:
     return Scored(found.candidates, found.vectors, near).only(~doubtful(found))
 
 
-def find_candidates(evidence: Evidence, encoder: Encoder) -> Found:
-    """The sentences that an event's article may be made of, with their vectors. Raises NoEvidence when there is none."""
+def find_candidates(evidence: Evidence, encoder: Encoder, among: Sequence[Candidate] | None = None) -> Found:
+    """The sentences that an event's article may be made of, with their vectors. Raises NoEvidence when there is none.
+
+    Args:
+        among: the candidates to take, in page order; all of the evidence without it.
+    """
     title = evidence.event.title
-    found = candidates(evidence.passages, evidence.pages)
+    found = list(among) if among is not None else candidates(evidence.passages, evidence.pages)
     if not found:
         raise NoEvidence(f"the usable pages of {title!r} hold no sentence that could be quoted")
     bm25 = Bm25Ranker([p.text for p in evidence.passages]).scores(title)
     best = max(float(bm25.max()), 1e-9)
     score_of = {p.id: float(s) / best for p, s in zip(evidence.passages, bm25, strict=True)}
-    if sum(c.n_words for c in found) > MAX_CANDIDATE_WORDS:
-        found = _best_candidates(found, score_of)
+    most = MAX_CANDIDATE_WORDS if among is None else MAX_OFFERED_WORDS
+    if sum(c.n_words for c in found) > most:
+        found = _best_candidates(found, score_of, most)
     vectors = encoder.encode([title, *(c.text for c in found)])
     return Found(
         candidates=found,
@@ -54,12 +61,12 @@ def find_candidates(evidence: Evidence, encoder: Encoder) -> Found:
     )
 
 
-def _best_candidates(found: list[Candidate], score_of: Mapping[str, float]) -> list[Candidate]:
-    """As many as fit into MAX_CANDIDATE_WORDS: trusted ones first, by quality and their passage's score; in page order."""
+def _best_candidates(found: list[Candidate], score_of: Mapping[str, float], most: int) -> list[Candidate]:
+    """As many as fit into `most` words: trusted ones first, by quality and their passage's score; in page order."""
     kept, words = [], 0
     for candidate in sorted(found, key=lambda c: (not c.trusted, -c.quality * (0.2 + score_of[c.passage.id]), c.index)):
         words += candidate.n_words
-        if words > MAX_CANDIDATE_WORDS:
+        if words > most:
             break
         kept.append(candidate)
     return sorted(kept, key=lambda c: c.index)

@@ -10,11 +10,12 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from data.types import Outline
 from decoding.api import Message
 
-PROMPT_VERSION = "2"
+PROMPT_VERSION = "3"
 
 TITLE_WORDS = 20
 """A page's title is cut here: the limit on a passage's size must not be got round through its title."""
@@ -27,6 +28,34 @@ _CITE = (
     "After every sentence give the number of the passage that supports it in square brackets, for example [2], or [1][3] "
     "for two. Never write a sentence that no passage supports, and never use a number that is not listed."
 )
+COMPOSE_ROLE = (
+    "You write encyclopedia articles. Put the facts into your own words, in neutral English and the past tense. "
+    "Keep every name, date and number. Add nothing."
+)
+"""A small model follows two or three short sentences, and worked examples better than any rule."""
+COMPOSE_EXAMPLES: tuple[tuple[str, str], ...] = (
+    (
+        "Topic: 2024 Larrow Bridge collapse\nFacts:\n"
+        '- "We heard a crack and then the deck was gone," said the ferry pilot Jon Abt, who pulled four people from the river '
+        "on Tuesday evening.\n"
+        "- The 61-year-old bridge had been closed to lorries since 2019.",
+        "The ferry pilot Jon Abt, who had heard a crack before the deck gave way, rescued four people from the river on "
+        "Tuesday evening. Lorries had been barred from the bridge, which was 61 years old, since 2019.",
+    ),
+    (
+        "Topic: 2023 Orsk municipal election\nFacts:\n"
+        "- Turnout was 48.2 per cent, the lowest since 1995, the electoral board said on 9 October.",
+        "On 9 October the electoral board put turnout at 48.2 per cent, which was the lowest since 1995.",
+    ),
+    (
+        "Topic: Hallam Observatory\nFacts:\n"
+        "- A fire that broke out in the dome shortly after 3 a.m. destroyed the main telescope, but nobody was hurt, according "
+        "to the fire service.",
+        "According to the fire service, the main telescope was lost in a fire that started in the dome shortly after 3 a.m.; "
+        "there were no injuries.",
+    ),
+)
+"""Invented. What they show: the order changed, the voice changed, nothing lost, nothing added."""
 _FENCE_TAG = re.compile(r"<(?=\s*/?\s*evidence\b)", re.I)
 _DRAFT_TAG = re.compile(r"<(?=\s*/?\s*(?:draft|evidence)\b)", re.I)
 _BRACKETED = re.compile(r"\[(\s*-?\s*\d[^\[\]]*)\]")
@@ -108,10 +137,12 @@ def from_memory(title: str, words: int) -> tuple[Message, ...]:
 
 
 def section(title: str, plan: Outline, heading: str, evidence: str, words: int) -> tuple[Message, ...]:
-    headings = "; ".join(h.text for h in plan.headings)
+    """What the task says of the article a small model repeats as its answer: so it says little."""
+    others = "; ".join(h.text for h in plan.headings if h.text != heading)
+    elsewhere = f" Leave to other sections: {others}." if others else ""
     return _ask(
-        f'{evidence}\n\nThe article "{title}" has these sections: {headings}. Write only the section "{heading}", without '
-        f"its heading, in at most {words} words, from the evidence above. Do not repeat what belongs to other sections. {_CITE}"
+        f'{evidence}\n\nWrite the section "{heading}" of an encyclopedia article about {title}, without its heading, in at '
+        f"most {words} words, from the evidence above.{elsewhere} {_CITE}"
     )
 
 
@@ -133,6 +164,18 @@ def lead(title: str, statements: str) -> tuple[Message, ...]:
         f'{statements}\n\nThe numbered statements above are from the encyclopedia article "{title}". Write its lead '
         f"paragraph: three to five sentences that say what it is about, when and where it happened, and what mattered. {_CITE}"
     )
+
+
+def compose(title: str, facts: Sequence[str], *, examples: bool) -> tuple[Message, ...]:
+    """Facts of one paragraph -> one to three sentences that say them. Without `examples` for a model trained on this form."""
+    turns = [turn for shown, said in COMPOSE_EXAMPLES for turn in (shown, said)] if examples else []
+    roles: tuple[Literal["user", "assistant"], ...] = ("user", "assistant")
+    earlier = [Message(roles[n % 2], text) for n, text in enumerate(turns)]
+    return (Message("system", COMPOSE_ROLE), *earlier, Message("user", compose_request(title, facts)))
+
+
+def compose_request(title: str, facts: Sequence[str]) -> str:
+    return f"Topic: {title}\nFacts:\n" + "\n".join(f"- {fact}" for fact in facts)
 
 
 def infobox(title: str, evidence: str) -> tuple[Message, ...]:

@@ -17,7 +17,7 @@ from pipeline.facts import KEPT_SENTENCES, names
 from pipeline.retrieval import STOPWORDS, terms
 
 _NUMBER = re.compile(r"(?P<sign>[$€£¥]?)(?P<digits>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?P<percent>%?)")
-_SCALES = frozenset({"hundred", "thousand", "million", "billion", "trillion"})
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _MONEY = {"dollar": "$", "euro": "€", "pound": "£", "yen": "¥", "$": "$", "€": "€", "£": "£", "¥": "¥"}
 _AUXILIARY = frozenset(
     ["was", "were", "is", "are", "be", "been", "being", "has", "have", "had", "who", "that", "which", "also"]
@@ -96,6 +96,12 @@ class Quantity:
     @property
     def is_toll(self) -> bool:
         return self.unit == "person" and self.predicate in _PREDICATES
+
+    @property
+    def number(self) -> float:
+        """Its value: 30,000 of "30 thousand"."""
+        digits, _, scale = self.value.replace(",", "").partition(" ")
+        return float(digits) * _SCALES.get(scale, 1.0)
 
     @property
     def what(self) -> str:

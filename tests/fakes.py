@@ -85,6 +85,10 @@ class ScriptedGenerator:
         return "chat"
 
     @property
+    def composes(self) -> bool:
+        return False
+
+    @property
     def grounds(self) -> bool:
         return False
 

@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure decoding methods against our greedy decoding and against transformers, on identical text.",
     )
     what = parser.add_argument_group("what to measure: --model with --prompts or --spec-bench, or --shape alone")
-    what.add_argument("--model", metavar="FOLDER_OR_ID")
+    what.add_argument("--model", metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
     what.add_argument("--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE")
     what.add_argument("--spec-bench", type=Path, metavar="FILE", help="Spec-Bench's question.jsonl: all turns of each question")
     what.add_argument("--shape", metavar="NAME", help="random weights of a real shape: S, M, llama-7b, llama-13b, qwen-14b")
@@ -205,10 +205,10 @@ def _shape(arguments: argparse.Namespace) -> int:
 
 
 def _loaded(arguments: argparse.Namespace) -> tuple[LoadedModel, LoadedModel | None]:
-    from decoding.models import load
+    from decoding.naming import load_named
 
-    loaded = load(arguments.model, device=arguments.device, dtype=arguments.dtype)
-    assistant = load(arguments.assistant, device=loaded.device, dtype=loaded.dtype) if arguments.assistant else None
+    loaded = load_named(arguments.model, device=arguments.device, dtype=arguments.dtype)
+    assistant = load_named(arguments.assistant, device=loaded.device, dtype=loaded.dtype) if arguments.assistant else None
     return loaded, assistant
 
 

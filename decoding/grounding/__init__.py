@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from decoding.api import Cite, Grounding, Offer, SamplingParams
+from decoding.api import Cite, Grounding, Offer, Rephrase, SamplingParams, Wordings
 
 if TYPE_CHECKING:
     from decoding.models import LoadedModel
@@ -54,3 +54,11 @@ def grounding_rules(
             from decoding.grounding.cite import CiteRule
 
             return (CiteRule(grounding, tokenizer, n_prompt, end_ids),)
+        case Rephrase():
+            from decoding.grounding.rephrase import RephraseRule
+
+            return (RephraseRule(grounding, tokenizer, n_prompt, end_ids),)
+        case Wordings():
+            from decoding.grounding.wordings import WordingsRule
+
+            return (WordingsRule(grounding, tokenizer, n_prompt, end_ids),)

@@ -9,8 +9,8 @@ from typing import Any
 from data.errors import UserError
 from decoding.api import Chosen, Offer
 
-_BEFORE_FIRST = ("\n", ".", "")
-_BEFORE_LATER = ("x", ".", "]", "\n", "")
+BEFORE_FIRST = ("\n", ".", "")
+BEFORE_LATER = ("x", ".", "]", "\n", "")
 """What may stand before a piece when it is tokenised. Some tokenizers put a space before the first word of a text and take it
 off again when they decode one; so a piece is cut out of a longer text, at a place where no token crosses the cut."""
 
@@ -40,12 +40,12 @@ def tokenised(offer: Offer, tokenizer: Any, end_ids: frozenset[int]) -> tuple[Pi
         sources += shown.values()
     priors = [offer.items[source.item].prior for source in sources]
     groups = [offer.items[source.item].group for source in sources]
-    first = _encoded(tokenizer, texts, _BEFORE_FIRST, "", end_ids)
-    later = _encoded(tokenizer, [offer.separator + text for text in texts], _BEFORE_LATER, "x", end_ids)
+    first = encoded(tokenizer, texts, BEFORE_FIRST, "", end_ids)
+    later = encoded(tokenizer, [offer.separator + text for text in texts], BEFORE_LATER, "x", end_ids)
     return Pieces(first, sources, priors, groups), Pieces(later, sources, priors, groups)
 
 
-def _encoded(
+def encoded(
     tokenizer: Any, texts: Sequence[str], contexts: Sequence[str], before: str, end_ids: frozenset[int]
 ) -> list[tuple[int, ...]]:
     """Tokens of each text, cut out of the first of `contexts` for which they decode to it, `before` standing before them."""

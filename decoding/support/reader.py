@@ -81,3 +81,9 @@ class MiniLmReader:
 def judge_reader() -> MiniLmReader:
     """The shared instance; loading takes about half a second, importing its libraries several."""
     return MiniLmReader(JUDGE_WEIGHTS)
+
+
+@cache
+def writer_reader() -> MiniLmReader:
+    """The shared instance for writers: other training data and another seed than the judge's."""
+    return MiniLmReader(WRITER_WEIGHTS)

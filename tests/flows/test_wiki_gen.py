@@ -71,7 +71,7 @@ def test_form_offers_what_there_is() -> None:
     assert fields["events"]["items"] == {"type": "string"}
     assert {part["type"] for part in fields["limit"]["anyOf"]} == {"integer", "null"}
     assert (fields["system"]["default"], fields["data"]["default"], fields["runner"]["default"]) == (
-        "extractive",
+        "ours",
         "sample",
         "threads:1",
     )

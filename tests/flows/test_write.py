@@ -162,7 +162,8 @@ def test_what_sources_say_differently_is_told(wikigenben: Command) -> None:
     assert (folder / "events" / name / "article.json").read_bytes() == article
 
 
-def test_the_embedded_model_writes_offline_of_files_alone(wikigenben: Command) -> None:
+def test_the_default_model_writes_offline_of_files_alone(wikigenben: Command) -> None:
+    """The real one, from its package."""
     ran = wikigenben("write", "--file", PAGES[0], "--words", "60", "--out", "here")
     assert ran.code == 0, ran.err
     assert "no title was given; taken from file:01.html: Oldvik ousts Threlk in Halvenport mayoral runoff" in ran.err

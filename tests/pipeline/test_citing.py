@@ -329,6 +329,9 @@ def test_policy(policy: str, kept: list[bool], kinds: list[str]) -> None:
     "text",
     [
         "Note: I have used only the provided evidence.",
+        'The article "2031 Tolvane flood" has no passage.',
+        'The article "2031 Tolvane flood" has these sections: Rain; Shelters.',
+        "The section describes the flood.",
         "Note: Fourteen people died in Vasterlow.",
         "I cannot write this section, for no passage is about it.",
         "As an AI, I do not know how many people died in the flood.",

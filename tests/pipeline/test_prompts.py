@@ -112,7 +112,7 @@ def test_evidence_stands_once_between_our_words(messages: tuple[prompts.Message,
 def test_prompts_say_what_is_asked() -> None:
     assert "at most 900 words" in prompts.article("A", BLOCK, 900)[1].content
     section = prompts.section("A", PLAN, "Aftermath", BLOCK, 200)[1].content
-    assert "Background; Aftermath" in section and '"Aftermath"' in section and "at most 200 words" in section
+    assert "Leave to other sections: Background." in section and '"Aftermath"' in section and "at most 200 words" in section
     assert "3 to 6 headings" in prompts.outline("A", None, 6)[1].content
     assert "Give 2 headings" in prompts.outline("A", None, 2)[1].content
     assert "Give 1 heading," in prompts.outline("A", None, 1)[1].content

@@ -189,7 +189,7 @@ def test_sections_are_retrieved_for_their_headings() -> None:
     RetrievePlanRetrieveRead(ModelSettings(), one, WritingSettings(), generator, None).write(EVENT, PAGES, Unstored())
     assert PAGES[4].text in generator.prompts[1][1].content and PAGES[1].text not in generator.prompts[1][1].content
     assert PAGES[1].text in generator.prompts[2][1].content
-    assert "these sections: Rain on the basin; Shelters for residents" in generator.prompts[1][1].content
+    assert "Leave to other sections: Shelters for residents." in generator.prompts[1][1].content
 
 
 def test_pages_that_address_a_model_come_last() -> None:

@@ -298,7 +298,7 @@ def test_a_chat_model_is_asked_in_its_own_form() -> None:
     lead, outline, section = generator.prompts[:3]
     assert all([m.role for m in prompt] == ["system", "user"] for prompt in generator.prompts)
     assert "Write its lead paragraph" in lead[1].content and "Plan the section headings" in outline[1].content
-    assert f'Write only the section "{article.sections[0].heading.text}"' in section[1].content
+    assert f'Write the section "{article.sections[0].heading.text}"' in section[1].content
     for prompt, sampling in zip(generator.prompts, generator.sampling, strict=True):
         if isinstance(sampling.grounding, Offer) and sampling.task != "outline":
             assert all(item.text in prompt[1].content for item in sampling.grounding.items)
@@ -308,10 +308,12 @@ def test_a_chat_model_is_asked_in_its_own_form() -> None:
     ("form", "grounds", "asked", "mode"),
     [
         ("document", True, "auto", "verbatim"),
-        ("chat", True, "auto", "cite"),
-        ("chat", False, "auto", "free"),
+        ("chat", True, "auto", "compose"),
+        ("chat", False, "auto", "compose"),
         ("chat", True, "verbatim", "verbatim"),
         ("chat", True, "free", "free"),
+        ("chat", True, "cite", "cite"),
+        ("document", True, "compose", "follows no instructions"),
         ("chat", False, "cite", "cannot be restricted"),
         ("chat", False, "verbatim", "cannot be restricted"),
         ("document", True, "free", "follows no instructions"),

