@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
+from tests.processes import children
 from tests.toy_events import make_events
 
 N_EVENTS = 40
@@ -87,10 +88,6 @@ def second_worker(here: Installation) -> Iterator[subprocess.Popen[bytes]]:
             yield worker
         finally:
             worker.kill()
-
-
-def children(pid: int) -> list[int]:
-    return [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
 
 
 def is_gone(pid: int) -> bool:

@@ -23,6 +23,7 @@ from data.errors import MissingExtra, UserError
 from flows.bench.machine import descendants
 from flows.runners import RunnerSpec, WorkerDied, make_runner, n_cores, parse_runner, run_all, trouble_of_cluster
 from tests.prefect_installation import ROOT
+from tests.processes import command
 from tests.worker_tasks import deadly, stored, threads
 
 
@@ -190,7 +191,7 @@ def test_killed_worker_process_fails_the_event_that_it_wrote(
     assert all(len((tmp_path / i).read_text().split()) <= tries for i in ids)
     assert capfd.readouterr().out == ""
     assert signal.getsignal(signal.SIGTERM) is on_term
-    left = {Path(f"/proc/{pid}/cmdline").read_text() for pid in set(descendants()) - before}
+    left = {command(pid) for pid in set(descendants()) - before} - {""}
     assert not [words for words in left if "resource_tracker" not in words], left  # Python's own, once a process
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.web.documents import DocumentReader, Job, read_document, read_documents
 from pipeline.web.workers import Lost, Worker, WorkerPool, limit_memory
+from tests.processes import children
 
 STORY = "<p>The Grenmark dam failed on the morning of 4 May after a week of rain, and the valley was flooded in an hour.</p>"
 MODULE = "pipeline.web.documents"
@@ -80,11 +81,6 @@ def test_a_worker_knows_no_secret_and_is_replaced_when_it_dies(monkeypatch: pyte
         worker.stop()
     assert worker.pid is None
     assert worker.ask(MESSAGE) == Lost("crash", "stopped")
-
-
-def children() -> set[int]:
-    """Processes that this one has started and that are still there, also as zombies."""
-    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
 
 
 def test_processes_start_with_the_first_page_and_stay_for_the_rest() -> None:
