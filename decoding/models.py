@@ -68,6 +68,8 @@ class LoadedModel:
     dtype: str
     composes: bool = False
     """Whether it was trained on the prompts of composing."""
+    is_low_bit: bool = False
+    """Whether its matrices are those of `decoding.lowbit`."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     tokenizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     backends: dict[str, StepBackend] = field(default_factory=dict, repr=False, compare=False)

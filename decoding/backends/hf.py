@@ -139,8 +139,10 @@ class HFBackend(TorchBackend):
         return [module for block in self._blocks or () for module in (block.self_attn, block.mlp)]
 
     def _close(self, found: torch.Tensor, expected: torch.Tensor) -> bool:
-        """Kernels for other numbers of rows round differently; a wrong position or mask is far outside of this."""
-        return relative_error(found, expected) < (1e-3 if found.element_size() == 4 else 5e-2)
+        """Kernels for other numbers of rows round differently, more so where rows are rounded to 8 bits; a wrong position or
+        mask is far outside of this."""
+        is_exact = found.element_size() == 4 and not self._loaded.is_low_bit
+        return relative_error(found, expected) < (1e-3 if is_exact else 5e-2)
 
     def _unusable(self, why: str) -> UserError:
         return UserError(

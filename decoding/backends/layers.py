@@ -79,9 +79,10 @@ _NORMS: dict[frozenset[str], tuple[str | None, str | None, str | None, str | Non
 
 def take_apart(module: Any, kind: str) -> Layer:
     """Raises NotDrivable for a layer that has none of the three shapes."""
-    weighty = {name for name, child in module.named_children() if next(child.parameters(), None) is not None}
-    norms = _NORMS.get(frozenset(weighty - {"self_attn", "mlp"}))
-    if norms is None or not {"self_attn", "mlp"} <= weighty or next(module.parameters(recurse=False), None) is not None:
+    inner = {"self_attn", "mlp"}  # low-bit ones have no parameters
+    weighty = {name for name, child in module.named_children() if name in inner or next(child.parameters(), None) is not None}
+    norms = _NORMS.get(frozenset(weighty - inner))
+    if norms is None or not inner <= weighty or next(module.parameters(recurse=False), None) is not None:
         raise NotDrivable(f"{type(module).__name__} is made of {', '.join(sorted(weighty))}")
     before_attention, after_attention, before_mlp, after_mlp = (getattr(module, name) if name else None for name in norms)
     return Layer(
@@ -122,6 +123,11 @@ class RotaryTables:
         """Tables for positions (1, P) = 0..P-1, if they are not there yet."""
         if self._fixed and (not self._tables or self._tables[self._kinds[0]][0].shape[1] != positions.shape[1]):
             self._tables = self._compute(positions)
+
+    def table(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """(cos, sin) of all positions, each (P, rotated dimensions), of a model with one kind of them that are fixed."""
+        cos, sin = self._tables[self._kinds[0]]
+        return cos[0], sin[0]
 
     def at(self, positions: torch.Tensor) -> Rotations:
         """(cos, sin) of positions (1, T), each (1, T, rotated dimensions)."""

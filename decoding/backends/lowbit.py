@@ -1,0 +1,271 @@
+"""Low-bit models on the CPU, a whole step in one call of compiled code: no Python between the layers, and rows that do not
+depend on each other.
+
+Takes models of Llama's shape: pre-norm with RMS norms, rotary embeddings, grouped heads, gated MLPs with SiLU (Llama, Mistral
+without a window, Qwen2, Qwen3, SmolLM, Granite ...). Other low-bit models run through `driven` or `hf`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from data.errors import StageError
+from decoding.backend import FULL, SkipSet
+from decoding.backends.driven import DrivenBackend
+from decoding.backends.hf import HFBackend, random_ids
+from decoding.backends.layers import Layer as Parts
+from decoding.backends.masks import ancestry
+from decoding.backends.proof import Unfit, proof_steps
+from decoding.backends.torch_backend import relative_error
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+
+    from decoding.models import LoadedModel
+
+_PROOF_TOKENS = 40
+_GRAIN = 256
+_ALLOWED = 8e-2
+"""Relative difference of logits to those of `driven`: sums in another order end in another 8-bit number here and there."""
+
+
+class NotLowBit(Unfit):
+    """This model is not made of low-bit matrices, or not of the shape that the compiled step takes."""
+
+
+class StepCache:
+    """Keys (layers, H_kv, D, capacity), by dimension, and values (layers, H_kv, capacity, D); committed are 0..n-1.
+
+    The part of `decoding.kv_cache.KVCache` that backends use, for one shape known beforehand.
+    """
+
+    def __init__(self, n_layers: int, n_heads: int, size: int) -> None:
+        self.n = 0
+        self.capacity = 0
+        self._shape = (n_layers, n_heads, size)
+        self.keys: NDArray[np.float32] = np.zeros((n_layers, n_heads, size, 0), dtype=np.float32)
+        self.values: NDArray[np.float32] = np.zeros((n_layers, n_heads, 0, size), dtype=np.float32)
+
+    def reset(self) -> None:
+        self.n = 0
+
+    def reserve(self, capacity: int) -> None:
+        """Room for `capacity` positions; growing empties the cache. Raises StageError where there is no memory for it."""
+        if capacity <= self.capacity:
+            return
+        n_layers, n_heads, size = self._shape
+        wanted = -(-capacity // _GRAIN) * _GRAIN
+        self.n, self.capacity = 0, 0
+        self.keys = self.values = np.zeros((0, 0, 0, 0), dtype=np.float32)  # freed before the new ones are allocated
+        try:
+            self.keys = np.zeros((n_layers, n_heads, size, wanted), dtype=np.float32)
+            self.values = np.zeros((n_layers, n_heads, wanted, size), dtype=np.float32)
+        except MemoryError as error:
+            raise StageError(
+                "generate",
+                f"no memory for the keys and values of {wanted} tokens ({8 * n_layers * n_heads * size * wanted:,} bytes); "
+                "lower max_new_tokens, shorten the prompt, or choose a smaller model",
+            ) from error
+        self.capacity = wanted
+
+    def need(self, end: int) -> None:
+        if end > self.capacity:
+            raise ValueError(
+                f"positions up to {end} are needed but only {self.capacity} were reserved; prefill with a larger capacity"
+            )
+
+    def commit(self, k: int, path: Sequence[int] | None = None) -> None:
+        """n += k. With `path` (k ascending indices) rows n+path[i] move to n+i first."""
+        if path is not None and list(path) != list(range(len(path))):
+            rows = [self.n + row for row in path]  # indexing by a list copies: source and destination overlap
+            self.keys[..., self.n : self.n + k] = self.keys[..., rows]
+            self.values[:, :, self.n : self.n + k] = self.values[:, :, rows]
+        self.n += k
+
+
+class LowBitBackend(DrivenBackend):
+    """Batch invariant: a row's logits are the same bits in a step of one row, of many, and in a tree."""
+
+    def __init__(self, loaded: LoadedModel, reference: HFBackend | None = None) -> None:
+        """Raises:
+        NotDrivable: as `DrivenBackend`.
+        NotLowBit: see there; or its logits differ from those of `driven`.
+        """
+        import torch
+
+        if not loaded.is_low_bit:
+            raise NotLowBit("its weights are not low-bit; load it with dtype int8 or int4")
+        self._step_cache: StepCache | None = None
+        super().__init__(loaded, reference)
+        with torch.inference_mode():
+            expected = self._samples()
+            self._compile_layers()
+            found = self._samples()
+        for (what, ours), (_, theirs) in zip(found, expected, strict=True):
+            difference = relative_error(ours, theirs)
+            if not difference <= _ALLOWED:
+                raise NotLowBit(f"its logits differ by {difference:.1e} for {what}")
+        self._info = dataclasses.replace(self._info, name="lowbit", batch_invariant=True)
+
+    def _compile_layers(self) -> None:
+        from numba.typed import List
+
+        from decoding.lowbit.kernels import Sizes
+
+        attention = self._layers[0].attention
+        size = int(attention.head_dim)
+        n_heads = attention.q_proj.out_features // size if hasattr(attention, "q_proj") else 0
+        n_key_heads = attention.k_proj.out_features // size if hasattr(attention, "k_proj") else 0
+        _check_shape(self._layers, self._config, self._masks.windows, size)
+        if not self._rope.fixed:
+            raise NotLowBit("its rotary embeddings depend on the length of the text")
+        self._sizes = Sizes(
+            n_heads,
+            n_key_heads,
+            size,
+            float(_eps(self._layers[0].before_attention)),
+            float(attention.scaling),
+            float(self._layers[0].scale or 1.0),
+        )
+        self._compiled = List([_compiled_layer(layer) for layer in self._layers])
+        self._step_cache = StepCache(self._info.n_layers, n_key_heads, size)
+        self.kv = self._step_cache  # type: ignore[assignment]
+
+    def _run(
+        self,
+        ids: torch.Tensor,
+        at: int,
+        *,
+        plan: SkipSet = FULL,
+        parents: Sequence[int] | None = None,
+        last_only: bool = False,
+        states: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        if self._step_cache is None:  # being proved
+            return super()._run(ids, at, plan=plan, parents=parents, last_only=last_only, states=states)
+        import torch
+
+        from decoding.lowbit.kernels import run_layers
+
+        n_rows, cache = ids.shape[1], self._step_cache
+        paths, depths = _chain(n_rows) if parents is None else _paths(parents)
+        hidden = self._decoder.embed_tokens(ids)[0]
+        if self._embedding_scale is not None:
+            hidden = hidden * self._embedding_scale
+        rows = np.array(hidden.numpy(), dtype=np.float32)  # a copy: the layers work in place
+        cos, sin = self._rope_tables()
+        kept = np.ones((2, self._info.n_layers), dtype=np.bool_)
+        kept[0, list(plan.attention)], kept[1, list(plan.mlp)] = False, False
+        width = -(-(at + n_rows) // 16) * 16 + 16
+        scores = np.empty((self._sizes.n_heads // self._sizes.n_key_heads, width), dtype=np.float32)
+        positions = (at + depths).astype(np.int64)
+        run_layers(
+            rows, self._compiled, self._sizes, cache.keys, cache.values, at, at, cos, sin, positions, paths, depths,
+            kept[0], kept[1], scores,
+        )  # fmt: skip
+        normed = self._norm(torch.from_numpy(rows))
+        return self._head((normed[-1:] if last_only else normed)[None])[0], normed
+
+    def _rope_tables(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        cos, sin = self._rope.table()
+        return cos.numpy(), sin.numpy()
+
+    def _samples(self) -> list[tuple[str, torch.Tensor]]:
+        """Logits of steps of several forms behind random tokens, always the same ones."""
+        n = max(8, min(_PROOF_TOKENS, self._info.context_tokens - 32))
+        tokens = random_ids(n + 24, self._info.vocab_size, self._device)
+        self._restart(n + 32)
+        self._run(tokens[:, :n], 0, last_only=True)
+        self.kv.commit(n)
+        return [
+            (step.what, self._run(step.ids, n, **step.options)[0].clone())
+            for step in proof_steps(tokens, self._info.n_layers)
+        ]
+
+
+def _check_shape(layers: Sequence[Parts], config: Any, windows: Any, size: int) -> None:
+    from decoding.lowbit.modules import LowBitLinear
+
+    first = layers[0]
+    if any(window is not None for window in windows.values()):
+        raise NotLowBit("its attention has a sliding window")
+    if any(layer.after_attention is not None or layer.after_mlp is not None or layer.before_attention is None for layer in layers):
+        raise NotLowBit("its layers are not pre-norm")
+    if size % 16:
+        raise NotLowBit(f"its heads have {size} dimensions, no multiple of 16")
+    if getattr(config, "attn_logit_softcapping", None):
+        raise NotLowBit("its attention has a soft cap")
+    names = {"attention": ("q_proj", "k_proj", "v_proj", "o_proj"), "mlp": ("gate_proj", "up_proj", "down_proj")}
+    for part, wanted in names.items():
+        module = getattr(first, part)
+        if missing := [name for name in wanted if not isinstance(getattr(module, name, None), LowBitLinear)]:
+            raise NotLowBit(f"its {part} has no low-bit {', '.join(missing)}")
+    for layer in layers:
+        if layer.attention.o_proj.bias is not None or any(
+            getattr(layer.mlp, name).bias is not None for name in names["mlp"]
+        ):
+            raise NotLowBit("its output or MLP layers have biases")
+        if layer.mlp.gate_proj.out_features % 16:
+            raise NotLowBit(f"its MLP has {layer.mlp.gate_proj.out_features} dimensions, no multiple of 16")
+    if getattr(config, "hidden_act", None) not in ("silu", "swish"):
+        raise NotLowBit(f"its MLP bends by {getattr(config, 'hidden_act', None)}")
+
+
+def _compiled_layer(layer: Parts) -> Any:
+    from decoding.lowbit.kernels import Layer, weights_of
+    from decoding.lowbit.matrix import stacked
+
+    attention, mlp = layer.attention, layer.mlp
+    heads = (attention.q_proj, attention.k_proj, attention.v_proj)
+    biases = [np.zeros(0, np.float32) if one.bias is None else one.bias.numpy() for one in heads]
+    try:
+        joined = stacked([one.matrix for one in heads]), stacked([mlp.gate_proj.matrix, mlp.up_proj.matrix])
+    except ValueError as error:
+        raise NotLowBit(str(error)) from error
+    return Layer(
+        _plain(layer.before_attention.weight),
+        weights_of(joined[0]),
+        np.concatenate(biases),
+        _norm_weight(getattr(attention, "q_norm", None)),
+        _norm_weight(getattr(attention, "k_norm", None)),
+        weights_of(attention.o_proj.matrix),
+        _plain(layer.before_mlp.weight),
+        weights_of(joined[1]),
+        weights_of(mlp.down_proj.matrix),
+    )
+
+
+def _plain(weight: torch.Tensor) -> NDArray[np.float32]:
+    return np.array(weight.detach().float().numpy(), dtype=np.float32)
+
+
+def _norm_weight(module: Any) -> NDArray[np.float32]:
+    return np.zeros(0, np.float32) if module is None else _plain(module.weight)
+
+
+def _eps(norm: Any) -> float:
+    value = getattr(norm, "variance_epsilon", getattr(norm, "eps", None))
+    if value is None:
+        raise NotLowBit(f"its norm, {type(norm).__name__}, names no epsilon")
+    return float(value)
+
+
+def _chain(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """As `_paths` of a chain."""
+    rows = np.arange(n, dtype=np.int64)
+    return np.repeat(rows[None], n, axis=0), rows
+
+
+def _paths(parents: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each node of a tree the nodes from its root to itself, (T, T), filled up with zeros; and its depth, (T,)."""
+    depths, sees = ancestry(parents)
+    paths = np.zeros((len(parents), len(parents)), dtype=np.int64)
+    for node, row in enumerate(sees):
+        own = [other for other, seen in enumerate(row) if seen]
+        paths[node, : len(own)] = own
+    return paths, np.array(depths, dtype=np.int64)

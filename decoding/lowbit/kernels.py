@@ -1,0 +1,340 @@
+"""What a step of a model with low-bit weights computes, compiled by numba when first called and kept in its cache folder.
+
+Numbers that meet low-bit weights are rounded to 8 bits first, each row by itself in blocks of 64 (as llama.cpp does, in blocks
+of 32). Everything is computed row by row in one order, so that a row's logits do not depend on the other rows.
+
+numba keys its cache by the time of this file alone: raise VERSION here when `vectors.py` changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numba
+import numpy as np
+
+from decoding.lowbit import vectors as v
+from decoding.lowbit.matrix import LowBitMatrix
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+VERSION = 1
+_TILE = 64
+"""Rows of weights that stay in the first-level cache while all rows of numbers pass."""
+
+
+def _compiled(function: Any) -> Any:
+    options: dict[str, Any] = {"nogil": True, "boundscheck": False}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder that numba may write to: compiled anew in each process
+        return numba.njit(**options)(function)
+
+
+class Weights(NamedTuple):
+    """A `LowBitMatrix` as compiled code takes it; `form` is 4, 8, or 16 for 8 bits in groups of 16."""
+
+    packed: Any
+    scales: Any
+    least: Any
+    form: int
+
+
+def weights_of(matrix: LowBitMatrix) -> Weights:
+    form = 16 if matrix.group == 16 else int(matrix.bits)
+    least = np.zeros((0, 0), dtype=np.float32) if matrix.least is None else matrix.least
+    return Weights(matrix.packed.view(np.uint8), matrix.scales, least, form)
+
+
+@_compiled
+def blocks_a_scale(blocks):  # type: ignore[no-untyped-def]
+    """Blocks of 64 numbers that share a scale: up to four, so that as few products as possible are scaled one by one."""
+    for n in (4, 3, 2):
+        if blocks % n == 0:
+            return n
+    return 1
+
+
+@_compiled
+def rounded(rows, padded):  # type: ignore[no-untyped-def]
+    """Rows (T, K) float32 in 8 bits: numbers (T, P), one scale a stretch of `blocks_a_scale` blocks, the sums of each 16 numbers
+    times their scale, and the starts of `vectors._fours_signed`."""
+    n, k = rows.shape
+    blocks = padded // 64
+    each = blocks_a_scale(blocks)
+    numbers = np.zeros((n, padded), dtype=np.int8)
+    scales = np.zeros((n, blocks // each), dtype=np.float32)
+    sums = np.zeros((n, blocks * 4), dtype=np.float32)
+    starts = np.zeros((n, blocks * 16), dtype=np.int32)
+    if k < padded:
+        wide = np.zeros((n, padded), dtype=np.float32)
+        wide[:, :k] = rows
+        rows = wide
+    for t in range(n):
+        for s in range(blocks // each):
+            most = v.largest(rows[t, 64 * each * s :].ctypes.data, 64 * each)
+            scale = most / np.float32(127)
+            scales[t, s] = scale  # of NaN, too: it goes on to the logits, where it is an error
+            if not scale > 0:
+                continue
+            over = np.float32(1) / scale
+            for i in range(s * each, (s + 1) * each):
+                v.rounded_block(
+                    rows[t, 64 * i :].ctypes.data,
+                    over,
+                    scale,
+                    numbers[t, 64 * i :].ctypes.data,
+                    sums[t, 4 * i :].ctypes.data,
+                    starts[t, 16 * i :].ctypes.data,
+                )
+    return numbers, scales, sums, starts
+
+
+@_compiled
+def multiply(rows, weights, out):  # type: ignore[no-untyped-def]
+    """out (T, N) = rows, a tuple as of `rounded`, times the transposed weights (N, K)."""
+    numbers, scales, sums, starts = rows
+    n_tokens, n_rows = out.shape
+    blocks, stretches = numbers.shape[1] // 64, scales.shape[1]
+    each = blocks // stretches
+    form = weights.form
+    packed_bytes = weights.packed.shape[1]
+    per_block = 4 if form == 16 else 2
+    if form != 16:  # groups of 32
+        wide = np.empty((n_tokens, blocks * 2), dtype=np.float32)
+        for t in range(n_tokens):
+            for i in range(blocks * 2):
+                wide[t, i] = sums[t, 2 * i] + sums[t, 2 * i + 1]
+        sums = wide
+    has_least = weights.least.shape[0] > 0
+    w0, s0, m0 = weights.packed.ctypes.data, weights.scales.ctypes.data, weights.least.ctypes.data
+    a0, f0, g0, b0, o0 = numbers.ctypes.data, scales.ctypes.data, sums.ctypes.data, starts.ctypes.data, out.ctypes.data
+    to_row, to_scale, to_sum, to_start, to_out = 64 * blocks, 4 * stretches, 4 * per_block * blocks, 64 * blocks, 4 * n_rows
+    for tile in range(0, n_rows, _TILE):
+        last = min(tile + _TILE, n_rows)
+        t = 0
+        while t < n_tokens:
+            left = n_tokens - t
+            size = 8 if left >= 8 else 4 if left >= 4 else 2 if left >= 2 else 1
+            a, f, g, b = a0 + t * to_row, f0 + t * to_scale, g0 + t * to_sum, b0 + t * to_start
+            for r in range(tile, last):
+                w, s = w0 + r * packed_bytes, s0 + r * 4 * per_block * blocks
+                m = m0 + r * 4 * per_block * blocks if has_least else 0
+                o = o0 + 4 * (t * n_rows + r)
+                if form == 4:
+                    if size == 1:
+                        v.product_4_1(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                    elif size == 2:
+                        v.product_4_2(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                    elif size == 4:
+                        v.product_4_4(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                    else:
+                        v.product_4_8(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                elif form == 8:
+                    if size == 1:
+                        v.product_8_1(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                    elif size == 2:
+                        v.product_8_2(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                    elif size == 4:
+                        v.product_8_4(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                    else:
+                        v.product_8_8(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                elif size == 1:
+                    v.product_16_1(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                elif size == 2:
+                    v.product_16_2(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                elif size == 4:
+                    v.product_16_4(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                else:
+                    v.product_16_8(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+            t += size
+
+
+@_compiled
+def normed(rows, weight, eps, out):  # type: ignore[no-untyped-def]
+    """RMS norm: out = rows / sqrt(mean(rows^2) + eps) * weight, each row summed in order."""
+    n, size = rows.shape
+    for t in range(n):
+        total = np.float32(0)
+        for j in range(size):
+            total += rows[t, j] * rows[t, j]
+        over = np.float32(1) / np.sqrt(total / np.float32(size) + eps)
+        for j in range(size):
+            out[t, j] = rows[t, j] * over * weight[j]
+
+
+@_compiled
+def rotated(heads, cos, sin, positions):  # type: ignore[no-untyped-def]
+    """Rotary embeddings in place: heads (T, H, D), the first 2 * R of D turned by cos and sin (P, 2 * R), as Llama's."""
+    n, n_heads, _ = heads.shape
+    half = cos.shape[1] // 2
+    for t in range(n):
+        p = positions[t]
+        for h in range(n_heads):
+            for j in range(half):
+                x, y = heads[t, h, j], heads[t, h, j + half]
+                heads[t, h, j] = x * cos[p, j] - y * sin[p, j]
+                heads[t, h, j + half] = y * cos[p, j + half] + x * sin[p, j + half]
+
+
+@_compiled
+def attended(queries, keys, values, n, paths, depths, scale, scores, out):  # type: ignore[no-untyped-def]
+    """Attention of queries (T, H, D) over n committed positions and, for row t, the scratch rows paths[t, 0..depths[t]].
+
+    keys (H_kv, D, capacity), values (H_kv, capacity, D), out (T, H, D). A row's keys are taken in the order of their positions,
+    wherever in the scratch they lie, so that a tree gives what a chain would give. `scores` has room for H / H_kv rows of
+    n + T numbers, filled up to sixteen.
+    """
+    n_tokens, n_heads, size = queries.shape
+    n_key_heads, _, capacity = keys.shape
+    group = n_heads // n_key_heads
+    width = scores.shape[1]
+    for t in range(n_tokens):
+        depth = depths[t]
+        seen = n + depth + 1
+        columns = n + paths[t, depth] + 1
+        for h in range(n_key_heads):
+            k = keys[h].ctypes.data
+            r = 0
+            while r < group:
+                left = group - r
+                take = 4 if left >= 4 else left
+                q = queries[t, h * group + r].ctypes.data
+                s = scores[r].ctypes.data
+                if take == 4:
+                    v.scores_4(q, k, s, size, columns, capacity, width, scale)
+                elif take == 3:
+                    v.scores_3(q, k, s, size, columns, capacity, width, scale)
+                elif take == 2:
+                    v.scores_2(q, k, s, size, columns, capacity, width, scale)
+                else:
+                    v.scores_1(q, k, s, size, columns, capacity, width, scale)
+                r += take
+            for r in range(group):
+                for d in range(depth + 1):  # a parent comes before its child: paths[t, d] >= d, so nothing is lost
+                    scores[r, n + d] = scores[r, n + paths[t, d]]
+                v.softmax(scores[r].ctypes.data, seen)
+                for j in range(size):
+                    out[t, h * group + r, j] = 0
+            r = 0
+            while r < group:
+                left = group - r
+                take = 4 if left >= 4 else left
+                s, o = scores[r].ctypes.data, out[t, h * group + r].ctypes.data
+                d = -1  # -1: the committed positions
+                while d <= depth:
+                    first, count, at = 0, n, s
+                    if d >= 0:  # runs of neighbours at once: a chain is one run
+                        first, count, at = n + paths[t, d], 1, s + 4 * (n + d)
+                        while d + count <= depth and paths[t, d + count] == paths[t, d] + count:
+                            count += 1
+                    value = values[h, first].ctypes.data
+                    if take == 4:
+                        v.mixed_4(at, value, o, count, size, width)
+                    elif take == 3:
+                        v.mixed_3(at, value, o, count, size, width)
+                    elif take == 2:
+                        v.mixed_2(at, value, o, count, size, width)
+                    else:
+                        v.mixed_1(at, value, o, count, size, width)
+                    d += 1 if d < 0 else count
+                r += take
+
+
+class Layer(NamedTuple):
+    """One decoder layer of Llama's shape. `query_norm` and `key_norm` (Qwen3), and the biases of q, k, v (Qwen2), may be empty."""
+
+    before_attention: Any
+    query_key_value: Weights
+    bias: Any
+    query_norm: Any
+    key_norm: Any
+    output: Weights
+    before_mlp: Any
+    gate_up: Weights
+    down: Weights
+
+
+class Sizes(NamedTuple):
+    """Heads, key heads, their size, and the numbers that layers share."""
+
+    n_heads: int
+    n_key_heads: int
+    head_size: int
+    eps: float
+    scale: float
+    residual: float
+
+
+@_compiled
+def run_layer(hidden, layer, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):  # type: ignore[no-untyped-def]
+    """One layer, in place: hidden (T, D). Its keys and values go to positions at.. of keys (H_kv, D, capacity) and values."""
+    n_tokens, width = hidden.shape
+    eps, residual = np.float32(sizes.eps), np.float32(sizes.residual)
+    normal = np.empty_like(hidden)
+    if do_attention:
+        n_heads, n_key_heads, size = sizes.n_heads, sizes.n_key_heads, sizes.head_size
+        normed(hidden, layer.before_attention, eps, normal)
+        both = np.empty((n_tokens, layer.query_key_value.packed.shape[0]), dtype=np.float32)
+        multiply(rounded(normal, layer.query_key_value.scales.shape[1] * _group(layer.query_key_value)), layer.query_key_value, both)
+        if layer.bias.shape[0]:
+            for t in range(n_tokens):
+                for j in range(both.shape[1]):
+                    both[t, j] += layer.bias[j]
+        queries = both[:, : n_heads * size].copy().reshape(n_tokens, n_heads, size)
+        fresh = both[:, n_heads * size : (n_heads + n_key_heads) * size].copy().reshape(n_tokens, n_key_heads, size)
+        if layer.query_norm.shape[0]:
+            for t in range(n_tokens):
+                normed(queries[t], layer.query_norm, eps, queries[t])
+                normed(fresh[t], layer.key_norm, eps, fresh[t])
+        rotated(queries, cos, sin, positions)
+        rotated(fresh, cos, sin, positions)
+        offset = (n_heads + n_key_heads) * size
+        for t in range(n_tokens):
+            for h in range(n_key_heads):
+                for j in range(size):
+                    keys[h, j, at + t] = fresh[t, h, j]
+                    values[h, at + t, j] = both[t, offset + h * size + j]
+        mixed = np.empty((n_tokens, n_heads, size), dtype=np.float32)
+        attended(queries, keys, values, n, paths, depths, np.float32(sizes.scale), scores, mixed)
+        added = np.empty((n_tokens, width), dtype=np.float32)
+        multiply(rounded(mixed.reshape(n_tokens, n_heads * size), layer.output.scales.shape[1] * _group(layer.output)), layer.output, added)
+        for t in range(n_tokens):
+            for j in range(width):
+                hidden[t, j] += added[t, j] * residual
+    if do_mlp:
+        normed(hidden, layer.before_mlp, eps, normal)
+        inner = layer.gate_up.packed.shape[0] // 2
+        wide = np.empty((n_tokens, 2 * inner), dtype=np.float32)
+        multiply(rounded(normal, layer.gate_up.scales.shape[1] * _group(layer.gate_up)), layer.gate_up, wide)
+        bent = np.empty((n_tokens, inner), dtype=np.float32)
+        for t in range(n_tokens):
+            row = wide[t].ctypes.data
+            v.silu_times(row, row + 4 * inner, bent[t].ctypes.data, inner)
+        added = np.empty((n_tokens, width), dtype=np.float32)
+        multiply(rounded(bent, layer.down.scales.shape[1] * _group(layer.down)), layer.down, added)
+        for t in range(n_tokens):
+            for j in range(width):
+                hidden[t, j] += added[t, j] * residual
+
+
+@_compiled
+def _group(weights):  # type: ignore[no-untyped-def]
+    return 16 if weights.form == 16 else 32
+
+
+@_compiled
+def run_layers(hidden, layers, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):  # type: ignore[no-untyped-def]
+    """All layers: `layers` a list of `Layer`, keys (layers, H_kv, D, capacity), values (layers, H_kv, capacity, D)."""
+    for i in range(len(layers)):
+        run_layer(
+            hidden, layers[i], sizes, keys[i], values[i], at, n, cos, sin, positions, paths, depths, do_attention[i], do_mlp[i], scores
+        )
+
+
+def product(rows: NDArray[np.float32], matrix: Weights, n_padded: int) -> NDArray[np.float32]:
+    """rows (T, K) times the transposed matrix (N, K): (T, N)."""
+    out = np.empty((len(rows), len(matrix.packed)), dtype=np.float32)
+    multiply(rounded(rows, n_padded), matrix, out)
+    return out

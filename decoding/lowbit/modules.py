@@ -1,0 +1,94 @@
+"""A model of transformers whose large matrices are low-bit: its linear layers and embeddings are replaced, nothing else changes.
+
+The model is then another one, a little less exact, and everything downstream (its own `forward`, every backend) runs the same
+products on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from decoding.lowbit.kernels import product, weights_of
+from decoding.lowbit.matrix import Bits, LowBitMatrix, quantised
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Chosen = Callable[[str, torch.Tensor], LowBitMatrix]
+"""(name of the weight in the model, its values) -> the matrix that replaces it."""
+
+
+class LowBitLinear(torch.nn.Module):
+    """rows @ weights.T + bias, in float32. `weight` has a shape and no values."""
+
+    def __init__(self, matrix: LowBitMatrix, bias: torch.Tensor | None = None) -> None:
+        super().__init__()
+        self.matrix, self.bias = matrix, bias
+        self.in_features, self.out_features = matrix.n_columns, matrix.n_rows
+        self.weight = torch.empty(matrix.n_rows, matrix.n_columns, device="meta")
+        self._weights = weights_of(matrix)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        flat = np.ascontiguousarray(rows.detach().reshape(-1, self.in_features).numpy(), dtype=np.float32)
+        out = torch.from_numpy(product(flat, self._weights, self.matrix.n_padded)).view(*rows.shape[:-1], self.out_features)
+        return out if self.bias is None else out + self.bias
+
+
+class LowBitEmbedding(torch.nn.Module):
+    """The rows of a matrix by number."""
+
+    def __init__(self, matrix: LowBitMatrix, scale: float = 1.0) -> None:
+        super().__init__()
+        self.matrix, self.scale = matrix, scale
+        self.num_embeddings, self.embedding_dim = matrix.n_rows, matrix.n_columns
+        self.weight = torch.empty(matrix.n_rows, matrix.n_columns, device="meta")
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        rows = torch.from_numpy(self.matrix.values(ids.reshape(-1).numpy()))
+        return rows.view(*ids.shape, self.embedding_dim) * self.scale if self.scale != 1.0 else rows.view(*ids.shape, -1)
+
+
+def replace_matrices(model: PreTrainedModel, chosen: Chosen) -> PreTrainedModel:
+    """Put low-bit modules in place of all linear layers and token embeddings, in place; tied ones share one matrix.
+
+    Raises ValueError for a model without any, or whose layers are subclasses that may compute something else.
+    """
+    made: dict[int, LowBitMatrix] = {}
+
+    def matrix_of(name: str, weight: torch.Tensor) -> LowBitMatrix:
+        key = weight.data_ptr()
+        if key not in made:
+            made[key] = chosen(name, weight.detach())
+        return made[key]
+
+    for name, module in list(model.named_modules()):
+        for child_name, child in list(module.named_children()):
+            full = f"{name}.{child_name}.weight" if name else f"{child_name}.weight"
+            if isinstance(child, torch.nn.Linear):
+                if type(child) is not torch.nn.Linear:
+                    raise ValueError(f"{full} belongs to a {type(child).__name__}, not to a plain linear layer")
+                bias = None if child.bias is None else child.bias.detach().float()
+                setattr(module, child_name, LowBitLinear(matrix_of(full, child.weight), bias))
+            elif type(child) is torch.nn.Embedding:
+                setattr(module, child_name, LowBitEmbedding(matrix_of(full, child.weight)))
+    if not made:
+        raise ValueError("the model has no linear layers")
+    return model
+
+
+def to_bits(bits: Bits) -> Chosen:
+    """Every matrix quantised to so many bits; embeddings and output layer to 8, as they decide every token."""
+
+    def chosen(name: str, weight: torch.Tensor) -> LowBitMatrix:
+        outer = any(part in name for part in ("embed", "lm_head", "wte", "output"))
+        return quantised(weight.float().numpy(), 8 if outer else bits)
+
+    return chosen
+
+
+def is_low_bit(model: Any) -> bool:
+    return isinstance(model.get_output_embeddings(), LowBitLinear)

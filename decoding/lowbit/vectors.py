@@ -1,0 +1,457 @@
+"""Vector code that numba cannot make out of loops, as LLVM IR: products of low-bit weights, attention, and the exponential.
+
+Each function here is a numba intrinsic over addresses (integers): the caller owns the memory and its bounds. All sums have one
+fixed order, whatever the number of rows and whatever the CPU: sixteen lanes of float32, added pairwise at the end; integer sums
+are exact. So a row's result is the same, bit for bit, alone or among others, and on every CPU with fused multiply-add.
+
+The integer dot product uses what the CPU has: AVX-512 VNNI, AVX2, or plain vector code (which LLVM lowers for any CPU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16
+SIDE_BY_SIDE = 4
+"""Vectors of keys that are scored at once."""
+BLOCK = 64
+"""Weights that one step of a product takes: two groups of 32, or four of 16."""
+
+_I8, _I16, _I32, _I64, _F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
+_FEATURES = dict(binding.get_host_cpu_features())
+INSTRUCTIONS = (
+    "avx512_vnni"
+    if _FEATURES.get("avx512vnni") and _FEATURES.get("avx512bw")
+    else "avx2"
+    if _FEATURES.get("avx2") and _FEATURES.get("fma")
+    else "generic"
+)
+"""What the integer product is made of on this CPU."""
+
+
+def _vector(element: Any, n: int) -> Any:
+    return ir.VectorType(element, n)
+
+
+def _constant(vector: Any, value: float) -> Any:
+    return ir.Constant(vector, [ir.Constant(vector.element, value)] * vector.count)
+
+
+def _indices(wanted: list[int]) -> Any:
+    return ir.Constant(_vector(_I32, len(wanted)), [ir.Constant(_I32, i) for i in wanted])
+
+
+def _undefined(vector: Any) -> Any:
+    return ir.Constant(vector, ir.Undefined)
+
+
+def _pick(b: Any, value: Any, wanted: list[int]) -> Any:
+    """The lanes `wanted` of one vector."""
+    return b.shuffle_vector(value, _undefined(value.type), _indices(wanted))
+
+
+def _splat(b: Any, value: Any, n: int = LANES) -> Any:
+    first = b.insert_element(_undefined(_vector(value.type, n)), value, ir.Constant(_I32, 0))
+    return _pick(b, first, [0] * n)
+
+
+def _at(b: Any, address: Any, index: Any, size: int) -> Any:
+    """`address` + `index` items of `size` bytes."""
+    return b.add(address, b.mul(index, ir.Constant(_I64, size)))
+
+
+def _load(b: Any, address: Any, kind: Any, align: int) -> Any:
+    return b.load(b.inttoptr(address, kind.as_pointer()), align=align)
+
+
+def _store(b: Any, value: Any, address: Any) -> None:
+    b.store(value, b.inttoptr(address, value.type.as_pointer()), align=4)
+
+
+def _call(b: Any, name: str, result: Any, *arguments: Any) -> Any:
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)
+
+
+def _fma(b: Any, x: Any, y: Any, z: Any) -> Any:
+    return _call(b, f"llvm.fma.v{x.type.count}f32", x.type, x, y, z)
+
+
+def _total(b: Any, vector: Any) -> Any:
+    """The sum of all lanes: halves added until one is left."""
+    n = vector.type.count
+    while n > 1:
+        n //= 2
+        vector = b.fadd(_pick(b, vector, list(range(n))), _pick(b, vector, list(range(n, 2 * n))))
+    return b.extract_element(vector, ir.Constant(_I32, 0))
+
+
+def _largest(b: Any, vector: Any) -> Any:
+    n = vector.type.count
+    while n > 1:
+        n //= 2
+        low, high = _pick(b, vector, list(range(n))), _pick(b, vector, list(range(n, 2 * n)))
+        vector = b.select(b.fcmp_ordered(">", low, high), low, high)
+    return b.extract_element(vector, ir.Constant(_I32, 0))
+
+
+# --- products of low-bit weights -----------------------------------------------------------------------------------------
+
+
+def _fours_unsigned(b: Any, weights: Any, rows: Any) -> Any:
+    """Sums of four neighbours' products, <16 x i32>, of weights <64 x i8> in 0..15 and rows <64 x i8>."""
+    if INSTRUCTIONS == "avx512_vnni":
+        return _vnni(b, _constant(_vector(_I32, LANES), 0), weights, rows)
+    if INSTRUCTIONS == "avx2":
+        return _halves(b, weights, rows, _multiply_pairs)
+    return _plain(b, b.zext(weights, _vector(_I16, BLOCK)), rows)
+
+
+def _fours_signed(b: Any, weights: Any, rows: Any, start: Any) -> Any:
+    """The same for weights in -127..127. `start`, <16 x i32>: -128 times the sums of four neighbours of `rows`, with which VNNI,
+    which multiplies unsigned by signed numbers, begins when 128 was added to the weights."""
+    if INSTRUCTIONS == "avx512_vnni":
+        return _vnni(b, start, b.xor(weights, _constant(weights.type, 128)), rows)
+    if INSTRUCTIONS == "avx2":
+        return _halves(b, weights, rows, _multiply_signed)
+    return _plain(b, b.sext(weights, _vector(_I16, BLOCK)), rows)
+
+
+def _vnni(b: Any, start: Any, weights: Any, rows: Any) -> Any:
+    lanes = _vector(_I32, LANES)
+    return _call(b, "llvm.x86.avx512.vpdpbusd.512", lanes, start, b.bitcast(weights, lanes), b.bitcast(rows, lanes))
+
+
+def _halves(b: Any, weights: Any, rows: Any, multiply: Callable[[Any, Any, Any], Any]) -> Any:
+    """AVX2 has 32 bytes in a register."""
+    parts = []
+    for first in (0, 32):
+        half = list(range(first, first + 32))
+        parts.append(multiply(b, _pick(b, weights, half), _pick(b, rows, half)))
+    return b.shuffle_vector(*parts, _indices(list(range(LANES))))
+
+
+def _multiply_pairs(b: Any, weights: Any, rows: Any) -> Any:
+    """Unsigned by signed: two products fit into 16 bits as long as weights stay below 128."""
+    pairs = _call(b, "llvm.x86.avx2.pmadd.ub.sw", _vector(_I16, 16), weights, rows)
+    return _call(b, "llvm.x86.avx2.pmadd.wd", _vector(_I32, 8), pairs, _constant(_vector(_I16, 16), 1))
+
+
+def _multiply_signed(b: Any, weights: Any, rows: Any) -> Any:
+    """|w| * (sign(w) * a): the absolute values are unsigned."""
+    negative = b.icmp_signed("<", weights, _constant(weights.type, 0))
+    absolute = b.select(negative, b.neg(weights), weights)
+    return _multiply_pairs(b, absolute, _call(b, "llvm.x86.avx2.psign.b", rows.type, rows, weights))
+
+
+def _plain(b: Any, weights: Any, rows: Any) -> Any:
+    products = b.mul(weights, b.sext(rows, weights.type))  # at most 127 * 127: they fit into 16 bits
+    products = b.sext(products, _vector(_I32, BLOCK))
+    parts = [_pick(b, products, [4 * lane + k for lane in range(LANES)]) for k in range(4)]
+    return b.add(b.add(parts[0], parts[1]), b.add(parts[2], parts[3]))
+
+
+def _product(bits: int, group: int, n_rows: int) -> Any:
+    """A numba intrinsic: one row of weights times `n_rows` rows of numbers.
+
+    Arguments, all addresses or counts: weights, their scales (float32, one a group), mins (as scales; 0: there are none); rows
+    (int8), what their stretches are multiplied with (float32), the sums of their groups (float32, unused without mins), the
+    starts of `_fours_signed`; the result; stretches, and blocks a stretch; and bytes from one row to the next, of rows, their
+    scales, sums, starts, and results.
+    """
+    per_block = BLOCK // group
+
+    @intrinsic
+    def product(context, weights, scales, mins, rows, row_scales, sums, starts, out, n, each, to_row, to_scale, to_sum, to_start, to_out):  # type: ignore[no-untyped-def]
+        signature = types.void(*[types.intp] * 15)
+
+        def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+            weights, scales, mins, rows, row_scales, sums, starts, out, n, each, to_row, to_scale, to_sum, to_start, to_out = arguments
+            floats, few = _vector(_F32, LANES), _vector(_F32, per_block)
+
+            def zeros(kind):  # type: ignore[no-untyped-def]
+                places = [cgutils.alloca_once(b, kind) for _ in range(n_rows)]
+                for place in places:
+                    b.store(_constant(kind, 0.0), place)
+                return places
+
+            totals = zeros(floats)
+            parts = [cgutils.alloca_once(b, floats) for _ in range(n_rows)]
+            with cgutils.for_range(b, n) as stretch:
+                for part in parts:
+                    b.store(_constant(floats, 0.0), part)
+                with cgutils.for_range(b, each) as loop:
+                    i = b.add(b.mul(stretch.index, each), loop.index)
+                    if bits == 4:  # group g of a block lies in the low halves of its bytes, group g + 1 in the high ones
+                        packed = _load(b, _at(b, weights, i, BLOCK // 2), _vector(_I8, BLOCK // 2), 1)
+                        low, high = b.and_(packed, _constant(packed.type, 15)), b.lshr(packed, _constant(packed.type, 4))
+                        values = b.shuffle_vector(low, high, _indices(list(range(BLOCK))))
+                    else:
+                        values = _load(b, _at(b, weights, i, BLOCK), _vector(_I8, BLOCK), 1)
+                    scale = _load(b, _at(b, scales, i, 4 * per_block), few, 4)
+                    scale = _pick(b, scale, [k * per_block // LANES for k in range(LANES)])
+                    for t, part in enumerate(parts):
+                        row = ir.Constant(_I64, t)
+                        given = _load(b, _at(b, b.add(rows, b.mul(to_row, row)), i, BLOCK), _vector(_I8, BLOCK), 1)
+                        if bits == 4:
+                            fours = _fours_unsigned(b, values, given)
+                        else:
+                            start = _load(b, _at(b, b.add(starts, b.mul(to_start, row)), i, BLOCK), _vector(_I32, LANES), 4)
+                            fours = _fours_signed(b, values, given, start)
+                        b.store(_fma(b, b.sitofp(fours, floats), scale, b.load(part)), part)
+                for t, (part, total) in enumerate(zip(parts, totals, strict=True)):
+                    place = _at(b, b.add(row_scales, b.mul(to_scale, ir.Constant(_I64, t))), stretch.index, 4)
+                    b.store(_fma(b, b.load(part), _splat(b, _load(b, place, _F32, 4)), b.load(total)), total)
+            lows = zeros(few)
+            with b.if_then(b.icmp_unsigned("!=", mins, ir.Constant(_I64, 0))), cgutils.for_range(b, b.mul(n, each)) as loop:
+                least = _load(b, _at(b, mins, loop.index, 4 * per_block), few, 4)
+                for t, low in enumerate(lows):
+                    here = b.add(sums, b.mul(to_sum, ir.Constant(_I64, t)))
+                    b.store(_fma(b, least, _load(b, _at(b, here, loop.index, 4 * per_block), few, 4), b.load(low)), low)
+            for t, (total, low) in enumerate(zip(totals, lows, strict=True)):
+                both = b.fadd(_total(b, b.load(total)), _total(b, b.load(low)))
+                _store(b, both, b.add(out, b.mul(to_out, ir.Constant(_I64, t))))
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return product
+
+
+product_4_1, product_4_2, product_4_4, product_4_8 = (_product(4, 32, n) for n in (1, 2, 4, 8))
+product_8_1, product_8_2, product_8_4, product_8_8 = (_product(8, 32, n) for n in (1, 2, 4, 8))
+product_16_1, product_16_2, product_16_4, product_16_8 = (_product(8, 16, n) for n in (1, 2, 4, 8))
+"""By bits (16: 8 bits in groups of 16) and rows."""
+
+
+@intrinsic
+def largest(context, row, n):  # type: ignore[no-untyped-def]
+    """The largest absolute value of n numbers (a multiple of 16) at an address; NaN where one is NaN."""
+    signature = types.float32(types.intp, types.intp)
+
+    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        row, n = arguments
+        floats = _vector(_F32, LANES)
+        most = cgutils.alloca_once(b, floats)
+        b.store(_constant(floats, 0.0), most)
+        with cgutils.for_range(b, b.udiv(n, ir.Constant(_I64, LANES))) as loop:
+            here = _call(b, f"llvm.fabs.v{LANES}f32", floats, _load(b, _at(b, row, loop.index, 4 * LANES), floats, 4))
+            so_far = b.load(most)
+            b.store(b.select(b.fcmp_unordered(">", here, so_far), here, so_far), most)
+        return _largest(b, b.load(most))
+
+    return signature, generate
+
+
+@intrinsic
+def rounded_block(context, row, over, scale, numbers, sums, starts):  # type: ignore[no-untyped-def]
+    """64 numbers times `over`, to the nearest whole number (int8); the sums of each 16, times `scale`; and the starts of
+    `_fours_signed`. `row`, `numbers`, `sums` and `starts` are addresses."""
+    signature = types.void(types.intp, types.float32, types.float32, types.intp, types.intp, types.intp)
+
+    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        row, over, scale, numbers, sums, starts = arguments
+        floats, ints = _vector(_F32, LANES), _vector(_I32, LANES)
+        factor, fours = _splat(b, over), []
+        for k in range(BLOCK // LANES):
+            here = _load(b, _at(b, row, ir.Constant(_I64, k), 4 * LANES), floats, 4)
+            nearest = _call(b, f"llvm.rint.v{LANES}f32", floats, b.fmul(here, factor))
+            whole = b.fptosi(nearest, ints)
+            _store(b, b.trunc(whole, _vector(_I8, LANES)), _at(b, numbers, ir.Constant(_I64, k), LANES))
+            pairs = b.add(_pick(b, whole, list(range(0, LANES, 2))), _pick(b, whole, list(range(1, LANES, 2))))
+            fours.append(b.add(_pick(b, pairs, list(range(0, 8, 2))), _pick(b, pairs, list(range(1, 8, 2)))))
+            two = b.add(_pick(b, fours[-1], [0, 1]), _pick(b, fours[-1], [2, 3]))
+            total = b.add(*(b.extract_element(two, ir.Constant(_I32, lane)) for lane in (0, 1)))
+            _store(b, b.fmul(b.sitofp(total, _F32), scale), _at(b, sums, ir.Constant(_I64, k), 4))
+        eights = [b.shuffle_vector(fours[k], fours[k + 1], _indices(list(range(8)))) for k in (0, 2)]
+        lanes = b.shuffle_vector(*eights, _indices(list(range(LANES))))
+        _store(b, b.mul(lanes, _constant(ints, -128)), starts)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+# --- attention -----------------------------------------------------------------------------------------------------------
+
+
+def _scores(n_rows: int) -> Any:
+    """A numba intrinsic: `n_rows` queries times many keys, scaled: out[r, j] = scale * sum over d of q[r, d] * keys[d, j].
+
+    Keys are stored by dimension, (D, capacity), so that a vector holds sixteen of them; as many are computed, and written, as
+    fill whole vectors. Arguments: addresses of queries (rows D apart), keys, results; D, keys, capacity, floats from one result
+    row to the next; the scale.
+    """
+
+    @intrinsic
+    def scores(context, queries, keys, out, size, n_keys, capacity, to_out, scale):  # type: ignore[no-untyped-def]
+        signature = types.void(*[types.intp] * 7, types.float32)
+
+        def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+            queries, keys, out, size, n_keys, capacity, to_out, scale = arguments
+            floats = _vector(_F32, LANES)
+            lanes = ir.Constant(_I64, LANES)
+            totals = [cgutils.alloca_once(b, floats) for _ in range(n_rows * SIDE_BY_SIDE)]
+            factor = _splat(b, scale)
+            n_vectors = b.udiv(b.add(n_keys, ir.Constant(_I64, LANES - 1)), lanes)
+
+            def some(first, n):  # type: ignore[no-untyped-def]
+                """`n` vectors of keys from number `first` on: each line of keys is read once for all of them."""
+                for total in totals[: n_rows * n]:
+                    b.store(_constant(floats, 0.0), total)
+                with cgutils.for_range(b, size) as inner:
+                    d = inner.index
+                    line = _at(b, keys, b.add(b.mul(d, capacity), first), 4)
+                    columns = [_load(b, _at(b, line, ir.Constant(_I64, c), 4 * LANES), floats, 4) for c in range(n)]
+                    for r in range(n_rows):
+                        place = _at(b, queries, b.add(b.mul(size, ir.Constant(_I64, r)), d), 4)
+                        q = _splat(b, _load(b, place, _F32, 4))
+                        for c, column in enumerate(columns):
+                            total = totals[r * n + c]
+                            b.store(_fma(b, q, column, b.load(total)), total)
+                for r in range(n_rows):
+                    for c in range(n):
+                        place = b.add(b.mul(to_out, ir.Constant(_I64, r)), b.add(first, ir.Constant(_I64, c * LANES)))
+                        _store(b, b.fmul(b.load(totals[r * n + c]), factor), _at(b, out, place, 4))
+
+            wide = b.udiv(n_vectors, ir.Constant(_I64, SIDE_BY_SIDE))
+            with cgutils.for_range(b, wide) as loop:
+                some(b.mul(loop.index, ir.Constant(_I64, SIDE_BY_SIDE * LANES)), SIDE_BY_SIDE)
+            done = b.mul(wide, ir.Constant(_I64, SIDE_BY_SIDE))
+            with cgutils.for_range(b, b.sub(n_vectors, done)) as loop:
+                some(b.mul(b.add(done, loop.index), lanes), 1)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return scores
+
+
+scores_1, scores_2, scores_3, scores_4 = (_scores(n) for n in (1, 2, 3, 4))
+
+
+def _mixed(n_rows: int) -> Any:
+    """A numba intrinsic: out[r, :] += sum over j of weights[r, j] * values[j, :], for j = 0..n-1 in this order.
+
+    Arguments: addresses of weights, values (rows D apart), results (rows D apart); n, D (a multiple of 16), floats from one row
+    of weights to the next.
+    """
+
+    @intrinsic
+    def mixed(context, weights, values, out, n, size, to_row):  # type: ignore[no-untyped-def]
+        signature = types.void(*[types.intp] * 6)
+
+        def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+            weights, values, out, n, size, to_row = arguments
+            floats, lanes = _vector(_F32, LANES), ir.Constant(_I64, LANES)
+            totals = [cgutils.alloca_once(b, floats) for _ in range(n_rows * SIDE_BY_SIDE)]
+
+            def some(first, wide):  # type: ignore[no-untyped-def]
+                """`wide` vectors of the results from dimension `first` on."""
+                places = []
+                for r in range(n_rows):
+                    line = _at(b, out, b.add(b.mul(size, ir.Constant(_I64, r)), first), 4)
+                    places += [_at(b, line, ir.Constant(_I64, c), 4 * LANES) for c in range(wide)]
+                for total, place in zip(totals, places, strict=False):
+                    b.store(_load(b, place, floats, 4), total)
+                with cgutils.for_range(b, n) as inner:
+                    j = inner.index
+                    line = _at(b, values, b.add(b.mul(j, size), first), 4)
+                    columns = [_load(b, _at(b, line, ir.Constant(_I64, c), 4 * LANES), floats, 4) for c in range(wide)]
+                    for r in range(n_rows):
+                        share = _load(b, _at(b, weights, b.add(b.mul(to_row, ir.Constant(_I64, r)), j), 4), _F32, 4)
+                        for c, column in enumerate(columns):
+                            total = totals[r * wide + c]
+                            b.store(_fma(b, _splat(b, share), column, b.load(total)), total)
+                for total, place in zip(totals, places, strict=False):
+                    _store(b, b.load(total), place)
+
+            n_vectors = b.udiv(size, lanes)
+            whole = b.udiv(n_vectors, ir.Constant(_I64, SIDE_BY_SIDE))
+            with cgutils.for_range(b, whole) as loop:
+                some(b.mul(loop.index, ir.Constant(_I64, SIDE_BY_SIDE * LANES)), SIDE_BY_SIDE)
+            done = b.mul(whole, ir.Constant(_I64, SIDE_BY_SIDE))
+            with cgutils.for_range(b, b.sub(n_vectors, done)) as loop:
+                some(b.mul(b.add(done, loop.index), lanes), 1)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return mixed
+
+
+mixed_1, mixed_2, mixed_3, mixed_4 = (_mixed(n) for n in (1, 2, 3, 4))
+
+
+def _exp(b: Any, x: Any) -> Any:
+    """e to the x, for x <= 88, to about 2e-7 (Cephes' polynomial); 0 below -64: next to 1 that is nothing, and the products of
+    smaller numbers would be denormal, which is slow."""
+    floats, ints = x.type, _vector(_I32, x.type.count)
+    least = _constant(floats, -64.0)
+    tiny = b.fcmp_ordered("<", x, least)
+    x = b.select(tiny, least, x)
+    n = _call(b, f"llvm.rint.v{floats.count}f32", floats, b.fmul(x, _constant(floats, 1.4426950408889634)))
+    rest = _fma(b, n, _constant(floats, -0.693359375), x)
+    rest = _fma(b, n, _constant(floats, 2.12194440e-4), rest)
+    value = _constant(floats, 1.9875691500e-4)
+    for c in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
+        value = _fma(b, value, rest, _constant(floats, c))
+    value = b.fadd(_fma(b, value, b.fmul(rest, rest), rest), _constant(floats, 1.0))
+    power = b.shl(b.add(b.fptosi(n, ints), _constant(ints, 127)), _constant(ints, 23))
+    return b.select(tiny, _constant(floats, 0.0), b.fmul(value, b.bitcast(power, floats)))
+
+
+@intrinsic
+def softmax(context, scores, n):  # type: ignore[no-untyped-def]
+    """Scores at an address -> their softmax, in place. There is room for whole vectors; what fills the last one becomes 0."""
+    signature = types.void(types.intp, types.intp)
+
+    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        scores, n = arguments
+        floats, lanes = _vector(_F32, LANES), ir.Constant(_I64, LANES)
+        n_vectors = b.udiv(b.add(n, ir.Constant(_I64, LANES - 1)), lanes)
+        with cgutils.for_range(b, b.sub(b.mul(n_vectors, lanes), n)) as loop:
+            _store(b, ir.Constant(_F32, float("-inf")), _at(b, scores, b.add(n, loop.index), 4))
+        most, total = cgutils.alloca_once(b, floats), cgutils.alloca_once(b, floats)
+        b.store(_constant(floats, float("-inf")), most)
+        with cgutils.for_range(b, n_vectors) as loop:
+            here, so_far = _load(b, _at(b, scores, loop.index, 4 * LANES), floats, 4), b.load(most)
+            b.store(b.select(b.fcmp_ordered(">", here, so_far), here, so_far), most)
+        top = _splat(b, _largest(b, b.load(most)))
+        b.store(_constant(floats, 0.0), total)
+        with cgutils.for_range(b, n_vectors) as loop:
+            place = _at(b, scores, loop.index, 4 * LANES)
+            raised = _exp(b, b.fsub(_load(b, place, floats, 4), top))
+            _store(b, raised, place)
+            b.store(b.fadd(b.load(total), raised), total)
+        share = _splat(b, b.fdiv(ir.Constant(_F32, 1.0), _total(b, b.load(total))))
+        with cgutils.for_range(b, n_vectors) as loop:
+            place = _at(b, scores, loop.index, 4 * LANES)
+            _store(b, b.fmul(_load(b, place, floats, 4), share), place)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def silu_times(context, gate, up, out, n):  # type: ignore[no-untyped-def]
+    """out = gate / (1 + e^-gate) * up, n numbers (a multiple of 16)."""
+    signature = types.void(*[types.intp] * 4)
+
+    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        gate, up, out, n = arguments
+        floats = _vector(_F32, LANES)
+        with cgutils.for_range(b, b.udiv(n, ir.Constant(_I64, LANES))) as loop:
+            x, y = (_load(b, _at(b, address, loop.index, 4 * LANES), floats, 4) for address in (gate, up))
+            minus = b.fsub(_constant(floats, 0.0), x)
+            most = _constant(floats, 88.0)
+            below = b.fadd(_constant(floats, 1.0), _exp(b, b.select(b.fcmp_ordered(">", minus, most), most, minus)))
+            _store(b, b.fmul(b.fdiv(x, below), y), _at(b, out, loop.index, 4 * LANES))
+        return context.get_dummy_value()
+
+    return signature, generate
