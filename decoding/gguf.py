@@ -1,9 +1,9 @@
 """GGUF files (llama.cpp's format: weights, tokenizer and chat template in one file) -> a model as of `decoding.models`.
 
-transformers reads the file and gives its quantized weights as numbers, which takes it seconds to minutes. What it made is kept
-in the cache folder as a model folder like any other, by the hash of the file, so that this happens once.
+On a CPU the matrices stay in the file's own 4 to 8 bits (`decoding.lowbit`). For another device or precision transformers
+unpacks them. Either is kept in the cache folder as a model folder, by the hash of the file, so that it is made once.
 
-    gguf/<hash>-<dtype>-<CONVERSION>/     config.json, *.safetensors, tokenizer.json, ..., made whole or not at all
+    gguf/<hash>-<form>-<CONVERSION>/      config.json, *.safetensors, tokenizer.json, ..., made whole or not at all
     gguf/hashes/<hash of a path>.json     the hash of the file there, as long as its size and time stay
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
@@ -25,17 +25,28 @@ from data import codec
 from data.download import cache_folder
 from data.errors import UserError
 from data.types import Strict
-from decoding.models import DTYPES, LoadedModel, first_line, load, quiet_loading, resolve_device
+from decoding.models import (
+    LOW_BITS,
+    LoadedModel,
+    check_dtype,
+    first_line,
+    load,
+    load_stored,
+    lowered,
+    quiet_loading,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 logger = logging.getLogger(__name__)
 
-CONVERSION = "1"
+CONVERSION = "2"
 """Raise when the same file comes to give other weights, another tokenizer or other end tokens: it is then converted anew."""
 
 MAGIC = b"GGUF"
+AS_STORED = "stored"
+"""The form of a folder whose matrices have the file's own bits; others are named by their dtype."""
 _DONE = "conversion.json"
 _PART_NUMBER = "split.count"
 _END_TOKENS = ("eos", "eot", "eom")
@@ -78,36 +89,51 @@ def load_gguf(path: Path | str, *, device: str = "auto", dtype: str = "auto", te
 
     Args:
         device: as `decoding.models.load`.
-        dtype: one of `DTYPES`. The file has none of its own, so that `auto` is float32, which keeps the quantized weights
-            exactly; ask for `bfloat16` when memory (4 bytes a parameter, and as much in the cache folder) is too small.
-        tell: is told when the file has to be converted first.
+        dtype: one of `DTYPES`. `auto` keeps the file's own bits on a CPU, where it holds them in known blocks
+            (`decoding.lowbit.blocks`), and is float32 elsewhere (4 bytes a parameter, and as much in the cache folder; ask for
+            `bfloat16` where that is too much).
+        tell: is told when the file has to be converted first, and why its bits cannot be kept.
 
     Raises:
         UserError: no such file, not a GGUF, cut short, of an unknown architecture, a part of several, without a chat template
             or a tokenizer; or no room in the cache folder.
     """
-    if dtype not in DTYPES:
-        raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
-    resolve_device(device)  # a wrong one is told before a minute of converting
-    file, actual = Path(path).expanduser(), "float32" if dtype == "auto" else dtype
+    place = check_dtype(dtype, device)  # a wrong one is told before a minute of converting
+    file = Path(path).expanduser()
     check_magic(file)
-    loaded = load(str(converted(file, actual, tell)), device=device, dtype=actual)
+    if dtype == "auto" and place.type == "cpu":
+        try:
+            return replace(load_stored(converted(file, AS_STORED, tell), dtype=AS_STORED), name=f"gguf:{path}")
+        except NotStored as error:
+            (tell or logger.info)(f"{file.name} is read as float32, which is slower: {error}")
+    if dtype in LOW_BITS:
+        loaded = lowered(load(str(converted(file, "float32", tell)), device="cpu", dtype="float32"), dtype)
+    else:
+        actual = "float32" if dtype == "auto" else dtype
+        loaded = load(str(converted(file, actual, tell)), device=device, dtype=actual)
     return replace(loaded, name=f"gguf:{path}")
 
 
-def converted(file: Path, dtype: str, tell: Tell | None = None) -> Path:
-    """The model folder of a GGUF file in the cache, made if it is not there. Other processes wait for the one that makes it."""
+class NotStored(Exception):
+    """The file's matrices cannot be kept in its own bits; the message says why."""
+
+
+def converted(file: Path, form: str, tell: Tell | None = None) -> Path:
+    """The model folder of a GGUF file in the cache, made if it is not there. Other processes wait for the one that makes it.
+
+    `form` is a dtype, or AS_STORED. Raises NotStored, and UserError as `load_gguf`.
+    """
     from filelock import FileLock
 
     sha256 = file_sha256(file)
-    folder = cache_folder() / "gguf" / f"{sha256[:32]}-{dtype}-{CONVERSION}"
+    folder = cache_folder() / "gguf" / f"{sha256[:32]}-{form}-{CONVERSION}"
     if _is_whole(folder):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
             if not _is_whole(folder):  # another process may have made it meanwhile
-                _convert(file, sha256, folder, dtype, tell or logger.info)
+                _convert(file, sha256, folder, form, tell or logger.info)
     except OSError as error:
         raise UserError(
             f"cannot write the converted weights of {file} to {folder.parent}: {error.strerror or error}; make room there, or "
@@ -222,18 +248,22 @@ def _is_whole(folder: Path) -> bool:
         return False
 
 
-def _convert(file: Path, sha256: str, folder: Path, dtype: str, tell: Tell) -> None:
+def _convert(file: Path, sha256: str, folder: Path, form: str, tell: Tell) -> None:
     """Make `folder`. The caller holds its lock, so that what lies beside it half made is of a process that died."""
     header = read_header(file)
     check_header(header, file)
-    tell(f"reading {file.name} for the first time: its weights are unpacked once and kept in {folder.parent}")
+    done = "sorted" if form == AS_STORED else "unpacked"
+    tell(f"reading {file.name} for the first time: its weights are {done} once and kept in {folder.parent}")
     for dead in folder.parent.glob(f".{folder.name}.*"):
         shutil.rmtree(dead, ignore_errors=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         with quiet_loading(), _no_bar():
             _save_tokenizer(file, header, work)
-            _save_model(file, header, work, dtype)
+            if form == AS_STORED:
+                _save_stored(file, header, work)
+            else:
+                _save_model(file, header, work, form)
         sizes = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
         codec.write_atomic(work / _DONE, codec.to_json(Conversion(sha256, sizes), indent=1) + "\n")
         work.chmod(0o755)  # mkdtemp makes 0700
@@ -307,6 +337,29 @@ def _save_model(file: Path, header: Header, folder: Path, dtype: str) -> None:
     assert model.generation_config is not None  # it is made with the model
     model.generation_config.eos_token_id = list(header.end_ids)
     model.save_pretrained(folder)
+
+
+def _save_stored(file: Path, header: Header, folder: Path) -> None:
+    from transformers import AutoConfig, GenerationConfig
+
+    from decoding.lowbit.blocks import NotInBlocks, read_matrices
+    from decoding.lowbit.storage import empty_model, filled, write_weights
+
+    try:
+        config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True, trust_remote_code=False)
+        model = empty_model(config)
+        matrices, others = read_matrices(file, model)
+    except NotInBlocks as error:
+        raise NotStored(str(error)) from error
+    except (OSError, ValueError, RuntimeError, KeyError, IndexError, TypeError, AttributeError, NotImplementedError) as error:
+        # what a strange file ends in; transformers may still read it in its own way, and says what is wrong if it cannot
+        raise NotStored(first_line(error)) from error
+    if not matrices:
+        raise NotStored("none of its matrices is in low-bit blocks of a known type")
+    filled(model, matrices, others)
+    write_weights(folder, matrices, others)
+    config.save_pretrained(folder)
+    GenerationConfig(eos_token_id=list(header.end_ids)).save_pretrained(folder)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ Works with transformers 5.17 to 5.23; `torch` and `transformers` are loaded on u
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
     from decoding.backend import StepBackend
+    from decoding.lowbit.matrix import Bits
 
-DTYPES = ("auto", "float32", "bfloat16", "float16")
+LOW_BITS: dict[str, Bits] = {"int8": 8, "int4": 4}
+"""Names of dtypes whose matrices `load` quantises (`decoding.lowbit`)."""
+DTYPES = ("auto", "float32", "bfloat16", "float16", *LOW_BITS)
 
 _CONFIG_FILES = ("config.json", "generation_config.json")
 _TOKENIZER_FILES = (
@@ -83,16 +87,17 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
         path_or_id: a folder with config.json, *.safetensors and a tokenizer, or an id such as `Qwen/Qwen3-0.6B`.
         device: `auto` (the first CUDA device if there is one, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`.
         dtype: one of `DTYPES`. `auto` is the checkpoint's own precision on an accelerator and float32 on the CPU, where
-            bfloat16 decodes slower through torch; ask for `bfloat16` when the memory is too small.
+            bfloat16 decodes slower through torch; ask for `bfloat16` when the memory is too small. `int8` and `int4` round
+            its matrices (on the CPU), which is several times faster; the rounded model is then the model.
 
     The model's own sampling defaults (temperature, repetition penalty, ...) are set aside: `SamplingParams` says all.
 
     Raises:
         UserError: nothing usable at `path_or_id`, or a device or dtype that cannot be had here.
     """
-    if dtype not in DTYPES:
-        raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
-    chosen_device = resolve_device(device)
+    chosen_device = check_dtype(dtype, device)
+    if dtype in LOW_BITS:
+        return lowered(load(path_or_id, device="cpu", dtype="float32"), dtype)
     folder = local_folder(path_or_id, wanted=HUB_FILES, unwanted=HUB_DUPLICATES)
     check_files(folder, path_or_id)
 
@@ -101,13 +106,7 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
         context_tokens = _context_tokens(config, path_or_id)
         tokenizer = read_tokenizer(folder, path_or_id)
         model = _model(folder, path_or_id, dtype="float32" if dtype == "auto" and chosen_device.type == "cpu" else dtype)
-    rows, largest = vocabulary_size(model), max(tokenizer.get_vocab().values())
-    if largest >= rows:
-        raise UserError(
-            f"{path_or_id}: the tokenizer has ids up to {largest} but the model knows {rows} tokens, so they do not belong "
-            "together; save both again from one model"
-        )
-
+    _check_vocabulary(path_or_id, model, tokenizer)
     eos_ids = _ids(model.generation_config.eos_token_id) | _ids(tokenizer.eos_token_id)
     _forget_sampling_defaults(model)
     actual_dtype = str(model.dtype).removeprefix("torch.")
@@ -121,6 +120,57 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
         device=str(chosen_device),
         dtype=actual_dtype,
     )
+
+
+def load_stored(folder: Path, *, dtype: str) -> LoadedModel:
+    """A folder of `decoding.lowbit.storage`, on the CPU; `dtype` is only a name for what it holds.
+
+    Raises UserError for a damaged folder.
+    """
+    from transformers import GenerationConfig
+
+    from decoding.lowbit.storage import FILE, empty_model, filled, read_weights
+
+    asked = str(folder)
+    with quiet_loading():
+        config = _config(folder, asked)
+        tokenizer = read_tokenizer(folder, asked)
+        model = filled(empty_model(config), *read_weights(folder))
+        ends = GenerationConfig.from_pretrained(folder, local_files_only=True).eos_token_id
+    _check_vocabulary(asked, model, tokenizer)
+    _forget_sampling_defaults(model)
+    return LoadedModel(
+        name=f"hf:{asked}",
+        model=model,
+        tokenizer=tokenizer,
+        fingerprint=_digest_of(folder, (folder / FILE,), dtype),
+        context_tokens=_context_tokens(config, asked),
+        eos_ids=_ids(ends) | _ids(tokenizer.eos_token_id),
+        device="cpu",
+        dtype=dtype,
+        is_low_bit=True,
+    )
+
+
+def _check_vocabulary(asked: str, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
+    rows, largest = vocabulary_size(model), max(tokenizer.get_vocab().values())
+    if largest >= rows:
+        raise UserError(
+            f"{asked}: the tokenizer has ids up to {largest} but the model knows {rows} tokens, so they do not belong "
+            "together; save both again from one model"
+        )
+
+
+def lowered(loaded: LoadedModel, dtype: str) -> LoadedModel:
+    """A model whose matrices are rounded to a dtype of `LOW_BITS`, in place: `loaded` must not be used any more."""
+    from decoding.lowbit.modules import replace_matrices, to_bits
+
+    try:
+        replace_matrices(loaded.model, to_bits(LOW_BITS[dtype]))
+    except ValueError as error:
+        raise UserError(f"{loaded.name} cannot be rounded to {dtype}: {error}; use dtype float32") from error
+    fingerprint = hashlib.sha256(f"{loaded.fingerprint} {dtype}".encode()).hexdigest()
+    return dataclasses.replace(loaded, dtype=dtype, fingerprint=fingerprint, is_low_bit=True, backends={})
 
 
 def in_memory(model: Any, tokenizer: Any) -> LoadedModel:
@@ -170,6 +220,17 @@ def quiet_loading() -> Iterator[None]:
 
 
 # --- where it is ------------------------------------------------------------------------------------------------------
+
+
+def check_dtype(dtype: str, device: str) -> torch.device:
+    """The device. Raises UserError for an unknown dtype or device, or two that do not go together."""
+    if dtype not in DTYPES:
+        raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+    if dtype in LOW_BITS and device != "cpu" and resolve_device(device).type != "cpu":
+        if device != "auto":
+            raise UserError(f"dtype {dtype} runs on the CPU, not on {device!r}; use bfloat16 there, or device cpu")
+        return resolve_device("cpu")
+    return resolve_device(device)
 
 
 def resolve_device(name: str) -> torch.device:
@@ -366,6 +427,10 @@ def fingerprint_of(folder: Path, dtype: str) -> str:
     Weight files up to 1 GiB are read whole; of larger ones the header (names, shapes, offsets), the size, and 64 KiB from
     the middle of each tensor, so that a fine-tuned copy differs and 140 GB do not take minutes.
     """
+    return _digest_of(folder, _weight_files(folder, str(folder)), dtype)
+
+
+def _digest_of(folder: Path, weights: Iterable[Path], dtype: str) -> str:
     digest = hashlib.sha256()
 
     def add(label: str, content: bytes) -> None:
@@ -375,7 +440,7 @@ def fingerprint_of(folder: Path, dtype: str) -> str:
     for name in (*_CONFIG_FILES, *_TOKENIZER_FILES):
         if (folder / name).is_file():
             add(name, (folder / name).read_bytes())
-    for path in _weight_files(folder, str(folder)):
+    for path in weights:
         with path.open("rb") as stream:
             add(path.name, _weights_digest(stream, path.stat().st_size))
     add("dtype", dtype.encode())

@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, cast
 
 from data.errors import UserError
-from decoding.models import DTYPES, LoadedModel, resolve_device
+from decoding.models import LOW_BITS, LoadedModel, check_dtype, lowered
 
 if TYPE_CHECKING:
     import torch
@@ -58,9 +58,9 @@ def random_weights(
     import torch
     from transformers import AutoConfig
 
-    if dtype not in DTYPES:
-        raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
-    place = resolve_device(device)
+    place = check_dtype(dtype, device)
+    if dtype in LOW_BITS:
+        return lowered(random_weights(label, model_type, values, device="cpu", dtype="float32", seed=seed), dtype)
     if dtype == "auto":
         dtype = "float32" if place.type == "cpu" else "bfloat16"
     config: PreTrainedConfig = AutoConfig.for_model(model_type, **values)

@@ -29,8 +29,10 @@ def write_gguf(
     pretokenizer: str = "default",
     leave_out: frozenset[str] = frozenset(),
     fields: Mapping[str, int] | None = None,
+    blocks: str = "",
 ) -> Path:
-    """`leave_out` are names of fields: `chat_template`, `eos`; or of tensors. `fields` are further numbers to write."""
+    """`leave_out` are names of fields: `chat_template`, `eos`; or of tensors. `fields` are further numbers to write. `blocks`
+    is the type of the matrices (`Q8_0`), float32 without."""
     import gguf
     from safetensors.numpy import load_file
 
@@ -76,7 +78,11 @@ def write_gguf(
         matrix = weights[theirs].astype(np.float32)
         if "attn_q" in ours or "attn_k" in ours:
             matrix = _permuted(matrix, heads if "attn_q" in ours else kv_heads)
-        writer.add_tensor(ours, matrix)
+        if blocks and matrix.ndim == 2:
+            kind = gguf.GGMLQuantizationType[blocks]
+            writer.add_tensor(ours, gguf.quantize(matrix, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(ours, matrix)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

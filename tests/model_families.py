@@ -74,10 +74,10 @@ OTHER: dict[str, tuple[str, dict[str, Any]]] = {
 """Families that run through their own forward only."""
 
 
-def tiny_family(family: str, *, dtype: str = "float32", seed: int = 0) -> Any:
+def tiny_family(family: str, *, dtype: str = "float32", seed: int = 0, **changes: Any) -> Any:
     """A `LoadedModel` without a tokenizer: 4 layers, hidden 64, GQA 4:2 where the family has it.
 
-    All vectors (norms, biases) are random as well, so that a norm in the wrong place shows.
+    `changes` are made to its configuration. All vectors (norms, biases) are random as well: a norm in the wrong place shows.
     """
     import torch
     import transformers
@@ -85,7 +85,7 @@ def tiny_family(family: str, *, dtype: str = "float32", seed: int = 0) -> Any:
     from decoding.models import LoadedModel
 
     class_name, special = {**DRIVABLE, **OTHER}[family]
-    config = getattr(transformers, class_name)(**{**_COMMON, **special})
+    config = getattr(transformers, class_name)(**{**_COMMON, **special, **changes})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype))
@@ -97,7 +97,7 @@ def tiny_family(family: str, *, dtype: str = "float32", seed: int = 0) -> Any:
         name=f"hf:{family}",
         model=model,
         tokenizer=None,  # type: ignore[arg-type]
-        fingerprint=f"{family}-{dtype}-{seed}",
+        fingerprint=f"{family}-{dtype}-{seed}-{changes}",
         context_tokens=_COMMON["max_position_embeddings"],
         eos_ids=frozenset((2,)),
         device="cpu",

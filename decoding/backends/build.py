@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from decoding.backends.proof import Unfit
     from decoding.models import LoadedModel
 
-Kind = Literal["auto", "hf", "driven", "packed", "static"]
+Kind = Literal["auto", "hf", "driven", "packed", "lowbit", "static"]
 
 
 def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str], None] | None = None) -> StepBackend:
     """The backend of a model: with `auto` the fastest that it allows, telling `say` why it is not a faster one.
 
-    Those are `static` on CUDA, `packed` on a CPU, `driven`, and `hf`, in this order.
+    Those are `static` on CUDA, `lowbit` (low-bit models) or `packed` on a CPU, `driven`, and `hf`, in this order.
 
     Raises:
         UserError: the model cannot be decoded by the kind that was asked for, or not step by step at all.
@@ -26,6 +26,7 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
     from decoding.backends.driven import DrivenBackend
     from decoding.backends.hf import HFBackend
     from decoding.backends.layers import NotDrivable
+    from decoding.backends.lowbit import LowBitBackend, NotLowBit
     from decoding.backends.packed import NotPacked, PackedBackend
     from decoding.backends.static import NotStatic, StaticBackend
 
@@ -42,17 +43,21 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
 
     ladder: tuple[tuple[Kind, str, Callable[[], StepBackend]], ...] = (
         ("static", "cuda", lambda: StaticBackend(loaded, reference, say)),
+        ("lowbit", "cpu", lambda: LowBitBackend(loaded, reference)),
         ("packed", "cpu", lambda: PackedBackend(loaded, reference)),
         ("driven", here, lambda: DrivenBackend(loaded, reference)),
     )
     for name, device, build in ladder:
-        if kind != name and (kind != "auto" or device != here):
+        if kind != name and (kind != "auto" or device != here or (name == "lowbit") > loaded.is_low_bit):
             continue
         try:
             return build()
         except NotStatic as error:
             refusal = f"no static steps: {error.why}; use backend driven or auto"
             step_down(refusal, f"without CUDA graphs, which is slower, because {error.why}", error)
+        except NotLowBit as error:
+            refusal = f"no compiled low-bit steps: {error.why}; use backend packed or auto"
+            step_down(refusal, f"without compiled low-bit steps, which is slower, because {error.why}", error)
         except NotPacked as error:
             refusal = f"no packed weights: {error.why}; use backend driven or auto"
             step_down(refusal, f"without packed weights, which is slower, because {error.why}", error)

@@ -183,8 +183,7 @@ class LowBitBackend(DrivenBackend):
         self._run(tokens[:, :n], 0, last_only=True)
         self.kv.commit(n)
         return [
-            (step.what, self._run(step.ids, n, **step.options)[0].clone())
-            for step in proof_steps(tokens, self._info.n_layers)
+            (step.what, self._run(step.ids, n, **step.options)[0].clone()) for step in proof_steps(tokens, self._info.n_layers)
         ]
 
 
@@ -194,7 +193,9 @@ def _check_shape(layers: Sequence[Parts], config: Any, windows: Any, size: int) 
     first = layers[0]
     if any(window is not None for window in windows.values()):
         raise NotLowBit("its attention has a sliding window")
-    if any(layer.after_attention is not None or layer.after_mlp is not None or layer.before_attention is None for layer in layers):
+    if any(
+        layer.after_attention is not None or layer.after_mlp is not None or layer.before_attention is None for layer in layers
+    ):
         raise NotLowBit("its layers are not pre-norm")
     if size % 16:
         raise NotLowBit(f"its heads have {size} dimensions, no multiple of 16")
@@ -206,9 +207,7 @@ def _check_shape(layers: Sequence[Parts], config: Any, windows: Any, size: int) 
         if missing := [name for name in wanted if not isinstance(getattr(module, name, None), LowBitLinear)]:
             raise NotLowBit(f"its {part} has no low-bit {', '.join(missing)}")
     for layer in layers:
-        if layer.attention.o_proj.bias is not None or any(
-            getattr(layer.mlp, name).bias is not None for name in names["mlp"]
-        ):
+        if layer.attention.o_proj.bias is not None or any(getattr(layer.mlp, name).bias is not None for name in names["mlp"]):
             raise NotLowBit("its output or MLP layers have biases")
         if layer.mlp.gate_proj.out_features % 16:
             raise NotLowBit(f"its MLP has {layer.mlp.gate_proj.out_features} dimensions, no multiple of 16")

@@ -1,4 +1,4 @@
-"""The quantized matrices of a GGUF file, number for number: its scales and least values, and whole numbers that give its weights.
+"""The quantized matrices of a GGUF file, number for number: its scales, least values, and whole numbers that give its weights.
 
 The file's blocks: https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h. `gguf` turns them into weights; with the
 scales known, the whole numbers follow by division, and are believed only if they give the same weights, bit for bit.
@@ -6,7 +6,7 @@ scales known, the whole numbers follow by division, and are believed only if the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from decoding.lowbit.matrix import Bits, LowBitMatrix
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
+    from transformers import PreTrainedModel
 
     Scales = tuple[NDArray[np.float32], NDArray[np.float32] | None]
 
@@ -69,7 +70,7 @@ _TYPES: dict[str, tuple[Bits, int, Callable[[NDArray[np.uint8]], Scales]]] = {
 
 
 def matrix_of(tensor: Any) -> LowBitMatrix:
-    """A tensor of gguf's reader as a matrix. Raises NotInBlocks for another type, or blocks that are not what they should be."""
+    """A tensor of gguf's reader as a matrix. Raises NotInBlocks for another type, or blocks that do not give its weights."""
     from gguf import GGML_QUANT_SIZES, dequantize
 
     name = tensor.tensor_type.name
@@ -93,49 +94,58 @@ def matrix_of(tensor: Any) -> LowBitMatrix:
     return matrix
 
 
-class FileMatrices:
-    """The matrices of one file, found by their weights: transformers renames them, and puts rows in another order.
+def is_known(tensor: Any) -> bool:
+    return len(tensor.shape) == 2 and tensor.tensor_type.name in _TYPES
 
-    Every block type of `_TYPES` is read when this is made; others are left out.
+
+def read_matrices(file: Path, model: PreTrainedModel) -> tuple[dict[str, LowBitMatrix], dict[str, torch.Tensor]]:
+    """Of a GGUF file, by the names of the weights in `model`: the matrices in low-bit blocks, and all other weights.
+
+    transformers knows how the file names its tensors, and for some models in which order it has their rows. What it does to a
+    matrix is done here to the numbers of its rows.
+
+    Raises NotInBlocks: an architecture whose matrices are changed otherwise, or blocks as of `matrix_of`; the file then needs
+    `dtype float32`.
     """
+    import torch
+    from gguf import GGUFReader, dequantize
+    from transformers.modeling_gguf_pytorch_utils import (
+        TENSOR_PROCESSORS,
+        TensorProcessor,
+        get_gguf_hf_weights_map,
+        load_gguf_checkpoint,
+    )
 
-    def __init__(self, file: Path) -> None:
-        from gguf import GGUFReader
-
-        self._matrices: list[LowBitMatrix] = []
-        self._places: dict[tuple[int, int], tuple[int, int]] = {}
-        """(columns, hash of a row's weights) -> (matrix, row)."""
-        for tensor in GGUFReader(file).tensors:
-            if tensor.tensor_type.name in _TYPES and len(tensor.shape) == 2:
-                matrix = matrix_of(tensor)
-                for row, key in enumerate(_row_keys(matrix.values())):
-                    self._places.setdefault(key, (len(self._matrices), row))
-                self._matrices.append(matrix)
-
-    def chosen(self, name: str, weight: torch.Tensor) -> LowBitMatrix:
-        """The file's matrix of these weights, its rows in their order. Raises NotInBlocks if there is none."""
-        values = weight.float().numpy()
-        places = [self._places.get(key) for key in _row_keys(values)]
-        found = {place[0] for place in places if place is not None}
-        if None in places or not found:
-            raise NotInBlocks(f"{name} is not stored in low-bit blocks of a known type ({', '.join(_TYPES)})")
-        parts = [self._matrices[i] for i in sorted(found)]
-        if len({(m.bits, m.group, m.n_columns, m.least is None) for m in parts}) > 1:
-            raise NotInBlocks(f"{name} is stored in blocks of several types")
-        first = dict(zip(sorted(found), np.cumsum([0, *(m.n_rows for m in parts)]).tolist(), strict=False))
-        rows = np.array([first[place[0]] + place[1] for place in places if place is not None])
-        return _rows_of(parts, rows)
-
-
-def _rows_of(parts: list[LowBitMatrix], rows: NDArray[np.int64]) -> LowBitMatrix:
-    """Rows of matrices that stand one under the other."""
-    from decoding.lowbit.matrix import stacked
-
-    whole = parts[0] if len(parts) == 1 else stacked(parts)
-    least = None if whole.least is None else whole.least[rows]
-    return LowBitMatrix(whole.packed[rows], whole.scales[rows], least, whole.bits, whole.group, whole.n_columns)
+    reader = GGUFReader(file)
+    load: Any = load_gguf_checkpoint
+    about = load(str(file), return_tensors=False)["config"]
+    architecture = str(reader.fields["general.architecture"].contents())
+    processors: Any = TENSOR_PROCESSORS
+    processor = processors.get(architecture, TensorProcessor)(config=about)
+    weights_map: Any = get_gguf_hf_weights_map
+    names: dict[str, str] = weights_map(model, processor)
+    matrices: dict[str, LowBitMatrix] = {}
+    others: dict[str, torch.Tensor] = {}
+    for tensor in reader.tensors:
+        if tensor.name not in names:
+            continue
+        if len(tensor.shape) > 2:
+            raise NotInBlocks(f"{tensor.name} has {len(tensor.shape)} dimensions, and low-bit matrices have two")
+        if is_known(tensor):
+            matrix = matrix_of(tensor)
+            order = processor.process(weights=np.arange(matrix.n_rows, dtype=np.float64)[:, None], name=tensor.name).weights
+            if order.shape != (matrix.n_rows, 1) or sorted(order[:, 0]) != list(range(matrix.n_rows)):
+                raise NotInBlocks(f"{tensor.name} of {architecture} is stored in another form than transformers has it")
+            matrices[names[tensor.name]] = _in_order(matrix, order[:, 0].astype(np.int64))
+        else:
+            weights = dequantize(tensor.data, tensor.tensor_type)
+            done = processor.process(weights=weights, name=tensor.name)
+            others[names[done.name]] = torch.from_numpy(np.array(done.weights, dtype=np.float32))
+    return matrices, others
 
 
-def _row_keys(values: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
-    for row in np.ascontiguousarray(values + np.float32(0)):  # -0 and 0 are the same weight
-        yield len(row), hash(row.tobytes())
+def _in_order(matrix: LowBitMatrix, rows: NDArray[np.int64]) -> LowBitMatrix:
+    if np.array_equal(rows, np.arange(len(rows))):
+        return matrix
+    least = None if matrix.least is None else matrix.least[rows]
+    return LowBitMatrix(matrix.packed[rows], matrix.scales[rows], least, matrix.bits, matrix.group, matrix.n_columns)

@@ -2,34 +2,47 @@
 
 Numbers that meet low-bit weights are rounded to 8 bits first, each row by itself in blocks of 64 (as llama.cpp does, in blocks
 of 32). Everything is computed row by row in one order, so that a row's logits do not depend on the other rows.
-
-numba keys its cache by the time of this file alone: raise VERSION here when `vectors.py` changes.
 """
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 import numpy as np
 
+from data.download import cache_folder
 from decoding.lowbit import vectors as v
 from decoding.lowbit.matrix import LowBitMatrix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-VERSION = 1
 _TILE = 64
 """Rows of weights that stay in the first-level cache while all rows of numbers pass."""
 
 
+def _sources() -> str:
+    """numba itself looks at the file of a function alone, not at the vector code that goes into it."""
+    here = Path(__file__).parent
+    return hashlib.sha256(b"".join((here / name).read_bytes() for name in ("kernels.py", "vectors.py"))).hexdigest()[:16]
+
+
+_CACHE = str(cache_folder() / "kernels" / _sources())
+
+
 def _compiled(function: Any) -> Any:
+    """The function as numba compiles it when first called, for this CPU; kept in our cache folder, by the sources' hash."""
     options: dict[str, Any] = {"nogil": True, "boundscheck": False}
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _CACHE
     try:
         return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder that numba may write to: compiled anew in each process
+    except (RuntimeError, OSError):  # a folder that may not be written to: compiled anew in each process
         return numba.njit(**options)(function)
+    finally:
+        numba.config.CACHE_DIR = before
 
 
 class Weights(NamedTuple):
@@ -48,7 +61,7 @@ def weights_of(matrix: LowBitMatrix) -> Weights:
 
 
 @_compiled
-def blocks_a_scale(blocks):  # type: ignore[no-untyped-def]
+def blocks_a_scale(blocks):
     """Blocks of 64 numbers that share a scale: up to four, so that as few products as possible are scaled one by one."""
     for n in (4, 3, 2):
         if blocks % n == 0:
@@ -57,18 +70,18 @@ def blocks_a_scale(blocks):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def rounded(rows, padded):  # type: ignore[no-untyped-def]
-    """Rows (T, K) float32 in 8 bits: numbers (T, P), one scale a stretch of `blocks_a_scale` blocks, the sums of each 16 numbers
-    times their scale, and the starts of `vectors._fours_signed`."""
+def rounded(rows, n_padded):
+    """Rows (T, K) float32 in 8 bits: numbers (T, P), one scale a stretch of `blocks_a_scale` blocks, the sums of each 16
+    numbers times their scale, and the starts of `vectors._fours_signed`."""
     n, k = rows.shape
-    blocks = padded // 64
+    blocks = n_padded // 64
     each = blocks_a_scale(blocks)
-    numbers = np.zeros((n, padded), dtype=np.int8)
+    numbers = np.zeros((n, n_padded), dtype=np.int8)
     scales = np.zeros((n, blocks // each), dtype=np.float32)
     sums = np.zeros((n, blocks * 4), dtype=np.float32)
     starts = np.zeros((n, blocks * 16), dtype=np.int32)
-    if k < padded:
-        wide = np.zeros((n, padded), dtype=np.float32)
+    if k < n_padded:
+        wide = np.zeros((n, n_padded), dtype=np.float32)
         wide[:, :k] = rows
         rows = wide
     for t in range(n):
@@ -92,7 +105,13 @@ def rounded(rows, padded):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def multiply(rows, weights, out):  # type: ignore[no-untyped-def]
+def padded(weights):
+    """Columns of a matrix, filled up."""
+    return weights.scales.shape[1] * (16 if weights.form == 16 else 32)
+
+
+@_compiled
+def multiply(rows, weights, out):
     """out (T, N) = rows, a tuple as of `rounded`, times the transposed weights (N, K)."""
     numbers, scales, sums, starts = rows
     n_tokens, n_rows = out.shape
@@ -152,7 +171,7 @@ def multiply(rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def normed(rows, weight, eps, out):  # type: ignore[no-untyped-def]
+def normed(rows, weight, eps, out):
     """RMS norm: out = rows / sqrt(mean(rows^2) + eps) * weight, each row summed in order."""
     n, size = rows.shape
     for t in range(n):
@@ -165,7 +184,7 @@ def normed(rows, weight, eps, out):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def rotated(heads, cos, sin, positions):  # type: ignore[no-untyped-def]
+def rotated(heads, cos, sin, positions):
     """Rotary embeddings in place: heads (T, H, D), the first 2 * R of D turned by cos and sin (P, 2 * R), as Llama's."""
     n, n_heads, _ = heads.shape
     half = cos.shape[1] // 2
@@ -179,7 +198,7 @@ def rotated(heads, cos, sin, positions):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def attended(queries, keys, values, n, paths, depths, scale, scores, out):  # type: ignore[no-untyped-def]
+def attended(queries, keys, values, n, paths, depths, scale, scores, out):
     """Attention of queries (T, H, D) over n committed positions and, for row t, the scratch rows paths[t, 0..depths[t]].
 
     keys (H_kv, D, capacity), values (H_kv, capacity, D), out (T, H, D). A row's keys are taken in the order of their positions,
@@ -243,7 +262,7 @@ def attended(queries, keys, values, n, paths, depths, scale, scores, out):  # ty
 
 
 class Layer(NamedTuple):
-    """One decoder layer of Llama's shape. `query_norm` and `key_norm` (Qwen3), and the biases of q, k, v (Qwen2), may be empty."""
+    """One decoder layer of Llama's shape. `query_norm`, `key_norm` (Qwen3) and the biases of q, k, v (Qwen2) may be empty."""
 
     before_attention: Any
     query_key_value: Weights
@@ -268,7 +287,7 @@ class Sizes(NamedTuple):
 
 
 @_compiled
-def run_layer(hidden, layer, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):  # type: ignore[no-untyped-def]
+def run_layer(hidden, layer, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):
     """One layer, in place: hidden (T, D). Its keys and values go to positions at.. of keys (H_kv, D, capacity) and values."""
     n_tokens, width = hidden.shape
     eps, residual = np.float32(sizes.eps), np.float32(sizes.residual)
@@ -277,7 +296,7 @@ def run_layer(hidden, layer, sizes, keys, values, at, n, cos, sin, positions, pa
         n_heads, n_key_heads, size = sizes.n_heads, sizes.n_key_heads, sizes.head_size
         normed(hidden, layer.before_attention, eps, normal)
         both = np.empty((n_tokens, layer.query_key_value.packed.shape[0]), dtype=np.float32)
-        multiply(rounded(normal, layer.query_key_value.scales.shape[1] * _group(layer.query_key_value)), layer.query_key_value, both)
+        multiply(rounded(normal, padded(layer.query_key_value)), layer.query_key_value, both)
         if layer.bias.shape[0]:
             for t in range(n_tokens):
                 for j in range(both.shape[1]):
@@ -299,7 +318,7 @@ def run_layer(hidden, layer, sizes, keys, values, at, n, cos, sin, positions, pa
         mixed = np.empty((n_tokens, n_heads, size), dtype=np.float32)
         attended(queries, keys, values, n, paths, depths, np.float32(sizes.scale), scores, mixed)
         added = np.empty((n_tokens, width), dtype=np.float32)
-        multiply(rounded(mixed.reshape(n_tokens, n_heads * size), layer.output.scales.shape[1] * _group(layer.output)), layer.output, added)
+        multiply(rounded(mixed.reshape(n_tokens, n_heads * size), padded(layer.output)), layer.output, added)
         for t in range(n_tokens):
             for j in range(width):
                 hidden[t, j] += added[t, j] * residual
@@ -307,29 +326,38 @@ def run_layer(hidden, layer, sizes, keys, values, at, n, cos, sin, positions, pa
         normed(hidden, layer.before_mlp, eps, normal)
         inner = layer.gate_up.packed.shape[0] // 2
         wide = np.empty((n_tokens, 2 * inner), dtype=np.float32)
-        multiply(rounded(normal, layer.gate_up.scales.shape[1] * _group(layer.gate_up)), layer.gate_up, wide)
+        multiply(rounded(normal, padded(layer.gate_up)), layer.gate_up, wide)
         bent = np.empty((n_tokens, inner), dtype=np.float32)
         for t in range(n_tokens):
             row = wide[t].ctypes.data
             v.silu_times(row, row + 4 * inner, bent[t].ctypes.data, inner)
         added = np.empty((n_tokens, width), dtype=np.float32)
-        multiply(rounded(bent, layer.down.scales.shape[1] * _group(layer.down)), layer.down, added)
+        multiply(rounded(bent, padded(layer.down)), layer.down, added)
         for t in range(n_tokens):
             for j in range(width):
                 hidden[t, j] += added[t, j] * residual
 
 
 @_compiled
-def _group(weights):  # type: ignore[no-untyped-def]
-    return 16 if weights.form == 16 else 32
-
-
-@_compiled
-def run_layers(hidden, layers, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):  # type: ignore[no-untyped-def]
+def run_layers(hidden, layers, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):
     """All layers: `layers` a list of `Layer`, keys (layers, H_kv, D, capacity), values (layers, H_kv, capacity, D)."""
     for i in range(len(layers)):
         run_layer(
-            hidden, layers[i], sizes, keys[i], values[i], at, n, cos, sin, positions, paths, depths, do_attention[i], do_mlp[i], scores
+            hidden,
+            layers[i],
+            sizes,
+            keys[i],
+            values[i],
+            at,
+            n,
+            cos,
+            sin,
+            positions,
+            paths,
+            depths,
+            do_attention[i],
+            do_mlp[i],
+            scores,
         )
 
 

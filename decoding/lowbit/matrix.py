@@ -40,8 +40,10 @@ class LowBitMatrix:
     n_columns: int
 
     @classmethod
-    def of(cls, numbers: NDArray[np.int8], scales: Floats, least: Floats | None, *, bits: Bits, group: int = GROUP) -> LowBitMatrix:
-        """From numbers (N, K) and one scale and least value a group. Raises ValueError for shapes or numbers that do not fit."""
+    def of(
+        cls, numbers: NDArray[np.int8], scales: Floats, least: Floats | None, *, bits: Bits, group: int = GROUP
+    ) -> LowBitMatrix:
+        """From numbers (N, K) and a scale and least value a group. Raises ValueError for shapes or numbers that do not fit."""
         n, k = numbers.shape
         if group not in (16, 32) or (bits, group) == (4, 16) or k % group or scales.shape != (n, k // group):
             raise ValueError(f"{bits} bits, numbers {numbers.shape}, scales {scales.shape}, groups of {group} make no matrix")
@@ -63,15 +65,15 @@ class LowBitMatrix:
 
     @property
     def n_rows(self) -> int:
-        return len(self.packed)
+        return int(self.scales.shape[0])
 
     @property
     def n_padded(self) -> int:
-        return self.scales.shape[1] * self.group
+        return int(self.scales.shape[1]) * self.group
 
     @property
     def n_bytes(self) -> int:
-        return self.packed.nbytes + self.scales.nbytes + (0 if self.least is None else self.least.nbytes)
+        return int(self.packed.nbytes + self.scales.nbytes + (0 if self.least is None else self.least.nbytes))
 
     def values(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
         """The weights of some rows as float32, (R, K)."""

@@ -1,4 +1,4 @@
-"""A model of transformers whose large matrices are low-bit: its linear layers and embeddings are replaced, nothing else changes.
+"""A model of transformers whose large matrices are low-bit: its linear layers and embeddings are replaced, nothing else.
 
 The model is then another one, a little less exact, and everything downstream (its own `forward`, every backend) runs the same
 products on it.

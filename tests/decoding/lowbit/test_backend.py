@@ -1,0 +1,134 @@
+"""Steps of low-bit models: near those of the model's own forward, and the same bits whatever else is in a step."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+
+from data.errors import UserError
+from decoding.backend import SkipSet, Wants
+from decoding.backends.build import build_backend
+from decoding.backends.hf import HFBackend
+from decoding.backends.lowbit import LowBitBackend
+from decoding.backends.torch_backend import relative_error
+from decoding.models import LoadedModel, load, lowered
+from tests.model_families import tiny_family
+from tests.tiny_model import build_tiny_model
+
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama": {},
+    "llama-tied": {},
+    "qwen2": {},  # biases
+    "qwen3": {"head_dim": 32},  # norms of queries and keys
+    "granite": {},  # three scales
+}
+CASES = [*((family, "int8") for family in FAMILIES), ("llama", "int4"), ("qwen3", "int4")]
+PROMPT = random.Random(0).choices(range(3, 300), k=21)
+NEW = random.Random(1).choices(range(3, 300), k=9)
+
+
+@cache
+def low_bit(family: str, dtype: str) -> LoadedModel:
+    return lowered(tiny_family(family, **FAMILIES[family]), dtype)
+
+
+@cache
+def backend(family: str, dtype: str) -> Any:
+    """Shared by the tests: each begins with a prefill."""
+    return build_backend(low_bit(family, dtype))
+
+
+def logits(model: Any, tokens: list[int], **options: Any) -> torch.Tensor:
+    return model.step(tokens, **options).logits.clone()
+
+
+@pytest.mark.parametrize(("family", "dtype"), CASES)
+def test_it_computes_what_the_model_computes(family: str, dtype: str) -> None:
+    ours, theirs = backend(family, dtype), HFBackend(low_bit(family, dtype))
+    assert isinstance(ours, LowBitBackend) and ours.info.batch_invariant
+    for one in (ours, theirs):
+        one.prefill(PROMPT, capacity=64, wants=Wants(vector=True, top_k=4))
+    tree = (-1, 0, 0, 2, -1)
+    skipped = SkipSet(attention=(1, 3), mlp=(0,))
+    for options in ({}, {"parents": tree}, {"plan": skipped}):
+        found, expected = (logits(one, NEW[:5], **options) for one in (ours, theirs))
+        assert relative_error(found, expected) < 0.08, options
+
+
+@pytest.mark.parametrize(("family", "dtype"), CASES)
+def test_a_row_is_the_same_bits_alone_among_others_and_in_a_tree(family: str, dtype: str) -> None:
+    model = backend(family, dtype)
+    model.prefill(PROMPT, capacity=64)
+    together = logits(model, NEW)
+    one_by_one = []
+    for token in NEW:
+        one_by_one.append(logits(model, [token]))
+        model.commit(1)
+    assert torch.equal(together, torch.cat(one_by_one))
+    # the same chain as the branch 0, 2, 3, 6, 8 of a tree, whose other nodes are other tokens
+    model.prefill(PROMPT, capacity=64)
+    branch, other = (0, 2, 3, 6, 8), iter(range(50, 60))
+    nodes = [NEW[branch.index(i)] if i in branch else next(other) for i in range(9)]
+    tree = logits(model, nodes, parents=(-1, -1, 0, 2, 2, 0, 3, 6, 6))
+    assert torch.equal(tree[list(branch)], together[:5])
+    model.commit(5, branch)
+    assert torch.equal(logits(model, NEW[5:]), together[5:])
+
+
+def test_a_prompt_read_in_pieces_or_in_steps_ends_in_the_same_bits() -> None:
+    model = backend("llama", "int8")
+    whole = model.prefill(PROMPT, capacity=64).last.logits.clone()
+    model.prefill(PROMPT[:4], capacity=64)
+    model.step(PROMPT[4:15])
+    model.commit(11)
+    assert torch.equal(logits(model, PROMPT[15:])[-1:], whole)
+
+
+def test_what_was_drafted_leaves_no_trace() -> None:
+    model = backend("qwen2", "int8")
+    model.prefill(PROMPT, capacity=64)
+    expected = logits(model, NEW[:3])
+    model.prefill(PROMPT, capacity=64)
+    model.draft_chain(NEW[0], plan=SkipSet(attention=(0, 1), mlp=(2, 3)), max_tokens=6)
+    model.step(NEW[4:], offset=2)
+    assert torch.equal(logits(model, NEW[:3]), expected)
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "why"),
+    [("mistral", {}, "sliding window"), ("qwen3", {}, "24 dimensions"), ("olmo2", {}, "pre-norm"),
+     ("phi3", {}, "no low-bit q_proj"), ("llama", {"hidden_act": "gelu"}, "bends by gelu"),
+     ("llama", {"mlp_bias": True}, "biases")],
+)  # fmt: skip
+def test_other_models_are_decoded_another_way_and_it_is_said(family: str, changes: dict[str, Any], why: str) -> None:
+    model, told = lowered(tiny_family(family, **changes), "int8"), []
+    found = build_backend(model, say=told.append)
+    assert not isinstance(found, LowBitBackend) and why in told[0]
+    found.prefill(PROMPT, capacity=64)
+    assert logits(found, NEW).isfinite().all()
+    with pytest.raises(UserError, match=why):
+        build_backend(model, "lowbit")
+
+
+def test_a_model_of_full_precision_has_no_low_bit_steps() -> None:
+    with pytest.raises(UserError, match="load it with dtype int8 or int4"):
+        build_backend(tiny_family("llama"), "lowbit")
+
+
+def test_the_rounded_model_is_another_one(tmp_path: Any) -> None:
+    folder = build_tiny_model(tmp_path / "tiny", chat_template=False, vocab_from=["The reservoir was full on the morning."])
+    exact, rounded = load(str(folder), device="cpu"), load(str(folder), device="cpu", dtype="int8")
+    assert rounded.dtype == "int8" and rounded.is_low_bit and rounded.fingerprint != exact.fingerprint
+    assert rounded.fingerprint == load(str(folder), dtype="int8").fingerprint
+    given = torch.tensor([[5, 6, 7, 8]])
+    assert 0 < relative_error(rounded.model(given).logits, exact.model(given).logits) < 0.05
+
+
+def test_low_bits_need_a_cpu(tmp_path: Any) -> None:
+    folder = build_tiny_model(tmp_path / "tiny", chat_template=False, vocab_from=["The reservoir was full on the morning."])
+    with pytest.raises(UserError, match=r"no CUDA device|runs on the CPU, not on 'cuda'"):
+        load(str(folder), dtype="int8", device="cuda")

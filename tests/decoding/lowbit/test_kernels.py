@@ -1,0 +1,123 @@
+"""The compiled kernels against plain numpy, and against themselves with another number of rows or other instructions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from decoding.lowbit import kernels, vectors
+from decoding.lowbit.matrix import LowBitMatrix, quantised
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def numbers(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def matrix(form: str, n: int, k: int) -> LowBitMatrix:
+    if form in ("4", "8"):
+        return quantised(numbers(n, k, seed=3), int(form))
+    least, group = numbers(n, k // 32) if form == "8 with least values" else None, 32 if least_of(form) else 16
+    whole = np.random.default_rng(4).integers(-127, 128, (n, k)).astype(np.int8)
+    return LowBitMatrix.of(whole, numbers(n, k // group, seed=5), least, bits=8, group=group)
+
+
+def least_of(form: str) -> bool:
+    return form == "8 with least values"
+
+
+FORMS = ["4", "8", "8 with least values", "8 in groups of 16"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("n", "k"), [(3, 32), (70, 64), (130, 192), (5, 320)])
+def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> None:
+    weights, rows = matrix(form, n, k), numbers(11, k, seed=1)
+    whole, scales, _, _ = kernels.rounded(rows, weights.n_padded)
+    stretch = weights.n_padded // scales.shape[1]
+    near = (whole.reshape(11, -1, stretch) * scales[..., None].astype(np.float64)).reshape(11, -1)[:, :k]
+    assert np.abs(near - rows).max() <= np.abs(rows).max() / 254 * 1.01
+    found = kernels.product(rows, kernels.weights_of(weights), weights.n_padded)
+    expected = near @ weights.values().T.astype(np.float64)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_row_does_not_depend_on_the_others(form: str) -> None:
+    weights, rows = matrix(form, 130, 192), numbers(15, 192, seed=1)
+    packed = kernels.weights_of(weights)
+    together = kernels.product(rows, packed, weights.n_padded)
+    for first, end in ((0, 1), (3, 5), (5, 9), (7, 15), (14, 15)):
+        np.testing.assert_array_equal(kernels.product(rows[first:end], packed, weights.n_padded), together[first:end])
+
+
+def test_zeros_and_what_is_no_number() -> None:
+    weights = quantised(numbers(4, 64), 8)
+    rows = np.zeros((2, 64), np.float32)
+    rows[1, 5] = np.nan
+    found = kernels.product(rows, kernels.weights_of(weights), 64)
+    assert not found[0].any() and np.isnan(found[1]).all()
+
+
+def test_norms_and_rotations_are_those_of_the_formula() -> None:
+    rows, weight = numbers(3, 48), numbers(48, seed=2)
+    out = np.empty_like(rows)
+    kernels.normed(rows, weight, np.float32(1e-5), out)
+    np.testing.assert_allclose(out, rows / np.sqrt((rows**2).mean(-1, keepdims=True) + 1e-5) * weight, rtol=1e-5)
+    heads, angles = numbers(2, 3, 32), numbers(9, 16, seed=4)
+    cos, sin = np.tile(np.cos(angles), 2), np.tile(np.sin(angles), 2)
+    turned = heads.copy()
+    kernels.rotated(turned, cos, sin, np.array([4, 7]))
+    for t, p in enumerate((4, 7)):
+        half = np.concatenate([-heads[t, :, 16:], heads[t, :, :16]], axis=-1)
+        np.testing.assert_allclose(turned[t], heads[t] * cos[p] + half * sin[p], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("group", [1, 2, 3, 5, 7])
+def test_attention_sees_the_committed_tokens_and_its_own_branch(group: int) -> None:
+    n_key_heads, size, capacity, n = 2, 32, 64, 21
+    keys, values = numbers(n_key_heads, capacity, size), numbers(n_key_heads, capacity, size, seed=1)
+    queries = numbers(4, n_key_heads * group, size, seed=2)
+    paths, depths = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 2, 0, 0], [0, 2, 3, 0]]), np.array([0, 1, 1, 2])
+    out, scores = np.empty_like(queries), np.empty((group, 64), np.float32)
+    kernels.attended(
+        queries, np.ascontiguousarray(keys.transpose(0, 2, 1)), values, n, paths, depths, np.float32(0.3), scores, out
+    )
+    for t in range(4):
+        seen = [*range(n), *(n + node for node in paths[t, : depths[t] + 1])]
+        for h in range(n_key_heads * group):
+            raised = np.exp(0.3 * keys[h // group][seen].astype(np.float64) @ queries[t, h])
+            np.testing.assert_allclose(out[t, h], raised / raised.sum() @ values[h // group][seen], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("instructions", ["avx2", "generic"])
+def test_other_instructions_give_the_same_bits(instructions: str, tmp_path: Path) -> None:
+    """In a process of its own, whose kernels are compiled for them."""
+    if instructions == "avx2" and vectors.INSTRUCTIONS == "generic":
+        pytest.skip("this CPU has no AVX2")
+    script = (
+        "import sys, hashlib, numpy as np\n"
+        "from decoding.lowbit import vectors\n"
+        "if sys.argv[1] != 'own': vectors.INSTRUCTIONS = sys.argv[1]\n"
+        "from decoding.lowbit import kernels\n"
+        "from decoding.lowbit.matrix import quantised\n"
+        "rng, digest = np.random.default_rng(0), hashlib.sha256()\n"
+        "for bits in (4, 8):\n"
+        "    m = quantised(rng.standard_normal((40, 192)).astype(np.float32), bits)\n"
+        "    rows = rng.standard_normal((7, 192)).astype(np.float32)\n"
+        "    digest.update(kernels.product(rows, kernels.weights_of(m), m.n_padded).tobytes())\n"
+        "print(digest.hexdigest())\n"
+    )
+
+    def run(name: str) -> str:
+        env = {**os.environ, "WIKIGEN_CACHE": str(tmp_path / name), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run([sys.executable, "-c", script, name], env=env, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert run(instructions) == run("own")
