@@ -59,6 +59,16 @@ class BackendInfo(Strict):
     batch_invariant: bool = False
 
 
+def takes_trees(backend: StepBackend) -> bool:
+    """Whether the backend verifies trees; all do whose model honours an attention mask."""
+    return bool(getattr(backend, "takes_trees", True))
+
+
+def can_skip(backend: StepBackend) -> bool:
+    """Whether the backend can leave sub-layers out; all do whose model has them under known names."""
+    return bool(getattr(backend, "can_skip", True))
+
+
 @dataclass(frozen=True, slots=True)
 class CostTable(Strict):
     """Measured costs in units of one full step of one token (c and v of the decoding note, section 1)."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from decoding.backend import FULL, CostTable, SkipSet, StepBackend
+from decoding.backend import FULL, CostTable, SkipSet, StepBackend, can_skip
 from decoding.machine import signature, synchronise
 
 VERIFY_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -33,13 +33,13 @@ def measure_costs(backend: StepBackend, *, context: int = 512, budget_s: float =
     sizes = [size for size in VERIFY_SIZES if size < info.context_tokens]
     n = _affordable(backend, ids, min(context, info.context_tokens - sizes[-1]), budget_s)
     backend.prefill(ids[:n], capacity=n + max(sizes[-1], CHAIN))
-    plans = plans_to_time(info.n_layers)
+    plans = plans_to_time(info.n_layers) if can_skip(backend) else [FULL]
     calls: list[Callable[[], object]] = [lambda size=size: backend.step(ids[:size]).argmax() for size in sizes]  # type: ignore[misc]
     calls += [lambda plan=plan: backend.draft_chain(ids[0], plan=plan, max_tokens=CHAIN) for plan in plans]  # type: ignore[misc]
     seconds = _medians(calls, info.device, budget_s)
     unit = seconds[0]
     drafts = [time_s / CHAIN / unit for time_s in seconds[len(sizes) :]]
-    fixed, attention, mlp = fit_plan_costs(plans, drafts, info.n_layers)
+    fixed, attention, mlp = fit_plan_costs(plans, drafts, info.n_layers) if len(plans) > 1 else (drafts[0], 0.0, 0.0)
     return CostTable(
         unit_s=unit,
         verify=tuple(zip(sizes, rising([time_s / unit for time_s in seconds[: len(sizes)]]))),

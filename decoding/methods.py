@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
+from decoding.backend import can_skip, takes_trees
 
 if TYPE_CHECKING:
     from decoding.api import Task
@@ -92,6 +93,8 @@ def build_drafter(
             from decoding.drafters.lookup import PromptLookup
 
             return PromptLookup()
+        case _ if not can_skip(backend):
+            raise UserError(f"the method {method!r} skips layers, which this model's cannot be; choose copy, recycle, or auto")
         case "swift":
             from decoding.drafters.swift import SwiftDrafter
 
@@ -120,8 +123,9 @@ def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | N
     from decoding.drafters.mix import MixDrafter
     from decoding.drafters.recycle import RecycleDrafter
 
+    skips = calibration is not None and can_skip(backend)
     # the mix weighs costs itself, so its parts are not given any
-    skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
+    skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if skips else None
     name = "mix(copy, recycle, skip)" if skip else "mix(copy, recycle)"
     return MixDrafter(
         CopyDrafter(), RecycleDrafter(seeded=False, persist=True), skip, backend.costs(), trees=takes_trees(backend), name=name
@@ -163,11 +167,6 @@ def _routed(calibration: Calibration) -> Callable[[Request], SkipSet]:
     from decoding.knn.router import Router
 
     return Router(calibration)
-
-
-def takes_trees(backend: StepBackend) -> bool:
-    """Whether the backend verifies trees; all do whose model honours an attention mask."""
-    return bool(getattr(backend, "takes_trees", True))
 
 
 def check_lengths(lengths: str) -> None:

@@ -47,6 +47,9 @@ HUB_FILES = ("*.safetensors", "*.safetensors.index.json", *_CONFIG_FILES, *_TOKE
 HUB_DUPLICATES = ("*/*", "consolidated*", "adapter_*")  # the same weights for other runtimes, or parts of others
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 
+_TRAINED_CONTEXT = {"bloom": 2048}
+"""Of models whose positions are biases of the attention: they end nowhere, and their configuration names no length."""
+
 _WHOLE_FILE_BYTES = 1 << 30
 _SAMPLE_BYTES = 1 << 16
 
@@ -352,10 +355,12 @@ def _config(folder: Path, asked: str) -> PreTrainedConfig:
 
 def _context_tokens(config: PreTrainedConfig, asked: str) -> int:
     text_config = config.get_text_config(decoder=True)
-    for name in ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length"):
+    for name in ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "max_seq_len", "n_ctx"):
         value = getattr(text_config, name, None)
         if isinstance(value, int) and value > 0:
             return value
+    if text_config.model_type in _TRAINED_CONTEXT:
+        return _TRAINED_CONTEXT[text_config.model_type]
     raise UserError(f"{asked}: config.json does not say how long a text may be; add max_position_embeddings (in tokens) to it")
 
 

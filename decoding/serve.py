@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from decoding.engine import Engine
     from decoding.models import LoadedModel
 
+CHARACTERS_A_TOKEN = 64
+"""More than any tokenizer puts into one, but for long runs of blanks."""
 BODY_BYTES = 32 << 20
 _POLL_S = 0.1
 
@@ -123,6 +125,20 @@ class Service:
         return Text(prompt, replace(asked.sampling, max_new_tokens=wanted))
 
     def _prompt_ids(self, asked: Asked) -> list[int]:
+        text = asked.prompt if isinstance(asked.prompt, str) else "".join(message.content for message in asked.messages)
+        field = "messages" if asked.messages else "prompt"
+        if len(text) > CHARACTERS_A_TOKEN * self.context_tokens:  # before the tokenizer reads it, which holds up everybody
+            raise Refused(
+                400,
+                f"this model's maximum context length is {self.context_tokens} tokens, and {len(text):,} characters are more; "
+                "shorten the prompt",
+                param=field,
+                code="context_length_exceeded",
+            )
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise Refused(400, f"{field} holds half of a character at {error.start} (a lone surrogate)", param=field) from None
         if asked.messages:
             try:
                 return self._generator.prompt_ids(asked.messages)

@@ -69,6 +69,10 @@ DRIVABLE: dict[str, tuple[str, dict[str, Any]]] = {
 OTHER: dict[str, tuple[str, dict[str, Any]]] = {
     "cohere": ("CohereConfig", {}),  # attention and MLP side by side
     "gpt2": ("GPT2Config", {}),  # learnt positions; sub-layers under other names
+    "gpt-neo": (  # a window that is counted in rows, not in positions: no trees
+        "GPTNeoConfig",
+        {"attention_types": [[["global", "local"], 2]], "window_size": WINDOW, "num_layers": 4, "num_heads": 4},
+    ),
     "bloom": ("BloomConfig", {}),  # positions from the padding mask, so no tree
 }
 """Families that run through their own forward only."""

@@ -43,6 +43,11 @@ class HFBackend(TorchBackend):
         """Whether the model honours an explicit mask."""
         return self._masks is not None
 
+    @property
+    def can_skip(self) -> bool:
+        """Whether its layers have sub-layers named self_attn and mlp."""
+        return self._blocks is not None
+
     def _run(
         self,
         ids: torch.Tensor,
@@ -117,9 +122,15 @@ class HFBackend(TorchBackend):
             self._prove_tree(ids)
 
     def _prove_tree(self, ids: torch.Tensor) -> None:
-        """Sets `_masks` if a tree of a root, its child and a second root gives what the two chains give."""
+        """Sets `_masks` if a tree of a root, its child and a second root gives what the two chains give.
+
+        That is no proof for a window which begins later, and which the model may count in rows instead of positions (GPT-Neo):
+        a model with a window that our masks do not know gets no trees.
+        """
         import torch
 
+        if _own_window(self._config):
+            return
         try:
             masks = AttentionMasks(self._config, dtype=self._model.dtype, device=self._device)
         except NoMask:
@@ -149,6 +160,12 @@ class HFBackend(TorchBackend):
             f"{self._loaded.name}: {self._architecture} cannot be decoded step by step here ({why}); choose a model whose only "
             "state is attention keys and values (Llama, Qwen, Mistral, Gemma, Phi, OLMo ...), or serve it and name the server"
         )
+
+
+def _own_window(config: Any) -> bool:
+    """Whether a configuration names a window other than `sliding_window`, which `AttentionMasks` knows."""
+    named = [name for name, value in config.to_dict().items() if "window" in name and value]
+    return any("sliding_window" not in name and name != "max_window_layers" for name in named)
 
 
 def random_ids(n: int, vocab_size: int, device: torch.device) -> torch.Tensor:

@@ -141,11 +141,11 @@ class SkipSearch:
             verbose=0,
         )
         optimiser.set_gp_params(alpha=1e-2)
-        for parts, score in sorted(self._seen, key=lambda seen: seen[1], reverse=True)[:_GP_POINTS]:
-            skipped = set(parts)
-            optimiser.register({name: float(part in skipped) for part, name in enumerate(names)}, score)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # kernel bounds reached, points seen twice: both expected of a step function
+            for parts, score in sorted(self._seen, key=lambda seen: seen[1], reverse=True)[:_GP_POINTS]:
+                skipped = set(parts)
+                optimiser.register({name: float(part in skipped) for part, name in enumerate(names)}, score)
             point = optimiser.suggest()
         return sorted(range(self._n_parts), key=lambda part: -float(point[names[part]]))[: self._n_skipped]
 

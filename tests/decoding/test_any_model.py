@@ -1,0 +1,64 @@
+"""Models that are not Llama's kin: what can be drafted for them is, with the same text; what cannot is refused at once."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+
+from data.errors import UserError
+from decoding.api import SamplingParams
+from decoding.backend import can_skip, takes_trees
+from decoding.backends.build import build_backend
+from decoding.methods import build_drafter
+from decoding.sampling import Sampler
+from decoding.speculative import decode
+from tests.model_families import OTHER, WINDOW, tiny_family
+
+PROMPT = random.Random(3).choices(range(3, 300), k=3 * WINDOW)
+
+
+@cache
+def greedy(family: str) -> list[int]:
+    return written(family, "greedy")
+
+
+def written(family: str, method: str) -> list[int]:
+    backend, tokens = build_backend(tiny_family(family)), []
+
+    def take(token: int) -> bool:
+        tokens.append(token)
+        return len(tokens) < 40
+
+    decode(backend, build_drafter(method, backend), PROMPT, Sampler(SamplingParams(max_new_tokens=40), len(PROMPT)), take)
+    return tokens
+
+
+@pytest.mark.parametrize("method", ["auto", "mix", "copy", "pld"])
+@pytest.mark.parametrize("family", OTHER)
+def test_every_model_copies(family: str, method: str) -> None:
+    assert written(family, method) == greedy(family)
+
+
+@pytest.mark.parametrize("method", ["recycle", "recycling"])
+@pytest.mark.parametrize("family", OTHER)
+def test_trees_are_drafted_where_they_can_be_proved(family: str, method: str) -> None:
+    if takes_trees(build_backend(tiny_family(family))):
+        assert written(family, method) == greedy(family)
+    else:
+        with pytest.raises(UserError, match="cannot verify"):
+            written(family, method)
+
+
+@pytest.mark.parametrize("family", OTHER)
+def test_layers_are_skipped_where_they_can_be(family: str) -> None:
+    if can_skip(build_backend(tiny_family(family))):
+        assert written(family, "swift") == greedy(family)
+    else:
+        with pytest.raises(UserError, match="'swift' skips layers, which this model's cannot be"):
+            written(family, "swift")
+
+
+def test_a_window_that_our_masks_do_not_know_takes_no_trees() -> None:
+    assert not takes_trees(build_backend(tiny_family("gpt-neo")))
