@@ -123,9 +123,10 @@ def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | N
     from decoding.drafters.mix import MixDrafter
     from decoding.drafters.recycle import RecycleDrafter
 
-    skips = calibration is not None and can_skip(backend)
+    if calibration is not None and not can_skip(backend):
+        calibration = None
     # the mix weighs costs itself, so its parts are not given any
-    skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if skips else None
+    skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
     name = "mix(copy, recycle, skip)" if skip else "mix(copy, recycle)"
     return MixDrafter(
         CopyDrafter(), RecycleDrafter(seeded=False, persist=True), skip, backend.costs(), trees=takes_trees(backend), name=name

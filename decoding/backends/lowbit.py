@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from data.errors import StageError
-from decoding.backend import FULL, SkipSet
+from decoding.backend import FULL, SkipSet, Wants
 from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend, random_ids
 from decoding.backends.layers import Layer as Parts
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 _PROOF_TOKENS = 40
 _GRAIN = 256
+_ROWS_A_THREAD = 32
+"""Fewer rows are not worth a thread, which has to be waited for twice a layer."""
 _ALLOWED = 8e-2
 """Relative difference of logits to those of `driven`: sums in another order end in another 8-bit number here and there."""
 
@@ -47,6 +52,8 @@ class StepCache:
     def __init__(self, n_layers: int, n_heads: int, size: int) -> None:
         self.n = 0
         self.capacity = 0
+        self.allocations = 0
+        """Goes up whenever the arrays are replaced."""
         self._shape = (n_layers, n_heads, size)
         self.keys: NDArray[np.float32] = np.zeros((n_layers, n_heads, size, 0), dtype=np.float32)
         self.values: NDArray[np.float32] = np.zeros((n_layers, n_heads, 0, size), dtype=np.float32)
@@ -60,7 +67,7 @@ class StepCache:
             return
         n_layers, n_heads, size = self._shape
         wanted = -(-capacity // _GRAIN) * _GRAIN
-        self.n, self.capacity = 0, 0
+        self.n, self.capacity, self.allocations = 0, 0, self.allocations + 1
         self.keys = self.values = np.zeros((0, 0, 0, 0), dtype=np.float32)  # freed before the new ones are allocated
         try:
             self.keys = np.zeros((n_layers, n_heads, size, wanted), dtype=np.float32)
@@ -101,6 +108,9 @@ class LowBitBackend(DrivenBackend):
         if not loaded.is_low_bit:
             raise NotLowBit("its weights are not low-bit; load it with dtype int8 or int4")
         self._step_cache: StepCache | None = None
+        self._read: tuple[int, ...] = ()
+        """The last prompt: its keys and values stay at its positions while its answer is written behind them."""
+        self._read_at = 0
         super().__init__(loaded, reference)
         with torch.inference_mode():
             expected = self._samples()
@@ -164,16 +174,56 @@ class LowBitBackend(DrivenBackend):
         width = -(-(at + n_rows) // 16) * 16 + 16
         scores = np.empty((self._sizes.n_heads // self._sizes.n_key_heads, width), dtype=np.float32)
         positions = (at + depths).astype(np.int64)
-        run_layers(
-            rows, self._compiled, self._sizes, cache.keys, cache.values, at, at, cos, sin, positions, paths, depths,
-            kept[0], kept[1], scores,
-        )  # fmt: skip
+        threads = 1 if plan or parents is not None else min(torch.get_num_threads(), n_rows // _ROWS_A_THREAD)
+        if threads > 1:
+            self._run_side_by_side(threads, rows, at, (cos, sin, positions), (paths, depths, scores))
+        else:
+            run_layers(
+                rows, self._compiled, self._sizes, cache.keys, cache.values, at, at, cos, sin, positions, paths, depths,
+                kept[0], kept[1], scores,
+            )  # fmt: skip
         normed = self._norm(torch.from_numpy(rows))
         return self._head((normed[-1:] if last_only else normed)[None])[0], normed
+
+    def _run_side_by_side(self, threads: int, rows: Any, at: int, places: Any, branches: Any) -> None:
+        """The whole model over many rows, some of them on each thread: rows meet in their keys and values alone."""
+        from decoding.lowbit.kernels import add_attention, add_mlp, project
+
+        assert self._step_cache is not None
+        (cos, sin, positions), (paths, depths, scores), sizes = places, branches, self._sizes
+        bounds = np.linspace(0, len(rows), threads + 1).astype(int).tolist()
+        parts = [slice(a, b) for a, b in pairwise(bounds)]
+        buffers = [np.empty_like(scores) for _ in parts]
+
+        def ask(layer: Any, keys: Any, values: Any, part: slice) -> Any:
+            return project(rows[part], layer, sizes, keys, values, at + part.start, cos, sin, positions[part])
+
+        def answer(layer: Any, keys: Any, values: Any, part: slice, queries: Any, buffer: Any) -> None:
+            add_attention(rows[part], layer, sizes, queries, keys, values, at, paths[part], depths[part], buffer)
+            add_mlp(rows[part], layer, sizes)
+
+        with ThreadPoolExecutor(threads) as pool:
+            for layer, keys, values in zip(self._compiled, self._step_cache.keys, self._step_cache.values, strict=True):
+                here = (layer, keys, values)
+                queries = list(pool.map(partial(ask, *here), parts))
+                list(pool.map(partial(answer, *here), parts, queries, buffers))
 
     def _rope_tables(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         cos, sin = self._rope.table()
         return cos.numpy(), sin.numpy()
+
+    def _kept(self, ids: Sequence[int], wants: Wants) -> int:
+        """Rows do not depend on each other, so that a prompt which begins like the last one finds the same bits there."""
+        if self._step_cache is None or wants.vector or wants.top_k or self._read_at != self._step_cache.allocations:
+            return 0
+        same = next((i for i, (a, b) in enumerate(zip(ids, self._read, strict=False)) if a != b), len(self._read))
+        self._read = ()  # until this prompt is read whole
+        kept = min(same, len(ids) - 1)  # the last one is read for its logits
+        return kept
+
+    def _keeps(self, ids: Sequence[int]) -> None:
+        if self._step_cache is not None:
+            self._read, self._read_at = tuple(ids), self._step_cache.allocations
 
     def _samples(self) -> list[tuple[str, torch.Tensor]]:
         """Logits of steps of several forms behind random tokens, always the same ones."""

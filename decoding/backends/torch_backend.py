@@ -83,10 +83,11 @@ class TorchBackend(ABC):
         self._check_prompt(ids, capacity)
         with torch.inference_mode():
             self._restart(capacity)
+            kept = self._kept(ids, wants)
             prompt = torch.tensor([list(ids)], device=self._device)
             total = torch.zeros(self._info.hidden_size, device=self._device)
             top_ids: list[torch.Tensor] = []
-            for start in range(0, len(ids), PREFILL_TOKENS):
+            for start in range(kept, len(ids), PREFILL_TOKENS):
                 piece = prompt[:, start : start + PREFILL_TOKENS]
                 # the head sees one row whatever is wanted besides, so that wants cannot change the first token
                 last, states = self._run(piece, start, last_only=True, states=bool(wants.vector or wants.top_k))
@@ -95,6 +96,7 @@ class TorchBackend(ABC):
                 if wants.top_k and states is not None:
                     top_ids.append(self._top_ids(states, wants.top_k))
             self.kv.commit(len(ids))
+            self._keeps(ids)
             if bool(last.isnan().any()):
                 raise not_numbers(last.dtype)
             return Prefill(
@@ -177,6 +179,13 @@ class TorchBackend(ABC):
         if self._costs is None:
             self._costs = measure_costs(self)
         return self._costs
+
+    def _kept(self, ids: Sequence[int], wants: Wants) -> int:
+        """How many of the first tokens need not be read, as their keys and values are there from the text before."""
+        return 0
+
+    def _keeps(self, ids: Sequence[int]) -> None:  # noqa: B027
+        """A prompt was read whole: its keys and values are there."""
 
     def _restart(self, capacity: int) -> None:
         """An empty sequence with room for `capacity` positions."""

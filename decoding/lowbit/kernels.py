@@ -287,78 +287,80 @@ class Sizes(NamedTuple):
 
 
 @_compiled
-def run_layer(hidden, layer, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):
-    """One layer, in place: hidden (T, D). Its keys and values go to positions at.. of keys (H_kv, D, capacity) and values."""
-    n_tokens, width = hidden.shape
-    eps, residual = np.float32(sizes.eps), np.float32(sizes.residual)
+def project(hidden, layer, sizes, keys, values, at, cos, sin, positions):
+    """Queries (T, H, D) of hidden (T, width). Keys and values go to positions at.. of keys (H_kv, D, capacity) and values."""
+    n_tokens = hidden.shape[0]
+    n_heads, n_key_heads, size = sizes.n_heads, sizes.n_key_heads, sizes.head_size
+    eps = np.float32(sizes.eps)
     normal = np.empty_like(hidden)
-    if do_attention:
-        n_heads, n_key_heads, size = sizes.n_heads, sizes.n_key_heads, sizes.head_size
-        normed(hidden, layer.before_attention, eps, normal)
-        both = np.empty((n_tokens, layer.query_key_value.packed.shape[0]), dtype=np.float32)
-        multiply(rounded(normal, padded(layer.query_key_value)), layer.query_key_value, both)
-        if layer.bias.shape[0]:
-            for t in range(n_tokens):
-                for j in range(both.shape[1]):
-                    both[t, j] += layer.bias[j]
-        queries = both[:, : n_heads * size].copy().reshape(n_tokens, n_heads, size)
-        fresh = both[:, n_heads * size : (n_heads + n_key_heads) * size].copy().reshape(n_tokens, n_key_heads, size)
-        if layer.query_norm.shape[0]:
-            for t in range(n_tokens):
-                normed(queries[t], layer.query_norm, eps, queries[t])
-                normed(fresh[t], layer.key_norm, eps, fresh[t])
-        rotated(queries, cos, sin, positions)
-        rotated(fresh, cos, sin, positions)
-        offset = (n_heads + n_key_heads) * size
+    normed(hidden, layer.before_attention, eps, normal)
+    both = np.empty((n_tokens, layer.query_key_value.packed.shape[0]), dtype=np.float32)
+    multiply(rounded(normal, padded(layer.query_key_value)), layer.query_key_value, both)
+    if layer.bias.shape[0]:
         for t in range(n_tokens):
-            for h in range(n_key_heads):
-                for j in range(size):
-                    keys[h, j, at + t] = fresh[t, h, j]
-                    values[h, at + t, j] = both[t, offset + h * size + j]
-        mixed = np.empty((n_tokens, n_heads, size), dtype=np.float32)
-        attended(queries, keys, values, n, paths, depths, np.float32(sizes.scale), scores, mixed)
-        added = np.empty((n_tokens, width), dtype=np.float32)
-        multiply(rounded(mixed.reshape(n_tokens, n_heads * size), padded(layer.output)), layer.output, added)
+            for j in range(both.shape[1]):
+                both[t, j] += layer.bias[j]
+    queries = both[:, : n_heads * size].copy().reshape(n_tokens, n_heads, size)
+    fresh = both[:, n_heads * size : (n_heads + n_key_heads) * size].copy().reshape(n_tokens, n_key_heads, size)
+    if layer.query_norm.shape[0]:
         for t in range(n_tokens):
-            for j in range(width):
-                hidden[t, j] += added[t, j] * residual
-    if do_mlp:
-        normed(hidden, layer.before_mlp, eps, normal)
-        inner = layer.gate_up.packed.shape[0] // 2
-        wide = np.empty((n_tokens, 2 * inner), dtype=np.float32)
-        multiply(rounded(normal, padded(layer.gate_up)), layer.gate_up, wide)
-        bent = np.empty((n_tokens, inner), dtype=np.float32)
-        for t in range(n_tokens):
-            row = wide[t].ctypes.data
-            v.silu_times(row, row + 4 * inner, bent[t].ctypes.data, inner)
-        added = np.empty((n_tokens, width), dtype=np.float32)
-        multiply(rounded(bent, padded(layer.down)), layer.down, added)
-        for t in range(n_tokens):
-            for j in range(width):
-                hidden[t, j] += added[t, j] * residual
+            normed(queries[t], layer.query_norm, eps, queries[t])
+            normed(fresh[t], layer.key_norm, eps, fresh[t])
+    rotated(queries, cos, sin, positions)
+    rotated(fresh, cos, sin, positions)
+    offset = (n_heads + n_key_heads) * size
+    for t in range(n_tokens):
+        for h in range(n_key_heads):
+            for j in range(size):
+                keys[h, j, at + t] = fresh[t, h, j]
+                values[h, at + t, j] = both[t, offset + h * size + j]
+    return queries
+
+
+@_compiled
+def add_attention(hidden, layer, sizes, queries, keys, values, n, paths, depths, scores):
+    """What the attention sub-layer adds to hidden (T, width), in place. Keys and values are those of `project`."""
+    n_tokens, width = hidden.shape
+    residual = np.float32(sizes.residual)
+    mixed = np.empty_like(queries)
+    attended(queries, keys, values, n, paths, depths, np.float32(sizes.scale), scores, mixed)
+    added = np.empty((n_tokens, width), dtype=np.float32)
+    multiply(rounded(mixed.reshape(n_tokens, sizes.n_heads * sizes.head_size), padded(layer.output)), layer.output, added)
+    for t in range(n_tokens):
+        for j in range(width):
+            hidden[t, j] += added[t, j] * residual
+
+
+@_compiled
+def add_mlp(hidden, layer, sizes):
+    """What the MLP sub-layer adds to hidden (T, width), in place."""
+    n_tokens, width = hidden.shape
+    residual = np.float32(sizes.residual)
+    normal = np.empty_like(hidden)
+    normed(hidden, layer.before_mlp, np.float32(sizes.eps), normal)
+    inner = layer.gate_up.packed.shape[0] // 2
+    wide = np.empty((n_tokens, 2 * inner), dtype=np.float32)
+    multiply(rounded(normal, padded(layer.gate_up)), layer.gate_up, wide)
+    bent = np.empty((n_tokens, inner), dtype=np.float32)
+    for t in range(n_tokens):
+        row = wide[t].ctypes.data
+        v.silu_times(row, row + 4 * inner, bent[t].ctypes.data, inner)
+    added = np.empty((n_tokens, width), dtype=np.float32)
+    multiply(rounded(bent, padded(layer.down)), layer.down, added)
+    for t in range(n_tokens):
+        for j in range(width):
+            hidden[t, j] += added[t, j] * residual
 
 
 @_compiled
 def run_layers(hidden, layers, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):
-    """All layers: `layers` a list of `Layer`, keys (layers, H_kv, D, capacity), values (layers, H_kv, capacity, D)."""
+    """All layers, in place: a list of `Layer`, keys (layers, H_kv, D, capacity), values (layers, H_kv, capacity, D)."""
     for i in range(len(layers)):
-        run_layer(
-            hidden,
-            layers[i],
-            sizes,
-            keys[i],
-            values[i],
-            at,
-            n,
-            cos,
-            sin,
-            positions,
-            paths,
-            depths,
-            do_attention[i],
-            do_mlp[i],
-            scores,
-        )
+        if do_attention[i]:
+            queries = project(hidden, layers[i], sizes, keys[i], values[i], at, cos, sin, positions)
+            add_attention(hidden, layers[i], sizes, queries, keys[i], values[i], n, paths, depths, scores)
+        if do_mlp[i]:
+            add_mlp(hidden, layers[i], sizes)
 
 
 def product(rows: NDArray[np.float32], matrix: Weights, n_padded: int) -> NDArray[np.float32]:

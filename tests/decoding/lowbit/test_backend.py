@@ -88,6 +88,35 @@ def test_a_prompt_read_in_pieces_or_in_steps_ends_in_the_same_bits() -> None:
     assert torch.equal(logits(model, PROMPT[15:])[-1:], whole)
 
 
+def test_a_prompt_that_begins_like_the_last_one_is_read_from_there_on() -> None:
+    model = backend("qwen2", "int8")
+    other = [*PROMPT[:14], 40, 41, 42]
+    model.prefill(PROMPT, capacity=64)
+    expected = model.prefill(other, capacity=64, wants=Wants(vector=True)).last.logits.clone()  # with wants nothing is kept
+    model.prefill(PROMPT, capacity=64)
+    model.step(NEW)
+    model.commit(9)
+    assert torch.equal(model.prefill(other, capacity=64).last.logits, expected)
+    assert torch.equal(model.prefill(other, capacity=64).last.logits, expected)  # the very same prompt
+    assert torch.equal(model.prefill(other, capacity=3000).last.logits, expected)  # new buffers
+    after = logits(model, NEW)
+    model.prefill(other, capacity=64, wants=Wants(vector=True))
+    assert torch.equal(logits(model, NEW), after)
+
+
+def test_threads_change_no_bit() -> None:
+    model, prompt = backend("llama", "int8"), random.Random(5).choices(range(3, 300), k=150)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            model.prefill(prompt, capacity=200, wants=Wants(vector=True))
+            found.append(logits(model, NEW))
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+
+
 def test_what_was_drafted_leaves_no_trace() -> None:
     model = backend("qwen2", "int8")
     model.prefill(PROMPT, capacity=64)
