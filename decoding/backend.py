@@ -173,6 +173,10 @@ class StepBackend(Protocol):
         """
         ...
 
+    def forget(self) -> None:
+        """The next prompt is read whole, however it begins: what a measurement asks for between texts."""
+        ...
+
     def step(self, ids: Sequence[int], *, plan: SkipSet = FULL, parents: Sequence[int] | None = None, offset: int = 0) -> Rows:
         """Logits after each of `ids`, T rows; writes their keys and values behind the committed ones, commits nothing.
 

@@ -90,6 +90,7 @@ def _affordable(backend: StepBackend, ids: Sequence[int], n: int, budget_s: floa
     """The largest context up to `n` whose prefill takes about half the budget at most, by the time of a short one."""
     probe = min(_PROBE, n)
     for _ in range(2):  # the first call allocates and compiles
+        backend.forget()
         began = time.perf_counter()
         backend.prefill(ids[:probe], capacity=n)
         synchronise(backend.info.device)

@@ -25,6 +25,17 @@ def device_name(device: str) -> str:
     return named or platform.processor() or platform.machine()
 
 
+def cpu_features() -> str:
+    """What decides how fast few rows are multiplied here, e.g. `avx2 avx512f avx512_vnni avx512_bf16`; empty if unknown."""
+    wanted = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "asimd", "asimddp", "i8mm")
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    named = next((line.partition(":")[2] for line in text.splitlines() if line.startswith(("flags", "Features"))), "")
+    return " ".join(name for name in wanted if name in named.split())
+
+
 def signature(info: BackendInfo) -> str:
     """Device, threads, dtype, backend and torch: timings are comparable where these are equal."""
     import torch

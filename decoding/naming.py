@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from data.errors import UserError
 from decoding.gguf import Tell, load_gguf
 from decoding.models import LoadedModel, load
-from decoding.smollm2 import BASE_NAME, NAME, load_smollm2
+from decoding.smollm2 import BASE_NAME, NAME, gguf_file, load_smollm2
 
 NAMES = f"{NAME}, {BASE_NAME}, gguf:FILE, hf:FOLDER_OR_ID"
 
@@ -23,3 +25,10 @@ def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Te
     if colon and kind == "gguf":
         return load_gguf(rest, device=device, dtype=dtype, tell=tell)
     return load(rest if colon and kind == "hf" else name, device=device, dtype=dtype)
+
+
+def gguf_file_of(name: str) -> Path | None:
+    """The GGUF file that a name stands for, its weights as they are; None for other models."""
+    if name == BASE_NAME:
+        return gguf_file()
+    return Path(name.removeprefix("gguf:")).expanduser() if name.startswith("gguf:") else None

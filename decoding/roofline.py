@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from data.types import Strict
+from decoding.lowbit.matrix import matrices_in
 from decoding.machine import synchronise
 
 if TYPE_CHECKING:
@@ -42,14 +43,16 @@ def step_bytes(model: PreTrainedModel) -> StepBytes:
     """
     embedding: Any = model.get_input_embeddings()
     head: Any = model.get_output_embeddings()
-    tied = head is not None and head.weight is embedding.weight
+    low_bit = dict(matrices_in(model))
     weights = {id(p): p.numel() * p.element_size() for p in model.parameters()}
-    if not tied:
-        del weights[id(embedding.weight)]
+    weights |= {id(matrix): matrix.n_bytes for matrix in low_bit.values()}
+    read, written = (id(low_bit.get(module, getattr(module, "weight", None))) for module in (embedding, head))
+    if read != written:
+        del weights[read]
     config: Any = model.config.get_text_config(decoder=True)
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    item = embedding.weight.element_size()
+    item = 4 if low_bit else embedding.weight.element_size()  # low-bit models keep keys and values in float32
     return StepBytes(weights=sum(weights.values()), kv_per_token=2 * config.num_hidden_layers * heads * size * item)
 
 

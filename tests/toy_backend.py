@@ -68,6 +68,9 @@ class ToyBackend:
             logits = logits + self._noise * share * _normal(self._info.vocab_size, (self._seed, recent, plan))
         return logits
 
+    def forget(self) -> None:
+        """It keeps nothing."""
+
     def prefill(self, ids: Sequence[int], *, capacity: int, wants: Wants = Wants()) -> Prefill:  # noqa: B008
         assert ids and capacity >= len(ids)
         self._tokens, self._exact = list(ids), [True] * len(ids)

@@ -212,6 +212,9 @@ class LowBitBackend(DrivenBackend):
         cos, sin = self._rope.table()
         return cos.numpy(), sin.numpy()
 
+    def forget(self) -> None:
+        self._read = ()
+
     def _kept(self, ids: Sequence[int], wants: Wants) -> int:
         """Rows do not depend on each other, so that a prompt which begins like the last one finds the same bits there."""
         if self._step_cache is None or wants.vector or wants.top_k or self._read_at != self._step_cache.allocations:

@@ -180,6 +180,9 @@ class TorchBackend(ABC):
             self._costs = measure_costs(self)
         return self._costs
 
+    def forget(self) -> None:  # noqa: B027
+        """See `StepBackend.forget`; most backends keep nothing."""
+
     def _kept(self, ids: Sequence[int], wants: Wants) -> int:
         """How many of the first tokens need not be read, as their keys and values are there from the text before."""
         return 0

@@ -2,6 +2,7 @@
 
     wikigenben prompts --split dev --limit 20 --out prompts.jsonl
     python -m decoding.bench --model MODEL --prompts prompts.jsonl --methods greedy,copy,mix --against hf,hf-pld --out DIR
+    python -m decoding.bench --model smollm2-base --steps --against hf,llama.cpp --threads 1
     python -m decoding.bench --shape llama-7b --device cuda --against hf
 
 Every condition is printed with the figures; the last line on stdout is the whole result as JSON. Exit code 0: all texts agree,
@@ -36,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             torch.set_num_threads(arguments.threads)
         if arguments.shape:
             return _shape(arguments)
+        if arguments.steps:
+            return _steps(arguments)
         return _spec_bench(arguments) if arguments.spec_bench else _bench(arguments)
     except WikigenError as error:
         sys.stderr.write(f"decoding.bench: {error}\n")
@@ -47,11 +50,14 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m decoding.bench",
         description="Measure decoding methods against our greedy decoding and against transformers, on identical text.",
     )
-    what = parser.add_argument_group("what to measure: --model with --prompts or --spec-bench, or --shape alone")
+    what = parser.add_argument_group("what to measure: --model with --prompts, --spec-bench or --steps, or --shape alone")
     what.add_argument("--model", metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
     what.add_argument("--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE")
     what.add_argument("--spec-bench", type=Path, metavar="FILE", help="Spec-Bench's question.jsonl: all turns of each question")
     what.add_argument("--shape", metavar="NAME", help="random weights of a real shape: S, M, llama-7b, llama-13b, qwen-14b")
+    what.add_argument(
+        "--steps", action="store_true", help="with --model: time single passes over 1 to 16 tokens, --against hf,llama.cpp"
+    )
     what.add_argument("--methods", type=_names, default=("greedy",), metavar="A,B", help="ours (greedy is always measured)")
     what.add_argument(
         "--against", type=_names, default=(), metavar="A,B", help="transformers': hf, hf-pld, hf-early-exit, hf-assisted"
@@ -61,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--lengths", metavar="POLICY", help="how long drafts of skipped models are (default: the method's own)")
     how = parser.add_argument_group("how")
     how.add_argument("--max-new-tokens", type=int, metavar="N", help="default: 200; with --shape 64")
-    how.add_argument("--prompt-tokens", type=int, default=1024, metavar="N", help="with --shape (default: 1024)")
+    how.add_argument("--prompt-tokens", type=int, default=1024, metavar="N", help="with --shape and --steps (default: 1024)")
     how.add_argument("--limit", type=int, metavar="N", help="only N prompts, evenly over the file")
     how.add_argument("--repetitions", type=int, default=3, metavar="N", help="default: 3")
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the order of runs")
@@ -83,9 +89,9 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    given = [flag for flag in ("prompts", "spec_bench", "shape") if getattr(arguments, flag)]
+    given = [flag for flag in ("prompts", "spec_bench", "shape", "steps") if getattr(arguments, flag)]
     if len(given) != 1 or bool(arguments.shape) == bool(arguments.model):
-        raise UserError("name --model with either --prompts FILE or --spec-bench FILE, or --shape NAME alone")
+        raise UserError("name --model with one of --prompts FILE, --spec-bench FILE and --steps, or --shape NAME alone")
     for flag in ("max_new_tokens", "prompt_tokens", "limit", "repetitions", "threads"):
         value = getattr(arguments, flag)
         if value is not None and value < 1:
@@ -201,6 +207,37 @@ def _shape(arguments: argparse.Namespace) -> int:
         codec.write_atomic(arguments.out / "shape.json", codec.to_json(result, indent=1) + "\n")
         codec.write_atomic(arguments.out / "table.md", told)
     sys.stdout.write(told + codec.to_json(result) + "\n")
+    return 0
+
+
+def _steps(arguments: argparse.Namespace) -> int:
+    import json
+
+    from data import codec
+    from decoding.bench.steps import measure_steps, peers_of, step_lines
+    from decoding.engine import backend_of
+    from decoding.machine import cpu_features, signature, versions
+    from decoding.naming import gguf_file_of
+
+    loaded, _ = _loaded(arguments)
+    file = gguf_file_of(arguments.model)
+    peers = peers_of(loaded, arguments.against, backend=arguments.backend, file=file, prompt_tokens=arguments.prompt_tokens)
+    info = backend_of(loaded, arguments.backend).info
+    found = measure_steps(
+        peers, info.vocab_size, prompt_tokens=arguments.prompt_tokens, repetitions=arguments.repetitions, seed=arguments.seed
+    )
+    conditions = [
+        ("model", f"{loaded.name}, fingerprint {loaded.fingerprint[:12]}"),
+        ("machine", f"{signature(info)}; {cpu_features()}"),
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
+        ("prompt", f"{arguments.prompt_tokens} random tokens; medians of {3 * arguments.repetitions} steps [fastest, slowest]"),
+    ]
+    told = "\n".join(step_lines(found, conditions)) + "\n"
+    line = json.dumps({"conditions": dict(conditions), "steps": [codec.to_plain(one) for one in found]}, ensure_ascii=False)
+    if arguments.out:
+        codec.write_atomic(arguments.out / "steps.json", line + "\n")
+        codec.write_atomic(arguments.out / "table.md", told)
+    sys.stdout.write(told + line + "\n")
     return 0
 
 

@@ -15,6 +15,7 @@ from decoding.bench.peers import PEERS, early_exit_layer, peer
 from decoding.bench.result import BenchResult, Conditions, Floor, grouped, method_result, timings
 from decoding.bench.runs import BenchPrompt, Contestant, Run, run_all
 from decoding.certificate import Record, stop_of
+from decoding.lowbit.matrix import matrices_in
 from decoding.spec_bench import Answer, Choice
 
 if TYPE_CHECKING:
@@ -184,7 +185,8 @@ def measure_floor(loaded: LoadedModel, costs: CostTable) -> Floor:
 def shape_of(loaded: LoadedModel) -> str:
     config: Any = loaded.model.config.get_text_config(decoder=True)
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    parameters = sum(p.numel() for p in loaded.model.parameters())
+    whole = {id(matrix): matrix.n_rows * matrix.n_columns for _, matrix in matrices_in(loaded.model)}
+    parameters = sum(p.numel() for p in loaded.model.parameters()) + sum(whole.values())
     return (
         f"{config.num_hidden_layers} x {config.hidden_size}, {config.num_attention_heads} heads ({heads} for keys), vocabulary "
         f"{config.vocab_size}, {parameters / 1e6:.1f} M parameters"

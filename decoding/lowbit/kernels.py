@@ -20,6 +20,8 @@ from decoding.lowbit.matrix import LowBitMatrix
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_EIGHT = v.INSTRUCTIONS == "avx512_vnni"
+"""Eight rows at once need 16 registers for their sums alone; AVX2 has 16, and is a quarter slower with them than with four."""
 _TILE = 64
 """Rows of weights that stay in the first-level cache while all rows of numbers pass."""
 
@@ -135,7 +137,7 @@ def multiply(rows, weights, out):
         t = 0
         while t < n_tokens:
             left = n_tokens - t
-            size = 8 if left >= 8 else 4 if left >= 4 else 2 if left >= 2 else 1
+            size = 8 if left >= 8 and _EIGHT else 4 if left >= 4 else 2 if left >= 2 else 1
             a, f, g, b = a0 + t * to_row, f0 + t * to_scale, g0 + t * to_sum, b0 + t * to_start
             for r in range(tile, last):
                 w, s = w0 + r * packed_bytes, s0 + r * 4 * per_block * blocks

@@ -9,7 +9,7 @@ rounding to nearest (as Q4_1 and Q8_0: https://github.com/ggml-org/ggml/blob/mas
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -86,6 +86,12 @@ class LowBitMatrix:
         if self.least is not None:
             grouped += self.least[rows][..., None]
         return grouped.reshape(len(packed), -1)[:, : self.n_columns]
+
+
+def matrices_in(model: Any) -> list[tuple[Any, LowBitMatrix]]:
+    """Modules of a torch model that hold a low-bit matrix, with it."""
+    found = ((module, getattr(module, "matrix", None)) for module in model.modules())
+    return [(module, matrix) for module, matrix in found if isinstance(matrix, LowBitMatrix)]
 
 
 def quantised(weights: Floats, bits: Bits) -> LowBitMatrix:

@@ -267,3 +267,32 @@ def test_spec_bench_questions_are_answered_by_all_methods(
         assert m["n_identical"] == m["n_questions"] == 2 and set(m["speedup"]) == {"all", "writing", "qa"}
         stored = (tmp_path / "o" / "answers" / f"{m['method']}.jsonl").read_text().splitlines()
         assert [len(codec.from_json(Answer, line, where="a").choices[0].turns) for line in stored] == [2, 1]
+
+
+def test_steps_are_timed_in_turn_and_shown_beside_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [
+        "--model",
+        str(folder),
+        "--steps",
+        "--against",
+        "hf",
+        "--prompt-tokens",
+        "20",
+        "--repetitions",
+        "2",
+        "--dtype",
+        "int8",
+    ]
+    assert main([*argv, "--device", "cpu"]) == 0
+    told = capsys.readouterr().out
+    line = json.loads(told.splitlines()[-1])
+    assert [one["name"] for one in line["steps"]] == ["lowbit, int8", "hf, int8"]
+    for one in line["steps"]:
+        assert one["prefill"] > 0
+        assert all(a <= m <= b for a, m, b in zip(one["fastest"], one["medians"], one["slowest"], strict=True))
+    assert "| ours over hf, int8 |" in told and "20 random tokens" in told
+
+
+def test_llama_cpp_needs_a_gguf(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--model", str(folder), "--steps", "--against", "llama.cpp", "--prompt-tokens", "20"]) == 2
+    assert "llama.cpp reads GGUF files; name the model as gguf:FILE, or smollm2-base" in capsys.readouterr().err

@@ -15,7 +15,9 @@ from decoding.backends.build import build_backend
 from decoding.backends.hf import HFBackend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
+from decoding.lowbit.matrix import matrices_in
 from decoding.models import LoadedModel, load, lowered
+from decoding.roofline import step_bytes
 from tests.model_families import tiny_family
 from tests.tiny_model import build_tiny_model
 
@@ -161,3 +163,14 @@ def test_low_bits_need_a_cpu(tmp_path: Any) -> None:
     folder = build_tiny_model(tmp_path / "tiny", chat_template=False, vocab_from=["The reservoir was full on the morning."])
     with pytest.raises(UserError, match=r"no CUDA device|runs on the CPU, not on 'cuda'"):
         load(str(folder), dtype="int8", device="cuda")
+
+
+@pytest.mark.parametrize("family", ["llama", "llama-tied"])
+def test_a_step_reads_every_matrix_once_and_an_input_embedding_never(family: str) -> None:
+    model = low_bit(family, "int8").model
+    matrices = {id(m): m for _, m in matrices_in(model)}
+    norms = sum(p.numel() * 4 for p in model.parameters())
+    read = sum(m.n_bytes for m in matrices.values())
+    if family == "llama":  # its input embedding is a matrix of its own
+        read -= model.get_input_embeddings().matrix.n_bytes
+    assert step_bytes(model).weights == read + norms
