@@ -39,7 +39,7 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 
 _OWN = (
     "model", "messages", "prompt", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p",
-    "top_k", "repetition_penalty", "seed", "stop",
+    "top_k", "repetition_penalty", "seed", "stop", "speculation",
 )  # fmt: skip
 
 
@@ -65,6 +65,8 @@ class Asked:
     max_tokens: int | None
     sampling: SamplingParams
     """Its max_new_tokens is not meant."""
+    drafts: bool = True
+    """False for `speculation: "off"`: the same text, one token a pass."""
 
 
 def read_request(body: object, *, chat: bool) -> Asked:
@@ -84,6 +86,7 @@ def read_request(body: object, *, chat: bool) -> Asked:
         include_usage=_flag(options, "include_usage"),
         max_tokens=_max_tokens(body, chat),
         sampling=_sampling(body),
+        drafts=_drafts(body.get("speculation")),
     )
 
 
@@ -120,6 +123,12 @@ def _sampling(body: Mapping[str, Any]) -> SamplingParams:
         name = next((f.name for f in fields(sampling) if str(error).startswith(f.name)), "stop")
         raise Refused(400, str(error), param=name) from None
     return sampling
+
+
+def _drafts(value: object) -> bool:
+    if value not in (None, "on", "off"):
+        raise Refused(400, f"speculation is {value!r}; use 'on' or 'off'", param="speculation")
+    return value != "off"
 
 
 def _max_tokens(body: Mapping[str, Any], chat: bool) -> int | None:

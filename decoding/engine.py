@@ -12,6 +12,7 @@ from decoding.api import DecodeStats, SamplingParams
 from decoding.backend import StepBackend
 from decoding.drafters.drafter import Source
 from decoding.drafters.forced import ForcedDrafter
+from decoding.drafters.plain import NoDrafter
 from decoding.grounding import answer_rules
 from decoding.grounding.cad import with_cost
 from decoding.methods import MAY_SKIP, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
@@ -72,19 +73,21 @@ class Engine:
         rules: Sequence[LogitsRule] = (),
         end_ids: frozenset[int] | None = None,
         on_round: Callable[[int], None] | None = None,
+        drafts: bool = True,
     ) -> DecodeStats:
         """Continue `prompt` (see `decoding.local.Decode`, which this is); the caller holds `lock`.
 
         `rules` change the logits before a token is chosen, after those of `sampling` itself. `end_ids` are the tokens
         with which a grounded answer may end, None for the model's own. `on_round` gets the number of tokens that each pass of
-        the whole model gave, the prefill's 1 first.
+        the whole model gave, the prefill's 1 first. Without `drafts` one token is decoded at a time, to the same text.
         """
         ends = self._loaded.eos_ids if end_ids is None else end_ids
         asked = answer_rules(sampling, self._loaded, len(prompt), ends)
         forces = any(isinstance(rule, ForcingRule) for rule in (*asked, *rules))
+        drafter = self._drafter if drafts else NoDrafter()
         stats = decode(
             self._backend,
-            ForcedDrafter(self._drafter) if forces else self._drafter,
+            ForcedDrafter(drafter) if forces else drafter,
             prompt,
             Sampler(sampling, len(prompt), (*asked, *rules)),
             take,

@@ -4,10 +4,11 @@
     curl localhost:8000/v1/chat/completions -H 'Content-Type: application/json' \\
          -d '{"model": "Qwen/Qwen3-0.6B", "messages": [{"role": "user", "content": "Hello"}]}'
 
-`/v1/models`, `/v1/chat/completions`, `/v1/completions` (whole or streamed), `/health`, `/metrics` (JSON). One text is written
-at a time, the others wait in order; a client that hangs up ends its text. Answers carry `timings` (llama.cpp's names) and
-`speculation` (vLLM's). A request without a seed gets a random one, which the answer tells. Contents of messages cannot inject
-control tokens; a final assistant message is continued.
+`/v1/models`, `/v1/chat/completions`, `/v1/completions` (whole or streamed), `/health`, `/metrics` (JSON; in Prometheus' form,
+with vLLM's names, for who accepts text/plain). One text is written at a time, the others wait in order; a client that hangs up
+ends its text. Answers carry `timings` (llama.cpp's names) and `speculation` (vLLM's); `"speculation": "off"` in a request
+decodes one token at a time, to the same text. A request without a seed gets a random one, which the answer tells. Contents of
+messages cannot inject control tokens; a final assistant message is continued.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, SamplingParams
 from decoding.chat_requests import Asked, Refused, read_request
 from decoding.methods import METHODS, check_method
+from decoding.prometheus import exposition
 from decoding.statistics import SpeculationStats
 from decoding.waiting import spin_briefly
 
@@ -78,8 +80,9 @@ class Totals:
 class Text:
     """One text being written for a request: where it is written from, and whether anybody still wants it."""
 
-    def __init__(self, prompt: Sequence[int], sampling: SamplingParams) -> None:
+    def __init__(self, prompt: Sequence[int], sampling: SamplingParams, drafts: bool) -> None:
         self.prompt = prompt
+        self.drafts = drafts
         self.sampling = sampling
         self.abandoned = threading.Event()
 
@@ -122,7 +125,7 @@ class Service:
                 param="messages" if asked.messages else "prompt",
                 code="context_length_exceeded",
             )
-        return Text(prompt, replace(asked.sampling, max_new_tokens=wanted))
+        return Text(prompt, replace(asked.sampling, max_new_tokens=wanted), asked.drafts)
 
     def _prompt_ids(self, asked: Asked) -> list[int]:
         text = asked.prompt if isinstance(asked.prompt, str) else "".join(message.content for message in asked.messages)
@@ -176,7 +179,9 @@ class Service:
             def take_if_wanted(token: int) -> bool:
                 return self._is_wanted(text) and take(token)
 
-            return self._engine.decode(prompt, sampling, take_if_wanted) if self._is_wanted(text) else DecodeStats(0.0)
+            if not self._is_wanted(text):
+                return DecodeStats(0.0)
+            return self._engine.decode(prompt, sampling, take_if_wanted, drafts=text.drafts)
 
         done = complete(self._loaded, decode, text.prompt, text.sampling, on_text)
         if not self._is_wanted(text):
@@ -259,7 +264,7 @@ def _statistics(done: Completion, seed: int) -> dict[str, Any]:
 def build_app(service: Service, api_key: str | None = None) -> FastAPI:
     """The ASGI application. With `api_key` everything below /v1 needs it."""
     from fastapi import FastAPI
-    from fastapi.responses import JSONResponse
+    from fastapi.responses import JSONResponse, Response
     from starlette.exceptions import HTTPException
 
     @asynccontextmanager
@@ -290,6 +295,10 @@ def build_app(service: Service, api_key: str | None = None) -> FastAPI:
         return JSONResponse({"status": "ok", "model": service.name, "decoding": service.describe()})
 
     async def metrics(request: Request) -> Response:
+        accepted = request.headers.get("accept", "")
+        if "text/plain" in accepted or "openmetrics" in accepted:  # as Prometheus asks
+            content, kind = exposition(service.totals, service.name)
+            return Response(content, headers={"content-type": kind})
         return JSONResponse(codec.to_plain(service.totals))
 
     async def models(request: Request) -> Response:

@@ -18,6 +18,7 @@ import pytest
 import requests
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 
 from decoding.api import Message, SamplingParams
 from decoding.chat_requests import Refused, read_request
@@ -99,6 +100,25 @@ def test_an_answer_is_the_local_one_with_its_statistics(base: str, loaded: Loade
     assert after["finished"] == before["finished"] + 1
     assert after["completion_tokens"] == before["completion_tokens"] + m
     assert after["speculation"]["num_emitted_tokens"] == before["speculation"]["num_emitted_tokens"] + m - 1
+
+
+def test_a_request_without_speculation_has_the_same_text(base: str) -> None:
+    fast, plain = post(base, **CHAT, max_tokens=30), post(base, **CHAT, max_tokens=30, speculation="off")
+    assert plain["choices"] == fast["choices"]
+    assert plain["speculation"]["num_draft_tokens"] == 0
+    assert plain["speculation"]["num_verify_steps"] == plain["usage"]["completion_tokens"] - 1
+
+
+def test_metrics_have_the_names_of_vllm(base: str) -> None:
+    post(base, **CHAT, max_tokens=5)
+    known = totals(base)
+    response = requests.get(f"{base}/metrics", headers={"accept": "text/plain;version=0.0.4"}, timeout=10)
+    assert response.headers["content-type"].startswith("text/plain"), response.text
+    found = {s.name: s.value for f in text_string_to_metric_families(response.text) for s in f.samples}
+    assert found["vllm:request_success_total"] == known["finished"] > 0
+    assert found["vllm:generation_tokens_total"] == known["completion_tokens"]
+    assert found["vllm:spec_decode_num_draft_tokens_total"] == known["speculation"]["num_draft_tokens"]
+    assert found["vllm:num_requests_waiting"] == found["vllm:num_requests_running"] == 0
 
 
 def test_a_stream_has_the_same_text(base: str) -> None:
@@ -194,6 +214,7 @@ def test_control_tokens_cannot_be_injected(base: str, loaded: LoadedModel) -> No
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_completion_tokens": 1.5}, "max_completion_tokens"),
         ({"seed": 2**64}, "seed"),
+        ({"speculation": False}, "speculation"),
         ({"stop": 5}, "stop"),
         ({"stop": [""]}, "stop"),
         ({"stream": "yes"}, "stream"),
@@ -205,6 +226,8 @@ def test_control_tokens_cannot_be_injected(base: str, loaded: LoadedModel) -> No
         ({"prompt": "x"}, "prompt"),
         ({"max_token": 5}, "max_token"),
         ({"max_tokens": CONTEXT}, "messages"),
+        ({"messages": [{"role": "user", "content": "a" * (64 * CONTEXT + 1)}]}, "messages"),
+        ({"messages": [{"role": "user", "content": "half \ud800"}]}, "messages"),
     ],
 )
 def test_bad_parameters_are_named(base: str, changes: dict[str, Any], param: str) -> None:
