@@ -40,6 +40,13 @@ class Streamer(Protocol):
     def end(self) -> object: ...
 
 
+_FURTHER_RULES = (
+    "no_repeat_ngram_size", "bad_words_ids", "min_length", "min_new_tokens", "suppress_tokens", "begin_suppress_tokens",
+    "forced_bos_token_id", "forced_eos_token_id", "sequence_bias", "exponential_decay_length_penalty", "guidance_scale",
+)  # fmt: skip
+"""Fields of a generation configuration that change the text, but for sampling."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DecoderOutput:
     """One text.
@@ -136,7 +143,7 @@ class Decoder:
         temperature: float = 1.0,
         top_p: float = 1.0,
         top_k: int = 0,
-        repetition_penalty: float = 1.0,
+        repetition_penalty: float | None = None,
         eos_token_id: int | Sequence[int] | None = None,
         stop_strings: str | Sequence[str] | None = None,
         logits_processor: Any = None,
@@ -155,6 +162,7 @@ class Decoder:
             attention_mask: accepted for `**tokenizer(...)`; all ones.
             max_new_tokens: an answer for which the context has less room ends there.
             temperature, top_p, top_k: with `do_sample` only. The text is a function of prompt, parameters and `seed`.
+            repetition_penalty: None is that of the model's generation configuration, 1 where it names none.
             eos_token_id: tokens that end the text, in place of the model's own.
             stop_strings: end the text where one of them begins.
             logits_processor: `LogitsProcessorList`, or a list of such processors and `decoding.sampling.LogitsRule`s. They are
@@ -165,7 +173,8 @@ class Decoder:
             return_dict_in_generate: accepted for calls written for `transformers`.
 
         Raises:
-            UserError: arguments that contradict each other or are out of range.
+            UserError: arguments that contradict each other or are out of range; or a generation configuration with further
+                rules (`no_repeat_ngram_size`, ...), which `SpeculativeGenerate` knows and this does not.
             StageError: the prompt leaves no room in the context, no memory is left, or the logits are NaN.
         """
         if not return_dict_in_generate:
@@ -176,7 +185,7 @@ class Decoder:
             temperature=_temperature(do_sample, temperature, top_p, top_k),
             top_p=top_p,
             top_k=top_k,
-            repetition_penalty=repetition_penalty,
+            repetition_penalty=_configured_penalty(self._loaded.model) if repetition_penalty is None else repetition_penalty,
             seed=seed,
             stop=(stop_strings,) if isinstance(stop_strings, str) else tuple(stop_strings or ()),
             grounding=grounding,
@@ -283,6 +292,20 @@ def _message(message: Message | Mapping[str, str]) -> Message:
     if role not in ("system", "user", "assistant") or not isinstance(content, str):
         raise UserError(f"a message has role {role!r}; use system, user or assistant, and a text as content")
     return Message(role, content)  # type: ignore[arg-type]
+
+
+def _configured_penalty(model: Any) -> float:
+    """The repetition penalty that a model's own configuration asks for. Raises UserError for rules that are not applied here.
+
+    Models that were loaded by name have none: `decoding.models.load` sets them aside.
+    """
+    config = getattr(model, "generation_config", None)
+    if named := [name for name in _FURTHER_RULES if getattr(config, name, None)]:
+        raise UserError(
+            f"the model's generation_config sets {', '.join(named)}, which Decoder.generate does not apply; set it to None, or "
+            "call model.generate(..., custom_generate=decoding.SpeculativeGenerate()), which does"
+        )
+    return float(getattr(config, "repetition_penalty", None) or 1.0)
 
 
 def _temperature(do_sample: bool, temperature: float, top_p: float, top_k: int) -> float:

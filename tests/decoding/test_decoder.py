@@ -286,3 +286,17 @@ def test_what_is_no_question_is_refused(line: str, tmp_path: Path) -> None:
         read_questions(tmp_path / "none.jsonl")
     with pytest.raises(UserError, match="no answers"):
         mean_accepted_tokens([])
+
+
+def test_rules_of_the_generation_configuration_are_applied_or_named(folder: Path, tokenizer: Any) -> None:
+    model: Any = AutoModelForCausalLM.from_pretrained(folder)
+    model.generation_config.repetition_penalty = 1.4
+    mine = decoding.Decoder.from_model(model, tokenizer, "copy")
+    given = tokenizer(PROMPT, return_tensors="pt")
+    expected = model.generate(**given, max_new_tokens=30, do_sample=False)
+    assert torch.equal(mine.generate(given.input_ids, max_new_tokens=30).sequences, expected)
+    plain = mine.generate(given.input_ids, max_new_tokens=30, repetition_penalty=1.0).sequences
+    assert not torch.equal(plain, expected)
+    model.generation_config.no_repeat_ngram_size = 2
+    with pytest.raises(UserError, match=r"sets no_repeat_ngram_size, which Decoder\.generate does not apply"):
+        mine.generate(prompt=PROMPT)
