@@ -349,14 +349,14 @@ def _save_stored(file: Path, header: Header, folder: Path) -> None:
         config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True, trust_remote_code=False)
         model = empty_model(config)
         matrices, others = read_matrices(file, model)
-    except NotInBlocks as error:
+        filled(model, matrices, others)
+    except (NotInBlocks, UserError) as error:
         raise NotStored(str(error)) from error
     except (OSError, ValueError, RuntimeError, KeyError, IndexError, TypeError, AttributeError, NotImplementedError) as error:
         # what a strange file ends in; transformers may still read it in its own way, and says what is wrong if it cannot
         raise NotStored(first_line(error)) from error
     if not matrices:
         raise NotStored("none of its matrices is in low-bit blocks of a known type")
-    filled(model, matrices, others)
     write_weights(folder, matrices, others)
     config.save_pretrained(folder)
     GenerationConfig(eos_token_id=list(header.end_ids)).save_pretrained(folder)

@@ -217,12 +217,11 @@ class LowBitBackend(DrivenBackend):
 
     def _kept(self, ids: Sequence[int], wants: Wants) -> int:
         """Rows do not depend on each other, so that a prompt which begins like the last one finds the same bits there."""
+        before, self._read = self._read, ()  # until this prompt is read whole
         if self._step_cache is None or wants.vector or wants.top_k or self._read_at != self._step_cache.allocations:
             return 0
-        same = next((i for i, (a, b) in enumerate(zip(ids, self._read, strict=False)) if a != b), len(self._read))
-        self._read = ()  # until this prompt is read whole
-        kept = min(same, len(ids) - 1)  # the last one is read for its logits
-        return kept
+        same = next((i for i, (a, b) in enumerate(zip(ids, before, strict=False)) if a != b), min(len(ids), len(before)))
+        return min(same, len(ids) - 1)  # the last one is read for its logits
 
     def _keeps(self, ids: Sequence[int]) -> None:
         if self._step_cache is not None:

@@ -7,7 +7,7 @@ products on it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -41,15 +41,15 @@ class LowBitLinear(torch.nn.Module):
 class LowBitEmbedding(torch.nn.Module):
     """The rows of a matrix by number."""
 
-    def __init__(self, matrix: LowBitMatrix, scale: float = 1.0) -> None:
+    def __init__(self, matrix: LowBitMatrix) -> None:
         super().__init__()
-        self.matrix, self.scale = matrix, scale
+        self.matrix = matrix
         self.num_embeddings, self.embedding_dim = matrix.n_rows, matrix.n_columns
         self.weight = torch.empty(matrix.n_rows, matrix.n_columns, device="meta")
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         rows = torch.from_numpy(self.matrix.values(ids.reshape(-1).numpy()))
-        return rows.view(*ids.shape, self.embedding_dim) * self.scale if self.scale != 1.0 else rows.view(*ids.shape, -1)
+        return rows.view(*ids.shape, self.embedding_dim)
 
 
 def replace_matrices(model: PreTrainedModel, chosen: Chosen) -> PreTrainedModel:
@@ -88,7 +88,3 @@ def to_bits(bits: Bits) -> Chosen:
         return quantised(weight.float().numpy(), 8 if outer else bits)
 
     return chosen
-
-
-def is_low_bit(model: Any) -> bool:
-    return isinstance(model.get_output_embeddings(), LowBitLinear)
