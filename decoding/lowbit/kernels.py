@@ -143,32 +143,7 @@ def multiply(rows, weights, out):
                 w, s = w0 + r * packed_bytes, s0 + r * 4 * per_block * blocks
                 m = m0 + r * 4 * per_block * blocks if has_least else 0
                 o = o0 + 4 * (t * n_rows + r)
-                if form == 4:
-                    if size == 1:
-                        v.product_4_1(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                    elif size == 2:
-                        v.product_4_2(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                    elif size == 4:
-                        v.product_4_4(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                    else:
-                        v.product_4_8(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                elif form == 8:
-                    if size == 1:
-                        v.product_8_1(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                    elif size == 2:
-                        v.product_8_2(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                    elif size == 4:
-                        v.product_8_4(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                    else:
-                        v.product_8_8(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                elif size == 1:
-                    v.product_16_1(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                elif size == 2:
-                    v.product_16_2(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                elif size == 4:
-                    v.product_16_4(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
-                else:
-                    v.product_16_8(w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+                v.product(form, size, w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
             t += size
 
 
@@ -223,14 +198,7 @@ def attended(queries, keys, values, n, paths, depths, scale, scores, out):
                 take = 4 if left >= 4 else left
                 q = queries[t, h * group + r].ctypes.data
                 s = scores[r].ctypes.data
-                if take == 4:
-                    v.scores_4(q, k, s, size, columns, capacity, width, scale)
-                elif take == 3:
-                    v.scores_3(q, k, s, size, columns, capacity, width, scale)
-                elif take == 2:
-                    v.scores_2(q, k, s, size, columns, capacity, width, scale)
-                else:
-                    v.scores_1(q, k, s, size, columns, capacity, width, scale)
+                v.scores(take, q, k, s, size, columns, capacity, width, scale)
                 r += take
             for r in range(group):
                 for d in range(depth + 1):  # a parent comes before its child: paths[t, d] >= d, so nothing is lost
@@ -251,14 +219,7 @@ def attended(queries, keys, values, n, paths, depths, scale, scores, out):
                         while d + count <= depth and paths[t, d + count] == paths[t, d] + count:
                             count += 1
                     value = values[h, first].ctypes.data
-                    if take == 4:
-                        v.mixed_4(at, value, o, count, size, width)
-                    elif take == 3:
-                        v.mixed_3(at, value, o, count, size, width)
-                    elif take == 2:
-                        v.mixed_2(at, value, o, count, size, width)
-                    else:
-                        v.mixed_1(at, value, o, count, size, width)
+                    v.mixed(take, at, value, o, count, size, width)
                     d += 1 if d < 0 else count
                 r += take
 

@@ -9,7 +9,7 @@ The integer dot product uses what the CPU has: AVX-512 VNNI, AVX2, or plain vect
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import binding, ir
@@ -162,81 +162,123 @@ def _plain(b: Any, weights: Any, rows: Any) -> Any:
     return b.add(b.add(parts[0], parts[1]), b.add(parts[2], parts[3]))
 
 
-def _product(bits: int, group: int, n_rows: int) -> Any:
-    """A numba intrinsic: one row of weights times `n_rows` rows of numbers.
+FORMS = {4: (4, 32), 8: (8, 32), 16: (8, 16)}
+"""Form of a matrix: its bits and groups."""
 
-    Arguments, all addresses or counts: weights, their scales (float32, one a group), mins (as scales; 0: there are none); rows
-    (int8), what their stretches are multiplied with (float32), the sums of their groups (float32, unused without mins), the
-    starts of `_fours_signed`; the result; stretches, and blocks a stretch; and bytes from one row to the next, of rows, their
-    scales, sums, starts, and results.
+
+@intrinsic
+def product(
+    context,
+    form,
+    n_rows,
+    weights,
+    scales,
+    mins,
+    rows,
+    row_scales,
+    sums,
+    starts,
+    out,
+    n,
+    each,
+    to_row,
+    to_scale,
+    to_sum,
+    to_start,
+    to_out,
+):
+    """One row of weights of a form of `FORMS` times 1, 2, 4 or 8 rows of numbers.
+
+    All are addresses or counts: weights, their scales (float32, one a group), mins (as scales; 0: there are none); rows (int8),
+    what their stretches are multiplied with (float32), the sums of their groups (float32, unused without mins), the starts of
+    `_fours_signed`; the result; stretches, and blocks a stretch; and bytes from one row to the next, of rows, their scales,
+    sums, starts, and results.
     """
+    signature = types.void(*[types.intp] * 17)
+
+    def generate(context, b, signature, arguments):
+        form, n_rows, *others = arguments
+        for known, (bits, group) in FORMS.items():
+            with b.if_then(b.icmp_signed("==", form, ir.Constant(_I64, known))):
+                _for_each(b, n_rows, (1, 2, 4, 8), lambda size, bits=bits, group=group: _product(b, bits, group, size, *others))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _for_each(b: Any, value: Any, sizes: Sequence[int], generate: Callable[[int], None]) -> None:
+    """Code for each of some sizes, of which the one that `value` is runs: registers are counted when code is made."""
+    for size in sizes:
+        with b.if_then(b.icmp_signed("==", value, ir.Constant(_I64, size))):
+            generate(size)
+
+
+def _product(
+    b,
+    bits,
+    group,
+    n_rows,
+    weights,
+    scales,
+    mins,
+    rows,
+    row_scales,
+    sums,
+    starts,
+    out,
+    n,
+    each,
+    to_row,
+    to_scale,
+    to_sum,
+    to_start,
+    to_out,
+):
     per_block = BLOCK // group
+    floats, few = _vector(_F32, LANES), _vector(_F32, per_block)
 
-    @intrinsic
-    def product(
-        context, weights, scales, mins, rows, row_scales, sums, starts, out, n, each, to_row, to_scale, to_sum, to_start, to_out
-    ):
-        signature = types.void(*[types.intp] * 15)
+    def zeros(kind):
+        places = [cgutils.alloca_once(b, kind) for _ in range(n_rows)]
+        for place in places:
+            b.store(_constant(kind, 0.0), place)
+        return places
 
-        def generate(context, b, signature, arguments):
-            weights, scales, mins, rows, row_scales, sums, starts, out, n, each, to_row, to_scale, to_sum, to_start, to_out = (
-                arguments
-            )
-            floats, few = _vector(_F32, LANES), _vector(_F32, per_block)
-
-            def zeros(kind):
-                places = [cgutils.alloca_once(b, kind) for _ in range(n_rows)]
-                for place in places:
-                    b.store(_constant(kind, 0.0), place)
-                return places
-
-            totals = zeros(floats)
-            parts = [cgutils.alloca_once(b, floats) for _ in range(n_rows)]
-            with cgutils.for_range(b, n) as stretch:
-                for part in parts:
-                    b.store(_constant(floats, 0.0), part)
-                with cgutils.for_range(b, each) as loop:
-                    i = b.add(b.mul(stretch.index, each), loop.index)
-                    if bits == 4:  # group g of a block lies in the low halves of its bytes, group g + 1 in the high ones
-                        packed = _load(b, _at(b, weights, i, BLOCK // 2), _vector(_I8, BLOCK // 2), 1)
-                        low, high = b.and_(packed, _constant(packed.type, 15)), b.lshr(packed, _constant(packed.type, 4))
-                        values = b.shuffle_vector(low, high, _indices(list(range(BLOCK))))
-                    else:
-                        values = _load(b, _at(b, weights, i, BLOCK), _vector(_I8, BLOCK), 1)
-                    scale = _load(b, _at(b, scales, i, 4 * per_block), few, 4)
-                    scale = _pick(b, scale, [k * per_block // LANES for k in range(LANES)])
-                    for t, part in enumerate(parts):
-                        row = ir.Constant(_I64, t)
-                        given = _load(b, _at(b, b.add(rows, b.mul(to_row, row)), i, BLOCK), _vector(_I8, BLOCK), 1)
-                        if bits == 4:
-                            fours = _fours_unsigned(b, values, given)
-                        else:
-                            start = _load(b, _at(b, b.add(starts, b.mul(to_start, row)), i, BLOCK), _vector(_I32, LANES), 4)
-                            fours = _fours_signed(b, values, given, start)
-                        b.store(_fma(b, b.sitofp(fours, floats), scale, b.load(part)), part)
-                for t, (part, total) in enumerate(zip(parts, totals, strict=True)):
-                    place = _at(b, b.add(row_scales, b.mul(to_scale, ir.Constant(_I64, t))), stretch.index, 4)
-                    b.store(_fma(b, b.load(part), _splat(b, _load(b, place, _F32, 4)), b.load(total)), total)
-            lows = zeros(few)
-            with b.if_then(b.icmp_unsigned("!=", mins, ir.Constant(_I64, 0))), cgutils.for_range(b, b.mul(n, each)) as loop:
-                least = _load(b, _at(b, mins, loop.index, 4 * per_block), few, 4)
-                for t, low in enumerate(lows):
-                    here = b.add(sums, b.mul(to_sum, ir.Constant(_I64, t)))
-                    b.store(_fma(b, least, _load(b, _at(b, here, loop.index, 4 * per_block), few, 4), b.load(low)), low)
-            for t, (total, low) in enumerate(zip(totals, lows, strict=True)):
-                both = b.fadd(_total(b, b.load(total)), _total(b, b.load(low)))
-                _store(b, both, b.add(out, b.mul(to_out, ir.Constant(_I64, t))))
-            return context.get_dummy_value()
-
-        return signature, generate
-
-    return product
-
-
-product_4_1, product_4_2, product_4_4, product_4_8 = (_product(4, 32, n) for n in (1, 2, 4, 8))
-product_8_1, product_8_2, product_8_4, product_8_8 = (_product(8, 32, n) for n in (1, 2, 4, 8))
-product_16_1, product_16_2, product_16_4, product_16_8 = (_product(8, 16, n) for n in (1, 2, 4, 8))
-"""By bits (16: 8 bits in groups of 16) and rows."""
+    totals = zeros(floats)
+    parts = [cgutils.alloca_once(b, floats) for _ in range(n_rows)]
+    with cgutils.for_range(b, n) as stretch:
+        for part in parts:
+            b.store(_constant(floats, 0.0), part)
+        with cgutils.for_range(b, each) as loop:
+            i = b.add(b.mul(stretch.index, each), loop.index)
+            if bits == 4:  # group g of a block lies in the low halves of its bytes, group g + 1 in the high ones
+                packed = _load(b, _at(b, weights, i, BLOCK // 2), _vector(_I8, BLOCK // 2), 1)
+                low, high = b.and_(packed, _constant(packed.type, 15)), b.lshr(packed, _constant(packed.type, 4))
+                values = b.shuffle_vector(low, high, _indices(list(range(BLOCK))))
+            else:
+                values = _load(b, _at(b, weights, i, BLOCK), _vector(_I8, BLOCK), 1)
+            scale = _load(b, _at(b, scales, i, 4 * per_block), few, 4)
+            scale = _pick(b, scale, [k * per_block // LANES for k in range(LANES)])
+            for t, part in enumerate(parts):
+                row = ir.Constant(_I64, t)
+                given = _load(b, _at(b, b.add(rows, b.mul(to_row, row)), i, BLOCK), _vector(_I8, BLOCK), 1)
+                if bits == 4:
+                    fours = _fours_unsigned(b, values, given)
+                else:
+                    start = _load(b, _at(b, b.add(starts, b.mul(to_start, row)), i, BLOCK), _vector(_I32, LANES), 4)
+                    fours = _fours_signed(b, values, given, start)
+                b.store(_fma(b, b.sitofp(fours, floats), scale, b.load(part)), part)
+        for t, (part, total) in enumerate(zip(parts, totals, strict=True)):
+            place = _at(b, b.add(row_scales, b.mul(to_scale, ir.Constant(_I64, t))), stretch.index, 4)
+            b.store(_fma(b, b.load(part), _splat(b, _load(b, place, _F32, 4)), b.load(total)), total)
+    lows = zeros(few)
+    with b.if_then(b.icmp_unsigned("!=", mins, ir.Constant(_I64, 0))), cgutils.for_range(b, b.mul(n, each)) as loop:
+        least = _load(b, _at(b, mins, loop.index, 4 * per_block), few, 4)
+        for t, low in enumerate(lows):
+            here = b.add(sums, b.mul(to_sum, ir.Constant(_I64, t)))
+            b.store(_fma(b, least, _load(b, _at(b, here, loop.index, 4 * per_block), few, 4), b.load(low)), low)
+    for t, (total, low) in enumerate(zip(totals, lows, strict=True)):
+        both = b.fadd(_total(b, b.load(total)), _total(b, b.load(low)))
+        _store(b, both, b.add(out, b.mul(to_out, ir.Constant(_I64, t))))
 
 
 @intrinsic
@@ -289,112 +331,106 @@ def rounded_block(context, row, over, scale, numbers, sums, starts):
 # --- attention -----------------------------------------------------------------------------------------------------------
 
 
-def _scores(n_rows: int) -> Any:
-    """A numba intrinsic: `n_rows` queries times many keys, scaled: out[r, j] = scale * sum over d of q[r, d] * keys[d, j].
+@intrinsic
+def scores(context, n_rows, queries, keys, out, size, n_keys, capacity, to_out, scale):
+    """1 to 4 queries times many keys, scaled: out[r, j] = scale * sum over d of q[r, d] * keys[d, j].
 
     Keys are stored by dimension, (D, capacity), so that a vector holds sixteen of them; as many are computed, and written, as
     fill whole vectors. Arguments: addresses of queries (rows D apart), keys, results; D, keys, capacity, floats from one result
     row to the next; the scale.
     """
+    signature = types.void(*[types.intp] * 8, types.float32)
 
-    @intrinsic
-    def scores(context, queries, keys, out, size, n_keys, capacity, to_out, scale):
-        signature = types.void(*[types.intp] * 7, types.float32)
+    def generate(context, b, signature, arguments):
+        n_rows, *others = arguments
+        _for_each(b, n_rows, (1, 2, 3, 4), lambda size: _scores(b, size, *others))
+        return context.get_dummy_value()
 
-        def generate(context, b, signature, arguments):
-            queries, keys, out, size, n_keys, capacity, to_out, scale = arguments
-            floats = _vector(_F32, LANES)
-            lanes = ir.Constant(_I64, LANES)
-            totals = [cgutils.alloca_once(b, floats) for _ in range(n_rows * SIDE_BY_SIDE)]
-            factor = _splat(b, scale)
-            n_vectors = b.udiv(b.add(n_keys, ir.Constant(_I64, LANES - 1)), lanes)
-
-            def some(first, n):
-                """`n` vectors of keys from number `first` on: each line of keys is read once for all of them."""
-                for total in totals[: n_rows * n]:
-                    b.store(_constant(floats, 0.0), total)
-                with cgutils.for_range(b, size) as inner:
-                    d = inner.index
-                    line = _at(b, keys, b.add(b.mul(d, capacity), first), 4)
-                    columns = [_load(b, _at(b, line, ir.Constant(_I64, c), 4 * LANES), floats, 4) for c in range(n)]
-                    for r in range(n_rows):
-                        place = _at(b, queries, b.add(b.mul(size, ir.Constant(_I64, r)), d), 4)
-                        q = _splat(b, _load(b, place, _F32, 4))
-                        for c, column in enumerate(columns):
-                            total = totals[r * n + c]
-                            b.store(_fma(b, q, column, b.load(total)), total)
-                for r in range(n_rows):
-                    for c in range(n):
-                        place = b.add(b.mul(to_out, ir.Constant(_I64, r)), b.add(first, ir.Constant(_I64, c * LANES)))
-                        _store(b, b.fmul(b.load(totals[r * n + c]), factor), _at(b, out, place, 4))
-
-            wide = b.udiv(n_vectors, ir.Constant(_I64, SIDE_BY_SIDE))
-            with cgutils.for_range(b, wide) as loop:
-                some(b.mul(loop.index, ir.Constant(_I64, SIDE_BY_SIDE * LANES)), SIDE_BY_SIDE)
-            done = b.mul(wide, ir.Constant(_I64, SIDE_BY_SIDE))
-            with cgutils.for_range(b, b.sub(n_vectors, done)) as loop:
-                some(b.mul(b.add(done, loop.index), lanes), 1)
-            return context.get_dummy_value()
-
-        return signature, generate
-
-    return scores
+    return signature, generate
 
 
-scores_1, scores_2, scores_3, scores_4 = (_scores(n) for n in (1, 2, 3, 4))
+def _scores(b, n_rows, queries, keys, out, size, n_keys, capacity, to_out, scale):
+    floats = _vector(_F32, LANES)
+    lanes = ir.Constant(_I64, LANES)
+    totals = [cgutils.alloca_once(b, floats) for _ in range(n_rows * SIDE_BY_SIDE)]
+    factor = _splat(b, scale)
+    n_vectors = b.udiv(b.add(n_keys, ir.Constant(_I64, LANES - 1)), lanes)
+
+    def some(first, n):
+        """`n` vectors of keys from number `first` on: each line of keys is read once for all of them."""
+        for total in totals[: n_rows * n]:
+            b.store(_constant(floats, 0.0), total)
+        with cgutils.for_range(b, size) as inner:
+            d = inner.index
+            line = _at(b, keys, b.add(b.mul(d, capacity), first), 4)
+            columns = [_load(b, _at(b, line, ir.Constant(_I64, c), 4 * LANES), floats, 4) for c in range(n)]
+            for r in range(n_rows):
+                place = _at(b, queries, b.add(b.mul(size, ir.Constant(_I64, r)), d), 4)
+                q = _splat(b, _load(b, place, _F32, 4))
+                for c, column in enumerate(columns):
+                    total = totals[r * n + c]
+                    b.store(_fma(b, q, column, b.load(total)), total)
+        for r in range(n_rows):
+            for c in range(n):
+                place = b.add(b.mul(to_out, ir.Constant(_I64, r)), b.add(first, ir.Constant(_I64, c * LANES)))
+                _store(b, b.fmul(b.load(totals[r * n + c]), factor), _at(b, out, place, 4))
+
+    wide = b.udiv(n_vectors, ir.Constant(_I64, SIDE_BY_SIDE))
+    with cgutils.for_range(b, wide) as loop:
+        some(b.mul(loop.index, ir.Constant(_I64, SIDE_BY_SIDE * LANES)), SIDE_BY_SIDE)
+    done = b.mul(wide, ir.Constant(_I64, SIDE_BY_SIDE))
+    with cgutils.for_range(b, b.sub(n_vectors, done)) as loop:
+        some(b.mul(b.add(done, loop.index), lanes), 1)
 
 
-def _mixed(n_rows: int) -> Any:
-    """A numba intrinsic: out[r, :] += sum over j of weights[r, j] * values[j, :], for j = 0..n-1 in this order.
+@intrinsic
+def mixed(context, n_rows, weights, values, out, n, size, to_row):
+    """For 1 to 4 rows: out[r, :] += sum over j of weights[r, j] * values[j, :], for j = 0..n-1 in this order.
 
     Arguments: addresses of weights, values (rows D apart), results (rows D apart); n, D (a multiple of 16), floats from one row
     of weights to the next.
     """
+    signature = types.void(*[types.intp] * 7)
 
-    @intrinsic
-    def mixed(context, weights, values, out, n, size, to_row):
-        signature = types.void(*[types.intp] * 6)
+    def generate(context, b, signature, arguments):
+        n_rows, *others = arguments
+        _for_each(b, n_rows, (1, 2, 3, 4), lambda size: _mixed(b, size, *others))
+        return context.get_dummy_value()
 
-        def generate(context, b, signature, arguments):
-            weights, values, out, n, size, to_row = arguments
-            floats, lanes = _vector(_F32, LANES), ir.Constant(_I64, LANES)
-            totals = [cgutils.alloca_once(b, floats) for _ in range(n_rows * SIDE_BY_SIDE)]
-
-            def some(first, wide):
-                """`wide` vectors of the results from dimension `first` on."""
-                places = []
-                for r in range(n_rows):
-                    line = _at(b, out, b.add(b.mul(size, ir.Constant(_I64, r)), first), 4)
-                    places += [_at(b, line, ir.Constant(_I64, c), 4 * LANES) for c in range(wide)]
-                for total, place in zip(totals, places, strict=False):
-                    b.store(_load(b, place, floats, 4), total)
-                with cgutils.for_range(b, n) as inner:
-                    j = inner.index
-                    line = _at(b, values, b.add(b.mul(j, size), first), 4)
-                    columns = [_load(b, _at(b, line, ir.Constant(_I64, c), 4 * LANES), floats, 4) for c in range(wide)]
-                    for r in range(n_rows):
-                        share = _load(b, _at(b, weights, b.add(b.mul(to_row, ir.Constant(_I64, r)), j), 4), _F32, 4)
-                        for c, column in enumerate(columns):
-                            total = totals[r * wide + c]
-                            b.store(_fma(b, _splat(b, share), column, b.load(total)), total)
-                for total, place in zip(totals, places, strict=False):
-                    _store(b, b.load(total), place)
-
-            n_vectors = b.udiv(size, lanes)
-            whole = b.udiv(n_vectors, ir.Constant(_I64, SIDE_BY_SIDE))
-            with cgutils.for_range(b, whole) as loop:
-                some(b.mul(loop.index, ir.Constant(_I64, SIDE_BY_SIDE * LANES)), SIDE_BY_SIDE)
-            done = b.mul(whole, ir.Constant(_I64, SIDE_BY_SIDE))
-            with cgutils.for_range(b, b.sub(n_vectors, done)) as loop:
-                some(b.mul(b.add(done, loop.index), lanes), 1)
-            return context.get_dummy_value()
-
-        return signature, generate
-
-    return mixed
+    return signature, generate
 
 
-mixed_1, mixed_2, mixed_3, mixed_4 = (_mixed(n) for n in (1, 2, 3, 4))
+def _mixed(b, n_rows, weights, values, out, n, size, to_row):
+    floats, lanes = _vector(_F32, LANES), ir.Constant(_I64, LANES)
+    totals = [cgutils.alloca_once(b, floats) for _ in range(n_rows * SIDE_BY_SIDE)]
+
+    def some(first, wide):
+        """`wide` vectors of the results from dimension `first` on."""
+        places = []
+        for r in range(n_rows):
+            line = _at(b, out, b.add(b.mul(size, ir.Constant(_I64, r)), first), 4)
+            places += [_at(b, line, ir.Constant(_I64, c), 4 * LANES) for c in range(wide)]
+        for total, place in zip(totals, places, strict=False):
+            b.store(_load(b, place, floats, 4), total)
+        with cgutils.for_range(b, n) as inner:
+            j = inner.index
+            line = _at(b, values, b.add(b.mul(j, size), first), 4)
+            columns = [_load(b, _at(b, line, ir.Constant(_I64, c), 4 * LANES), floats, 4) for c in range(wide)]
+            for r in range(n_rows):
+                share = _load(b, _at(b, weights, b.add(b.mul(to_row, ir.Constant(_I64, r)), j), 4), _F32, 4)
+                for c, column in enumerate(columns):
+                    total = totals[r * wide + c]
+                    b.store(_fma(b, _splat(b, share), column, b.load(total)), total)
+        for total, place in zip(totals, places, strict=False):
+            _store(b, b.load(total), place)
+
+    n_vectors = b.udiv(size, lanes)
+    whole = b.udiv(n_vectors, ir.Constant(_I64, SIDE_BY_SIDE))
+    with cgutils.for_range(b, whole) as loop:
+        some(b.mul(loop.index, ir.Constant(_I64, SIDE_BY_SIDE * LANES)), SIDE_BY_SIDE)
+    done = b.mul(whole, ir.Constant(_I64, SIDE_BY_SIDE))
+    with cgutils.for_range(b, b.sub(n_vectors, done)) as loop:
+        some(b.mul(b.add(done, loop.index), lanes), 1)
 
 
 def _exp(b: Any, x: Any) -> Any:
