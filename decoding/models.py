@@ -169,7 +169,7 @@ def lowered(loaded: LoadedModel, dtype: str) -> LoadedModel:
     from decoding.lowbit.modules import replace_matrices, to_bits
 
     try:
-        replace_matrices(loaded.model, to_bits(LOW_BITS[dtype]))
+        replace_matrices(loaded.model, to_bits(LOW_BITS[dtype], loaded.model))
     except ValueError as error:
         raise UserError(f"{loaded.name} cannot be rounded to {dtype}: {error}; use dtype float32") from error
     fingerprint = hashlib.sha256(f"{loaded.fingerprint} {dtype}".encode()).hexdigest()

@@ -48,7 +48,8 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
         ("driven", here, lambda: DrivenBackend(loaded, reference)),
     )
     for name, device, build in ladder:
-        if kind != name and (kind != "auto" or device != here or (name == "lowbit") > loaded.is_low_bit):
+        is_next = kind == "auto" and device == here and (name != "lowbit" or loaded.is_low_bit)
+        if kind != name and not is_next:
             continue
         try:
             return build()

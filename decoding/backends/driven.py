@@ -13,6 +13,7 @@ from decoding.backend import FULL, SkipSet
 from decoding.backends.hf import HFBackend, random_ids, replaced_forwards
 from decoding.backends.layers import NotDrivable, RotaryTables, take_apart
 from decoding.backends.masks import AttentionMasks, NoMask
+from decoding.backends.proof import proof_steps
 from decoding.backends.torch_backend import TorchBackend, relative_error
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from decoding.models import LoadedModel
 
 _PROOF_TOKENS = 24
+_SAMPLE_TOKENS = 40
 
 
 class DrivenBackend(TorchBackend):
@@ -177,6 +179,16 @@ class DrivenBackend(TorchBackend):
         compare("the step after a tree", ids=take(1))
         compare("a step with skipped sub-layers", ids=take(1), plan=some)
         compare("a step with skipped sub-layers behind another", ids=take(2), plan=some, offset=1)
+
+    def _samples(self) -> list[tuple[str, torch.Tensor]]:
+        """Logits of steps of several forms behind random tokens, always the same ones: for who computes the same otherwise."""
+        n = max(8, min(_SAMPLE_TOKENS, self._info.context_tokens - 32))
+        tokens = random_ids(n + 24, self._info.vocab_size, self._device)
+        self._restart(n + 32)
+        self._run(tokens[:, :n], 0, last_only=True)
+        self.kv.commit(n)
+        steps = proof_steps(tokens, self._info.n_layers)
+        return [(step.what, self._run(step.ids, n, **step.options)[0].clone()) for step in steps]
 
     def _compare(self, what: str, ours: torch.Tensor, theirs: torch.Tensor) -> None:
         """Both run the same modules on the same shapes, so they agree bitwise. A GPU may add in another order, to rounding."""

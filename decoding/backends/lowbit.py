@@ -19,10 +19,10 @@ import numpy as np
 from data.errors import StageError
 from decoding.backend import FULL, SkipSet, Wants
 from decoding.backends.driven import DrivenBackend
-from decoding.backends.hf import HFBackend, random_ids
+from decoding.backends.hf import HFBackend
 from decoding.backends.layers import Layer as Parts
 from decoding.backends.masks import ancestry
-from decoding.backends.proof import Unfit, proof_steps
+from decoding.backends.proof import Unfit
 from decoding.backends.torch_backend import relative_error
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from decoding.models import LoadedModel
 
-_PROOF_TOKENS = 40
 _GRAIN = 256
 _ROWS_A_THREAD = 32
 """Fewer rows are not worth a thread, which has to be waited for twice a layer."""
@@ -226,17 +225,6 @@ class LowBitBackend(DrivenBackend):
     def _keeps(self, ids: Sequence[int]) -> None:
         if self._step_cache is not None:
             self._read, self._read_at = tuple(ids), self._step_cache.allocations
-
-    def _samples(self) -> list[tuple[str, torch.Tensor]]:
-        """Logits of steps of several forms behind random tokens, always the same ones."""
-        n = max(8, min(_PROOF_TOKENS, self._info.context_tokens - 32))
-        tokens = random_ids(n + 24, self._info.vocab_size, self._device)
-        self._restart(n + 32)
-        self._run(tokens[:, :n], 0, last_only=True)
-        self.kv.commit(n)
-        return [
-            (step.what, self._run(step.ids, n, **step.options)[0].clone()) for step in proof_steps(tokens, self._info.n_layers)
-        ]
 
 
 def _check_shape(layers: Sequence[Parts], config: Any, windows: Any, size: int) -> None:

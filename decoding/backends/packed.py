@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from decoding.backends.driven import DrivenBackend
-from decoding.backends.hf import HFBackend, random_ids
+from decoding.backends.hf import HFBackend
 from decoding.backends.kernels import fused_norms, shared_heads_name
-from decoding.backends.proof import Unfit, proof_steps
+from decoding.backends.proof import Unfit
 from decoding.backends.torch_backend import relative_error
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _ROWS = 8
 """Weights are laid out for so many rows; fewer and more read the same layout."""
 _MOST_ROWS = 64
 """Beyond, as in a prefill, the plain kernels are as good."""
-_PROOF_TOKENS = 40
 _SMALL = 32_000_000
 """Parameters. Of a smaller model the products of a step are over before a second thread has begun: with two threads that
 sleep while they wait the embedded model (9.6M) wrote 1.2 times as long, and with two that spin, beside another such process
@@ -91,16 +90,6 @@ class PackedBackend(DrivenBackend):
         ]
         self._norm = norms.get(self._norm, self._norm)
         self._output_layer = _twin(self._output_layer)
-
-    def _samples(self) -> list[tuple[str, torch.Tensor]]:
-        """Logits of steps of several forms behind random tokens, always the same ones."""
-        n = max(8, min(_PROOF_TOKENS, self._info.context_tokens - 32))
-        tokens = random_ids(n + 24, self._info.vocab_size, self._device)
-        self._restart(n + 32)
-        self._run(tokens[:, :n], 0, last_only=True)
-        self.kv.commit(n)
-        steps = proof_steps(tokens, self._info.n_layers)
-        return [(step.what, self._run(step.ids, n, **step.options)[0].clone()) for step in steps]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ products on it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,8 +18,8 @@ from decoding.lowbit.matrix import Bits, LowBitMatrix, quantised
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-Chosen = Callable[[str, torch.Tensor], LowBitMatrix]
-"""(name of the weight in the model, its values) -> the matrix that replaces it."""
+Chosen = Callable[[torch.Tensor], LowBitMatrix]
+"""A weight of the model -> the matrix that replaces it."""
 
 
 class LowBitLinear(torch.nn.Module):
@@ -59,32 +59,32 @@ def replace_matrices(model: PreTrainedModel, chosen: Chosen) -> PreTrainedModel:
     """
     made: dict[int, LowBitMatrix] = {}
 
-    def matrix_of(name: str, weight: torch.Tensor) -> LowBitMatrix:
+    def matrix_of(weight: torch.Tensor) -> LowBitMatrix:
         key = weight.data_ptr()
         if key not in made:
-            made[key] = chosen(name, weight.detach())
+            made[key] = chosen(weight.detach())
         return made[key]
 
     for name, module in list(model.named_modules()):
         for child_name, child in list(module.named_children()):
-            full = f"{name}.{child_name}.weight" if name else f"{child_name}.weight"
             if isinstance(child, torch.nn.Linear):
                 if type(child) is not torch.nn.Linear:
-                    raise ValueError(f"{full} belongs to a {type(child).__name__}, not to a plain linear layer")
+                    raise ValueError(f"{name}.{child_name} is a {type(child).__name__}, no plain linear layer")
                 bias = None if child.bias is None else child.bias.detach().float()
-                setattr(module, child_name, LowBitLinear(matrix_of(full, child.weight), bias))
+                setattr(module, child_name, LowBitLinear(matrix_of(child.weight), bias))
             elif type(child) is torch.nn.Embedding:
-                setattr(module, child_name, LowBitEmbedding(matrix_of(full, child.weight)))
+                setattr(module, child_name, LowBitEmbedding(matrix_of(child.weight)))
     if not made:
         raise ValueError("the model has no linear layers")
     return model
 
 
-def to_bits(bits: Bits) -> Chosen:
+def to_bits(bits: Bits, model: PreTrainedModel) -> Chosen:
     """Every matrix quantised to so many bits; embeddings and output layer to 8, as they decide every token."""
+    ends: tuple[Any, ...] = (model.get_input_embeddings(), model.get_output_embeddings())
+    outer = {module.weight.data_ptr() for module in ends}
 
-    def chosen(name: str, weight: torch.Tensor) -> LowBitMatrix:
-        outer = any(part in name for part in ("embed", "lm_head", "wte", "output"))
-        return quantised(weight.float().numpy(), 8 if outer else bits)
+    def chosen(weight: torch.Tensor) -> LowBitMatrix:
+        return quantised(weight.float().numpy(), 8 if weight.data_ptr() in outer else bits)
 
     return chosen
