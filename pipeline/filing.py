@@ -28,7 +28,7 @@ from pipeline.retrieval import terms
 from pipeline.selecting import Scored
 from pipeline.sentences import candidates
 
-RULES = "1"
+RULES = "2"
 """Raise when gate, choosing or filing give another plan."""
 
 LEAD_STATEMENTS = 4

@@ -42,6 +42,7 @@ _FURNITURE = re.compile(
     r"\b(?:click|subscrib\w+|newsletters?|sign(?:ed)? up|log(?:ged)? in|cookies?|advertis\w+|read more|read (?:also|next)|"
     r"follow (?:us|him|her|them) on|share this|all rights reserved|terms of (?:use|service)|privacy policy|paywall|"
     r"download (?:the|our) app|watch (?:the|this) (?:video|live)|check out|stay tuned|scroll|swipe|tap (?:here|the)|"
+    r"spoilers?|as follows|"
     r"left to read|min(?:ute)? read|free (?:trial|account)|gift (?:this )?article|for more (?:information|details|on)|"
     r"copyright|©|getty images?|ap photo|file (?:photo|image|picture)|photo(?:graph)? (?:by|credit|courtesy)"
     r"|image (?:credit|source)|"
@@ -81,7 +82,7 @@ _CAPTION = re.compile(
     re.I,
 )
 _CHATTER = re.compile(
-    r"^(?:And|But|So|Or|Yes,|No,|Well,|Oh|OK|Okay|Look|Let|Imagine|Here[’']s|That[’']s|There[’']s|What[’']s|It[’']s|Now|Just|Thanks|"
+    r"^(?:And|But|So|Or|Granted|Regardless|Warning|Yes,|No,|Well,|Oh|OK|Okay|Look|Let|Imagine|Here[’']s|That[’']s|There[’']s|What[’']s|It[’']s|Now|Just|Thanks|"
     r"Thank|Please|Welcome|Sorry|Sure|Maybe|Perhaps|Why|How|What|When will|Who|Don[’']t|Do you|Did you|Get|Find|See"
     r"|Learn|Make|Try|Visit|"
     r"Tune|Note|Remember|Keep)\b(?!,? (?:the|a) (?:mayor|council))",
@@ -393,6 +394,8 @@ def standing_alone(text: str, before: str, published: str | None) -> str:
         bare = text
     if _LEANS.match(bare) or _INNER_LEANS.search(bare) or _SPEAKER_UNNAMED.search(bare):
         return ""
+    if _THAT_DAY.search(bare) and not _DAY.search(bare):
+        return ""
     text = _with_days(text, published)
     bare = _QUOTED.sub(" ", text)
     if re.search(r"\b(?:yesterday|today)\b", bare, re.I):
@@ -400,6 +403,10 @@ def standing_alone(text: str, before: str, published: str | None) -> str:
     if re.search(r"^(?:He|She|They|It)\b|\b(?:he|she)\b", bare) and not re.search(r"(?<!^)\b[A-Z][a-z]+", bare[1:]):
         return ""
     return text
+
+
+_THAT_DAY = re.compile(r"\bthat (?:day|night|morning|afternoon|evening|week|month|year)\b", re.I)
+"""Of a sentence without a date nobody knows which one."""
 
 
 def _only_person(before: str) -> str:

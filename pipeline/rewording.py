@@ -46,11 +46,19 @@ _NEGATION = re.compile(
     r"impossible|absen\w+)\b|n['’]t\b",
     re.I,
 )
+_PLANNED = (
+    r"expect\w*|plan\w*|(?:is|are|was|were) to|due to|set to|scheduled|could|(?-i:may)|might|likely|intend\w*|"
+    r"hop(?:e|es|ed|ing)|propos\w+|aim\w*|possibl[ey]|potential\w*"
+)
 _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.I))
     for name, pattern in (
         ("at least", r"\b(?:at least|no (?:fewer|less) than|a minimum of|(?<!no )more than|or more|over(?= \d))\b"),
-        ("at most", r"\b(?:at most|up to|no more than|a maximum of|as many as|fewer than|less than|under(?= \d))\b"),
+        (
+            "at most",
+            r"\b(?:at most|up to|no more than|a maximum of|as (?:many|much|high|long|far) as|fewer than|less than|"
+            r"under(?= \d))\b",
+        ),
         (
             "about",
             r"\b(?:about|around|some(?= \d)|nearly|almost|roughly|approximately|an estimated|estimated|close to|more or less|"
@@ -58,24 +66,24 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "expected",
-            r"\b(?:expect\w*|will|would|plan\w*|due to|set to|scheduled|could|(?-i:may)|might|likely|intend\w*|hop(?:e"
-            r"|es|ed|ing)|"
-            r"propos\w+|aim\w*|project(?:ed|ion)|forecast\w*|going to|can|possibl[ey]|potential\w*|predict\w*|shall|should|"
+            rf"\b(?:{_PLANNED}|will|would|project(?:ed|ion)|forecast\w*|going to|can|predict\w*|shall|should|"
             r"promis\w+|vow\w*|pledg\w+|call(?:ed|s|ing)? (?:for|on)|urg\w+|ask\w*|want\w*|seek\w*|sought|propose)\b",
         ),
+        ("planned", rf"\b(?:{_PLANNED})\b"),  # "will" alone is more certain than that
         (
             "alleged",
             r"\b(?:alleg\w+|suspect\w*|accus\w+|reported(?:ly)?|apparent\w*|believed|claim\w*|purported\w*|charged|"
             r"presum\w+|thought to|rumou?r\w*|said to)\b",
         ),
         ("some of", r"\b(?:some|part|parts|most|many|several|half|majority|few|a number) of\b|\b(?:partly|partially|mostly)\b"),
+        ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
         ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|of whom|of which|counting)\b"),
         ("only", r"\b(?:only|just|solely|sole|alone)\b"),
         ("first", r"\b(?:first|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|deadliest|most)\b"),
     )
 )
 """What must neither go nor come: (what it says, the words that say it)."""
-_MAY_COME = frozenset({"alleged", "including", "some of", "first"})
+_MAY_COME = frozenset({"alleged", "planned", "one of", "including", "some of", "first"})
 """Of these only a loss is certain to be wrong: "reported" and "among them" are also ways to say who said it, and how."""
 _ATTRIBUTION = re.compile(
     r"\b(?:said|says|according to(?! (?:its|his|her|their|whether|how)\b)|"

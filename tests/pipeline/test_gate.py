@@ -80,6 +80,11 @@ def test_what_is_no_prose_is_named(text: str, reason: str) -> None:
         ("The race runs from Thursday to Sunday in Osmere.", "", None, ""),
         ("The dam of Osmere will be rebuilt next year.", "", "2031-03-18", ""),
         ("However, the dam of Osmere was also rebuilt.", "", None, "The dam of Osmere was rebuilt."),
+        ("Members asked why the gates of the dam stayed closed until 14:30 that day.", "", None, ""),
+        (
+            "The dam was built in 1964 and opened in May that year.", "", None,
+            "The dam was built in 1964 and opened in May that year.",
+        ),
     ],
 )  # fmt: skip
 def test_what_leans_is_resolved_or_left_out(text: str, before: str, published: str | None, alone: str) -> None:
