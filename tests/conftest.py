@@ -4,6 +4,7 @@ And a small snapshot to break."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import ipaddress
 import json
@@ -12,6 +13,7 @@ import random
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -27,6 +29,11 @@ from flows.cli import main
 
 # before torch is loaded. The tests run side by side, and small matrices on many threads wait more than they compute
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# What judges said is kept beside the runs, for later commands. Most tests have a stand-in for the judge's network: what that
+# says must never be found by a person's next command in this folder
+os.environ["WIKIGEN_RUNS"] = tempfile.mkdtemp(prefix="wikigen-test-runs-")
+atexit.register(shutil.rmtree, os.environ["WIKIGEN_RUNS"], ignore_errors=True)
 
 settings.register_profile("short", derandomize=True, deadline=None, print_blob=True, max_examples=40)
 settings.register_profile("long", settings.get_profile("short"), max_examples=200)
