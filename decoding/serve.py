@@ -25,7 +25,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +34,8 @@ from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, SamplingParams
 from decoding.chat_requests import Asked, Refused, read_request
 from decoding.methods import METHODS, check_method
-from decoding.prometheus import exposition
 from decoding.statistics import SpeculationStats
+from decoding.totals import Totals, exposition
 from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:
@@ -52,29 +52,6 @@ _POLL_S = 0.1
 
 class Abandoned(Exception):
     """Nobody waits for this text any more."""
-
-
-@dataclass(slots=True)
-class Totals:
-    """Since the server began. Texts that clients gave up count as abandoned, with the tokens that they had."""
-
-    requests: int = 0
-    finished: int = 0
-    refused: int = 0
-    failed: int = 0
-    abandoned: int = 0
-    waiting: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    decode_s: float = 0.0
-    speculation: SpeculationStats = field(default_factory=SpeculationStats)
-
-    def add(self, done: Completion) -> None:
-        self.finished += 1
-        self.prompt_tokens += done.n_prompt_tokens
-        self.completion_tokens += done.n_new_tokens
-        self.decode_s += done.stats.total_s
-        self.speculation += done.stats.speculation or SpeculationStats()
 
 
 class Text:

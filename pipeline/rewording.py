@@ -78,12 +78,13 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("some of", r"\b(?:some|part|parts|most|many|several|half|majority|few|a number) of\b|\b(?:partly|partially|mostly)\b"),
         ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
         ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|of whom|of which|counting)\b"),
+        ("each", r"\b(?:each|every|both|all)\b"),
         ("only", r"\b(?:only|just|solely|sole|alone)\b"),
         ("first", r"\b(?:first|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|deadliest|most)\b"),
     )
 )
 """What must neither go nor come: (what it says, the words that say it)."""
-_MAY_COME = frozenset({"alleged", "planned", "one of", "including", "some of", "first"})
+_MAY_COME = frozenset({"alleged", "each", "planned", "one of", "including", "some of", "first"})
 """Of these only a loss is certain to be wrong: "reported" and "among them" are also ways to say who said it, and how."""
 _ATTRIBUTION = re.compile(
     r"\b(?:said|says|according to(?! (?:its|his|her|their|whether|how)\b)|"
@@ -191,6 +192,10 @@ _FREE_WORDS = frozenset(
 # --- form ----------------------------------------------------------------------------------------------------------------
 
 
+def _triples(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter(zip(words, words[1:], words[2:], strict=False))
+
+
 def _form_faults(text: str, facts: Sequence[str]) -> list[str]:
     faults = []
     words = text.split()
@@ -201,8 +206,8 @@ def _form_faults(text: str, facts: Sequence[str]) -> list[str]:
     if len(words) > LONGER * sum(len(f.split()) for f in facts) + 6:
         faults.append("longer than its facts")
     spelled = _plain(text).split()
-    runs = [tuple(spelled[i : i + SHORT_RUN]) for i in range(len(spelled) - SHORT_RUN + 1)]
-    if len(set(runs)) < len(runs):
+    known = _triples(_plain(" ".join(facts)).split())
+    if any(n > max(known[triple], 1) for triple, n in _triples(spelled).items()):
         faults.append("it repeats itself")
     if is_own_talk(text) or _TALK.search(text):
         faults.append("it speaks of the writing, not of the subject")

@@ -136,6 +136,8 @@ def test_a_pronoun_keeps_its_kind() -> None:
         ),
         ("It is one of the largest breaks of the series.", "It is the largest break of the series.", '"one of" is gone'),
         ("It is one of the largest breaks of the series.", "It is among the largest breaks of the series.", ""),
+        ("The referee ordered a break in each half of the final.", "The referee ordered a break in half of the final.", "each"),
+        ("The city hosted it for the twenty-first time.", "It hosted the first time for the first time.", "it repeats itself"),
     ],
 )
 def test_what_is_less_certain_stays_so(fact: str, text: str, fault: str) -> None:

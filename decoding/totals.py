@@ -1,14 +1,40 @@
-"""A server's totals in Prometheus' text format, under the names that vLLM gives them, so that its dashboards fit."""
+"""What a server has done so far, and the same in Prometheus' text format, under vLLM's names, so that its dashboards fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from decoding.statistics import SpeculationStats
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from decoding.serve import Totals
+    from decoding.api import Completion
+
+
+@dataclass(slots=True)
+class Totals:
+    """Since the server began. Texts that clients gave up count as abandoned, with the tokens that they had."""
+
+    requests: int = 0
+    finished: int = 0
+    refused: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    waiting: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    decode_s: float = 0.0
+    speculation: SpeculationStats = field(default_factory=SpeculationStats)
+
+    def add(self, done: Completion) -> None:
+        self.finished += 1
+        self.prompt_tokens += done.n_prompt_tokens
+        self.completion_tokens += done.n_new_tokens
+        self.decode_s += done.stats.total_s
+        self.speculation += done.stats.speculation or SpeculationStats()
 
 
 def exposition(totals: Totals, model: str) -> tuple[bytes, str]:
