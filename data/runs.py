@@ -28,7 +28,7 @@ from data.errors import StageError, UserError
 from data.markup import is_invalid
 from data.remote import Carrier, Place, RunUrl
 from data.settings import EvidenceFrom
-from data.types import Article, Page, Strict
+from data.types import Article, Page, Sentence, Strict
 
 T = TypeVar("T")
 EVIDENCE = "evidence"
@@ -46,12 +46,18 @@ class Stages(Protocol):
         """The stored value of the stage, or `make()`, stored. `name` is a relative path such as `sections/02`."""
         ...
 
+    def said(self, name: str, sentences: tuple[Sentence, ...]) -> None:
+        """Sentences of a stage that is still being made, for whoever looks on. Nothing is stored."""
+        ...
+
 
 class Unstored:
     """Stages that keep nothing: for tests and one-off calls."""
 
     def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
         return make()
+
+    def said(self, name: str, sentences: tuple[Sentence, ...]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,9 @@ class TimedStages:
 
     def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
         return self.stages.once(name, kind, self.clock.timing(name, make))
+
+    def said(self, name: str, sentences: tuple[Sentence, ...]) -> None:
+        self.stages.said(name, sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +207,8 @@ class EventFolder:
         value = make()
         self._store(path, codec.to_json(value, indent=1) + "\n")
         return value
+
+    def said(self, name: str, sentences: tuple[Sentence, ...]) -> None: ...
 
     def pages(self, make: Callable[[], tuple[Page, ...]]) -> tuple[Page, ...]:
         """The event's pages, kept and dropped, one JSON line each, or the line NO_PAGES. Raises UserError for a file that was

@@ -9,6 +9,7 @@ from data import codec
 from data.runs import EventFolder, RunFolder
 from data.scores import SystemScores
 from flows.report.page import REPORT
+from pipeline.corrections import CORRECTIONS, Corrections, corrected
 from pipeline.disagreements import DISAGREEMENTS, Disagreements
 from pipeline.formats.html import IndexRow, index_html, to_html
 from pipeline.formats.markdown import to_markdown
@@ -32,11 +33,14 @@ def write_previews(run: RunFolder, system: str) -> None:
             continue
         html_path = run.path / "articles" / f"{folder.event_id}.html"
         told_path = folder.path / f"{DISAGREEMENTS}.json"
-        changed = max(path.stat().st_mtime_ns for path in (article_path, told_path) if path.exists())
+        corrections_path = folder.path / f"{CORRECTIONS}.json"
+        changed = max(path.stat().st_mtime_ns for path in (article_path, told_path, corrections_path) if path.exists())
         if html_path.exists() and html_path.stat().st_mtime_ns >= changed:
             continue
         article = folder.article()
         assert article is not None
+        if corrections_path.exists():
+            article = corrected(article, codec.read(Corrections, corrections_path))
         told = codec.read(Disagreements, told_path).found if told_path.exists() else ()
         codec.write_atomic(html_path.with_suffix(".md"), to_markdown(article, told))
         codec.write_atomic(html_path.with_suffix(".wiki"), to_wikitext(article))

@@ -19,7 +19,7 @@ from data.errors import StageError, UserError
 from data.locate import locate
 from data.settings import ModelSettings, Settings, WritingMode
 from data.snapshot import Snapshot
-from data.types import Event, Outline, Page, Section
+from data.types import Event, Outline, Page, Section, Sentence
 from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams, Task
 from decoding.knn.prompts import PromptRow
 from decoding.models import break_control_tokens
@@ -195,6 +195,8 @@ class Kept:
 
     def __init__(self) -> None:
         self.values: dict[str, object] = {}
+
+    def said(self, name: str, sentences: tuple[Sentence, ...]) -> None: ...
 
     def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
         value = self.values.setdefault(name, make())

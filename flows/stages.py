@@ -29,7 +29,7 @@ from data.errors import UserError, WikigenError
 from data.remote import Carrier, RunUrl, place
 from data.runs import EventFolder
 from data.store import options
-from data.types import Event, Page
+from data.types import Event, Page, Sentence
 from decoding.waiting import spin_briefly
 from flows.job import Job
 from flows.wiring import Prepared, build_metrics, prepare
@@ -141,6 +141,8 @@ class PrefectStages:
         # From `before`, not from what stages inside `make` left: those are not asked for when this one is stored.
         self._digest = codec.sha256("\n".join([before, name, codec.to_json(value)]))
         return value
+
+    def said(self, name: str, sentences: tuple[Sentence, ...]) -> None: ...
 
 
 class EventSteps:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from eval.judge import Identified, Judge
     from eval.metric import Metric
     from eval.rubrics import Rubrics
+    from pipeline.web.bundle import FetchRecord
     from pipeline.web.cache import PageCache
     from pipeline.web.live import LiveEvidence, LocalFile
 
@@ -141,21 +142,14 @@ def check_evidence(settings: Settings) -> None:
     source, web = settings.evidence.source, settings.web
     if source == "recorded":
         return
-    from pipeline.web.addresses import exempt
-    from pipeline.web.fetching import default_user_agent
-    from pipeline.web.queries import search_window
-    from pipeline.web.search.building import NAMES, build_provider
+    if source == "search" and not web.search:
+        from pipeline.web.search.building import NAMES
 
-    if source == "search":
-        if not web.search:
-            raise UserError(
-                f"evidence from a search needs a search engine; set web.search to one or several of {', '.join(NAMES)} "
-                "(--search NAME, or --set web.search=NAME)"
-            )
-        build_provider(web.search)
-    search_window(web.as_of)
-    exempt(web.allow_origins)
-    default_user_agent(web.contact)
+        raise UserError(
+            f"evidence from a search needs a search engine; set web.search to one or several of {', '.join(NAMES)} "
+            "(--search NAME, or --set web.search=NAME)"
+        )
+    check_web(web if source == "search" else replace(web, search=""))
 
 
 def build_collect(snapshot: Snapshot, settings: Settings, run: RunFolder | None = None) -> Callable[[Event], tuple[Page, ...]]:
@@ -184,6 +178,20 @@ def build_collect(snapshot: Snapshot, settings: Settings, run: RunFolder | None 
     ).collect
 
 
+def check_web(web: WebSettings) -> None:
+    """Raises UserError for settings of the web that cannot be used, and for a search engine without its key."""
+    from pipeline.web.addresses import exempt
+    from pipeline.web.fetching import default_user_agent
+    from pipeline.web.queries import search_window
+    from pipeline.web.search.building import build_provider
+
+    if web.search:
+        build_provider(web.search)
+    search_window(web.as_of)
+    exempt(web.allow_origins)
+    default_user_agent(web.contact)
+
+
 def build_live(
     settings: Settings,
     *,
@@ -192,8 +200,10 @@ def build_live(
     bundle: Path,
     keep_bodies: bool = True,
     cache: PageCache | None = None,
+    fetched: Callable[[FetchRecord], None] | None = None,
 ) -> LiveEvidence:
-    """Evidence from the live web. Raises UserError for settings that cannot be used, and for a provider without its key."""
+    """Evidence from the live web; `fetched` is told of each page when it came. Raises UserError for settings that cannot be
+    used, and for a provider without its key."""
     from pipeline.kinds import KindRecogniser
     from pipeline.web.live import LiveEvidence
     from pipeline.web.queries import search_window
@@ -211,10 +221,12 @@ def build_live(
         keep_bodies=keep_bodies,
         recogniser=lambda: KindRecogniser(build_encoder()),
         tell=console.note,
+        fetched=fetched,
     )
 
 
-def build_system(name: str, settings: Settings) -> System:
+def build_system(name: str, settings: Settings, remember: Path | None = None) -> System:
+    """Raises UserError for what cannot be had. What the model answers is kept in `remember`, and not asked again."""
     from pipeline.systems.baselines import Bm25System, LeadSystem
     from pipeline.systems.closed_book import ClosedBook
     from pipeline.systems.extractive import ExtractiveSystem
@@ -230,6 +242,10 @@ def build_system(name: str, settings: Settings) -> System:
                 f"--system {name} writes as in its paper; drop writing.contrast = {writing.contrast}, or use --system ours"
             )
         generator = build_generator(name, settings.model, settings.decoding)
+        if remember is not None:
+            from decoding.remembered import RememberingGenerator
+
+            generator = RememberingGenerator(generator, remember)
         if name != "ours" and generator.prompt_form != "chat":
             raise UserError(
                 f"--system {name} gives instructions, and {generator.name} follows none; use --system ours, or name a chat "
@@ -292,6 +308,15 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
 
         served, _, base_url = rest.partition("@")
         return ServerGenerator(served, base_url, timeouts=Timeouts(read_s=model.timeout_s))
+    raise UserError(f"there is no model {name!r}; known: {MODELS}")
+
+
+def check_model(system: str, settings: Settings) -> None:
+    """Raises UserError for a model's name that means none, before anything is loaded."""
+    name = settings.model.name
+    kind, _, rest = name.partition(":")
+    if not name or name in (EMBEDDED, *SMOLLM2) or (kind in ("hf", "gguf") and rest) or (kind == "server" and "@" in rest):
+        return
     raise UserError(f"there is no model {name!r}; known: {MODELS}")
 
 

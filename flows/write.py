@@ -3,7 +3,9 @@
     runs/write/SLUG/  evidence/ (a bundle: see pipeline.web.bundle)  events/SLUG/{article,disagreements}.json
                       articles/SLUG.{html,md,wiki}
 
-Evidence comes first: without a usable page no model is loaded. The same command again finds what is done.
+Evidence comes first: without a usable page no model is loaded. The same command again finds what is done, or goes on with it.
+Asked otherwise (other pages, words, settings) for the same title it makes a new run, SLUG-2, and takes over what is unchanged:
+pages from the cache, answers of the model (`decoding.remembered`), corrections made by hand.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
@@ -32,12 +34,21 @@ if TYPE_CHECKING:
     from data.runs import EventFolder, RunFolder, Stages
     from data.types import Article, Event, Page
     from flows.generate import Generated
+    from flows.watching import Watch
+    from pipeline.corrections import Corrections
     from pipeline.disagreements import Disagreement
     from pipeline.evidence import EvidenceSource
-    from pipeline.web.bundle import Bundle, EvidenceRecord
+    from pipeline.web.bundle import Bundle, EvidenceRecord, FetchRecord
     from pipeline.web.live import LocalFile
 
 SYSTEMS = ("ours", "extractive")
+ANSWERS = "answers.sqlite"
+"""In the cache folder: what models answered."""
+MOST_RUNS = 1000
+"""Of one title."""
+MOST_TITLE = 300
+"""Characters: Wikipedia allows 255 bytes."""
+MOST_URLS = 500
 MOST_NAME_BYTES = 100
 """Of a folder's name: file systems allow 255, and temporary files beside it have longer names."""
 
@@ -86,7 +97,9 @@ def _parser() -> argparse.ArgumentParser:
         "--bundle", type=Path, metavar="DIR", help="recorded evidence (`evidence` of a run); no network is used"
     )
     how = parser.add_argument_group("how")
-    how.add_argument("--out", type=place, metavar="DIR", help="run folder, or a URL (default: runs/write/TITLE)")
+    how.add_argument(
+        "--out", type=place, metavar="DIR", help="run folder, or a URL (default: runs/write/TITLE, then TITLE-2 and so on)"
+    )
     how.add_argument("--no-bodies", action="store_true", help="record hashes of the raw pages, not the pages")
     how.add_argument("--system", choices=SYSTEMS, default="ours", help="default: ours, with the model that comes with it")
     how.add_argument(
@@ -112,7 +125,9 @@ def request_from(arguments: argparse.Namespace) -> Request:
         web={"search": arguments.search, "as_of": arguments.as_of},
         writing={"max_words": arguments.words},
     )
-    title = " ".join(_storable(arguments.title).split())
+    title = title_from(arguments.title)
+    if len(arguments.url) > MOST_URLS:
+        raise UserError(f"{len(arguments.url):,} pages are named; an article is written from at most {MOST_URLS}")
     if arguments.bundle is not None:
         if arguments.url or arguments.file or settings.web != WebSettings():
             raise UserError("--bundle is what was found before; drop --url, --file, --search, --as-of and the settings web.*")
@@ -132,6 +147,16 @@ def request_from(arguments: argparse.Namespace) -> Request:
     )
 
 
+def title_from(text: str) -> str:
+    """The title as it is kept. Raises UserError for one that cannot be a title."""
+    title = " ".join(_storable(text).split())
+    if len(title) > MOST_TITLE:
+        raise UserError(f"the title has {len(title):,} characters; give one of at most {MOST_TITLE}, such as {title[:40]!r}")
+    if hidden := next((c for c in title if not c.isprintable()), ""):
+        raise UserError(f"the title holds the control character {hidden!r}; give it without")
+    return title
+
+
 def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -149,35 +174,109 @@ class Written:
     disagreements: tuple[Disagreement, ...] = ()
 
 
-def write(request: Request) -> Written:
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Who follows one article: `happened` is told of each stage, `fetched` of each page when it is there."""
+
+    watch: Watch
+    fetched: Callable[[FetchRecord], None]
+
+
+def write(request: Request, watchers: Watchers | None = None) -> Written:
     """Collect, write, and leave everything in the run folder. Raises UserError for anything the caller can fix."""
+    from pipeline.web.bundle import Bundle
+
+    if request.bundle is not None:
+        request = replace(request, title=request.title or Bundle(request.bundle).manifest().title)
+    _check(request)
+    name = slug(request.title or _first_address(request))
+    first = 1
+    while True:
+        run, first = _open_run(request, name, first)
+        try:
+            return _written(request, run, name, watchers)
+        except _BegunOtherwise:
+            if request.out is not None:
+                raise
+            first += 1  # the model of that name is another one now
+
+
+def open_run(request: Request) -> tuple[RunFolder, str]:
+    """The run that `write` would go on with or make, and the name of its article, for a request with a title or pages."""
+    _check(request)
+    name = slug(request.title or _first_address(request))
+    return _open_run(request, name, 1)[0], name
+
+
+def _open_run(request: Request, name: str, first: int) -> tuple[RunFolder, int]:
+    """The run that was asked for just so, else a new one; `first` is the least number. A run that failed, or whose folder is
+    damaged, locks nothing: the next number is free."""
+    from data import codec
+    from data.runs import RunFolder
+    from pipeline.corrections import CORRECTIONS, carried
+
+    identity = _identity(request)
+    if request.out is not None:
+        return RunFolder.open(request.out, identity), 1
+    base = _default_path(request, name)
+    earlier: list[Corrections] = []
+    for n in range(1, MOST_RUNS):
+        path = base if n == 1 else base.with_name(f"{base.name}-{n}")
+        try:
+            stored = RunFolder(path).identity() if path.exists() else None
+            if (stored is None or stored == identity) and n >= first:
+                run = RunFolder.open(path, identity)
+                if stored is None and (made := carried(earlier)).made:
+                    codec.write_atomic(run.event(name).path / f"{CORRECTIONS}.json", codec.to_json(made, indent=1) + "\n")
+                return run, n
+            if (stored or {}).get("title") == request.title:
+                earlier.append(run_corrections(RunFolder(path), name))
+        except (UserError, OSError):
+            continue
+    raise UserError(f"there are {MOST_RUNS:,} runs like {base}; delete some, or choose another folder with --out")
+
+
+def run_corrections(run: RunFolder, name: str) -> Corrections:
+    """What was struck or reworded by hand in the run's article."""
+    from data import codec
+    from pipeline.corrections import CORRECTIONS, Corrections
+
+    path = run.event(name).path / f"{CORRECTIONS}.json"
+    return codec.read(Corrections, path) if path.exists() else Corrections()
+
+
+def _check(request: Request) -> None:
+    """Raises UserError for what can be known to be wrong before there is a folder or a page."""
+    from flows.wiring import check_model, check_web
+
+    check_web(request.settings.web)
+    check_model(request.system, request.settings)
+
+
+def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | None) -> Written:
     import time
+    from contextlib import nullcontext
 
     from benchmark.runner import run_event
-    from data.runs import RunFolder
     from data.types import Event
     from flows import panel, preview
     from flows.generate import Generated
     from pipeline.web.bundle import Bundle
 
-    if request.bundle is not None:
-        request = replace(request, title=request.title or Bundle(request.bundle).manifest().title)
-    name = slug(request.title or _first_address(request))
-    run = RunFolder.open(request.out or _default_path(request, name), _identity(request))
     with run.locked():
         began = time.perf_counter()
         folder, evidence = run.event(name), Bundle(run.path / "evidence")
         system = _LateSystem(request, evidence)
         if folder.article() is not None:
             system.check(folder)
-        source = _source(request, evidence.folder)
+        source = _source(request, evidence.folder, watchers)
 
         def collect(event: Event) -> tuple[Page, ...]:
             pages = source.collect(event)
             run.push()  # before the pages are stored: where they are, nobody asks for the evidence again
             return pages
 
-        with panel.watching(1) as watch:
+        with nullcontext(watchers.watch) if watchers else panel.watching(1) as watch:
             outcome = run_event(
                 run, watch.system(system), name, lambda event_id: Event(event_id, request.title), watch.collect(collect)
             )
@@ -199,15 +298,24 @@ def _with_disagreements(folder: EventFolder) -> tuple[Article | None, tuple[Disa
     return article, folder.once(DISAGREEMENTS, Disagreements, lambda: disagreements(article, pages)).found
 
 
-def _source(request: Request, evidence: Path) -> EvidenceSource:
+def _source(request: Request, evidence: Path, watchers: Watchers | None) -> EvidenceSource:
     from flows.wiring import build_live
     from pipeline.web.live import BundleEvidence
 
     if request.bundle is not None:
         return BundleEvidence(request.bundle, copy=evidence)
     return build_live(
-        request.settings, urls=request.urls, files=request.files, bundle=evidence, keep_bodies=request.keep_bodies
+        request.settings,
+        urls=request.urls,
+        files=request.files,
+        bundle=evidence,
+        keep_bodies=request.keep_bodies,
+        fetched=watchers.fetched if watchers else None,
     )
+
+
+class _BegunOtherwise(UserError):
+    """What is stored was begun with another system."""
 
 
 class _LateSystem:
@@ -220,9 +328,10 @@ class _LateSystem:
 
     @cached_property
     def _system(self) -> System:
+        from data.download import cache_folder
         from flows.wiring import build_system
 
-        return build_system(self._request.system, self._request.settings)
+        return build_system(self._request.system, self._request.settings, cache_folder() / ANSWERS)
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -236,7 +345,7 @@ class _LateSystem:
             if "system" in changed:
                 changed = ["system"]
             differing = "; ".join(f"{key}: {there.get(key)!r} there, {here.get(key)!r} now" for key in changed)
-            raise UserError(f"the article was begun otherwise ({differing}); choose another --out or repeat its settings")
+            raise _BegunOtherwise(f"the article was begun otherwise ({differing}); choose another --out or repeat its settings")
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         from flows import console
@@ -313,6 +422,9 @@ def _identity(request: Request) -> dict[str, str]:
         "command": "write",
         "title": request.title,
         "cleaning": CLEANING_VERSION,
+        "system": request.system,
+        "model": settings.model.name,
+        "settings": codec.sha256(codec.to_json((settings.model, settings.retrieval, settings.writing)))[:12],
     }
     if request.bundle is not None:
         return told | {"bundle": codec.sha256_bytes(Bundle(request.bundle).evidence_bytes())}

@@ -124,21 +124,25 @@ class Composing:
         statements = [statement for paragraph in paragraphs for statement in paragraph]
 
         def make() -> WrittenSection:
-            draft = self._stages.once(f"drafts/{n:02}", ComposedDraft, lambda: self._draft(paragraphs, is_lead=n == 0))
+            name = f"drafts/{n:02}"
+            draft = self._stages.once(name, ComposedDraft, lambda: self._draft(name, paragraphs, is_lead=n == 0))
             return _read(draft, heading, paragraphs, statements)
 
         return self._stages.once(f"sections/{n:02}", WrittenSection, make)
 
-    def _draft(self, paragraphs: Sequence[Sequence[Statement]], *, is_lead: bool) -> ComposedDraft:
+    def _draft(self, name: str, paragraphs: Sequence[Sequence[Statement]], *, is_lead: bool) -> ComposedDraft:
+        statements = [statement for paragraph in paragraphs for statement in paragraph]
         tried: list[Tried] = []
         drafts: list[Draft] = []
         at = 0
         for paragraph in paragraphs:
             for group in grouped(paragraph):
                 may_quote = is_lead and not any(one.chosen and one.by == "quotation" for one in tried)
-                tried += self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote)
+                answers = self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote)
+                self._stages.said(name, tuple(s for one in answers if one.chosen for s in _sentences(one, statements)))
+                tried += answers
                 at += len(group)
-        tried += self._plain(tried, [s for paragraph in paragraphs for s in paragraph])
+        tried += self._plain(tried, statements)
         return _summed(tried, drafts)
 
     def _plain(self, tried: Sequence[Tried], statements: Sequence[Statement]) -> list[Tried]:

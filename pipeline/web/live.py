@@ -105,7 +105,7 @@ class LiveEvidence:
     `provider` answers searches for the event's title; None for given addresses and files only. Of `links`, pages that somebody
     else has named, address, title and origin count. `leak` as in `data.cleaning.clean_pages`. `bundle` is a folder where
     everything is left, raw bodies included unless `keep_bodies` is False. `recogniser` is asked for when a second round of
-    queries is made. `tell` is given a line for the person watching, now and then.
+    queries is made. `tell` is given a line for the person watching, now and then, `fetched` each page as it comes.
     """
 
     def __init__(
@@ -125,6 +125,7 @@ class LiveEvidence:
         clock: Clock | None = None,
         fetcher: Callable[[WebSettings], Fetcher] = Fetcher,
         tell: Callable[[str], None] = lambda line: None,
+        fetched: Callable[[FetchRecord], None] | None = None,
     ) -> None:
         self._settings = settings
         self._provider = provider
@@ -140,6 +141,7 @@ class LiveEvidence:
         self._clock: Clock = clock or SystemClock()
         self._fetcher = fetcher
         self._tell = tell
+        self._fetched = fetched or (lambda record: None)
 
     def collect(self, event: Event) -> tuple[Page, ...]:
         """Raises NoEvidence when no page can be used, UserError when nothing could be searched for."""
@@ -159,6 +161,7 @@ class LiveEvidence:
                 Reading(self._clock.now().date().isoformat(), reader),
                 keep,
                 self._leak,
+                self._fetched,
             )
             collection.add_files(self._files)
             collection.add_named([Candidate(url, "url", 0, 0, "url") for url in map(_storable, self._urls)])
@@ -248,7 +251,9 @@ class _Collection:
         reading: Reading,
         keep: Bodies | None,
         leak: LeakCheck | None,
+        tell: Callable[[FetchRecord], None] = lambda record: None,
     ) -> None:
+        self._tell = tell
         self.fetches: list[FetchRecord] = []
         self.room = settings.max_pages
         self._settings = settings
@@ -343,12 +348,14 @@ class _Collection:
         if self._keep is not None and fetched.body:
             self._keep.put(fetched.body)
         self.fetches.append(FetchRecord(candidate, StoredFetch.of(fetched)))
+        self._tell(self.fetches[-1])
 
     def _drop(self, candidate: Candidate, refused: Refused) -> None:
         fetched = Fetched(
             candidate.url, candidate.url, retrieved_at=self._now(), drop_reason=refused.reason, drop_detail=refused.detail
         )
         self.fetches.append(FetchRecord(candidate, StoredFetch(fetched)))
+        self._tell(self.fetches[-1])
 
     def _is_new(self, url: str) -> bool:
         address = canonical(url)

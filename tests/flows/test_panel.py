@@ -25,7 +25,7 @@ from benchmark.runner import run_event
 from data.errors import StageError
 from data.runs import RunFolder, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section
-from flows import console, panel
+from flows import console, panel, watching
 from flows.cli import main
 from pipeline.drafting import Draft
 from tests.toy_events import make_events
@@ -73,7 +73,7 @@ class StagedSystem:
         return stages.once("article", Article, make(Article(event.id, event.title, lead, tuple(sections), (), ())))
 
 
-def drawn(view: panel.View, now: float, width: int = 100, height: int = 24) -> list[str]:
+def drawn(view: watching.View, now: float, width: int = 100, height: int = 24) -> list[str]:
     terminal = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, no_color=True, highlight=False)
     terminal.print(panel.panel(view, now, height=height))
     assert isinstance(terminal.file, io.StringIO)
@@ -83,7 +83,7 @@ def drawn(view: panel.View, now: float, width: int = 100, height: int = 24) -> l
 def test_what_is_said_while_events_are_written(tmp_path: Path) -> None:
     """Through the runner itself. A clock that goes on by a second each time it is read makes the times exact."""
     seconds = iter(range(10_000))
-    watch = panel.Watch(3, lambda: float(next(seconds)))
+    watch = watching.Watch(3, lambda: float(next(seconds)))
     seen: list[list[str]] = []
     titles = {"1": "First", "2": "Second", "3": "Third"}
     system = watch.system(StagedSystem(lambda: seen.append(drawn(watch.view, float(next(seconds))))))
@@ -117,7 +117,7 @@ def test_stored_drafts_are_not_counted_again(tmp_path: Path) -> None:
     run, event = RunFolder.open(tmp_path / "run", {}), Event("1", "First")
     tokens = []
     for _ in range(2):
-        watch = panel.Watch(1)
+        watch = watching.Watch(1)
         run_event(run, watch.system(StagedSystem(lambda: None)), "1", lambda i: event, watch.collect(lambda e: PAGES))
         tokens.append(watch.view.spent.tokens)
         (run.event("1").path / "article.json").unlink()
@@ -125,9 +125,9 @@ def test_stored_drafts_are_not_counted_again(tmp_path: Path) -> None:
 
 
 def test_time_left() -> None:
-    view = panel.View(total=4, began=0.0)
+    view = watching.View(total=4, began=0.0)
     assert view.seconds_left(5.0) is None
-    current = panel.Current("T", 10.0, headings=HEADINGS, sections_began=14.0, done=frozenset({0, 1}))
+    current = watching.Current("T", 10.0, headings=HEADINGS, sections_began=14.0, done=frozenset({0, 1}))
     first = replace(view, current=current)
     assert first.seconds_left(20.0) == 12 + 3 * 22  # 6 s a section, two to go; three more such events
     later = replace(first, finished=2, written=2, written_s=60.0)
@@ -146,11 +146,11 @@ def test_durations(seconds: float, words: str) -> None:
 @pytest.mark.parametrize(("width", "height"), [(20, 24), (40, 8), (100, 24), (1, 1)])
 def test_it_fits_the_terminal_and_steers_nothing(width: int, height: int) -> None:
     hostile = "Dam\x1b]0;owned\x07 [red]fails[/red]\x1b[2J\u202e\r\nover " * 3
-    current = panel.Current(
-        hostile, 0.0, 3, (("login", 2),), (hostile, *HEADINGS), frozenset({0}), (panel.Step("sections/01", 0.0),)
+    current = watching.Current(
+        hostile, 0.0, 3, (("login", 2),), (hostile, *HEADINGS), frozenset({0}), (watching.Step("sections/01", 0.0),)
     )
-    spent = panel.Spent(10, 1.0, 3, 10)
-    view = panel.View(2, 0.0, failed=1, last_failure=hostile, spent=spent, current=current)
+    spent = watching.Spent(10, 1.0, 3, 10)
+    view = watching.View(2, 0.0, failed=1, last_failure=hostile, spent=spent, current=current)
     lines = drawn(view, 5.0, width, height)
     assert all(line.isprintable() and len(line) <= width for line in lines)
     if width == 100:
@@ -165,7 +165,7 @@ def test_a_panel_that_cannot_be_drawn_stops_nothing(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(panel, "panel", broken)
     terminal = Console(file=io.StringIO(), width=80)
-    terminal.print(panel._Panel(panel.Watch(1)))
+    terminal.print(panel._Panel(watching.Watch(1)))
     assert isinstance(terminal.file, io.StringIO)
     assert terminal.file.getvalue() == "the panel cannot be drawn: RuntimeError\n"
 

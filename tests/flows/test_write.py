@@ -15,6 +15,7 @@ from data import codec
 from data.snapshot import SAMPLE
 from data.types import Article
 from flows.write import slug
+from pipeline.corrections import Correction, Corrections
 from pipeline.disagreements import Disagreements
 from tests.conftest import Command
 from tests.search_server import Found, search_server
@@ -94,12 +95,8 @@ def test_an_article_from_given_pages(
         "seconds": 0,
     }
     assert len(server.targets()) == asked
-    for changed, names in (
-        ([*QUICK, *web, "--as-of", "2032-06-30"], "web.as_of: '' there, '2032-06-30' now"),
-        (["--system", "extractive", "--words", "300", *web], "max_words: '200' there, '300' now"),
-    ):
-        refused = wikigenben(*words, *changed)
-        assert refused.code == 2 and names in refused.err and "choose another --out" in refused.err
+    refused = wikigenben(*words, *QUICK, *web, "--as-of", "2032-06-30", "--out", folder)
+    assert refused.code == 2 and "web.as_of: '' there, '2032-06-30' now" in refused.err and "another --out" in refused.err
 
     def unplugged(*_: Any, **__: Any) -> NoReturn:
         raise AssertionError("a replay used the network")
@@ -111,6 +108,46 @@ def test_an_article_from_given_pages(
     other = Path("runs/write/halvenport-mayoral-election-replayed")
     for file in (f"events/{name}/article.json", "evidence/evidence.jsonl"):
         assert (other / file).read_bytes() == (folder / file).read_bytes()
+
+
+def test_asked_otherwise_a_title_gets_a_new_run(wikigenben: Command, server: WebServer, web: tuple[str, ...]) -> None:
+    """Nothing is refused for what lies there already, and what was struck stays struck."""
+    words = ["write", TITLE, *urls(server, "01.html", "03.html"), *web, "--json"]
+    first = wikigenben(*words, *QUICK)
+    base, name = Path("runs/write/halvenport-mayoral-election"), "halvenport-mayoral-election"
+    assert first.code == 0 and first.json["run"] == str(base)
+    article = codec.read(Article, base / "events" / name / "article.json")
+    struck = article.sections[0].sentences[0].text
+    corrections = Corrections((Correction(struck),))
+    codec.write_atomic(base / "events" / name / "corrections.json", codec.to_json(corrections))
+
+    asked = len(server.targets())
+    second = wikigenben(*words, "--system", "extractive", "--words", "300")
+    assert second.code == 0 and second.json["run"] == f"{base}-2" and second.json["status"] == "written"
+    assert len(server.targets()) == asked, "unchanged pages come from the cache"
+    written = (Path(f"{base}-2") / "events" / name / "article.json").read_text(encoding="utf-8")
+    shown = (Path(f"{base}-2") / "articles" / f"{name}.md").read_text(encoding="utf-8")
+    assert struck in written and struck not in shown
+    assert wikigenben(*words, *QUICK).json["status"] == "reused"
+
+    Path(f"{base}-3").mkdir()
+    (Path(f"{base}-3") / "run.json").write_text("{", encoding="utf-8")  # damaged: it locks nothing
+    fourth = wikigenben(*words, *QUICK, "--as-of", "2040-01-01")
+    assert fourth.code == 0 and fourth.json["run"] == f"{base}-4"
+
+
+def test_what_is_wrong_is_told_before_there_is_a_folder(wikigenben: Command, server: WebServer) -> None:
+    page = urls(server, "01.html")
+    for words, told in (
+        ([TITLE, *page, "--model", "smollm3"], "there is no model 'smollm3'"),
+        ([TITLE, *page, "--as-of", "yesterday"], "yesterday"),
+        ([TITLE, *page, "--set", "web.allow_origins=nonsense"], "nonsense"),
+        (["x" * 5000, *page], "5,000 characters"),
+        ([TITLE, *page * 501], "501 pages"),
+    ):
+        ran = wikigenben("write", *words)
+        assert ran.code == 2 and told in ran.err and len(ran.err) < 600
+    assert not Path("runs").exists()
 
 
 FERRY = {
@@ -210,7 +247,9 @@ def test_a_title_that_no_page_mentions_is_noted(wikigenben: Command, server: Web
 def test_titles_of_pages_do_not_steer_the_terminal(wikigenben: Command, server: WebServer, web: tuple[str, ...]) -> None:
     text = PAGES[0].read_text(encoding="utf-8").replace("Oldvik ousts", "\x1b]0;owned\x07[bold]\u202eOldvik ousts")
     server.put("/hostile.html", Reply(text))
-    ran = wikigenben("write", "A \x1b[2J title", *urls(server, "hostile.html"), *QUICK, *web)
+    refused = wikigenben("write", "A \x1b[2J title", *urls(server, "hostile.html"), *QUICK, *web)
+    assert refused.code == 2 and "control character" in refused.err and "\x1b" not in refused.err
+    ran = wikigenben("write", "A [2J title", *urls(server, "hostile.html"), *QUICK, *web)
     assert ran.code == 0, ran.err
     assert all(c.isprintable() or c == "\n" for c in ran.out + ran.err)
     assert "owned" in ran.out
