@@ -211,6 +211,18 @@ def _write(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def _web(argv: Sequence[str]) -> int:
+    from flows.webapp.command import main
+
+    return main(argv)
+
+
+def _check(argv: Sequence[str]) -> int:
+    from flows.check import main
+
+    return main(argv)
+
+
 def _recrawl(argv: Sequence[str]) -> int:
     from flows.recrawl import main
 
@@ -221,6 +233,8 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "demo": (_demo, "write and score the bundled sample, offline"),
     "generate": (_generate, "write articles for events"),
     "write": (_write, "write an article about any title from live pages, no benchmark needed"),
+    "web": (_web, "a page on this machine: write, watch, check and correct articles without a terminal"),
+    "check": (_check, "judge each statement of any article against the pages that it cites"),
     "update": (_update, "ask for an article's pages again, and write anew only what changed"),
     "evaluate": (_evaluate, "write what is missing, score, make submission.json"),
     "compare": (_compare, "say what differs between two scored runs, and whether it is more than chance"),

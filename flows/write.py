@@ -114,6 +114,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def request_for(words: Sequence[str]) -> Request:
+    """That of a command line, without its `wikigenben write`."""
+    return request_from(_parser().parse_args(words))
+
+
 def request_from(arguments: argparse.Namespace) -> Request:
     """Raises UserError for what cannot be meant."""
     from pipeline.web.live import local_files
@@ -176,10 +181,11 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Watchers:
-    """Who follows one article: `happened` is told of each stage, `fetched` of each page when it is there."""
+    """Who follows one article: `watch` its stages, `fetched` each page when it came. `build` makes the system, or has it."""
 
     watch: Watch
     fetched: Callable[[FetchRecord], None]
+    build: Callable[[str, Settings, Path], System]
 
 
 def write(request: Request, watchers: Watchers | None = None) -> Written:
@@ -188,7 +194,7 @@ def write(request: Request, watchers: Watchers | None = None) -> Written:
 
     if request.bundle is not None:
         request = replace(request, title=request.title or Bundle(request.bundle).manifest().title)
-    _check(request)
+    check_request(request)
     name = slug(request.title or _first_address(request))
     first = 1
     while True:
@@ -203,7 +209,7 @@ def write(request: Request, watchers: Watchers | None = None) -> Written:
 
 def open_run(request: Request) -> tuple[RunFolder, str]:
     """The run that `write` would go on with or make, and the name of its article, for a request with a title or pages."""
-    _check(request)
+    check_request(request)
     name = slug(request.title or _first_address(request))
     return _open_run(request, name, 1)[0], name
 
@@ -245,7 +251,7 @@ def run_corrections(run: RunFolder, name: str) -> Corrections:
     return codec.read(Corrections, path) if path.exists() else Corrections()
 
 
-def _check(request: Request) -> None:
+def check_request(request: Request) -> None:
     """Raises UserError for what can be known to be wrong before there is a folder or a page."""
     from flows.wiring import check_model, check_web
 
@@ -266,7 +272,7 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
     with run.locked():
         began = time.perf_counter()
         folder, evidence = run.event(name), Bundle(run.path / "evidence")
-        system = _LateSystem(request, evidence)
+        system = _LateSystem(request, evidence, watchers)
         if folder.article() is not None:
             system.check(folder)
         source = _source(request, evidence.folder, watchers)
@@ -321,9 +327,10 @@ class _BegunOtherwise(UserError):
 class _LateSystem:
     """A system that is built when it gets its pages: without evidence no model is loaded."""
 
-    def __init__(self, request: Request, evidence: Bundle) -> None:
+    def __init__(self, request: Request, evidence: Bundle, watchers: Watchers | None) -> None:
         self._request = request
         self._evidence = evidence
+        self._watchers = watchers
         self.name = request.system
 
     @cached_property
@@ -331,7 +338,8 @@ class _LateSystem:
         from data.download import cache_folder
         from flows.wiring import build_system
 
-        return build_system(self._request.system, self._request.settings, cache_folder() / ANSWERS)
+        build = self._watchers.build if self._watchers is not None else build_system
+        return build(self._request.system, self._request.settings, cache_folder() / ANSWERS)
 
     @property
     def identity(self) -> Mapping[str, str]:

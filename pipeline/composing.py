@@ -139,7 +139,8 @@ class Composing:
             for group in grouped(paragraph):
                 may_quote = is_lead and not any(one.chosen and one.by == "quotation" for one in tried)
                 answers = self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote)
-                self._stages.said(name, tuple(s for one in answers if one.chosen for s in _sentences(one, statements)))
+                if said := tuple(s for one in answers if one.chosen for s in _sentences(one, statements)):
+                    self._stages.said(name, said)
                 tried += answers
                 at += len(group)
         tried += self._plain(tried, statements)

@@ -155,7 +155,7 @@ def to_html(
 </div>
 <script type="application/json" id="evidence-data">{_evidence(article, pages)}</script>
 """
-    return _document(f"{article.title} (machine-written draft)", body, _asset("preview.js"))
+    return document(f"{article.title} (machine-written draft)", body, _asset("preview.js"))
 
 
 def index_html(
@@ -185,7 +185,7 @@ every statement against its source before it is used.</p>
 </main>
 </div>
 """
-    return _document(title, body, "")
+    return document(title, body, "")
 
 
 class _Marks:
@@ -556,7 +556,7 @@ def _score_table(scores: Mapping[str, float]) -> str:
     return f"<table><tbody>{rows}</tbody></table>"
 
 
-def _document(title: str, body: str, script: str) -> str:
+def document(title: str, body: str, script: str) -> str:
     style = _asset("preview.css")
     policy = "; ".join(
         [

@@ -1,0 +1,85 @@
+"""Does a cited page hold a statement? The judge reads the best places of the page, and the best of them is shown.
+
+A page is cut into overlapping pieces; those with most of the statement's words (BM25) go to the judge, and the statement's
+score is the highest, as WiCE scores claims against long pages (Kamoi et al. 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from data.sentences import split_sentences
+from data.types import Strict
+from eval.citations import Ranking, with_title
+from eval.judge import Judge, Pair
+
+Support = Literal["supported", "doubtful", "unsupported", "unjudged"]
+PIECE_WORDS = 120
+PIECES = 3
+"""Of a page, before the judge."""
+DOUBTFUL = 0.5
+"""Share of the judge's threshold from which a statement is doubtful and not refused."""
+
+
+class PageText:
+    """A cited page, cut once for all statements that cite it."""
+
+    def __init__(self, title: str, text: str) -> None:
+        self.title = title
+        self.text = text
+
+    @cached_property
+    def _pieces(self) -> Ranking:
+        return Ranking(pieces(self.text))
+
+    def best(self, statement: str) -> list[str]:
+        ranking = self._pieces
+        return [ranking.texts[i] for i in ranking.top(statement, PIECES)]
+
+
+def pieces(text: str) -> list[str]:
+    """Runs of whole sentences of about `PIECE_WORDS`, each beginning in the middle of the one before."""
+    sentences = split_sentences(text)
+    found: list[str] = []
+    start = 0
+    while start < len(sentences):
+        end, words = start, 0
+        while end < len(sentences) and (words == 0 or words + len(sentences[end].split()) <= PIECE_WORDS):
+            words += len(sentences[end].split())
+            end += 1
+        found.append(" ".join(sentences[start:end]))
+        if end == len(sentences):
+            break
+        start = max(start + 1, (start + end + 1) // 2)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(Strict):
+    """`score` is the judge's, None where it could not tell; `passage` the best place, of page number `page` of those given."""
+
+    support: Support
+    score: float | None
+    passage: str
+    page: int | None
+
+
+def judge_statement(judge: Judge, statement: str, pages: Sequence[PageText]) -> Judgement:
+    """Against all pages that it cites: one that holds it is enough."""
+    places = [(n, piece) for n, page in enumerate(pages) for piece in page.best(statement)]
+    if not places:
+        return Judgement("unsupported" if pages else "unjudged", 0.0 if pages else None, "", None)
+    scores = judge.score([Pair((with_title(pages[n].title, piece),), statement) for n, piece in places])
+    known = [(score, -at) for at, score in enumerate(scores) if score is not None]
+    if not known:
+        return Judgement("unjudged", None, places[0][1], places[0][0])
+    score, at = max(known)
+    n, piece = places[-at]
+    return Judgement(support_of(score, judge.threshold), round(score, 3), piece, n)
+
+
+def support_of(score: float, threshold: float) -> Support:
+    return "supported" if score >= threshold else "doubtful" if score >= DOUBTFUL * threshold else "unsupported"

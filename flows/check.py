@@ -1,0 +1,437 @@
+"""`wikigenben check`: each statement of an article that was made anywhere, judged against the pages that it cites.
+
+    runs/check/NAME/  article.txt  evidence/ (a bundle)  report.json  report.html
+
+The same command again takes pages from the bundle and judgements from the judge's memory: it goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+from urllib.parse import quote, unquote, urlsplit
+
+from data.errors import UserError
+from data.settings import Settings, load_settings
+from data.types import Strict
+from flows.write import slug
+
+if TYPE_CHECKING:
+    from eval.judge import Judge
+    from eval.statement_support import PageText
+    from pipeline.checking.cited import CitedArticle, CitedStatement, Reference
+    from pipeline.web.bundle import EvidenceRecord
+
+WIKI = "https://en.wikipedia.org/wiki/"
+MOST_PAGES = 400
+"""Of one article."""
+Verdict = Literal["supported", "doubtful", "unsupported", "older", "gone", "unread", "uncited"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+LABELS: dict[str, str] = {
+    "supported": "Supported",
+    "doubtful": "Doubtful",
+    "unsupported": "Not found on the cited page",
+    "older": "The page is older than what it is cited for",
+    "gone": "The cited page is gone",
+    "unread": "The cited page could not be read",
+    "uncited": "No citation",
+}
+BAD: frozenset[Verdict] = frozenset({"unsupported", "older", "gone"})
+GONE = frozenset({"http_4xx", "dns", "soft_404"})
+READABLE = 30
+"""Words of a page from which it says something."""
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_DAY = re.compile(
+    rf"\b(?:(\d{{1,2}})\s+({'|'.join(_MONTHS)})|({'|'.join(_MONTHS)})\s+(\d{{1,2}})),?\s+((?:19|20)\d\d)\b", re.IGNORECASE
+)
+_PLANNED = re.compile(r"\b(?:will|would|scheduled|planned|due|expected|upcoming|until)\b", re.IGNORECASE)
+
+Tell = Callable[[int, int, str], None]
+"""(so many, of so many, what)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`article` is a file, an address, a title on a wiki, or text itself; `bundle` has its pages, then nothing is fetched."""
+
+    article: str
+    settings: Settings
+    judge: str = "embedded"
+    bundle: Path | None = None
+    out: Path | None = None
+    wiki: str = WIKI
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPage(Strict):
+    """`note` says why it could not be used, or how old it is; empty where there is nothing to say."""
+
+    url: str
+    title: str
+    published: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Strict):
+    """`passage` is the best place on the cited pages, `score` the judge's; a statement that `inherits` has its neighbour's
+    citation."""
+
+    text: str
+    section: str
+    verdict: Verdict
+    score: float | None
+    passage: str
+    cited: tuple[CitedPage, ...]
+    inherits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport(Strict):
+    title: str
+    form: str
+    judge: str
+    findings: tuple[Finding, ...]
+    n_pages: int
+    n_pages_read: int
+
+    @property
+    def counts(self) -> Counter[Verdict]:
+        return Counter(finding.verdict for finding in self.findings)
+
+    def in_words(self) -> str:
+        told = ", ".join(f"{self.counts[v]} {LABELS[v].lower()}" for v in VERDICTS if self.counts[v])
+        return f"{len(self.findings)} statements: {told}; {self.n_pages_read} of {self.n_pages} cited pages read"
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments = _parser().parse_args(argv)
+    from flows.console import guarded
+
+    def run() -> int:
+        if arguments.labelled is not None:
+            return _accuracy(arguments)
+        request = request_from(arguments)
+        report = check(request, console_tell())
+        _show(report, request, as_json=arguments.json)
+        return 1 if any(finding.verdict in BAD for finding in report.findings) else 0
+
+    return guarded(run)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="wikigenben check",
+        description="Judge each statement of an article against the pages that it cites. Exit code: 0 nothing is wrong, 1 a "
+        "statement is not on its page, or the page is gone or too old, 2 wrong input, 130 interrupted.",
+    )
+    parser.add_argument(
+        "article",
+        nargs="?",
+        default="",
+        metavar="ARTICLE",
+        help="a file (wikitext, HTML, Markdown, our article.json), a run folder, an address, or the title of a Wikipedia page",
+    )
+    parser.add_argument("--bundle", type=Path, metavar="DIR", help="recorded pages (`evidence` of a run); nothing is fetched")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the report (default: runs/check/NAME)")
+    parser.add_argument("--judge", default="embedded", metavar="NAME", help="as for evaluate (default: embedded)")
+    parser.add_argument("--wiki", default=WIKI, metavar="URL", help=f"where titles are looked up (default: {WIKI})")
+    parser.add_argument("--labelled", type=Path, metavar="FILE", help="statements labelled by people: how often is this right?")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
+    parser.add_argument(
+        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
+    return parser
+
+
+def request_for(words: Sequence[str]) -> Request:
+    return request_from(_parser().parse_args(words))
+
+
+def request_from(arguments: argparse.Namespace) -> Request:
+    if not arguments.article.strip():
+        raise UserError("name an article: wikigenben check FILE, or an address, or the title of a Wikipedia page")
+    settings = load_settings(arguments.config, arguments.assignments)
+    return Request(arguments.article, settings, arguments.judge, arguments.bundle, arguments.out, arguments.wiki)
+
+
+def console_tell() -> Tell:
+    from flows import console
+
+    last = ""
+
+    def tell(n: int, of: int, what: str) -> None:
+        nonlocal last
+        if what != last or n == of:
+            console.note(f"{what}: {n} of {of}")
+        last = what
+
+    return tell
+
+
+def check(request: Request, tell: Tell = lambda n, of, what: None) -> CheckReport:
+    """Read, fetch, judge, and leave the report in its folder. Raises UserError for what the caller can fix."""
+    from data import codec
+    from flows.wiring import build_judge, check_web
+    from pipeline.formats.check_html import check_html
+
+    check_web(request.settings.web)
+    judge = build_judge(request.judge, device=request.settings.model.device)
+    article, bundle = read_article(request)
+    folder = report_folder(request, article)
+    tell(0, len(article.statements), "reading the cited pages")
+    pages = _pages(article, request, folder, bundle)
+    report = _judged(article, pages, judge, tell)
+    codec.write_atomic(folder / "report.json", codec.to_json(report, indent=1) + "\n")
+    codec.write_atomic(folder / "report.html", check_html(report, LABELS))
+    return report
+
+
+def report_folder(request: Request, article: CitedArticle) -> Path:
+    from data import codec
+
+    runs = Path(os.environ.get("WIKIGEN_RUNS", "runs"))
+    digest = codec.sha256(codec.to_json((article.statements, article.references)))[:8]
+    return request.out or runs / "check" / f"{slug(article.title or 'article')[:60]}-{digest}"
+
+
+# --- the article ---------------------------------------------------------------------------------------------------------
+
+
+def read_article(request: Request) -> tuple[CitedArticle, Path | None]:
+    """The article, and the bundle with its pages where there is one: that of a run folder is beside its article."""
+    from pipeline.checking.reading import MOST_BYTES, parse
+
+    name = request.article.strip()
+    if "\n" in name or len(name) > 1000:
+        return parse(request.article), request.bundle
+    if re.match(r"https?://", name):
+        return _fetched(name, request), request.bundle
+    path = Path(name).expanduser()
+    if path.is_dir():
+        found = sorted(path.glob("events/*/article.json"))
+        if not found:
+            raise UserError(f"{path} holds no article; name a run folder of `wikigenben write`, or the file of an article")
+        path = found[0]
+    if path.is_file():
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path} has more than {MOST_BYTES:,} bytes; give a shorter one")
+        try:
+            return parse(path.read_text(encoding="utf-8"), path.name), request.bundle
+        except UnicodeDecodeError:
+            raise UserError(f"{path} is not text in UTF-8; give wikitext, HTML or Markdown") from None
+    if re.search(r"[/\\]|\.(?:md|html?|wiki|json|txt)\Z", name) and "/wiki/" not in name:
+        raise UserError(f"there is no file {name}; name a file, an address, or the title of a Wikipedia page")
+    return _fetched(request.wiki + quote(name.replace(" ", "_")), request), request.bundle
+
+
+def _fetched(url: str, request: Request) -> CitedArticle:
+    from pipeline.checking.reading import parse
+    from pipeline.formats.html import DROP_REASONS
+    from pipeline.web.cache import PageCache, pages_as_completed
+    from pipeline.web.charset import decode, kind_of
+    from pipeline.web.fetching import Fetcher
+
+    with Fetcher(request.settings.web) as fetcher:
+        ((_, fetched),) = pages_as_completed(fetcher, PageCache(), [url], request.settings.web)
+    if fetched.drop_reason is not None:
+        why = f"{DROP_REASONS[fetched.drop_reason]} ({fetched.drop_detail})"
+        raise UserError(f"cannot fetch {url}: {why}; check the address, or give the article as a file")
+    title = unquote(urlsplit(url).path.rpartition("/")[2]).replace("_", " ")
+    kind, why = kind_of(fetched.body, fetched.content_type)
+    if kind is None or kind == "pdf":
+        raise UserError(f"{url} is no article that can be read ({why or kind}); give its wikitext, HTML or Markdown")
+    text = decode(fetched.body, fetched.content_type, kind).text
+    return parse(text, "page.html" if kind == "html" else "", title)
+
+
+# --- its pages -----------------------------------------------------------------------------------------------------------
+
+
+def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | None) -> dict[str, EvidenceRecord]:
+    """The cited pages by their address, kept or not, with the reason."""
+    from flows.wiring import build_live
+    from pipeline.web.bundle import Bundle
+
+    if given is not None:
+        records = Bundle(given).records()
+        return {address: one for one in records for address in (one.final_url, one.url)}
+    cited = {i for statement in article.statements for i in statement.references}
+    urls = list(dict.fromkeys(r.url for i, r in enumerate(article.references) if i in cited and r.url and not r.passage))
+    if not urls:
+        return {}
+    if len(urls) > MOST_PAGES:
+        raise UserError(f"the article cites {len(urls):,} pages; at most {MOST_PAGES} are asked for")
+    web = replace(request.settings.web, search="", max_pages=max(len(urls), 1), leak_hosts=False)
+    settings = replace(request.settings, web=web)
+    gathered = build_live(settings, urls=urls, bundle=folder / "evidence", keep_bodies=False).gather("")
+    return {one.url: one for one in gathered.records}
+
+
+# --- judging -------------------------------------------------------------------------------------------------------------
+
+
+def _judged(article: CitedArticle, pages: dict[str, EvidenceRecord], judge: Judge, tell: Tell) -> CheckReport:
+    from eval.statement_support import PageText
+
+    texts: dict[int, PageText] = {}
+    for i, reference in enumerate(article.references):
+        record = pages.get(reference.url)
+        if reference.passage:
+            texts[i] = PageText(reference.title, reference.passage)
+        elif record is not None and len(record.text.split()) >= READABLE and record.drop_reason not in GONE:
+            texts[i] = PageText(record.title, record.text)
+    findings = []
+    for n, statement in enumerate(article.statements, 1):
+        findings.append(_finding(statement, article.references, pages, texts, judge))
+        tell(n, len(article.statements), "judging statements")
+    cited = {i for statement in article.statements for i in statement.references}
+    return CheckReport(article.title, article.form, judge.name, tuple(findings), len(cited), len(cited & texts.keys()))
+
+
+def _finding(
+    statement: CitedStatement,
+    references: Sequence[Reference],
+    pages: dict[str, EvidenceRecord],
+    texts: Mapping[int, PageText],
+    judge: Judge,
+) -> Finding:
+    from eval.statement_support import judge_statement
+
+    cited = tuple(_cited_page(references[i], pages.get(references[i].url)) for i in statement.references)
+    readable = [i for i in statement.references if i in texts]
+    found = judge_statement(judge, statement.text, [texts[i] for i in readable])
+    verdict: Verdict
+    if not statement.references:
+        verdict = "uncited"
+    elif not readable:
+        reasons = [one.drop_reason for i in statement.references if (one := pages.get(references[i].url)) is not None]
+        verdict = "gone" if reasons and all(reason in GONE for reason in reasons) else "unread"
+    elif found.support == "unjudged":
+        verdict = "unread"
+    elif found.support == "supported":
+        verdict = "supported"
+    elif len(readable) < len(statement.references):
+        verdict = "doubtful"  # what could not be read may hold it
+    elif _is_older(statement.text, [_published(references[i], pages.get(references[i].url)) for i in readable]):
+        verdict = "older"
+    elif statement.inherits:
+        verdict = "uncited" if found.support == "unsupported" else "doubtful"
+    else:
+        verdict = "doubtful" if found.support == "doubtful" else "unsupported"
+    return Finding(statement.text, statement.section, verdict, found.score, found.passage, cited, statement.inherits)
+
+
+def _cited_page(reference: Reference, record: EvidenceRecord | None) -> CitedPage:
+    from pipeline.formats.html import DROP_REASONS
+
+    note = ""
+    if not reference.url and not reference.passage:
+        note = "no address"
+    elif record is not None and record.drop_reason and len(record.text.split()) < READABLE:
+        note = DROP_REASONS[record.drop_reason]
+    elif record is None and not reference.passage:
+        note = "not among the pages"
+    title = (record.title if record is not None else "") or reference.title
+    return CitedPage(reference.url, title, _published(reference, record), note)
+
+
+def _published(reference: Reference, record: EvidenceRecord | None) -> str:
+    return (record.published.day if record is not None else "") or reference.published[:10]
+
+
+def _is_older(text: str, published: Sequence[str]) -> bool:
+    """Whether the statement tells, as done, of a day after all of its pages were published."""
+    days = [day for match in _DAY.finditer(text) if (day := _day(match)) is not None]
+    if not days or not published or not all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in published):
+        return False
+    return max(days).isoformat() > max(published) and not _PLANNED.search(text)
+
+
+def _day(match: re.Match[str]) -> date | None:
+    number, month = match[1] or match[4], match[2] or match[3]
+    try:
+        return date(int(match[5]), _MONTHS.index(month.lower()) + 1, int(number))
+    except ValueError:
+        return None
+
+
+# --- what a person is told -----------------------------------------------------------------------------------------------
+
+
+def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
+    from data import codec
+    from flows import console
+
+    if as_json:
+        console.result_json({**codec.to_plain(report), "counts": dict(report.counts)})
+        return
+    for finding in report.findings:
+        if finding.verdict not in ("supported", "uncited"):
+            where = "; ".join(page.url or page.title or "no address" for page in finding.cited)
+            console.result(f"{LABELS[finding.verdict]}: {finding.text}\n    {where}")
+    console.result(report.in_words())
+    article, _ = read_article(request) if request.out is None else (None, None)
+    folder = request.out or (report_folder(request, article) if article is not None else Path())
+    console.result(f"the report: {(folder / 'report.html').resolve()}")
+
+
+def _accuracy(arguments: argparse.Namespace) -> int:
+    """On statements labelled by people: a false alarm is a supported one that is not accepted, a miss the other way round."""
+    from collections import defaultdict
+
+    from eval.judge_accuracy import SUPPORTED, read_rows
+    from eval.statement_support import PageText, judge_statement
+    from flows import console
+    from flows.wiring import build_judge
+
+    judge = build_judge(arguments.judge)
+    texts: dict[str, list[str]] = defaultdict(list)
+    claims: dict[str, tuple[str, bool]] = {}
+    for row in read_rows(arguments.labelled):
+        texts[row.claim_id] += row.pair.premises
+        claims[row.claim_id] = (row.pair.claim, row.label == SUPPORTED)
+    counts: Counter[tuple[bool, str]] = Counter()
+    for claim_id, (claim, is_supported) in claims.items():
+        found = judge_statement(judge, claim, [PageText("", "\n".join(texts[claim_id]))])
+        counts[is_supported, found.support] += 1
+    good, bad = sum(n for (yes, _), n in counts.items() if yes), sum(n for (yes, _), n in counts.items() if not yes)
+    right = counts[True, "supported"] + bad - counts[False, "supported"]
+    told = {
+        "claims": len(claims),
+        "accuracy": round(right / len(claims), 3),
+        "false_alarms": round(1 - counts[True, "supported"] / good, 3),
+        "misses": round(counts[False, "supported"] / bad, 3),
+        "refused_of_supported": round(counts[True, "unsupported"] / good, 3),
+        "refused_of_others": round(counts[False, "unsupported"] / bad, 3),
+    }
+    if arguments.json:
+        console.result_json(told)
+    else:
+        console.result(
+            f"{told['claims']} statements labelled by people: accuracy {told['accuracy']:.3f}; false alarms "
+            f"{told['false_alarms']:.1%} of the supported (refused outright {told['refused_of_supported']:.1%}); misses "
+            f"{told['misses']:.1%} of the others (refused outright {told['refused_of_others']:.1%})"
+        )
+    return 0

@@ -1,0 +1,116 @@
+"""Who may ask: the person at this machine, or one with the token. A page of another site may not, whatever it sends.
+
+Checked before anything is read: the Host header (against DNS rebinding), where a request comes from (Origin and Sec-Fetch-Site,
+https://www.w3.org/TR/fetch-metadata/), the token where one is asked for, and the size of what is sent.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+COOKIE = "wikigenben"
+_SAFE = ("GET", "HEAD")
+_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)  # fmt: skip
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """`token` of None: only this machine can connect, so none is asked for. `names` are hosts that may be asked by."""
+
+    token: str | None
+    names: frozenset[str] = frozenset()
+
+    def refusal(self, scope: Scope) -> tuple[int, str] | None:
+        """(status, why), or None."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get("host", "")
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            name = ""
+        if not (is_loopback(name) or name in self.names or (self.token is not None and _is_address(name))):
+            return 400, f"this page is not called {host[:80]!r}; open the address that `wikigenben web` printed"
+        origin = headers.get("origin")
+        own = f"{scope.get('scheme', 'http')}://{host}"
+        foreign = (origin is not None and origin != own) or headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+        arriving = scope["method"] in _SAFE and scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
+        if foreign and not arriving:
+            return 403, "another site may not ask this"
+        if self.token is not None and not hmac.compare_digest(_cookie(headers.get("cookie", "")), self.token):
+            return 401, "open the whole address that `wikigenben web` printed: it ends with the token"
+        return None
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
+
+
+def _cookie(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None and found.value.isascii() else ""
+
+
+class Gate:
+    """ASGI middleware: refuses, or passes on with the headers that keep the page to itself."""
+
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        self._app = app
+        self._admission = admission
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if entering := self._entering(scope):
+            await entering(scope, receive, send)
+            return
+        if refused := self._admission.refusal(scope):
+            status, why = refused
+            await PlainTextResponse(f"{why}\n", status, {"X-Content-Type-Options": "nosniff"})(scope, receive, send)
+            return
+
+        async def with_headers(message: dict[str, object]) -> None:
+            if message["type"] == "http.response.start":
+                set_already = {name for name, _ in message["headers"]}  # type: ignore[attr-defined]
+                message["headers"] = [*message["headers"], *(h for h in _HEADERS if h[0] not in set_already)]  # type: ignore[misc]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)  # type: ignore[arg-type]
+
+    def _entering(self, scope: Scope) -> RedirectResponse | None:
+        """The address with the token becomes a cookie, so that the token stays out of links and histories."""
+        token = self._admission.token
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if token is None or scope["path"] != "/" or not given.isascii() or not hmac.compare_digest(given, token):
+            return None
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
+        return answer

@@ -1,0 +1,119 @@
+"""The part of the page that has articles checked: the same desk, the same report as `wikigenben check`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict
+
+from data import codec
+from data.errors import UserError
+from flows.check import LABELS, CheckReport
+from flows.webapp.desk import ENDED, Desk, Job
+from pipeline.checking.reading import MOST_BYTES
+from pipeline.formats.provenance import shortened, web_link
+
+KEPT = ".articles"
+"""In the folder of checks: articles that were pasted or uploaded."""
+
+
+class CheckBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    article: str = ""
+    file: str = ""
+
+
+def add_checks(
+    app: FastAPI,
+    desk: Desk,
+    checks: Path,
+    words: tuple[str, ...],
+    read_json: Callable[[Request], Awaitable[Any]],
+    read_body: Callable[[Request, int], Awaitable[bytes]],
+    stream: Callable[[Job | None, int], AsyncIterator[str]],
+) -> None:
+    kept = checks / KEPT
+
+    @app.put("/api/check-uploads/{file}")
+    async def upload(request: Request, file: str) -> dict[str, str]:
+        return {"file": _keep(kept, await read_body(request, MOST_BYTES), Path(file).suffix.lower())}
+
+    @app.post("/api/checks")
+    async def ask(request: Request) -> dict[str, str]:
+        body = CheckBody.model_validate(await read_json(request))
+        article = body.article.strip()
+        if body.file:
+            if Path(body.file).name != body.file or not (kept / body.file).is_file():
+                raise UserError(f"{body.file[:80]!r} was not uploaded; choose the file again")
+            article = str(kept / body.file)
+        elif "\n" in article or len(article) > 300:
+            article = str(kept / _keep(kept, article.encode("utf-8", "replace"), ""))
+        if not article:
+            raise UserError("give the address of an article, its text, or a file")
+        name = codec.sha256(article)[:16]
+        # Only files that were given here are read: an address and a title are fetched with the guard.
+        looked_up = article if article.startswith(("http://", "https://", str(kept))) else article.replace("/", "%2F")
+        flags = [word for word in words if word.startswith(("--set=", "--config="))]
+        return {"name": desk.ask(Job("check", name, article[:80], (*flags, f"--out={checks / name}", "--", looked_up))).name}
+
+    @app.get("/api/checks/{name}/events")
+    async def events(request: Request, name: str) -> StreamingResponse:
+        last = request.headers.get("last-event-id", "")
+        after = int(last) + 1 if last.isascii() and last.isdigit() and len(last) < 10 else 0
+        return StreamingResponse(stream(desk.job("check", name), after), media_type="text/event-stream")
+
+    @app.post("/api/checks/{name}/stop")
+    async def stop(name: str) -> dict[str, str]:
+        job = desk.job("check", name)
+        if job is None or job.state in ENDED:
+            raise UserError("nothing is being checked here")
+        await desk.stop(job)
+        return {"state": job.state}
+
+    @app.get("/api/checks/{name}")
+    def shown(name: str) -> dict[str, Any]:
+        job = desk.job("check", name)
+        path = _folder(checks, name) / "report.json"
+        if not path.is_file() or (job is not None and job.state in ("failed", "stopped")):
+            return {"why": job.why if job is not None else f"there is no check {name[:40]!r}"}
+        report = codec.read(CheckReport, path)
+        return {
+            "title": report.title,
+            "summary": report.in_words(),
+            "statements": [
+                {
+                    "text": one.text,
+                    "section": one.section,
+                    "verdict": one.verdict,
+                    "label": LABELS[one.verdict],
+                    "passage": shortened(one.passage, 600),
+                    "cited": [{**codec.to_plain(page), "link": web_link(page.url) or ""} for page in one.cited],
+                }
+                for one in report.findings
+            ],
+        }
+
+    @app.get("/api/checks/{name}/download/html")
+    def download(name: str) -> Response:
+        path = _folder(checks, name) / "report.html"
+        if not path.is_file():
+            raise UserError("the check is not finished")
+        disposition = f"attachment; filename={name}.html"
+        return Response(path.read_bytes(), media_type="text/html", headers={"Content-Disposition": disposition})
+
+
+def _folder(checks: Path, name: str) -> Path:
+    if not name.isalnum():
+        raise UserError(f"there is no check {name[:40]!r}")
+    return checks / name
+
+
+def _keep(kept: Path, content: bytes, ending: str) -> str:
+    ending = ending if ending in (".html", ".htm", ".md", ".txt", ".wiki", ".json", ".wikitext") else ""
+    name = f"{codec.sha256_bytes(content)[:16]}{ending}"
+    codec.write_atomic(kept / name, content)
+    return name

@@ -1,0 +1,78 @@
+"""`wikigenben web`: open the page, print its address, serve it until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from data.errors import UserError
+
+PORT = 8765
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="wikigenben web",
+        description="A page on this machine: type a title or paste addresses, watch the article being written, check and "
+        "correct it, take it away. Runs are those of `wikigenben write`. Ctrl-C ends it; an article goes on when asked for.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1, this machine alone")
+    parser.add_argument("--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}; 0 takes a free one")
+    parser.add_argument("--system", choices=("ours", "extractive"), help="as for `wikigenben write`")
+    parser.add_argument("--model", metavar="NAME", help="as for `wikigenben write` (default: smollm2)")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
+    parser.add_argument(
+        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
+    )
+    arguments = parser.parse_args(argv)
+    from flows.console import guarded
+
+    return guarded(lambda: serve(arguments.host, arguments.port, _flags(arguments)))
+
+
+def _flags(arguments: argparse.Namespace) -> tuple[str, ...]:
+    given = [("system", arguments.system), ("model", arguments.model), ("config", arguments.config)]
+    return (*(f"--{flag}={value}" for flag, value in given if value), *(f"--set={one}" for one in arguments.assignments))
+
+
+def serve(host: str, port: int, words: tuple[str, ...]) -> int:
+    """Raises UserError for flags that no article can be written with, and for an address that cannot be used."""
+    import uvicorn
+
+    from flows import console
+    from flows.webapp.admission import Admission, is_loopback
+    from flows.webapp.app import Page, build_app
+    from flows.write import check_request, request_for
+
+    check_request(request_for(["-", "--url", "http://example.org", *words]))
+    listening = _listening(host, port)
+    token = None if is_loopback(host) else secrets.token_urlsafe(24)
+    runs = Path(os.environ.get("WIKIGEN_RUNS", "runs"))
+    app = build_app(Page(runs / "write", runs / "check", words), Admission(token, frozenset({host})))
+    name = f"[{host}]" if ":" in host else host
+    shown = f"http://{name}:{listening.getsockname()[1]}/" + (f"?token={token}" if token else "")
+    console.result(f"the page: {shown}\nruns are kept in {runs.resolve() / 'write'}; Ctrl-C ends")
+    sys.stdout.flush()
+    if token:
+        console.note(f"{host} can be reached from other machines: whoever has this address with its token can write and read")
+    listening.listen(64)
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, server_header=False)
+    uvicorn.Server(config).run(sockets=[listening])
+    return 0
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except (OSError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"cannot listen on {host}:{port}: {why}; choose another --port or --host") from None
+    return listening

@@ -1,0 +1,227 @@
+"""The run folders of `wikigenben write` as the page shows them, and what a person changes in them.
+
+Beside a run lies `asked.json`: the words of its command, so that it goes on after the page was closed or killed.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data import codec
+from data.errors import UserError
+from data.markup import number
+from data.runs import EventFolder, RunFolder
+from data.types import Article, Outline, Section, Strict
+from flows import preview
+from flows.webapp.worker import plain_page
+from flows.write import run_corrections
+from pipeline.assembly import WrittenSection
+from pipeline.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections
+from pipeline.disagreements import DISAGREEMENTS, Disagreements
+from pipeline.formats.html import WARNINGS
+from pipeline.formats.provenance import host_of, notice_of, web_link
+from pipeline.web.reliability import reliability
+
+ASKED = "asked.json"
+FORMATS = {"html": "text/html", "md": "text/markdown", "wiki": "text/plain", "json": "application/json"}
+_WORD_NAME = re.compile(r"[\w-]+")
+MOST_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Strict):
+    """What the page was asked: a title, addresses, names of uploaded files, search engines, a day, a number of words."""
+
+    title: str = ""
+    urls: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    search: str = ""
+    as_of: str = ""
+    words: int | None = None
+    bundle: str = ""
+
+
+class Shelf:
+    """`folder` is that of all runs of `write`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, name: str) -> RunFolder:
+        """Raises UserError for a name that no run has."""
+        run = RunFolder(self.folder / name)
+        if not _WORD_NAME.fullmatch(name) or not (run.path / "run.json").is_file():
+            raise UserError(f"there is no article {name[:80]!r} here")
+        return run
+
+    def keep_asked(self, run: RunFolder, asked: Asked) -> None:
+        codec.write_atomic(run.path / ASKED, codec.to_json(asked, indent=1) + "\n")
+
+    def asked(self, run: RunFolder) -> Asked:
+        """Of a run that a command made: what its identity says."""
+        path = run.path / ASKED
+        if path.is_file():
+            return codec.read(Asked, path)
+        told = run.identity() or {}
+        return Asked(title=told.get("title", ""), urls=tuple(told.get("urls", "").split()))
+
+    def listed(self) -> Iterator[dict[str, Any]]:
+        """The newest first."""
+        paths = [path for path in self.folder.iterdir() if (path / "run.json").is_file()] if self.folder.is_dir() else []
+        for path in sorted(paths, key=_changed, reverse=True)[:MOST_SHOWN]:
+            try:
+                run = RunFolder(path)
+                folder = _event(run)
+                article = folder.article() if folder is not None else None
+                failure = folder.failure() if folder is not None else None
+                title = article.title if article else (run.identity() or {}).get("title", "")
+            except (UserError, OSError):
+                continue
+            words = sum(len(s.text.split()) for part in article.all_sections for s in part.sentences) if article else 0
+            state = "done" if article else "failed" if failure else "stopped"
+            yield {"name": path.name, "title": title or path.name, "state": state, "words": words, "at": _changed(path)}
+
+    def shown(self, name: str) -> dict[str, Any]:
+        """All that is stored of a run, as far as it has come."""
+        run = self.run(name)
+        folder = _event(run)
+        asked = codec.to_plain(self.asked(run))
+        found: dict[str, Any] = {"name": name, "asked": asked, "title": asked["title"], "state": "stopped", "why": ""}
+        if folder is None:
+            return found
+        pages = folder.stored_pages()
+        if pages is not None:
+            found["pages"] = [plain_page(n, page) for n, page in enumerate(pages)]
+        outline = _stage(folder, "outline", Outline)
+        if outline is not None:
+            found["title"], found["outline"] = outline.title, [heading.text for heading in outline.headings]
+            found["sections"] = {
+                n: codec.to_plain(written.section.paragraphs)
+                for n in range(len(outline.headings) + 1)
+                if (written := _stage(folder, f"sections/{n:02}", WrittenSection)) is not None
+            }
+        failure, article = folder.failure(), folder.article()
+        if failure is not None:
+            found |= {"state": "failed", "why": f"{failure.stage}: {failure.message}"}
+        if article is not None:
+            found |= {"state": "done", "title": article.title, "article": self._article(run, folder, article)}
+        return found
+
+    def _article(self, run: RunFolder, folder: EventFolder, article: Article) -> dict[str, Any]:
+        corrections, numbers = run_corrections(run, folder.event_id), number(article)
+        disagreements = _stage(folder, DISAGREEMENTS, Disagreements)
+        return {
+            "title": article.title,
+            "notice": notice_of(article),
+            "sections": [_section(section, corrections) for section in article.all_sections],
+            "infobox": [{"label": f.label, "value": f.value, "cites": f.cites} for f in article.infobox],
+            "numbers": numbers,
+            "sources": [
+                {
+                    "n": k,
+                    "title": source.title or host_of(source.url) or f"Source {k}",
+                    "host": host_of(source.url),
+                    "link": web_link(source.url) or "",
+                    "published": source.published or "",
+                    "rating": str(reliability(source.url) or ""),
+                    "cite": source.id,
+                }
+                for k, source in enumerate(article.sources, 1)
+            ],
+            "disagreements": [one.in_words() for one in disagreements.found] if disagreements else [],
+            "left_out": [f"{r.text} ({r.detail})" for r in article.repairs if r.kind == "sentence_removed"][:100],
+        }
+
+    def passage(self, name: str, cite: str) -> dict[str, Any]:
+        """The passage with what stands around it on its page. Raises UserError where there is none such."""
+        folder = _event(self.run(name))
+        pages = (folder.stored_pages() if folder is not None else None) or ()
+        match = re.fullmatch(r"(\d{1,6}):(\d{1,9})-(\d{1,9})", cite, re.ASCII)
+        if not match or not int(match[1]) < len(pages):
+            raise UserError(f"there is no passage {cite[:40]!r}")
+        at, start, end = map(int, match.groups())
+        page = pages[at]
+        return {
+            **plain_page(at, page),
+            "retrieved": page.retrieved_at[:10],
+            "warnings": [WARNINGS[flag] for flag in page.flags if flag in WARNINGS],
+            "before": page.text[:start],
+            "passage": page.text[start:end],
+            "after": page.text[end:],
+        }
+
+    def correct(self, name: str, text: str, now: str) -> None:
+        """Strike a sentence (`now` ""), reword it, or give it back its own words. The previews are made anew."""
+        run = self.run(name)
+        folder = _event(run)
+        article = folder.article() if folder is not None else None
+        if folder is None or article is None:
+            raise UserError("the article is not finished; correct it when it is")
+        if not any(s.text == text for section in article.all_sections for s in section.sentences):
+            raise UserError(f"the article has no sentence {text[:80]!r}")
+        now = " ".join(now.split())
+        if len(now) > MOST_CHARACTERS:
+            raise UserError(f"a sentence of {len(now):,} characters is too long; the most are {MOST_CHARACTERS:,}")
+        made = run_corrections(run, folder.event_id).with_one(Correction(text, now))
+        codec.write_atomic(folder.path / f"{CORRECTIONS}.json", codec.to_json(made, indent=1) + "\n")
+        preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
+
+    def download(self, name: str, form: str) -> tuple[str, bytes]:
+        """(file name, content) of the article as corrected, or of all that it rests on (`zip`)."""
+        run = self.run(name)
+        folder = _event(run)
+        if folder is None or folder.article() is None:
+            raise UserError("the article is not finished; download it when it is")
+        if form == "zip":
+            return f"{name}.zip", _zipped(run.path, [*(run.path / "evidence").rglob("*"), *folder.path.rglob("*.json")])
+        if form == "json":
+            return f"{name}.json", (folder.path / "article.json").read_bytes()
+        preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
+        return f"{name}.{form}", (run.path / "articles" / f"{folder.event_id}.{form}").read_bytes()
+
+
+def _zipped(root: Path, paths: Sequence[Path]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in paths if path.is_file()):
+            archive.write(path, f"{root.name}/{path.relative_to(root)}")
+    return content.getvalue()
+
+
+def _section(section: Section, corrections: Corrections) -> dict[str, Any]:
+    def shown(text: str) -> dict[str, Any]:
+        made = corrections.of(text)
+        state = "" if made is None else "reworded" if made.now else "struck"
+        return {"text": made.now if made and made.now else text, "own": text, "state": state}
+
+    paragraphs = [
+        [{**shown(s.text), "cites": s.cites, "unsupported": s.unsupported} for s in paragraph]
+        for paragraph in section.paragraphs
+    ]
+    return {"heading": section.heading.text, "paragraphs": paragraphs}
+
+
+def _event(run: RunFolder) -> EventFolder | None:
+    """The one event of a run of `write`."""
+    return next(run.event_folders(), None)
+
+
+def _stage(folder: EventFolder, name: str, kind: type[Any]) -> Any:
+    path = folder.path / f"{name}.json"
+    try:
+        return codec.read(kind, path) if path.is_file() else None
+    except UserError:  # of another mode, whose sections are other values
+        return None
+
+
+def _changed(path: Path) -> float:
+    try:
+        return max(found.stat().st_mtime for found in (path, path / "run.json", path / "articles") if found.exists())
+    except OSError:
+        return 0.0

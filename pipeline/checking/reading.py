@@ -1,0 +1,68 @@
+"""Any article -> statements with references: the form is told from the name and the text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from data import codec
+from data.errors import UserError
+from data.markup import is_invalid
+from data.types import Article, is_unknown
+from pipeline.checking.cited import CitedArticle, CitedStatement, Reference
+from pipeline.formats.provenance import NOTICE
+
+MOST_BYTES = 5_000_000
+_HTML = re.compile(r"\s*(?:<!doctype|<html|<body|<article|<main|<div|<p\b|<h[1-6])", re.IGNORECASE)
+_CITED = re.compile(r"<ref[\s>/]|\{\{\s*cite", re.IGNORECASE)
+_MARKUP = re.compile(r"\[\[[^\]]+\]\]|^==[^=].*==\s*$", re.MULTILINE)
+_ENDINGS = ("html", "htm", "xhtml", "md", "markdown", "txt")
+
+
+def parse(text: str, name: str = "", title: str = "") -> CitedArticle:
+    """`name` is that of its file, if any. Raises UserError for what holds no statement."""
+    if len(text.encode("utf-8", "replace")) > MOST_BYTES:
+        raise UserError(f"the article has more than {MOST_BYTES:,} bytes; give a shorter one")
+    article = _parsed(text, name, title)
+    kept = tuple(
+        one for one in article.statements if one.text not in NOTICE and not one.text.startswith("Machine-written draft")
+    )
+    article = replace(article, statements=kept)
+    if not article.statements:
+        raise UserError("X")
+    return article
+
+
+def _parsed(text: str, name: str, title: str) -> CitedArticle:
+    if text.lstrip().startswith("{") and '"event_id"' in text:
+        return _own(codec.from_json(Article, text, where=name or "the article"))
+    ending = name.lower().rpartition(".")[2]
+    if ending in ("wiki", "mediawiki", "wikitext") or (ending not in _ENDINGS and _is_wikitext(text)):
+        from pipeline.checking.wikitext import read_wikitext
+
+        return read_wikitext(text, title)
+    if ending in ("html", "htm", "xhtml") or (ending not in _ENDINGS and _HTML.match(text)):
+        from pipeline.checking.web_page import read_html
+
+        return read_html(text)
+    from pipeline.checking.markdown import read_markdown
+
+    return read_markdown(text)
+
+
+def _is_wikitext(text: str) -> bool:
+    return bool(_CITED.search(text)) or (bool(_MARKUP.search(text)) and not _HTML.match(text))
+
+
+def _own(article: Article) -> CitedArticle:
+    places = {source.id: k for k, source in enumerate(article.sources)}
+    references = tuple(
+        Reference(s.url, s.title, s.archive_url, s.published or "", "" if is_unknown(s) else s.passage.text)
+        for s in article.sources
+    )
+    statements = tuple(
+        CitedStatement(s.text, section.heading.text, tuple(places[c] for c in s.cites if not is_invalid(c) and c in places))
+        for section in article.all_sections
+        for s in section.sentences
+    )
+    return CitedArticle(article.title, "Wiki-GenBen JSON", statements, references)
