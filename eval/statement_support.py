@@ -20,8 +20,10 @@ Support = Literal["supported", "doubtful", "unsupported", "unjudged"]
 PIECE_WORDS = 120
 PIECES = 3
 """Of a page, before the judge."""
-DOUBTFUL = 0.5
-"""Share of the judge's threshold from which a statement is doubtful and not refused."""
+SUPPORTED, DOUBTFUL = 0.8, 0.4
+"""Shares of the judge's threshold from which a statement is supported, and doubtful rather than refused. Lower than for a
+passage that a writer was shown: on WiCE dev, with these pieces, balanced accuracy is best at 0.8 (76.6%), and 15% of the
+supported claims lie below 0.4."""
 
 
 class PageText:
@@ -82,4 +84,4 @@ def judge_statement(judge: Judge, statement: str, pages: Sequence[PageText]) -> 
 
 
 def support_of(score: float, threshold: float) -> Support:
-    return "supported" if score >= threshold else "doubtful" if score >= DOUBTFUL * threshold else "unsupported"
+    return "supported" if score >= SUPPORTED * threshold else "doubtful" if score >= DOUBTFUL * threshold else "unsupported"

@@ -204,6 +204,10 @@ function actions() {
   if (["stopped", "failed"].includes(shown.state) && !shown.article) found.push(button("Go on", async () => { await post(`${at}/go-on`); await open(name); }));
   if (shown.asked) found.push(button("Ask again with other pages", () => fill(shown.asked)));
   if (shown.article) {
+    const correcting = document.body.classList.contains("correcting");
+    found.push(make("button", { type: "button", id: "correct", "aria-pressed": String(correcting), onclick: (event) => {
+      event.currentTarget.setAttribute("aria-pressed", String(document.body.classList.toggle("correcting")));
+    } }, "Correct sentences"));
     found.push(make("span", {}, "Take it away:"));
     for (const [form, label] of [["html", "HTML"], ["md", "Markdown"], ["wiki", "wikitext"], ["json", "JSON"], ["zip", "bundle"]])
       found.push(make("a", { href: `${at}/download/${form}`, download: true }, label));

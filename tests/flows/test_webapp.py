@@ -1,0 +1,346 @@
+"""The web page: asked over HTTP as a browser does it, driven in Chromium, and killed in the middle."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from data.snapshot import SAMPLE
+from flows.webapp.admission import Admission
+from tests.browser import Tab, browsing, needs_browser
+
+PAGES = sorted((SAMPLE / "html" / "9000002").glob("*.html"))[:6]
+TITLE, NAME = "Halvenport mayoral election", "halvenport-mayoral-election"
+START_S = 60
+
+
+class Web:
+    """`wikigenben web` in a process of its own."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder = folder
+        environment = {**os.environ, "WIKIGEN_RUNS": str(folder / "runs"), "WIKIGEN_CACHE": str(folder / "cache")}
+        command = [sys.executable, "-m", "flows.cli", "web", "--port", "0", "--system", "extractive", *words]
+        self.log = (folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=Path(__file__).parents[2]
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline().decode()
+        found = re.search(r"http://[\d.]+:(\d+)/(?:\?token=(\S+))?", line)
+        assert found, (line, (folder / "log").read_text(encoding="utf-8"))
+        self.port, self.token = int(found[1]), found[2]
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        if content is not None and not isinstance(body, bytes):
+            headers = {"Content-Type": "application/json", **headers}
+        connection.request(method, path, content, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        try:
+            return answer.status, json.loads(text)
+        except ValueError:
+            return answer.status, text
+
+    def upload(self, *paths: Path) -> list[str]:
+        return [self.ask("PUT", f"/api/uploads/{path.name}", path.read_bytes())[1]["file"] for path in paths]
+
+    def followed(self, path: str) -> list[dict[str, Any]]:
+        """All events of a job, when it has ended."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection.request("GET", path)
+        lines = connection.getresponse().read().decode().splitlines()
+        connection.close()
+        return [told for line in lines if line.startswith("data: ") and (told := json.loads(line[6:]))]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self.log.close()
+
+
+@contextmanager
+def running(folder: Path, *words: str) -> Iterator[Web]:
+    web = Web(folder, *words)
+    try:
+        yield web
+    finally:
+        web.close()
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    with running(tmp_path_factory.mktemp("web")) as web:
+        yield web
+
+
+@pytest.fixture(scope="module")
+def written(web: Web) -> Web:
+    status, asked = web.ask("POST", "/api/runs", {"title": TITLE, "files": web.upload(*PAGES), "words": 150})
+    assert (status, asked) == (200, {"name": NAME})
+    events = web.followed(f"/api/runs/{NAME}/events")
+    kinds = [event["kind"] for event in events]
+    assert kinds.count("fetched") == len(PAGES) and {"pages", "outline"} <= set(kinds)
+    assert events[-1] == {"kind": "ended", "status": "done", "why": ""}, events[-1]
+    return web
+
+
+def test_an_article_is_asked_for_watched_and_taken_away(written: Web) -> None:
+    _, shown = written.ask("GET", f"/api/runs/{NAME}")
+    assert shown["state"] == "done" and shown["title"] == TITLE and len(shown["pages"]) == len(PAGES)
+    sentence = shown["article"]["sections"][0]["paragraphs"][0][0]
+    status, passage = written.ask("GET", f"/api/runs/{NAME}/passages/{quote(sentence['cites'][0])}")
+    assert status == 200 and sentence["text"] in " ".join(passage["passage"].split()) and passage["before"] is not None
+    for form in ("html", "md", "wiki", "json"):
+        status, content = written.ask("GET", f"/api/runs/{NAME}/download/{form}")
+        assert status == 200 and content
+    _, bundle = written.ask("GET", f"/api/runs/{NAME}/download/zip")
+    names = zipfile.ZipFile(io.BytesIO(bundle)).namelist()
+    assert f"{NAME}/evidence/evidence.jsonl" in names and f"{NAME}/events/{NAME}/article.json" in names
+    _, runs = written.ask("GET", "/api/runs")
+    assert NAME in {one["name"] for one in runs}
+    # it is a run of the command: the same folder
+    assert (written.folder / "runs" / "write" / NAME / "run.json").is_file()
+
+
+def test_a_sentence_is_struck_reworded_and_given_back(written: Web) -> None:
+    path = written.folder / "runs" / "write" / NAME / "events" / NAME / "article.json"
+    before = path.read_bytes()
+    _, shown = written.ask("GET", f"/api/runs/{NAME}")
+    own = shown["article"]["sections"][1]["paragraphs"][0][0]["own"]
+    status, article = written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": ""})
+    assert status == 200 and article["sections"][1]["paragraphs"][0][0]["state"] == "struck"
+    assert own.encode() not in written.ask("GET", f"/api/runs/{NAME}/download/wiki")[1]
+    _, article = written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": "It was so."})
+    assert b"It was so." in written.ask("GET", f"/api/runs/{NAME}/download/md")[1]
+    # another run on the same title takes the correction over
+    _, again = written.ask("POST", "/api/runs", {"title": TITLE, "files": written.upload(*PAGES), "words": 160})
+    assert again["name"] == f"{NAME}-2"
+    assert written.followed(f"/api/runs/{NAME}-2/events")[-1]["status"] == "done"
+    assert b"It was so." in written.ask("GET", f"/api/runs/{NAME}-2/download/md")[1]
+    _, article = written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": own})
+    assert article["sections"][1]["paragraphs"][0][0]["state"] == ""
+    assert path.read_bytes() == before, "what was written stays as it was written"
+    status, told = written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": "Nobody wrote this.", "now": ""})
+    assert status == 400 and "no sentence" in told["error"]
+
+
+def test_an_article_is_checked_in_the_page(written: Web) -> None:
+    _, content = written.ask("GET", f"/api/runs/{NAME}/download/json")
+    text = json.dumps(content).encode() if not isinstance(content, bytes) else content
+    _, kept = written.ask("PUT", "/api/check-uploads/article.json", text)
+    _, asked = written.ask("POST", "/api/checks", {"file": kept["file"]})
+    assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "done"
+    _, report = written.ask("GET", f"/api/checks/{asked['name']}")
+    assert report["statements"] and {one["verdict"] for one in report["statements"]} == {"supported"}
+    for wrong in ("/etc/passwd", "../../secret"):
+        _, asked = written.ask("POST", "/api/checks", {"article": wrong})
+        assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "failed"  # a title, not a file
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"title": "x" * 5000, "urls": ["http://e.org"]}, "5,000 characters"),
+        ({"title": "A\x00B", "urls": ["http://e.org"]}, "control character"),
+        ({"title": "T", "urls": [f"http://e.org/{n}" for n in range(10_000)]}, "10,000 pages"),
+        ({"title": "T"}, "nothing to write from"),
+        ({"title": "T", "files": ["../../etc/passwd"]}, "was not uploaded"),
+        ({"title": "T", "urls": ["http://e.org"], "as_of": "soon"}, "soon"),
+        ({"title": "T", "urls": ["http://e.org"], "words": 2}, "words"),
+        ({"title": "T", "search": "altavista"}, "altavista"),
+        ({"title": "T", "folder": "/"}, "folder"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(web: Web, body: dict[str, Any], told: str) -> None:
+    status, answer = web.ask("POST", "/api/runs", body)
+    assert status == 400 and told in answer["error"] and len(answer["error"]) < 500
+
+
+def test_addresses_of_this_machine_are_recorded_not_asked(web: Web) -> None:
+    _, asked = web.ask("POST", "/api/runs", {"title": "Own machine", "urls": [f"http://127.0.0.1:{web.port}/api/runs"]})
+    ended = web.followed(f"/api/runs/{asked['name']}/events")[-1]
+    assert ended["status"] == "failed" and "no usable page" in ended["why"]
+    _, shown = web.ask("GET", f"/api/runs/{asked['name']}")
+    assert shown["state"] == "failed" and "no usable page" in shown["why"]
+
+
+def test_uploads_are_bounded(web: Web) -> None:
+    status, told = web.ask("PUT", "/api/uploads/page.exe", b"MZ")
+    assert status == 400 and "page.exe" in told["error"]
+    with socket.create_connection(("127.0.0.1", web.port), timeout=20) as connection:
+        connection.sendall(b"PUT /api/uploads/a.html HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 314572800\r\n\r\n")
+        assert b"400" in connection.recv(4096).split(b"\r\n")[0]
+    kept = web.folder / "runs" / "write" / ".uploads"
+    assert not any(path.stat().st_size > 20_000_000 for path in kept.glob("*"))
+
+
+def test_other_sites_may_not_ask(web: Web) -> None:
+    own = f"http://127.0.0.1:{web.port}"
+    asked = {"title": "T", "urls": ["http://e.org"]}
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
+        assert web.ask("POST", "/api/runs", asked, **headers)[0] == 403
+        assert web.ask("GET", "/api/runs", **headers)[0] == 403
+    assert web.ask("GET", "/api/runs", Host="evil.example")[0] == 400
+    assert web.ask("GET", "/api/runs", Origin=own)[0] == 200
+    assert web.ask("POST", "/api/runs", b'{"title": "T"}', **{"Content-Type": "text/plain"})[0] == 400
+    assert web.ask("GET", "/", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200  # a link to it
+    for path in ("/api/runs/..%2F..%2Fx", "/api/runs/%2e%2e", "/api/runs/x/passages/0:0-9", "/api/checks/..", "/page.py"):
+        assert web.ask("GET", path)[0] in (400, 404, 200) and b"root:" not in str(web.ask("GET", path)[1]).encode()
+
+
+def test_elsewhere_than_loopback_a_token_is_asked_for() -> None:
+    gate = Admission("secret", frozenset({"desk.lan"}))
+
+    def scope(host: str, cookie: str = "") -> dict[str, Any]:
+        headers = [(b"host", host.encode()), (b"cookie", cookie.encode())]
+        return {"type": "http", "method": "GET", "path": "/api/runs", "scheme": "http", "headers": headers}
+
+    assert gate.refusal(scope("desk.lan:8765")) == (401, gate.refusal(scope("10.0.0.5"))[1])  # type: ignore[index]
+    assert gate.refusal(scope("desk.lan:8765", "wikigenben=secret")) is None
+    assert gate.refusal(scope("10.0.0.5:8765", "wikigenben=secret")) is None
+    assert gate.refusal(scope("evil.example", "wikigenben=secret"))[0] == 400  # type: ignore[index]
+
+
+def test_a_killed_page_goes_on(tmp_path: Path) -> None:
+    """Also what it was killed in the middle of; no process is left behind."""
+    web = Web(tmp_path)
+    files = web.upload(*PAGES)
+    _, asked = web.ask("POST", "/api/runs", {"title": TITLE, "files": files, "words": 150})
+    children = subprocess.run(["pgrep", "-P", str(web.process.pid)], capture_output=True, text=True, check=False).stdout.split()
+    web.kill()
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{child}").exists() and "worker" in _command(child) for child in children):
+        assert time.monotonic() < until, "the writing process outlived its page"
+        time.sleep(0.1)
+    with running(tmp_path) as again:
+        _, shown = again.ask("GET", f"/api/runs/{asked['name']}")
+        if shown["state"] != "done":
+            assert again.ask("POST", f"/api/runs/{asked['name']}/go-on", {})[0] == 200
+            assert again.followed(f"/api/runs/{asked['name']}/events")[-1]["status"] == "done"
+        assert again.ask("GET", f"/api/runs/{asked['name']}")[1]["state"] == "done"
+
+
+def _command(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def test_what_waits_can_be_taken_off_and_what_runs_stopped(tmp_path: Path) -> None:
+    with running(tmp_path) as web:
+        files = web.upload(*PAGES)
+        names = [web.ask("POST", "/api/runs", {"title": f"Election {n}", "files": files})[1]["name"] for n in range(3)]
+        assert web.ask("POST", f"/api/runs/{names[2]}/stop", {})[0] == 200
+        assert web.followed(f"/api/runs/{names[2]}/events")[-1]["status"] == "stopped"
+        web.ask("POST", f"/api/runs/{names[0]}/stop", {})
+        assert web.followed(f"/api/runs/{names[0]}/events")[-1]["status"] in ("stopped", "done")
+        assert web.followed(f"/api/runs/{names[1]}/events")[-1]["status"] == "done", "the queue goes on"
+
+
+# --- in a browser ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browsing(tmp_path_factory.mktemp("browser") / "profile") as tab:
+        yield tab
+
+
+def until(tab: Tab, expression: str, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not tab.value(f"!!({expression})"):
+        assert time.monotonic() < end, (expression, tab.value("document.querySelector('main').innerText"))
+        time.sleep(0.05)
+
+
+def violations(tab: Tab) -> list[str]:
+    """Of the accessibility rules of axe-core (https://github.com/dequelabs/axe-core), WCAG 2.1 A and AA."""
+    source = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    tab.call("Runtime.evaluate", expression=source)
+    tab.call("Runtime.evaluate", expression="window.found = null; axe.run().then((r) => { window.found = r.violations; })")
+    until(tab, "window.found !== null")
+    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in tab.value("window.found")]
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "height", "dark"), [(1280, 900, False), (390, 844, True)])
+def test_a_person_needs_no_terminal(written: Web, tab: Tab, width: int, height: int, dark: bool) -> None:
+    tab.screen(width, height, dark=dark)
+    tab.open(written.address)
+    until(tab, "document.querySelector('#files').accept !== ''")
+    assert violations(tab) == []
+    tab.click("#title")
+    tab.call("Input.insertText", text=f"{TITLE} {width}")
+    node = tab.call("DOM.getDocument")["root"]["nodeId"]
+    chosen = tab.call("DOM.querySelector", nodeId=node, selector="#files")["nodeId"]
+    tab.call("DOM.setFileInputFiles", nodeId=chosen, files=[str(path) for path in PAGES])
+    until(tab, f"document.querySelectorAll('#chosen li').length === {len(PAGES)}")
+    tab.click("#ask button[type=submit]")
+    until(tab, "document.querySelector('#state').textContent.startsWith('Done') && document.querySelector('.cite')")
+    assert tab.value("document.querySelectorAll('#pages li').length") == len(PAGES)
+    assert tab.value("document.documentElement.scrollWidth") == width
+    assert violations(tab) == []
+    tab.value("document.querySelector('.s .cite').focus()")
+    tab.press("Enter")
+    until(tab, "!document.querySelector('#evidence').hidden")
+    assert tab.value("document.querySelector('#evidence mark').textContent.length") > 40
+    assert violations(tab) == []
+    tab.press("Escape")
+    assert tab.value("document.querySelector('#evidence').hidden && document.activeElement.className") == "cite"
+    smallest = "Math.min(...[...document.querySelectorAll('.cite')].map((e) => e.getBoundingClientRect().height))"
+    assert tab.value(smallest) >= 24  # WCAG 2.2, 2.5.8
+    tab.click("#correct")
+    own = tab.value("document.querySelector('.s .words').textContent")
+    tab.click(".s .tools [aria-label^=strike]")
+    until(tab, "document.querySelector('.s').classList.contains('struck')")
+    tab.open(tab.value("location.href"))
+    until(tab, "document.querySelector('.s.struck')")
+    assert tab.value("document.querySelector('.s .words').textContent") == own
+    assert all(url.startswith((written.address, "data:")) for url in tab.requested)
+    assert tab.complaints == []
+
+
+@needs_browser
+def test_wrong_input_is_told_in_the_page(web: Web, tab: Tab) -> None:
+    tab.screen(1280, 900)
+    tab.open(web.address)
+    until(tab, "document.querySelector('#files').accept !== ''")
+    tab.click("#ask button[type=submit]")
+    until(tab, "!document.querySelector('#problem').hidden")
+    assert "nothing to write from" in tab.value("document.querySelector('#problem').textContent")
+    tab.open(f"{web.address}#check")
+    until(tab, "!document.querySelector('#view-check').hidden")
+    assert violations(tab) == []
