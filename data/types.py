@@ -53,7 +53,7 @@ class Strict:
         return schema
 
 
-_RETRIEVAL = frozenset({"retrieved_at", "archive_url", "archive_date"})
+_RETRIEVAL = frozenset({"retrieved_at", "archive_url", "archive_date", "author", "site"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Page(Strict):
     `text` is what is shown to models and what citations point into: one block (paragraph or list line) a line.
     A dropped page keeps its text, so that the reason can be checked; `duplicate_of` is the index of the page kept instead.
     A page of the live web has `retrieved_at` (ISO 8601), one that was gone also its capture's `archive_url` and
-    `archive_date` (YYYY-MM-DD).
+    `archive_date` (YYYY-MM-DD); `author` and `site` are what the page itself says of them.
     """
 
     omitted_if_empty: ClassVar[frozenset[str]] = _RETRIEVAL
@@ -100,6 +100,8 @@ class Page(Strict):
     retrieved_at: str = ""
     archive_url: str = ""
     archive_date: str = ""
+    author: str = ""
+    site: str = ""
 
     @property
     def usable(self) -> bool:
@@ -180,8 +182,7 @@ class Fact(Strict):
 class Source(Strict):
     """A cited passage with what a reader needs to check it: an article file stands on its own.
 
-    An empty passage says that the text is not known (`is_unknown`). `retrieved_at`, `archive_url` and `archive_date` are the
-    page's.
+    An empty passage says that the text is not known (`is_unknown`). What follows `published` is the page's.
     """
 
     omitted_if_empty: ClassVar[frozenset[str]] = _RETRIEVAL
@@ -193,6 +194,8 @@ class Source(Strict):
     retrieved_at: str = ""
     archive_url: str = ""
     archive_date: str = ""
+    author: str = ""
+    site: str = ""
 
     @property
     def id(self) -> str:

@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import quote, unquote, urlsplit
@@ -47,25 +46,6 @@ BAD: frozenset[Verdict] = frozenset({"unsupported", "older", "gone"})
 GONE = frozenset({"http_4xx", "dns", "soft_404"})
 READABLE = 30
 """Words of a page from which it says something."""
-_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_DAY = re.compile(
-    rf"\b(?:(\d{{1,2}})\s+({'|'.join(_MONTHS)})|({'|'.join(_MONTHS)})\s+(\d{{1,2}})),?\s+((?:19|20)\d\d)\b", re.IGNORECASE
-)
-_PLANNED = re.compile(r"\b(?:will|would|scheduled|planned|due|expected|upcoming|until)\b", re.IGNORECASE)
-
 Tell = Callable[[int, int, str], None]
 """(so many, of so many, what)."""
 
@@ -318,6 +298,7 @@ def _finding(
     judge: Judge,
 ) -> Finding:
     from eval.statement_support import judge_statement
+    from pipeline.checking.ageing import tells_of_later_day
 
     cited = tuple(_cited_page(references[i], pages.get(references[i].url)) for i in statement.references)
     readable = [i for i in statement.references if i in texts]
@@ -334,7 +315,7 @@ def _finding(
         verdict = "supported"
     elif len(readable) < len(statement.references):
         verdict = "doubtful"  # what could not be read may hold it
-    elif _is_older(statement.text, [_published(references[i], pages.get(references[i].url)) for i in readable]):
+    elif tells_of_later_day(statement.text, [_published(references[i], pages.get(references[i].url)) for i in readable]):
         verdict = "older"
     elif statement.inherits:
         verdict = "uncited" if found.support == "unsupported" else "doubtful"
@@ -359,22 +340,6 @@ def _cited_page(reference: Reference, record: EvidenceRecord | None) -> CitedPag
 
 def _published(reference: Reference, record: EvidenceRecord | None) -> str:
     return (record.published.day if record is not None else "") or reference.published[:10]
-
-
-def _is_older(text: str, published: Sequence[str]) -> bool:
-    """Whether the statement tells, as done, of a day after all of its pages were published."""
-    days = [day for match in _DAY.finditer(text) if (day := _day(match)) is not None]
-    if not days or not published or not all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in published):
-        return False
-    return max(days).isoformat() > max(published) and not _PLANNED.search(text)
-
-
-def _day(match: re.Match[str]) -> date | None:
-    number, month = match[1] or match[4], match[2] or match[3]
-    try:
-        return date(int(match[5]), _MONTHS.index(month.lower()) + 1, int(number))
-    except ValueError:
-        return None
 
 
 # --- what a person is told -----------------------------------------------------------------------------------------------

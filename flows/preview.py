@@ -11,6 +11,8 @@ from data.scores import SystemScores
 from flows.report.page import REPORT
 from pipeline.corrections import CORRECTIONS, Corrections, corrected
 from pipeline.disagreements import DISAGREEMENTS, Disagreements
+from pipeline.dossier import dossier_of
+from pipeline.formats.dossier import dossier_html, dossier_wikitext
 from pipeline.formats.html import IndexRow, index_html, to_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
@@ -46,6 +48,9 @@ def write_previews(run: RunFolder, system: str) -> None:
         codec.write_atomic(html_path.with_suffix(".wiki"), to_wikitext(article))
         note = f"Written by the system “{system}”."
         pages = folder.stored_pages() or ()
+        dossier = dossier_of(article, pages, told)
+        codec.write_atomic(html_path.with_suffix(".dossier.html"), dossier_html(dossier))
+        codec.write_atomic(html_path.with_suffix(".dossier.wiki"), dossier_wikitext(dossier))
         codec.write_atomic(html_path, to_html(article, pages, disagreements=told, run_note=note))
     write_index(run, system, None)
 

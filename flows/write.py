@@ -540,6 +540,7 @@ def _article_lines(written: Written) -> list[str]:
         f"{len(_cites_by_page(article))} pages, {how}",
         *([figures + "; ".join(found.in_words() for found in told)] if told else []),
         f"read it: {path.resolve()} (beside it .md and .wiki)",
+        f"for editors: {path.with_suffix('.dossier.html')} (sources, what one page alone says, what is missing, copying)",
         f"as JSON: {written.run.event(written.name).path / 'article.json'}",
     ]
 

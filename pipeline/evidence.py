@@ -76,4 +76,14 @@ class Evidence:
 
     def source(self, passage: Passage) -> Source:
         page = self.pages[passage.page]
-        return Source(passage, page.url, page.title, page.published, page.retrieved_at, page.archive_url, page.archive_date)
+        return Source(
+            passage,
+            page.url,
+            page.title,
+            page.published,
+            page.retrieved_at,
+            page.archive_url,
+            page.archive_date,
+            page.author,
+            page.site,
+        )

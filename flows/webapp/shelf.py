@@ -29,7 +29,7 @@ from pipeline.formats.provenance import host_of, notice_of, web_link
 from pipeline.web.reliability import reliability
 
 ASKED = "asked.json"
-FORMATS = {"html": "text/html", "md": "text/markdown", "wiki": "text/plain", "json": "application/json"}
+FORMATS = {"html": "text/html", "md": "text/markdown", "wiki": "text/plain", "json": "application/json", "dossier": "text/html"}
 _WORD_NAME = re.compile(r"[\w-]+")
 MOST_SHOWN = 200
 
@@ -183,6 +183,8 @@ class Shelf:
         if form == "json":
             return f"{name}.json", (folder.path / "article.json").read_bytes()
         preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
+        if form == "dossier":
+            form = "dossier.html"
         return f"{name}.{form}", (run.path / "articles" / f"{folder.event_id}.{form}").read_bytes()
 
 

@@ -9,11 +9,12 @@ from data import codec
 from data.errors import UserError
 from data.markup import is_invalid
 from data.types import Article, is_unknown
-from pipeline.checking.cited import CitedArticle, CitedStatement, Reference
+from pipeline.checking.cited import END, MARK, CitedArticle, CitedStatement, Reference
 from pipeline.formats.provenance import NOTICE
 
 MOST_BYTES = 5_000_000
 _HTML = re.compile(r"\s*(?:<!doctype|<html|<body|<article|<main|<div|<p\b|<h[1-6])", re.IGNORECASE)
+_OWN_MARKS = {ord(MARK): None, ord(END): None}
 _CITED = re.compile(r"<ref[\s>/]|\{\{\s*cite", re.IGNORECASE)
 _MARKUP = re.compile(r"\[\[[^\]]+\]\]|^==[^=].*==\s*$", re.MULTILINE)
 _ENDINGS = ("html", "htm", "xhtml", "md", "markdown", "txt")
@@ -23,13 +24,15 @@ def parse(text: str, name: str = "", title: str = "") -> CitedArticle:
     """`name` is that of its file, if any. Raises UserError for what holds no statement."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise UserError(f"the article has more than {MOST_BYTES:,} bytes; give a shorter one")
-    article = _parsed(text, name, title)
+    article = _parsed(text.translate(_OWN_MARKS), name, title)
     kept = tuple(
         one for one in article.statements if one.text not in NOTICE and not one.text.startswith("Machine-written draft")
     )
     article = replace(article, statements=kept)
     if not article.statements:
-        raise UserError("X")
+        raise UserError(
+            f"{name or 'the text'}, read as {article.form}, holds no statement; give wikitext, HTML, or Markdown with links"
+        )
     return article
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from dataclasses import dataclass
 
-from data.markup import INVALID, is_invalid, number
+from data.markup import INVALID, is_invalid
 from data.types import Article, Fact, Paragraph, Sentence, Source
-from pipeline.formats.provenance import day_of, host_of, notice_of, one_line, shortened, web_link
+from pipeline.formats.provenance import day_of, host_of, notice_of, one_line, web_link
+from pipeline.kinds import load_kinds
 
 # A box of our own: a notice template may be missing on the wiki this is pasted into, and then nobody is warned.
 _NOTICE = (
@@ -14,6 +17,7 @@ _NOTICE = (
     "padding:.5em 1em; margin:.5em 0;\">'''Machine-written draft.''' {words}</div>"
 )
 
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _PROTOCOL = re.compile(r":(?=//)|(?<=\bmailto):|(?<=\bnews):|(?<=\btel):|(?<=\burn):|(?<=\bsip):|(?<=\bxmpp):", re.IGNORECASE)
 _AS_ENTITIES = re.compile(r"[{}\[\]<>]|''+|~~~+|__+")
@@ -21,63 +25,110 @@ _LINE_START = re.compile(r"[=*#:;|!]|----")
 
 
 def to_wikitext(article: Article, *, accessed: str = "") -> str:
-    """Notice, infobox, sections, and references with a short quotation each; a source used again is a named reference.
+    """Notice, infobox, sections, and one named reference a page, however many of its passages are cited.
 
+    The title is bold where the lead says it first, the short description and the categories (as a comment) follow the kind of
+    article that the title names. References hold no quotations: they are long, and of tables they are unreadable.
     `accessed` is the date the pages were read, as `2023-02-11`, for the `access-date` of sources that do not know theirs.
     A capture of a page that is gone stands beside its address.
     No text of the article or of its pages can become a link, template, tag or list; only http(s) addresses are linked.
     """
     references = _References(article, accessed)
-    blocks = [_NOTICE.format(words=_words(notice_of(article)))]
+    subject = subject_of(article.title)
+    blocks = [f"{{{{Short description|{as_value(subject.description)}}}}}"] if subject.description else []
+    blocks.append(_NOTICE.format(words=as_words(notice_of(article))))
     if article.infobox:
         blocks.append(_infobox(article, references))
     for section in article.all_sections:
         if section is not article.lead:
             fence = "=" * min(max(section.heading.level, 2), 6)
-            blocks.append(f"{fence} {_words(section.heading.text).replace('=', '&#61;')} {fence}")
-        blocks += (_paragraph(paragraph, references) for paragraph in section.paragraphs)
-    return "\n\n".join([*blocks, "== References ==", "{{reflist}}"]) + "\n"
+            blocks.append(f"{fence} {as_words(section.heading.text).replace('=', '&#61;')} {fence}")
+        paragraphs = [_paragraph(paragraph, references) for paragraph in section.paragraphs]
+        if section is article.lead and paragraphs:
+            paragraphs[0] = _bold(article.title, paragraphs[0])
+        blocks += paragraphs
+    blocks += ["== References ==", "{{reflist}}"]
+    if subject.categories:
+        shown = " ".join(f"[[:Category:{as_words(name)}]]" for name in subject.categories)
+        blocks.append(f"<!-- Categories to consider: {shown} -->")
+    return "\n\n".join(blocks) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a title alone tells: a short description and categories; empty where it names no kind of article."""
+
+    description: str = ""
+    categories: tuple[str, ...] = ()
+
+
+def subject_of(title: str) -> Subject:
+    kind = next((kind for kind in load_kinds() if kind.title.search(title)), None)
+    year = _YEAR.search(title)
+    if kind is None or year is None:
+        return Subject()
+    name = kind.name[0].upper() + kind.name[1:]
+    return Subject(f"{name} of {year[0]}", (f"{year[0]} events",))
+
+
+def _bold(title: str, line: str) -> str:
+    """The line with the subject's name in bold where it first stands, if it stands in the first sentence."""
+    names = [title, _YEAR.sub("", title).strip(), re.sub(r"\s*\([^)]*\)\Z", "", title)]
+    for name in sorted({as_words(name) for name in names if len(name) > 3}, key=len, reverse=True):
+        at = line.lower().find(name.lower())
+        end = re.search(r"<ref|\. ", line)
+        if 0 <= at < (end.start() if end else len(line)):
+            return f"{line[:at]}'''{line[at : at + len(name)]}'''{line[at + len(name) :]}"
+    return line
 
 
 class _References:
     """Writes a source in full where it is first cited, and by name after that."""
 
     def __init__(self, article: Article, accessed: str) -> None:
-        self._sources = {source.id: source for source in reversed(article.sources)}
-        self._numbers = number(article)
         self._accessed = accessed
+        self._named: dict[str, tuple[str, Source, int]] = {}
+        names: dict[tuple[int, str], str] = {}
+        taken: Counter[str] = Counter()
+        for k, source in enumerate(article.sources, 1):
+            page = (source.passage.page, source.url)
+            if page not in names:
+                base = re.sub(r"[^a-z0-9]+", "-", host_of(source.url).lower()).strip("-") or "source"
+                taken[base] += 1
+                names[page] = base if taken[base] == 1 else f"{base}-{taken[base]}"
+            self._named.setdefault(source.id, (names[page], source, k))
         self._written: set[str] = set()
 
     def marks(self, cites: tuple[str, ...]) -> str:
-        return "".join(self._mark(cite) for cite in cites)
+        return "".join(dict.fromkeys(self._mark(cite) for cite in cites))
 
     def _mark(self, cite: str) -> str:
         if is_invalid(cite):
-            return f"<sup>&#91;no source {_words(cite.removeprefix(INVALID))}&#93;</sup>"
-        name = f"source-{self._numbers[cite]}"
-        if cite in self._written:
+            return f"<sup>&#91;no source {as_words(cite.removeprefix(INVALID))}&#93;</sup>"
+        name, source, k = self._named[cite]
+        if name in self._written:
             return f'<ref name="{name}" />'
-        self._written.add(cite)
-        return f'<ref name="{name}">{_citation(self._sources[cite], self._numbers[cite], self._accessed)}</ref>'
+        self._written.add(name)
+        return f'<ref name="{name}">{_citation(source, k, self._accessed)}</ref>'
 
 
 def _citation(source: Source, k: int, accessed: str) -> str:
     link, host = web_link(source.url), host_of(source.url)
-    title, quotation = source.title or host or f"Source {k}", shortened(source.passage.text)
+    title = source.title or host or f"Source {k}"
     if link is None:  # {{cite web}} without an address shows an error
-        return f"{_words(title)}: “{_words(quotation)}”"
+        return as_words(title)
     capture, captured = web_link(source.archive_url), _date(source.archive_date)
     archived = capture is not None and captured  # the template shows an error for one without the other
     values = {
         "url": _address(link),
-        "title": _value(title),
-        "website": _value(host),
+        "title": as_value(title),
+        "author": as_value(source.author),
+        "website": as_value(source.site or host),
         "date": _date(source.published),
         "access-date": _date(source.retrieved_at) or accessed,
         "archive-url": _address(capture or "") if archived else "",
         "archive-date": captured if archived else "",
         "url-status": "dead" if archived else "",
-        "quote": _value(quotation),
     }
     return "{{cite web " + " ".join(f"|{key}={value}" for key, value in values.items() if value) + "}}"
 
@@ -94,11 +145,11 @@ def _date(written: str | None) -> str:
 
 def _infobox(article: Article, references: _References) -> str:
     rows = "\n".join(_fact(i, fact, references) for i, fact in enumerate(article.infobox, 1))
-    return f"{{{{Infobox\n| title = {_value(article.title)}\n{rows}\n}}}}"
+    return f"{{{{Infobox\n| title = {as_value(article.title)}\n{rows}\n}}}}"
 
 
 def _fact(i: int, fact: Fact, references: _References) -> str:
-    return f"| label{i} = {_value(fact.label)}\n| data{i} = {_value(fact.value)}{references.marks(fact.cites)}"
+    return f"| label{i} = {as_value(fact.label)}\n| data{i} = {as_value(fact.value)}{references.marks(fact.cites)}"
 
 
 def _paragraph(paragraph: Paragraph, references: _References) -> str:
@@ -107,16 +158,18 @@ def _paragraph(paragraph: Paragraph, references: _References) -> str:
 
 
 def _sentence(sentence: Sentence, references: _References) -> str:
-    return _words(sentence.text) + references.marks(sentence.cites) + ("{{citation needed}}" if sentence.unsupported else "")
+    return as_words(sentence.text) + references.marks(sentence.cites) + ("{{citation needed}}" if sentence.unsupported else "")
 
 
-def _words(text: str) -> str:
+def as_words(text: str) -> str:
     """Text as wikitext that shows exactly its characters, on one line, outside templates."""
     return _plain(text).replace("|", "&#124;")
 
 
-def _value(text: str) -> str:
+def as_value(text: str) -> str:
     """The same inside a template, where a bare pipe would begin the next value."""
+    if not text:
+        return ""
     line = _plain(text).replace("|", "{{!}}")
     return _coded(line[0]) + line[1:] if _LINE_START.match(line) else line
 

@@ -171,6 +171,8 @@ def pages_of(records: Sequence[EvidenceRecord]) -> tuple[Page, ...]:
             retrieved_at=record.retrieved_at,
             archive_url=record.archive_url,
             archive_date=record.archive_date,
+            author=record.author,
+            site=record.site,
         )
         for record in records
     )

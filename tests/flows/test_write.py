@@ -79,7 +79,7 @@ def test_an_article_from_given_pages(
     cites += sum(len(fact.cites) for fact in article.infobox)
     assert f"{cites} citations of 2 pages" in ran.out and f"articles/{name}.html" in ran.out
     today = article.sources[0].retrieved_at[:10]
-    assert f"|access-date={today} " in (folder / "articles" / f"{name}.wiki").read_text(encoding="utf-8")
+    assert f"|access-date={today}}}}}" in (folder / "articles" / f"{name}.wiki").read_text(encoding="utf-8")
 
     asked = len(server.targets())
     again = wikigenben(*words, *QUICK, *web, "--json")

@@ -209,7 +209,7 @@ function actions() {
       event.currentTarget.setAttribute("aria-pressed", String(document.body.classList.toggle("correcting")));
     } }, "Correct sentences"));
     found.push(make("span", {}, "Take it away:"));
-    for (const [form, label] of [["html", "HTML"], ["md", "Markdown"], ["wiki", "wikitext"], ["json", "JSON"], ["zip", "bundle"]])
+    for (const [form, label] of [["html", "HTML"], ["md", "Markdown"], ["wiki", "wikitext"], ["json", "JSON"], ["zip", "bundle"], ["dossier", "dossier for editors"]])
       found.push(make("a", { href: `${at}/download/${form}`, download: true }, label));
   }
   $("actions").replaceChildren(...found);

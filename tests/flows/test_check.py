@@ -1,0 +1,100 @@
+"""`wikigenben check` on local pages: every verdict, every form of an article, and what cannot be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+from tests.web_server import WebServer, serving
+
+DAM = (
+    "The Larrow dam broke on 3 May 2021 after a week of rain, and 14 people died in the village of Sall. The mayor of Sall, "
+    "Ana Bray, said that the warning came too late. Engineers had noted cracks in the dam in 2017 and again in 2019, and "
+    "the water authority had promised repairs. The ministry sent two hundred soldiers to the valley, and the railway was "
+    "closed for a month."
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[WebServer]:
+    with serving() as server:
+        meta = "<meta property='article:published_time' content='2021-05-04'>"
+        head = f"<html lang='en'><head><title>Dam breaks</title>{meta}</head>"
+        server.put("/dam", f"{head}<body><article><p>{DAM}</p></article></body></html>")
+        server.put(
+            "/wiki/Larrow_dam", f"<html><body><h1>Larrow dam</h1><p>{DAM.split('.')[0]}. <a href='/dam'>x</a></p></body></html>"
+        )
+        yield server
+
+
+def wikitext(server: WebServer) -> str:
+    ref = "<ref name=d>{{cite web|url=" + server.url("/dam") + "|title=Dam breaks}}</ref>"
+    gone = "<ref>{{cite web|url=" + server.url("/nowhere") + "|title=Gone}}</ref>"
+    return (
+        f"'''Larrow dam''' broke on 3 May 2021 and 14 people died in Sall.{ref}\n\n"
+        "Bananas are grown by forty thousand farmers in the hills of Peru.<ref name=d />\n\n"
+        "The valley was reopened on 9 June 2021 by the king himself.<ref name=d />\n\n"
+        f"The director of the authority went to prison.{gone}\n\nNobody knows who said this sentence."
+    )
+
+
+@pytest.fixture
+def flags(server: WebServer) -> tuple[str, ...]:
+    return ("--judge", "lexical", "--set", f"web.allow_origins={server.origin()}", "--set", "web.min_delay_s=0")
+
+
+def test_every_verdict(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
+    Path("dam.wiki").write_text(wikitext(server), encoding="utf-8")
+    ran = wikigenben("check", "dam.wiki", *flags, "--json", "--out", "report")
+    assert ran.code == 1, ran.err
+    verdicts = [finding["verdict"] for finding in ran.json["findings"]]
+    assert verdicts == ["supported", "unsupported", "older", "gone", "uncited"]
+    assert "14 people died" in ran.json["findings"][0]["passage"]
+    page = Path("report/report.html").read_text(encoding="utf-8")
+    assert "Not found on the cited page" in page and "<script" not in page.replace("script-src", "")
+    # again, from the bundle alone
+    asked = len(server.targets())
+    again = wikigenben("check", "dam.wiki", "--judge", "lexical", "--bundle", "report/evidence", "--json")
+    assert [finding["verdict"] for finding in again.json["findings"]] == verdicts and len(server.targets()) == asked
+    told = wikigenben("check", "dam.wiki", *flags)
+    assert "5 statements: 1 supported, 1 not found on the cited page" in told.out and "report.html" in told.out
+
+
+def test_an_article_of_a_wiki_by_its_title(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
+    ran = wikigenben("check", "Larrow dam", "--wiki", server.url("/wiki/"), *flags, "--json")
+    assert ran.code == 0 and ran.json["title"] == "Larrow dam", ran.err
+    absent = wikigenben("check", "No such page", "--wiki", server.url("/wiki/"), *flags)
+    assert absent.code == 2 and "No_such_page" in absent.err.replace("%20", "_") and "404" in absent.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "name an article"),
+        (["nowhere/article.md"], "there is no file nowhere/article.md"),
+        (["."], "holds no article"),
+        (["binary.html"], "not text in UTF-8"),
+        (["empty.md"], "holds no statement"),
+        (["some.md", "--judge", "oracle"], "there is no judge 'oracle'"),
+        (["some.md", "--bundle", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_cannot_be_checked(wikigenben: Command, words: list[str], told: str) -> None:
+    Path("binary.html").write_bytes(b"\xff\xfe\x00\x81" * 20)
+    Path("empty.md").write_text("\n", encoding="utf-8")
+    Path("some.md").write_text("The dam broke in May of that year.", encoding="utf-8")
+    ran = wikigenben("check", *words)
+    assert ran.code == 2 and told in ran.err
+
+
+def test_how_often_it_is_right_on_labelled_statements(wikigenben: Command) -> None:
+    row = '{{"claim": "{}", "evidence": ["{}"], "label": "{}", "meta": {{"id": "{}"}}}}\n'
+    rows = [("The Larrow dam broke on 3 May 2021.", "supported"), ("Bananas grow in Peru since 1911.", "not_supported")]
+    Path("labelled.jsonl").write_text(
+        "".join(row.format(claim, DAM, label, n) for n, (claim, label) in enumerate(rows)), encoding="utf-8"
+    )
+    ran = wikigenben("check", "--labelled", "labelled.jsonl", "--judge", "lexical", "--json")
+    assert ran.code == 0 and ran.json["claims"] == 2 and ran.json["accuracy"] == 1 and ran.json["misses"] == 0
