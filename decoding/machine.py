@@ -25,6 +25,13 @@ def device_name(device: str) -> str:
     return named or platform.processor() or platform.machine()
 
 
+def gpu_name() -> str:
+    """The first GPU that torch can use; empty where there is none."""
+    import torch
+
+    return torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
+
+
 def cpu_features() -> str:
     """What decides how fast few rows are multiplied here, e.g. `avx2 avx512f avx512_vnni avx512_bf16`; empty if unknown."""
     wanted = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "asimd", "asimddp", "i8mm")

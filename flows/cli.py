@@ -223,6 +223,18 @@ def _check(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def _doctor(argv: Sequence[str]) -> int:
+    from flows.doctor import main
+
+    return main(argv)
+
+
+def _mcp(argv: Sequence[str]) -> int:
+    from flows.mcp_server import main
+
+    return main(argv)
+
+
 def _recrawl(argv: Sequence[str]) -> int:
     from flows.recrawl import main
 
@@ -251,8 +263,29 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "prompts": (_prompts, "write the prompts of events to a file, to calibrate and measure the decoder with"),
     "up": (_up, "start Prefect's server, a worker and the deployment; Ctrl-C stops them"),
     "serve": (_serve, "offer the deployment to a Prefect server, without a worker"),
+    "mcp": (_mcp, "offer writing, checking and evidence to an assistant (Model Context Protocol)"),
+    "doctor": (_doctor, "say what this machine has, what is missing, and the command that gets it"),
     "download": (_download, "fetch the public benchmark"),
 }
+
+
+def _shadowed() -> str:
+    """What to say when another folder of the name of one of our packages is imported in its place; "" when all is well.
+
+    The packages have plain names (`data`, `eval`, ...), and a folder of the same name that comes first on Python's path wins.
+    """
+    from importlib.util import find_spec
+
+    home = Path(__file__).resolve().parents[1]
+    for name in ("data", "decoding", "pipeline", "eval", "benchmark"):
+        spec = find_spec(name)
+        places = [Path(place).resolve() for place in (spec.submodule_search_locations or []) if spec] if spec else []
+        if places and home / name not in places:
+            return (
+                f"{places[0]} takes the place of this program's package {name!r}: start it from another folder, or take "
+                f"{places[0].parent} off PYTHONPATH"
+            )
+    return ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -264,8 +297,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below; COMMAND --help says more")
-    if not words or words[0] not in COMMANDS:
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    if not words:
+        parser.print_help()
+        return 0
+    if words[0] == "--version":
+        from importlib import metadata
+
+        sys.stdout.write(f"wikigenben {metadata.version('wikigenben')}\n")
+        return 0
+    if words[0] not in COMMANDS:
         parser.parse_args(words[:1])  # prints help or the error, and exits
+        return 2
+    if shadowing := _shadowed():
+        sys.stderr.write(f"wikigenben: {shadowing}\n")
         return 2
     command, _ = COMMANDS[words[0]]
     return command(words[1:])

@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -49,12 +50,14 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """`root` is the folder with prefect.yaml; `limit` how many runs the worker takes at once."""
+    """`root` is the folder with prefect.yaml, where Prefect is started; `limit` how many runs the worker takes at once.
+    Relative outputs go into `work`, by default the root."""
 
     root: Path
     port: int
     logs: Path
     limit: int = 1
+    work: Path | None = None
 
     @property
     def ui(self) -> str:
@@ -65,12 +68,31 @@ class Up:
         return f"{self.ui}/api"
 
     def environment(self) -> dict[str, str]:
-        return os.environ | {
+        work = self.work or self.root
+        return {
+            **(settings_of(self.root, work) if self.work is not None else {}),
+            **os.environ,
             "PREFECT_API_URL": self.api,
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "DO_NOT_TRACK": "1",
-            "PWD": str(self.root),  # prefect.yaml reads it
+            "PWD": str(work),  # prefect.yaml reads it
         }
+
+
+def settings_of(root: Path, work: Path) -> dict[str, str]:
+    """Those of prefect.toml as environment variables, for processes that start elsewhere."""
+    found: dict[str, str] = {}
+
+    def gather(table: dict[str, Any], name: str) -> None:
+        for key, value in table.items():
+            if isinstance(value, dict):
+                gather(value, f"{name}_{key}")
+            else:
+                found[f"{name}_{key}".upper()] = str(value).lower() if isinstance(value, bool) else str(value)
+
+    gather(tomllib.loads((root / "prefect.toml").read_text(encoding="utf-8")), "prefect")
+    stages = "PREFECT_RESULTS_LOCAL_STORAGE_PATH"
+    return found | {stages: str(work / found[stages])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +145,7 @@ def up(asked: Up) -> int:
             children.append(_start(asked, "worker", *worker))
             console.result(f"dashboard: {asked.ui}")
             console.result(f"run it:    PREFECT_API_URL={asked.api} prefect deployment run {DEPLOYMENT} -p limit=2 --watch")
+            console.result(f"outputs:   {(asked.work or asked.root) / 'runs'}")
             console.result(f"logs:      {asked.logs}   (Ctrl-C stops everything)")
             sys.stdout.flush()
             while True:
@@ -306,8 +329,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not 0 < arguments.port < 65536 or arguments.limit < 1:
         parser.error("--port lies between 1 and 65535, --limit is at least 1")
     logs = arguments.logs or Path(os.environ.get("WIKIGEN_RUNS", "runs")) / "prefect"
-    root = Path(__file__).resolve().parents[1]
-    return console.guarded(lambda: up(Up(root, arguments.port, logs.absolute(), arguments.limit)))
+    checkout, installed = Path(__file__).resolve().parents[1], Path(__file__).resolve().parent / "deployment"
+    in_checkout = (checkout / "prefect.yaml").is_file()
+    root, work = (checkout, None) if in_checkout else (installed, Path.cwd())
+    return console.guarded(lambda: up(Up(root, arguments.port, logs.absolute(), arguments.limit, work)))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ SMOLLM2 = (DEFAULT_MODEL, "smollm2-base")
 """A language model whose weights are a package (`decoding.smollm2`): with this project's adapter, and as it was released."""
 MODELS = "smollm2, smollm2-base, embedded, gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
 
-CLEANING_VERSION = "2"
+CLEANING_VERSION = "3"
 """Raise when extraction or cleaning gives other text: runs made before must not be mixed with runs made after."""
 
 WEB_DECIDING = ("search", "results", "max_pages", "respect_robots", "as_of", "strict_dates", "archive", "leak_hosts")

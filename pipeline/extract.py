@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
-from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
@@ -26,6 +24,7 @@ from data.cleaning import (
     registrable_domain,
 )
 from data.types import DropReason, PageFlag, RawPage
+from pipeline.stylesheets import declarations, hidden_by_sheets, hides
 from pipeline.web.dates import Dates, find_dates
 from pipeline.web.jsonld import Node, article_node, text_of
 
@@ -274,63 +273,16 @@ HIDDEN: list[str] = [
 ]
 """XPath of elements that a browser does not show; `_mark_hidden` marks those whose own style or class says so."""
 
-_LENGTH = re.compile(r"(-?(?:\d+\.?\d*|\.\d+))([a-z%]*)")
-_PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "vw": 13.0, "vh": 8.0, "%": 8.0}
-"""About how long a unit is; a hundredth of the window or of the box around counts as eight."""
-_FAR = -500.0
-_SMALL = 1.5
-_FAINT = 0.05
-_INVISIBLE_COLOUR = re.compile(r"transparent|(?:rgba|hsla)\([^()]*,0(?:\.0*)?%?\)|#[0-9a-f]{3}0|#[0-9a-f]{6}00")
-_SAME_COLOURS = {"white": "#fff", "#ffffff": "#fff", "rgb(255,255,255)": "#fff", "black": "#000", "#000000": "#000"}
-_CLIPPED = re.compile(r"rect\((?:0|1px)|inset\((?:50|100)%|polygon\(00|circle\(0|scale\(0\)|scale\(0,")
-
 
 def _mark_hidden(tree: HtmlElement) -> None:
     for element in tree.xpath("//*[@class]"):
         given = str(element.get("class"))
         if _HIDING_CLASS.search(given) and not _SHOWN_WIDE.search(given):
             element.set(_BY_CLASS, "")
+    for element in list(hidden_by_sheets(tree)):
+        element.set("hidden", "")
     for element in tree.xpath("//*[@style]"):
-        if _hides(str(element.get("style"))):
+        if hides(declarations(str(element.get("style")))):
             element.set("hidden", "")
         else:  # trafilatura drops whatever has the word in its style, `overflow: hidden` too
             del element.attrib["style"]
-
-
-def _hides(style: str) -> bool:
-    """Whether declarations in a style attribute make text invisible to a reader.
-
-    White text on a white page is not found: one element does not tell what it stands on, unless it says so itself.
-    """
-    parts = (part.partition(":") for part in "".join(style.lower().split()).split(";"))
-    said = {name: value.removesuffix("!important") for name, _, value in parts}  # the last one counts
-    clipped = any(
-        "hidden" in said.get(name, "") or "clip" in said.get(name, "") for name in ("overflow", "overflow-x", "overflow-y")
-    )
-    ground = said.get("background-color") or said.get("background", "")
-    ink = said.get("color", "")
-    return (
-        said.get("display") == "none"
-        or said.get("visibility") in ("hidden", "collapse")
-        or said.get("content-visibility") == "hidden"
-        or _pixels(said.get("opacity"), {"": 1.0, "%": 0.01}) <= _FAINT
-        or _pixels(said.get("font-size")) <= _SMALL
-        or (clipped and any(_pixels(said.get(name)) <= 0 for name in _EXTENTS))
-        or any(_pixels(said.get(name)) <= _FAR for name in ("text-indent", "margin-left", "margin-top"))
-        or (said.get("position") in ("absolute", "fixed") and any(_pixels(said.get(name)) <= _FAR for name in _SIDES))
-        or any(_CLIPPED.match(said.get(name, "")) for name in ("clip", "clip-path", "transform"))
-        or any(_pixels(value) <= _FAR for value in _MOVED.findall(said.get("transform", "")))
-        or _INVISIBLE_COLOUR.fullmatch(ink) is not None
-        or (ink != "" and _SAME_COLOURS.get(ink, ink) == _SAME_COLOURS.get(ground, ground))
-    )
-
-
-_EXTENTS = ("height", "width", "max-height", "max-width", "line-height")
-_SIDES = ("left", "top", "right", "bottom")
-_MOVED = re.compile(r"translate[xy3d]*\((-[^,)]*)")
-
-
-def _pixels(value: str | None, units: Mapping[str, float] = _PIXELS) -> float:
-    """About how many pixels (or what share) a value means; infinite where it says nothing of the kind."""
-    found = _LENGTH.match(value) if value else None
-    return float(found[1]) * units.get(found[2], 1.0) if found else inf
