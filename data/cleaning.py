@@ -265,7 +265,7 @@ def _judge(
         flags.add("bare")
         text = page.text
     else:
-        text = "\n".join(line for line in page.text.split("\n") if line not in frequent) if frequent else page.text
+        text = _without_lines(page.text, frequent)
         text = keep_content(text, page.title) if page.media == "text" else keep_extracted(text)
     language, certain = _language(text if len(text) >= 200 else page.text, page.language_hint)
 
@@ -281,6 +281,8 @@ def _judge(
         return verdict(*found)
     if short := _too_short(text, min_words):
         return verdict(*_without_content(page, short, min_words))
+    if detail := _repeats(text):
+        return verdict("too_short", detail)
     if "bare" not in flags and (detail := _index_detail(text)):
         return verdict("index_page", detail)
     if languages and certain and language not in languages:
@@ -298,6 +300,20 @@ def _judge(
                 f"{common.page_in_article:.2f} of the page's in the article (limit {LEAK_DROP:.2f})",
             )
     return verdict(None)
+
+
+def _without_lines(text: str, frequent: frozenset[str]) -> str:
+    """Without what other pages of its host have as well, unless that is most of the text: then they tell one story, and
+    which of them is kept is decided where duplicates are."""
+    rest = "\n".join(line for line in text.split("\n") if line not in frequent) if frequent else text
+    return rest if 2 * len(rest.split()) >= len(text.split()) else text
+
+
+def _repeats(text: str) -> str:
+    """What to say of a text that says a few words over and over; empty for others."""
+    words = text.lower().split()
+    different = len(set(words))
+    return f"{different} different words among {len(words):,}" if len(words) >= 500 and different < 0.02 * len(words) else ""
 
 
 def _page(page: Extracted, text: str, flags: set[PageFlag], language: str, reason: DropReason | None, detail: str) -> Page:

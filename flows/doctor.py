@@ -125,12 +125,10 @@ def _folders() -> Iterator[Finding]:
     for what, path in places:
         there = next(parent for parent in (path, *path.parents) if parent.exists())
         free = shutil.disk_usage(there).free / 2**30
-        if not os.access(there, os.W_OK):
-            variable = "WIKIGEN_CACHE" if what == "cache folder" else "WIKIGEN_RUNS"
-            yield Finding(what, "wrong", f"{path} cannot be written", f"export {variable}=FOLDER", needed=True)
-        else:
-            enough = free >= LEAST_FREE_GIB
-            yield Finding(what, "ok" if enough else "wrong", f"{path}, {free:.1f} GiB free", needed=True)
+        variable = "WIKIGEN_CACHE" if what == "cache folder" else "WIKIGEN_RUNS"
+        is_well = os.access(there, os.W_OK) and free >= LEAST_FREE_GIB
+        said = f"{path}, {free:.1f} GiB free" if os.access(there, os.W_OK) else f"{path} cannot be written"
+        yield Finding(what, "ok" if is_well else "wrong", said, "" if is_well else f"export {variable}=FOLDER", needed=True)
     given = os.environ.get("WIKIGEN_DATA") or installed_snapshot()
     mend = "" if given else "python -m data.download"
     said = str(given) if given else "not here; the bundled sample is used"

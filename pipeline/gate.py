@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
+from data.cleaning import addresses_model
 from data.types import Page
 from pipeline.article_plan import LeftOut
 from pipeline.common_words import is_common
@@ -196,6 +197,7 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     """Sort the candidates, which are in page order, into those that may be told and those that may not."""
     title = evidence.event.title
     siblings = {n: why for n, page in enumerate(evidence.pages) if (why := sibling_page(title, page))}
+    spoken = {n: [x for x in p.text.split("\n") if addresses_model(x)] for n, p in enumerate(evidence.pages) if p.usable}
     subject = subject_terms(title)
     stray = {n for n, page in enumerate(evidence.pages) if not names_subject(subject, f"{page.title} {_opening(page.text)}")}
     before: dict[tuple[int, int], str] = {(c.page, c.index): c.text for c in found}
@@ -206,6 +208,8 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
         page = evidence.pages[candidate.page]
         text = without_markdown(candidate.text)
         reason = siblings.get(candidate.page) or why_not(text) or sibling_sentence(title, text)
+        if any(candidate.text in line for line in spoken.get(candidate.page, ())):
+            reason = "speaks to a model"  # the whole paragraph: what it asks for stands beside the address
         if not reason:
             resolved = standing_alone(text, before.get((candidate.page, candidate.index - 1), ""), page.published)
             text, reason = (resolved, "") if resolved else (text, "leans on another sentence")

@@ -33,6 +33,7 @@ _MOVED = re.compile(r"translate[xy3d]*\((?:calc\()?(-[^,)]*)")
 _FADED = re.compile(r"opacity\(([^)]*)\)")
 _EXTENTS = ("height", "width", "max-height", "max-width", "line-height")
 _SIDES = ("left", "top", "right", "bottom", "inset", "inset-inline-start")
+_COLOURS = frozenset(("color", "background", "background-color", "-webkit-text-fill-color"))
 _TOLD = frozenset(
     ("display", "visibility", "content-visibility", "opacity", "filter", "font-size", "font", "position", "text-indent",
      "margin-left", "margin-top", "margin", "translate", "scale", "zoom", "transform", "clip", "clip-path", "color",
@@ -138,7 +139,9 @@ def _rules(parsed: list[Any]) -> Iterator[tuple[list[Any], dict[str, str]]]:
 
 def _declared(parsed: list[Any]) -> dict[str, str]:
     return {
-        part.lower_name: re.sub(r"\s+", "", tinycss2.serialize(part.value).lower())
+        part.lower_name: " ".join(tinycss2.serialize(part.value).lower().split())
+        if part.lower_name in _COLOURS  # whose parts may be told apart by spaces alone
+        else re.sub(r"\s+", "", tinycss2.serialize(part.value).lower())
         for part in parsed
         if part.type == "declaration" and part.lower_name in _TOLD
     }

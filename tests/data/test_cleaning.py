@@ -577,3 +577,25 @@ def test_most_real_events_have_usable_pages() -> None:
     events = [[extract(raw) for raw in snapshot.raw_pages(i, "search")] for i in ids]
     usable = sum(any(page.usable for page in judge(*event)) for event in events)
     assert usable > 0.8 * len(ids)
+
+
+STORY_LINES = tuple(
+    f"On day {n} the water of the Larrow rose by {n} centimetres and the wardens counted {3 * n} boats at pier number {n}."
+    for n in range(1, 25)
+)
+
+
+def found_page(url: str, text: str) -> Extracted:
+    return Extracted(url=url, title="A flood", text=text, origin="url", media="html")
+
+
+def test_one_story_at_three_addresses_of_a_host_is_kept_once() -> None:
+    pages = [found_page(f"https://paper.example/{n}", "\n".join(STORY_LINES)) for n in range(3)]
+    kept = clean_pages(pages, leak=None, leak_hosts=False)
+    assert [page.drop_reason for page in kept] == [None, "duplicate", "duplicate"]
+    assert kept[0].text.count("Larrow") == len(STORY_LINES)
+
+
+def test_words_over_and_over_are_no_page() -> None:
+    (page,) = clean_pages([found_page("https://paper.example/a", "Aa " * 100_000)], leak=None, leak_hosts=False, languages=())
+    assert page.drop_reason == "too_short" and "1 different words among 100,000" in page.drop_detail
