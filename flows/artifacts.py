@@ -104,9 +104,12 @@ class Artifacts:
         self._link("report", evaluated.submission.with_name(REPORT), f"Report of {about}")
 
     def _link(self, what: str, path: Path, about: str) -> None:
-        """Browsers do not open files from a web page, so the path can be read as well."""
-        link = self._place(path) if self._run.url else path.resolve().as_uri()
-        self._send(lambda: create_link_artifact(link, self._place(path), f"wiki-gen-{what}", about))
+        """Browsers do not open files from a web page, so that the path of a local one is text."""
+        key, place = f"wiki-gen-{what}", self._place(path)
+        if self._run.url:
+            self._send(lambda: create_link_artifact(place, place, key, about))
+        else:
+            self._send(lambda: create_markdown_artifact(f"{about}: `{place}`", key))
 
     def _place(self, path: Path) -> str:
         return self._run.named(path.name) if self._run.url else str(path.resolve())

@@ -300,6 +300,12 @@ def score_table(
                 *([str(e.n_unscored or "")] if unscored else ()),
             )
     notes = [f"* headline metric; systems that fail as many preconditions are ranked by {', then '.join(scoring.RANKED)}"]
+    if beside:
+        notes.append(
+            "floors: wrong (another event's article), lead and bm25 (first words, best passages of the pages), const (these "
+            "under\n  five constant headings), shuf (human article, shuffled); ceilings: oracle (best sentences), ref (human "
+            "article)"
+        )
     if reached:
         notes.append(
             "! a floor (wrong article, lead or best passages of the pages) is not below: this value alone says nothing"

@@ -92,6 +92,8 @@ class Prepared:
 def prepare(job: Job, system: System | None = None) -> Prepared:
     """`system` in place of the one that the job names. Raises UserError for anything the caller can fix."""
     snapshot = Snapshot(locate(job.data))
+    if snapshot.is_sample and job.data is None and not os.environ.get("WIKIGEN_DATA"):
+        console.note("no benchmark folder was named: the bundled sample of invented events is used (--data DIR names another)")
     split = _split(job, snapshot)
     track, source = job.settings.evidence.track, job.settings.evidence.source
     ids = splits.choose(snapshot, track, split, events=job.events, limit=job.limit)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INCHES = (3.5, 2.3)
+FEW = 15
+"""Fewer values than these are points, not bars."""
 BINS = 20
 MOST_BAR_SPACE = 5.6
 LEAST_FOR_TREND = 20
@@ -83,18 +85,24 @@ def _distribution(contents: Contents, line: MetricLine) -> Plot:
     figure, axes = _figure()
     top = 100.0 if line.is_share else max([*written, *lost, 1.0])
     parts = [(written, ACCENT, "written")] + ([(lost, BAD, "failed or empty")] if lost else [])
-    axes.hist(
-        [values for values, _, _ in parts],
-        bins=[top * i / BINS for i in range(BINS + 1)],
-        stacked=True,
-        color=[colour for _, colour, _ in parts],
-        label=[label for _, _, label in parts],
-    )
+    if len(written) + len(lost) < FEW:
+        for values, colour, label in parts:
+            _points(axes, values, colour, label)
+    else:
+        axes.hist(
+            [values for values, _, _ in parts],
+            bins=[top * i / BINS for i in range(BINS + 1)],
+            stacked=True,
+            color=[colour for _, colour, _ in parts],
+            label=[label for _, _, label in parts],
+        )
     mean = factor * line.score.mean
     axes.axvline(mean, color=MARK, linewidth=1.5, label=f"mean {mean:.1f}")
-    axes.set(xlabel=line.name + (", percent" if line.is_share else ""), ylabel="events", xlim=(0, top))
+    axes.set(xlabel=line.name + (", percent" if line.is_share else ""), xlim=(0, top))
     axes.legend(loc="upper left" if mean > top / 2 else "upper right", frameon=False)
-    _whole_counts(axes)
+    if len(written) + len(lost) >= FEW:
+        axes.set(ylabel="events")
+        _whole_counts(axes)
     told = f"Distribution of {line.name} over {len(written) + len(lost)} events, mean {mean:.1f}"
     return Plot(f"distribution-{line.name}", "distribution", told, _svg(figure))
 
@@ -169,11 +177,21 @@ def _stage_seconds(contents: Contents) -> Plot:
     return Plot("seconds-by-stage", "seconds", told, _svg(figure))
 
 
+def _points(axes: Axes, values: Sequence[float], colour: str, label: str) -> None:
+    """Each event as a point: bars of a few values show nothing."""
+    axes.plot(values, [0.5] * len(values), "o", color=colour, alpha=0.7, markersize=9, label=label or None)
+    axes.set(ylim=(0, 1), yticks=[])
+
+
 def _histogram(name: str, group: str, xlabel: str, values: Sequence[float]) -> Plot:
     figure, axes = _figure()
-    axes.hist(values, bins=BINS, range=(0, max(values) or 1.0), color=ACCENT)
-    axes.set(xlabel=xlabel, ylabel="events", xlim=(0, None))
-    _whole_counts(axes)
+    if len(values) < FEW:
+        _points(axes, values, ACCENT, "")
+        axes.set(xlabel=xlabel, xlim=(0, None))
+    else:
+        axes.hist(values, bins=BINS, range=(0, max(values) or 1.0), color=ACCENT)
+        axes.set(xlabel=xlabel, ylabel="events", xlim=(0, None))
+        _whole_counts(axes)
     told = f"{xlabel[0].upper()}{xlabel[1:]}: {len(values)} events, median {median(values):.2f}"
     return Plot(name, group, told, _svg(figure))
 

@@ -166,7 +166,7 @@ def index_html(
     run_note: str = "",
     report: str = "",
 ) -> str:
-    """The page of a run: its events in the order given, with a link to each article, its headline scores, and a link to the
+    """The page of a run: its events in the order given, with a link to each article, its scores (shares), and a link to the
     page `report` that has them all."""
     n_failed = sum(row.status == "failed" for row in rows)
     failed = f", {n_failed} failed" if n_failed else ""
@@ -178,7 +178,7 @@ def index_html(
 <header class="head"><h1>{escape(title)}</h1><p class="byline">{_count(len(rows) - n_failed, "article")}{failed}</p></header>
 <p class="notice" role="note"><strong>Machine-written drafts.</strong> They may be wrong or incomplete: a person must check
 every statement against its source before it is used.</p>
-<div class="record">{note}{_score_table(scores) if scores else ""}</div>
+<div class="record">{note}{_score_table(scores, percent=True) if scores else ""}</div>
 <table class="events"><thead><tr><th scope="col">Event</th><th scope="col">Status</th><th scope="col" class="n">Sections</th>
 <th scope="col" class="n">Citations</th><th scope="col" class="n">Words</th></tr></thead><tbody>
 {table}</tbody></table>
@@ -551,8 +551,9 @@ def _index_row(row: IndexRow) -> str:
     )
 
 
-def _score_table(scores: Mapping[str, float]) -> str:
-    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{_figure(value)}</td></tr>' for name, value in scores.items())
+def _score_table(scores: Mapping[str, float], *, percent: bool = False) -> str:
+    shown = {name: f"{100 * value:.1f} %" if percent else _figure(value) for name, value in scores.items()}
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{value}</td></tr>' for name, value in shown.items())
     return f"<table><tbody>{rows}</tbody></table>"
 
 

@@ -148,17 +148,20 @@ def _ascii_host(host: str) -> str:
     return host
 
 
+_EXEMPT = "web.allow_origins admits a site of your own"
+
+
 def _wrong_host(host: str) -> str:
     """Why a host is not one of the public web, or ""."""
     labels = host.split(".")
     if host.startswith("[") or _NUMBER.fullmatch(labels[-1]):
-        return "is an address, not a name"  # a last label of digits makes it one: 127.1, 2130706433, 0x7f.0.0.1
+        return f"is an address, not a name; {_EXEMPT}"  # a last label of digits makes it one: 127.1, 2130706433, 0x7f.0.0.1
     if len(labels) == 1:
-        return "is a name without a dot"
+        return f"is a name without a dot; {_EXEMPT}"
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         return "is not a host name"
     if f".{host}".endswith(SPECIAL_NAMES):
-        return "is a name of local networks or of examples"
+        return f"is a name of local networks or of examples; {_EXEMPT}"
     return ""
 
 
