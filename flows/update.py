@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 from data.errors import UserError
 from data.remote import Place, RunUrl, place
 from data.settings import Settings, WebSettings, load_settings
-from data.types import Article, DropReason, Page
+from data.types import Article, DropReason, Event, Page
 
 if TYPE_CHECKING:
     from data.runs import EventFolder, RunFolder
     from pipeline.changes import Change, Figure, Revisit, Side
+    from pipeline.news import Planner
     from pipeline.updating import JoinedPages, PageFate, Updated, UpdateReport
     from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
     from pipeline.web.cache import PageCache
@@ -38,13 +39,15 @@ ROOM_FOR_NEW = 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`search` names providers, "" for none; `as_of` a day (YYYY-MM-DD), "" for today; `assignments` are settings."""
+    """`search` names providers, "" for none; `as_of` a day (YYYY-MM-DD), "" for today; `assignments` are settings. With
+    `news`, facts that no page said before are added."""
 
     run: Place
     search: str = ""
     as_of: str = ""
     out: Place | None = None
     dry_run: bool = False
+    news: bool = True
     assignments: tuple[str, ...] = ()
 
 
@@ -60,6 +63,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--search", default="", metavar="NAME[,NAME]", help="look for new pages as well (default: only RUN's)")
     parser.add_argument("--dry-run", action="store_true", help="say what changed and write nothing")
+    parser.add_argument("--no-news", action="store_true", help="mend what the article says, and add nothing")
     parser.add_argument("--out", type=place, metavar="DIR", help="new run folder, or a URL (default: RUN-YYYY-MM-DD)")
     parser.add_argument(
         "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
@@ -78,6 +82,7 @@ def main(argv: Sequence[str]) -> int:
             arguments.as_of,
             arguments.out,
             arguments.dry_run,
+            not arguments.no_news,
             tuple(arguments.assignments),
         )
         found, where = update(Request(*given))
@@ -105,6 +110,8 @@ def update(request: Request) -> tuple[UpdateReport, str]:
     with run.locked():
         gathered = _gather(earlier, settings, run.path / "evidence")
         report, joined, updated = _compared(request, earlier, settings, gathered)
+        if request.news:
+            report, updated = _with_news(earlier, settings, report, joined, updated)
         _store(run, earlier, report, joined, updated)
     return report, run.where
 
@@ -264,6 +271,47 @@ def _compared(
         repairs=updated.repairs,
     )
     return report, joined, updated
+
+
+def _with_news(
+    earlier: Earlier, settings: Settings, report: UpdateReport, joined: JoinedPages, updated: Updated
+) -> tuple[UpdateReport, Updated]:
+    """With facts that only new or edited pages tell, said by the system and model that wrote the article."""
+    from data.runs import Unstored
+    from flows import console
+    from pipeline.evidence import Evidence
+    from pipeline.news import find_news, with_news
+    from pipeline.updating import Updated, fate
+
+    if not any(page.usable for page in joined.pages[len(earlier.pages) :]):
+        return report, updated
+    article = updated.article
+    planner = _planner(earlier, settings)
+    evidence = Evidence.unlapped(Event(article.event_id, article.title), joined.pages, settings.retrieval)
+    news = find_news(article, earlier.pages, planner.plan(evidence))
+    if not news:
+        return report, updated
+    console.note(f"{sum(len(one.statements) for one in news)} facts are new: writing them")
+    said = with_news(article, evidence, news, lambda plan: planner.say(evidence, plan, Unstored()))
+    before = {section.heading.text: section for section in earlier.article.all_sections}
+    fates = [one for one in updated.sections if one.heading not in {section.heading.text for section in said.sections}]
+    fates += [fate(before.get(section.heading.text, section), section) for section in said.sections]
+    added = said.repairs[len(article.repairs) :]
+    return (
+        replace(report, sections=tuple(fates), repairs=(*report.repairs, *added)),
+        Updated(said, tuple(fates), (*updated.repairs, *added)),
+    )
+
+
+def _planner(earlier: Earlier, settings: Settings) -> Planner:
+    """The system that wrote the article, where it plans; else the one without a model."""
+    from data.download import cache_folder
+    from flows.wiring import build_planner
+    from flows.write import ANSWERS
+
+    told = earlier.run.identity() or {}
+    model = replace(settings.model, name=settings.model.name or told.get("model", ""))
+    return build_planner(told.get("system", ""), replace(settings, model=model), cache_folder() / ANSWERS)
 
 
 def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:

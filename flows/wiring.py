@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from eval.judge import Identified, Judge
     from eval.metric import Metric
     from eval.rubrics import Rubrics
+    from pipeline.news import Planner
     from pipeline.web.bundle import FetchRecord
     from pipeline.web.cache import PageCache
     from pipeline.web.live import LiveEvidence, LocalFile
@@ -286,6 +287,18 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
             return ExtractiveSystem(retrieval, writing, build_encoder())
         case _:
             raise UserError(f"there is no system {name!r}; known: {', '.join(SYSTEMS)}")
+
+
+def build_planner(system: str, settings: Settings, remember: Path) -> Planner:
+    """`ours` in mode compose; for articles of other systems and modes the one that plans and quotes."""
+    from pipeline.systems.extractive import ExtractiveSystem
+    from pipeline.systems.ours import OurSystem
+
+    if system == "ours":
+        ours = build_system("ours", settings, remember)
+        if isinstance(ours, OurSystem) and ours.composes:
+            return ours
+    return ExtractiveSystem(settings.retrieval, settings.writing, build_encoder())
 
 
 def build_generator(system: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:

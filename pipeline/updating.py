@@ -162,7 +162,7 @@ def update_article(
     Raises NoEvidence when no page is usable any more, StageError when no sentence is left.
     """
     if not changes:
-        return Updated(article, tuple(_fate(section, section) for section in article.all_sections), ())
+        return Updated(article, tuple(fate(section, section) for section in article.all_sections), ())
     evidence = Evidence.cut(Event(article.event_id, article.title), joined.pages, replace(retrieval, passage_overlap=0))
     return _Mending(article, evidence, changes, policy).updated()
 
@@ -189,7 +189,7 @@ class _Mending:
         old = self._article
         parts = [self._section(n, section) for n, section in enumerate(old.all_sections)]
         infobox = tuple(self._facts())
-        fates = tuple(_fate(before, after) for before, after in zip(old.all_sections, parts, strict=True))
+        fates = tuple(fate(before, after) for before, after in zip(old.all_sections, parts, strict=True))
         lead, body = parts[0], [part for part in parts[1:] if part.sentences]
         self._repairs += [
             Repair("section_removed", part.heading.text, "", "no sentence of it is supported today")
@@ -362,7 +362,8 @@ def _is_quoted(sentence: Sentence, ground: str) -> bool:
     return sentence.text.rstrip(" .,;:") == tidy(ground).rstrip(" .,;:")
 
 
-def _fate(before: Section, after: Section) -> SectionFate:
+def fate(before: Section, after: Section) -> SectionFate:
+    """What became of a section."""
     old, new = codec.to_json(before), codec.to_json(after)
     return SectionFate(before.heading.text, old == new, codec.sha256(new) if after.sentences else "")
 

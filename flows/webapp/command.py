@@ -51,6 +51,7 @@ def serve(host: str, port: int, words: tuple[str, ...]) -> int:
 
     check_request(request_for(["-", "--url", "http://example.org", *words]))
     listening = _listening(host, port)
+    listening.listen(64)  # connections wait here until the page answers
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
     runs = Path(os.environ.get("WIKIGEN_RUNS", "runs"))
     app = build_app(Page(runs / "write", runs / "check", words), Admission(token, frozenset({host})))
@@ -60,7 +61,6 @@ def serve(host: str, port: int, words: tuple[str, ...]) -> int:
     sys.stdout.flush()
     if token:
         console.note(f"{host} can be reached from other machines: whoever has this address with its token can write and read")
-    listening.listen(64)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, server_header=False)
     uvicorn.Server(config).run(sockets=[listening])
     return 0

@@ -15,7 +15,7 @@ from data.settings import RetrievalSettings, WritingSettings
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, Statement
-from pipeline.assembly import LEAD_HEADING, assemble
+from pipeline.assembly import LEAD_HEADING, WrittenSection, assemble
 from pipeline.evidence import Evidence
 from pipeline.filing import PlanningBanks, plan_article, planning_digest
 from pipeline.infobox import infobox_rows
@@ -44,9 +44,16 @@ class ExtractiveSystem:
     def _banks(self) -> PlanningBanks:
         return PlanningBanks.of(self._encoder)
 
+    def plan(self, evidence: Evidence) -> ArticlePlan:
+        return plan_article(evidence, self._encoder, self._writing, self._banks)
+
+    def say(self, evidence: Evidence, plan: ArticlePlan, stages: Stages) -> list[WrittenSection]:
+        quoted = QuotedPlan(plan)
+        return [WrittenSection(quoted.section(section.heading), ()) for section in plan.sections]
+
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.unlapped(event, pages, self._retrieval)
-        plan = stages.once("plan", ArticlePlan, lambda: plan_article(evidence, self._encoder, self._writing, self._banks))
+        plan = stages.once("plan", ArticlePlan, lambda: self.plan(evidence))
         quoted = QuotedPlan(plan)
         stages.once("outline", Outline, lambda: quoted.outline)
         sections = [

@@ -119,10 +119,21 @@ class OurSystem(ModelSystem):
             return self._composed(event, pages, stages)
         return (self._quoted if self._mode == "verbatim" else self._written)(event, pages, stages)
 
+    @property
+    def composes(self) -> bool:
+        """Whether it plans, and puts the plan into its own words."""
+        return self._mode == "compose"
+
+    def plan(self, evidence: Evidence) -> ArticlePlan:
+        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings)
+        return plan_article(evidence, self._kind_encoder, self._writing, banks)
+
+    def say(self, evidence: Evidence, plan: ArticlePlan, stages: Stages) -> list[WrittenSection]:
+        return Composing(evidence, plan, self._writer, self._reader, stages).sections()
+
     def _composed(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.unlapped(event, pages, self._retrieval)
-        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings)
-        plan = stages.once("plan", ArticlePlan, lambda: plan_article(evidence, self._kind_encoder, self._writing, banks))
+        plan = stages.once("plan", ArticlePlan, lambda: self.plan(evidence))
         stages.once("outline", Outline, lambda: Outline(plan.title, tuple(s.heading for s in plan.sections)))
         composing = Composing(evidence, plan, self._writer, self._reader, stages)
         lead, sections = composing.lead(), composing.sections()

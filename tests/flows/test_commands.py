@@ -335,7 +335,7 @@ def test_every_command_explains_itself(wikigenben: Command, command: str) -> Non
     assert ran.code == 0 and ran.out.startswith("usage: ") and ran.err == ""
 
 
-@pytest.mark.parametrize("words", [[], ["wrote"], ["demo", "--fast"], ["compare", "one"]])
+@pytest.mark.parametrize("words", [["--nonsense"], ["wrote"], ["demo", "--fast"], ["compare", "one"]])
 def test_a_wrong_command_line_is_a_user_error(wikigenben: Command, words: list[str]) -> None:
     ran = wikigenben(*words)
     assert ran.code == 2 and ran.out == "" and "usage: wikigenben" in ran.err

@@ -227,6 +227,26 @@ def test_a_newer_page_outdates_a_figure(wikigenben: Command, site: Site) -> None
     assert third.is_empty and third.standing == (found,) and "Contradictions known before" in out
 
 
+RESULT = "The court of Arvik sentenced the engineer Tomas Lind to 4 years in prison for the Arvik flood on 9 June 2026."
+
+
+def test_a_fact_that_no_page_said_before_is_added(wikigenben: Command, site: Site) -> None:
+    site.put("dam", body("dam", "2026-06-10", f"{FACT['dam']} {RESULT}"))
+    before = article_of(FIRST)
+    update(wikigenben, FIRST, "--out", "mended", "--no-news")
+    assert "Tomas Lind" not in text_of(article_of(Path("mended")))
+    out, err = update(wikigenben, FIRST, "--out", "second")
+    after, report = article_of(Path("second")), report_of(Path("second"))
+    assert "Tomas Lind" in text_of(after) and "facts are new" in err and "sentence added" in out
+    added = [repair for repair in report.repairs if repair.kind == "sentence_added"]
+    assert any("Tomas Lind" in repair.text for repair in added)
+    assert {s.text for s in before.lead.sentences} == {s.text for s in after.lead.sentences}
+    assert [s.id for s in after.sources[: len(before.sources)]] == [s.id for s in before.sources]
+    touched = {repair.section for repair in added}
+    assert {s.heading for s in report.sections if not s.identical} >= touched
+    check_citations(Path("second"))
+
+
 def test_a_page_that_cannot_be_read_is_not_gone(wikigenben: Command, site: Site) -> None:
     without_bodies()
     site.server.put("/rail", Reply("", 503, headers=(("Retry-After", "999"),)))

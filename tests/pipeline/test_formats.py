@@ -345,7 +345,7 @@ def test_index() -> None:
     first, second, _ = page.xpath("//table[@class='events']/tbody/tr")
     assert [cell.text_content() for cell in first] == ["A <b>fire</b>", "written", "5", "31", "1,412"]
     assert [cell.text_content() for cell in second] == ["Floodevidence: none <usable>", "failed", "", "", ""]
-    assert "2 articles, 1 failed" in page.text_content() and "0.810" in page.text_content()
+    assert "2 articles, 1 failed" in page.text_content() and "81.0 %" in page.text_content()
     (policy,) = page.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
     assert "script-src 'none'" in policy
 
