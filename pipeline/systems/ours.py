@@ -32,6 +32,7 @@ from pipeline.article_plan import ArticlePlan
 from pipeline.assembly import LEAD_HEADING, WrittenSection, paragraphs_of
 from pipeline.citing import drop_repeats, figures, repair, resolve, stands_in, tidy_generated, without_markup
 from pipeline.composing import Composing, written_by_model
+from pipeline.date_style import in_one_style
 from pipeline.drafting import Draft, Quote
 from pipeline.evidence import Evidence
 from pipeline.facts import names
@@ -68,7 +69,7 @@ class OurSystem(ModelSystem):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "4"
+    rules = "5"
 
     def __init__(
         self,
@@ -148,7 +149,8 @@ class OurSystem(ModelSystem):
             cited = sorted({int(c.split(":")[0]) for s in (lead.section, *body) for x in s.sentences for c in x.cites})
             opening = " ".join(s.text for s in lead.section.sentences)
             rows = infobox_rows(evidence, cited, opening)
-            return replace(self._finished(evidence, lead.section, body, repairs, rows), notice=plan.notice)
+            opened, *others = in_one_style([lead.section, *body], {p.id: p.text for p in evidence.passages})
+            return replace(self._finished(evidence, opened, others, repairs, rows), notice=plan.notice)
 
         return stages.once("article", Article, make)
 

@@ -1,0 +1,81 @@
+"""One way of writing dates in an article: "13 March 2031" or "March 13, 2031", whichever its sentences have more often.
+
+Sentences keep the form of their page, or get the other where the model reworded them; side by side they look careless
+(Wikipedia's manual of style, MOS:DATEUNIFY). Quotations, ranges and names of days stay as they are.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from data.types import Section, Sentence
+
+Style = Literal["day first", "month first"]
+_MONTH = "|".join(name for name in calendar.month_name if name)
+_QUOTED = re.compile(r"(“[^”]*”|\"[^\"]*\"|«[^»]*»)")
+_JOINED = r"(?:(?:\s*[–-]\s*| (?:and|to|or) )\d{1,2}\b|, \d{1,2}(?:,| and| or) )"
+_DAY_FIRST = re.compile(rf"(?<![\d.,–-])(?<!\d and )(?<!\d to )(?<!\d or )(?<!\d, )\b(\d{{1,2}}) ({_MONTH})\b(?: (\d{{4}})\b)?")
+_MONTH_FIRST = re.compile(rf"\b({_MONTH}) (\d{{1,2}})\b(?!{_JOINED}(?! (?:{_MONTH})))(?![\d:.]\d)(?:, (\d{{4}})\b(,?))?")
+_NAMED = re.compile(r"(?:September 11|11 September|July 4|4 July|May 4|January 6|6 January)(?= [a-z]+)")
+_PHRASE_GOES_ON = re.compile(r" (?:in|at|on|by|from|for|to|of|as|after|during|following|near|when)\b")
+
+
+def style_of(texts: Sequence[str]) -> Style:
+    """That of most dates; "day first" where there are as many."""
+    first = sum(len(_DAY_FIRST.findall(text)) for text in texts)
+    return "month first" if sum(len(_MONTH_FIRST.findall(text)) for text in texts) > first else "day first"
+
+
+def in_style(text: str, style: Style) -> str:
+    """The text with its dates in the style. Nothing else changes but the commas that belong to a date."""
+    parts = _QUOTED.split(text)
+    return "".join(part if at % 2 else _converted(part, style) for at, part in enumerate(parts))
+
+
+def in_one_style(sections: Sequence[Section], passages: Mapping[str, str]) -> tuple[Section, ...]:
+    """`passages` are texts by id. A sentence that would stand word for word in a passage that it cites keeps its own style: a
+    copy is worse than a date of another form."""
+    style = style_of([sentence.text for section in sections for sentence in section.sentences])
+
+    def styled(sentence: Sentence) -> Sentence:
+        text = in_style(sentence.text, style)
+        copied = any(_plain(text) in _plain(passages.get(cite, "")) for cite in sentence.cites)
+        return sentence if copied else replace(sentence, text=text)
+
+    return tuple(
+        replace(section, paragraphs=tuple(tuple(map(styled, paragraph)) for paragraph in section.paragraphs))
+        for section in sections
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def _converted(text: str, style: Style) -> str:
+    if _NAMED.search(text):
+        return text
+    if style == "day first":
+        return _MONTH_FIRST.sub(lambda match: _day_first(match, text), text)
+    return _DAY_FIRST.sub(lambda match: _month_first(match, text), text)
+
+
+def _day_first(match: re.Match[str], text: str) -> str:
+    month, day, year, comma = match.groups()
+    if year is None:
+        return f"{day} {month}"
+    opens = re.fullmatch(r"(?:\w+ )?", text[: match.start()]) is not None  # "On 13 March 2031, the ..."
+    goes_on = _PHRASE_GOES_ON.match(text, match.end()) is not None
+    return f"{day} {month} {year}" + ("" if comma and goes_on and not opens else comma)
+
+
+def _month_first(match: re.Match[str], text: str) -> str:
+    day, month, year = match.groups()
+    if year is None:
+        return f"{month} {day}"
+    behind = text[match.end() : match.end() + 1]
+    return f"{month} {day}, {year}" + ("" if not behind or not behind.isspace() else ",")
