@@ -22,7 +22,7 @@ from flows import preview
 from flows.webapp.worker import plain_page
 from flows.write import run_corrections
 from pipeline.assembly import WrittenSection
-from pipeline.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections
+from pipeline.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
 from pipeline.disagreements import DISAGREEMENTS, Disagreements
 from pipeline.formats.html import WARNINGS
 from pipeline.formats.provenance import host_of, notice_of, web_link
@@ -44,7 +44,6 @@ class Asked(Strict):
     search: str = ""
     as_of: str = ""
     words: int | None = None
-    bundle: str = ""
 
 
 class Shelf:
@@ -176,12 +175,14 @@ class Shelf:
         """(file name, content) of the article as corrected, or of all that it rests on (`zip`)."""
         run = self.run(name)
         folder = _event(run)
-        if folder is None or folder.article() is None:
+        article = folder.article() if folder is not None else None
+        if folder is None or article is None:
             raise UserError("the article is not finished; download it when it is")
         if form == "zip":
             return f"{name}.zip", _zipped(run.path, [*(run.path / "evidence").rglob("*"), *folder.path.rglob("*.json")])
         if form == "json":
-            return f"{name}.json", (folder.path / "article.json").read_bytes()
+            shown = corrected(article, run_corrections(run, folder.event_id))
+            return f"{name}.json", f"{codec.to_json(shown, indent=1)}\n".encode()
         preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
         if form == "dossier":
             form = "dossier.html"
