@@ -17,6 +17,7 @@ from benchmark import splits
 from benchmark.leaks import leak_checks
 from benchmark.system import System
 from data import codec
+from data.download import cache_folder
 from data.errors import StageError, UserError
 from data.locate import locate
 from data.remote import Carrier, Place, RunUrl
@@ -402,9 +403,13 @@ def _check_decoding(decoding: DecodingSettings) -> None:
 
 def _decoded(loaded: LoadedModel, decoding: DecodingSettings, calibration: Calibration | None) -> Generator:
     from decoding.certificate import recording
-    from decoding.engine import Engine
+    from decoding.engine import Engine, backend_of
+    from decoding.kept_costs import KeptCosts
     from decoding.local import LocalGenerator
 
+    with loaded.lock:
+        kept = KeptCosts(loaded, backend_of(loaded, decoding.backend), cache_folder() / "costs")
+    kept.give()
     engine = Engine(
         loaded,
         decoding.method,
@@ -412,6 +417,7 @@ def _decoded(loaded: LoadedModel, decoding: DecodingSettings, calibration: Calib
         calibration=calibration,
         lengths=decoding.lengths or None,
     )
+    kept.keep()
     console.note(f"{loaded.name} decodes by {engine.describe()}")
     if not decoding.records:
         return LocalGenerator(loaded, engine.decode)

@@ -180,6 +180,15 @@ class TorchBackend(ABC):
             self._costs = measure_costs(self)
         return self._costs
 
+    @property
+    def measured(self) -> CostTable | None:
+        """The costs, where they are known already."""
+        return self._costs
+
+    def take_costs(self, costs: CostTable) -> None:
+        """Use costs that were measured before, on this machine."""
+        self._costs = costs
+
     def forget(self) -> None:  # noqa: B027
         """See `StepBackend.forget`; most backends keep nothing."""
 
