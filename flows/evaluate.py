@@ -42,6 +42,12 @@ TABLE = (
     ("WGB paper", ("wgb_bleu1", "wgb_bleu4", "wgb_meteor", "wgb_rougeL")),
     ("", ("wgb_cite_recall", "wgb_cite_precision", "wgb_cite_rate")),
 )
+BESIDE_IT = (
+    "floors         wrong: another event's article; lead, bm25: first words, best passages of the pages; const: these under",
+    "               five constant headings; shuf: the human article, shuffled among its headings",
+    "ceilings       oracle: the sentences of the pages that say most of it; ref: the human article",
+)
+"""What the columns beside the interval are."""
 COLUMNS = {
     "wrong_article": "wrong",
     "lead": "lead",
@@ -208,7 +214,7 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, ev
         )
         return
     console.show(score_table(scores, evaluated.beside, everything=everything))
-    for line in explained(scores):
+    for line in (*explained(scores), *(BESIDE_IT if evaluated.beside else ())):
         console.result(line)
     for line in preconditions({name: e.mean for name, e in scores.estimates.items()}):
         console.result(line)
@@ -300,12 +306,6 @@ def score_table(
                 *([str(e.n_unscored or "")] if unscored else ()),
             )
     notes = [f"* headline metric; systems that fail as many preconditions are ranked by {', then '.join(scoring.RANKED)}"]
-    if beside:
-        notes.append(
-            "floors: wrong (another event's article), lead and bm25 (first words, best passages of the pages), const (these "
-            "under\n  five constant headings), shuf (human article, shuffled); ceilings: oracle (best sentences), ref (human "
-            "article)"
-        )
     if reached:
         notes.append(
             "! a floor (wrong article, lead or best passages of the pages) is not below: this value alone says nothing"
