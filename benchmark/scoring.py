@@ -197,7 +197,9 @@ def _score(
     article = reread(own_article(codec.from_json(Article, text, where=str(path)), event_id, path))
     words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
     if not words:
-        return EventScores(event_id, "empty", digest, 0, failed_values(metric_names(metrics)), _why_empty(article))
+        return EventScores(
+            event_id, "empty", digest, 0, failed_values(metric_names(metrics)), _why_empty(article), article.title
+        )
     pages = folder.stored_pages()
     try:
         if pages is None:
@@ -205,8 +207,8 @@ def _score(
         case = Case(article=article, gold=load_gold(snapshot, event_id), pages=pages)
     except StageError as error:  # the snapshot's files are unreadable: nobody can be scored on this event
         nothing: dict[str, float | None] = dict.fromkeys(metric_names(metrics))
-        return EventScores(event_id, "ok", digest, words, nothing, f"unscored: {error.why}")
-    return EventScores(event_id, "ok", digest, words, values_of(case, metrics))
+        return EventScores(event_id, "ok", digest, words, nothing, f"unscored: {error.why}", article.title)
+    return EventScores(event_id, "ok", digest, words, values_of(case, metrics), title=article.title)
 
 
 __all__ = [

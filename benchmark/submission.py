@@ -178,6 +178,7 @@ class SubmittedEvent:
     words: int
     scores: dict[str, float | None]
     reason: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,7 @@ def build(
             row.words,
             {name: None if value is None else round(value, DECIMALS) for name, value in row.values.items()},
             row.reason,
+            row.title,
         )
         for row in scores.events
     )
@@ -343,7 +345,8 @@ def to_text(submission: Submission, *, compact: bool = False) -> str:
     if compact and rows:
         head["columns"] = list(rows[0]["scores"])
         rows = [
-            {k: v for k, v in row.items() if k != "reason" or v} | {"scores": [row["scores"][name] for name in head["columns"]]}
+            {k: v for k, v in row.items() if k not in ("reason", "title") or v}
+            | {"scores": [row["scores"][name] for name in head["columns"]]}
             for row in rows
             if sorted(row["scores"]) == sorted(head["columns"])
         ]
@@ -624,6 +627,9 @@ def _judge_problems(submission: Submission) -> Iterator[str]:
         yield "system.self_judged is true, so a second judge must have scored it, and judges lists none"
 
 
+_LONGEST_TITLE = 500
+
+
 def _event_problems(event: SubmittedEvent, names: Iterable[str]) -> list[str]:
     found = []
     sha = event.article_sha256
@@ -637,6 +643,8 @@ def _event_problems(event: SubmittedEvent, names: Iterable[str]) -> list[str]:
         found.append(f"event {event.id} is {event.status} and has {event.words} words")
     if event.status != "ok" and any(value for value in event.scores.values()):
         found.append(f"event {event.id} is {event.status} but has a score other than 0")
+    if len(event.title) > _LONGEST_TITLE:
+        found.append(f"event {event.id}: its title has {len(event.title):,} characters; at most {_LONGEST_TITLE} are read")
     for name, value in event.scores.items():
         if value is not None and (why := _out_of_range(name, value)):
             found.append(f"event {event.id}: {name} {why}")

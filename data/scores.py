@@ -16,7 +16,7 @@ EventStatus = Literal["ok", "failed", "empty"]
 
 @dataclass(frozen=True, slots=True)
 class EventScores(Strict):
-    """Scores of one event. `article_sha256` is of article.json; empty when there is none."""
+    """Scores of one event. `article_sha256` is of article.json; empty when there is none, and so is `title`."""
 
     event_id: str
     status: EventStatus
@@ -24,6 +24,7 @@ class EventScores(Strict):
     words: int
     values: dict[str, float | None]
     reason: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

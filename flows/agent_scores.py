@@ -287,7 +287,7 @@ def _row(one: Prepared, event_id: str, metrics: Sequence[Metric]) -> EventScores
         n_words = sum(len(s.text.split()) for part in article.all_sections for s in part.sentences)
         nothing: dict[str, float | None] = dict.fromkeys(scoring.metric_names(metrics))
         why = console.one_line(f"{_UNSCORED}{type(error).__name__}: {error}")[:200]
-        return EventScores(event_id, "ok", codec.sha256(text), n_words, nothing, why)
+        return EventScores(event_id, "ok", codec.sha256(text), n_words, nothing, why, article.title)
 
 
 def _floors(

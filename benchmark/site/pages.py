@@ -228,6 +228,8 @@ class Site:
             article, _ = entry.article(event_id)
             if article is not None:
                 return article.title
+            if title := entry.rows[event_id].title:  # of submissions that hold hashes in place of text
+                return title
         return ""
 
     def _with(self, benchmark: str, event_id: str) -> list[Entry]:

@@ -78,12 +78,22 @@
     part("previous").disabled = index === 0;
     part("next").disabled = index === cites.length - 1;
     panel.hidden = false;
+    makeRoom();
     document.body.classList.add("reading");
     const mark = box.querySelector("mark.same") || box.querySelector("mark:not(.also)");
     box.scrollTop = mark ? mark.offsetTop - Math.min(48, box.clientHeight / 5) : 0;
     panel.focus({ preventScroll: true });
     uncover(link);
     history.replaceState(null, "", `#${link.id}`);
+  }
+
+  // From 60rem on the panel is a card over the rail, where the infobox is: it begins below as much of the infobox as is in
+  // view, and keeps at least half of the window's height.
+  const infobox = document.querySelector(".infobox");
+  function makeRoom() {
+    if (!infobox || panel.hidden) return;
+    const below = Math.min(infobox.getBoundingClientRect().bottom + 12, window.innerHeight / 2);
+    panel.style.setProperty("--below", `${Math.max(0, below)}px`);
   }
 
   // Scrolls only as far as needed for the cited sentence to be seen beside the panel.
@@ -138,6 +148,7 @@
   let waiting = false;
   function follow() {
     waiting = false;
+    makeRoom();
     const end = window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - 2;
     const line = end ? window.innerHeight : window.innerHeight / 3;
     const reached = headings.findLastIndex((heading) => heading.getBoundingClientRect().top < line);

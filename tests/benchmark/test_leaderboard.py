@@ -95,7 +95,7 @@ def write(into: Path, system: System) -> Path:
         around = dict.fromkeys(NAMES, system.level) | USUAL | system.shifted
         values = {name: min(max(round(level + rng.uniform(-0.05, 0.05), 4), 0.0), 1.0) for name, level in around.items()}
         values["words"] = 11.0
-        rows.append(EventScores(event_id, "ok", codec.sha256(text), 11, values))
+        rows.append(EventScores(event_id, "ok", codec.sha256(text), 11, values, title=made.title))
         pages[event_id] = (submitted.EvidencePage(0, made.sources[0].url, codec.sha256(event_id), 26),)
         if system.with_articles:
             codec.write_atomic(folder / "articles" / f"{event_id}.json", text)
@@ -467,6 +467,14 @@ def test_no_text_then_the_hash_and_why(site: Path, folders: Path) -> None:
     assert "holds no articles" in words(absent) and row.article_sha256 in words(absent)
     for column in page(site / "events" / f"{FAILED}.html").xpath("//article"):
         assert words(column.xpath(".//div[@class='absent']")[0]) == f"failed: generate: {HOSTILE}"
+
+
+def test_without_any_text_a_page_still_says_which_event_it_is(tmp_path: Path) -> None:
+    write(tmp_path / "in", replace(FIRST, with_articles=False))
+    build(tmp_path / "in", tmp_path / "out")
+    shown = page(tmp_path / "out" / "events" / f"{IDS[0]}.html")
+    assert words(shown.xpath("//h1")[0]).startswith(f"Flood {IDS[0]}")
+    assert any(href.startswith("https://en.wikipedia.org/w/index.php?search=Flood%20") for href in shown.xpath("//a/@href"))
 
 
 def test_without_verdicts_citations_stay_unlit(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,24 @@ def test_a_click_shows_the_evidence(tab: Tab, address: str, screen: str) -> None
     assert tab.value("document.querySelector('.s.active').firstChild.textContent") == "Thanks were given."
     tab.click("[data-part=close]")
     assert tab.value("document.getElementById('panel').hidden")
+
+
+def test_the_panel_begins_below_the_infobox(tab: Tab, tmp_path: Path) -> None:
+    article, pages = sample()
+    path = tmp_path / "article.html"
+    path.write_text(to_html(replace(article, title="Flood", infobox=article.infobox[:1]), pages), encoding="utf-8")
+    tab.screen(1280, 1400)
+    tab.open(path.as_uri())
+    tab.click("#cite-1")
+    boxes = """(() => ["#panel", ".infobox"].map((one) => document.querySelector(one).getBoundingClientRect())
+      .map((box) => [box.top, box.bottom]))()"""
+    (top, bottom), (_, infobox_bottom) = tab.value(boxes)
+    assert infobox_bottom < 700 and infobox_bottom < top < infobox_bottom + 30 and bottom == 1400
+    tab.screen(1280, 500)
+    tab.open(path.as_uri())
+    tab.click("#cite-1")
+    (top, _), (_, infobox_bottom) = tab.value(boxes)
+    assert top == min(250, infobox_bottom + 12)  # half of the window is the panel's
 
 
 @pytest.mark.parametrize("screen", SCREENS)
