@@ -77,7 +77,9 @@ class Installation:
 
 
 @contextmanager
-def brought_up(home: Path, port: int, *, code: int = 0, err: str = "up.err", **more: str) -> Iterator[Installation]:
+def brought_up(
+    home: Path, port: int, *, code: int = 0, err: str = "up.err", cwd: Path = ROOT, **more: str
+) -> Iterator[Installation]:
     """`wikigenben up`, told to stop at the end of the block, unless it ended by itself, with that exit code. `more` is put
     into its environment."""
     home.mkdir(exist_ok=True)
@@ -94,7 +96,7 @@ def brought_up(home: Path, port: int, *, code: int = 0, err: str = "up.err", **m
     command = [sys.executable, "-m", "flows.cli", "up", "--port", str(port), "--logs", str(home / "logs")]
     with (
         (home / err).open("w") as told,
-        subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=told, text=True) as process,
+        subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=told, text=True) as process,
     ):
         try:
             assert process.stdout is not None

@@ -13,11 +13,14 @@ import pytest
 
 from data.snapshot import SAMPLE
 from tests.conftest import Command
+from tests.flows.test_webapp import running
+from tests.prefect_installation import brought_up, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
     """Its files alone, on this environment's packages: written, checked, ranked, and with the files of `up` inside."""
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
@@ -46,6 +49,19 @@ def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
     run("submit", "runs/lead", "--out", "submissions/lead")
     run("leaderboard", "submissions", "--html", "site")
     assert (empty / "site" / "index.html").is_file()
+    run("demo", "--out", "runs/demo")
+    assert (empty / "runs" / "demo" / "submission.json").is_file()
+
+    here = {name: environment[name] for name in ("PYTHONPATH", "PYTHONSAFEPATH", "WIKIGEN_CACHE")}
+    with brought_up(tmp_path / "prefect", free_port(), cwd=empty, **here) as installation:
+        asked = ("-p", "system=lead", "-p", "data=sample", "-p", "limit=1", "--watch")
+        installation.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked)
+        assert installation.states() == ["COMPLETED"]
+    (tmp_path / "web").mkdir()
+    with running(tmp_path / "web", cwd=empty, **here) as page:
+        uploaded = page.upload(*(SAMPLE / "html" / "9000002").glob("*.html"))
+        _, told = page.ask("POST", "/api/runs", {"title": "Halvenport mayoral election", "files": uploaded, "words": 150})
+        assert page.followed(f"/api/runs/{told['name']}/events")[-1]["status"] == "done"
 
 
 def run_python(folder: Path, environment: dict[str, str], code: str) -> str:

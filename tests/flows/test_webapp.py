@@ -34,14 +34,12 @@ START_S = 60
 class Web:
     """`wikigenben web` in a process of its own."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, cwd: Path = Path(__file__).parents[2], **more: str) -> None:
         self.folder = folder
-        environment = {**os.environ, "WIKIGEN_RUNS": str(folder / "runs"), "WIKIGEN_CACHE": str(folder / "cache")}
+        environment = {**os.environ, "WIKIGEN_RUNS": str(folder / "runs"), "WIKIGEN_CACHE": str(folder / "cache"), **more}
         command = [sys.executable, "-m", "flows.cli", "web", "--port", "0", "--system", "extractive", *words]
         self.log = (folder / "log").open("ab")
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=Path(__file__).parents[2]
-        )
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=cwd)
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
         found = re.search(r"http://[\d.]+:(\d+)/(?:\?token=(\S+))?", line)
@@ -91,8 +89,8 @@ class Web:
 
 
 @contextmanager
-def running(folder: Path, *words: str) -> Iterator[Web]:
-    web = Web(folder, *words)
+def running(folder: Path, *words: str, cwd: Path = Path(__file__).parents[2], **more: str) -> Iterator[Web]:
+    web = Web(folder, *words, cwd=cwd, **more)
     try:
         yield web
     finally:
