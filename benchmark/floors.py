@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmark.event_rows import read_rows, write_rows
-from benchmark.scoring import HEADLINE, LOWER, failed_values, metric_names, signature, values_of
+from benchmark.scoring import LOWER, failed_values, metric_names, signature, values_of
 from benchmark.splits import ids_sha256
 from data import codec
 from data.errors import StageError
@@ -149,27 +149,6 @@ def not_beaten(name: str, mean: float, floors: Mapping[str, Mapping[str, float]]
     if name in LOWER:
         return ()
     return tuple(floor for floor in FLOORS if floors.get(floor, {}).get(name, -1.0) >= mean)
-
-
-def normalised(
-    scores: Mapping[str, float], beside: Mapping[str, Mapping[str, float]], names: Iterable[str] = HEADLINE
-) -> dict[str, float]:
-    """(score - floor) / (ceiling - floor) of each metric where higher is better: 0 is as good as the best floor, 1 as the best
-    ceiling. Not clipped, so a system below its floor shows as negative.
-
-    `scores` holds a system's means, `beside` those of floors and ceilings, as `means` gives them. Left out are metrics without
-    a floor or a ceiling, and those whose floor reaches the ceiling: between the two is nothing to be measured. An extra beside
-    the score itself, never in place of it, since the floors have intervals of their own.
-    """
-    found = {}
-    for name in set(names) - LOWER:
-        floor, ceiling = (
-            max((beside[kind][name] for kind in kinds if name in beside.get(kind, {})), default=None)
-            for kinds in (FLOORS, CEILINGS)
-        )
-        if name in scores and floor is not None and ceiling is not None and ceiling > floor:
-            found[name] = (scores[name] - floor) / (ceiling - floor)
-    return found
 
 
 def others_of(event_id: str, known: Sequence[str], seed: int) -> list[str]:

@@ -472,9 +472,6 @@ class RunFolder:
         lines = "".join(codec.to_json(failure) + "\n" for failure in self.failures())
         codec.write_atomic(self.path / "failures.jsonl", lines)
 
-    def write_lines(self, name: str, values: Iterable[object]) -> None:
-        codec.write_atomic(self.path / name, "".join(codec.to_json(value) + "\n" for value in values))
-
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Held while a command works on the run: two writers would only repeat each other's work.

@@ -29,7 +29,7 @@ MOST_CONTRAST = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings(Strict):
-    """`name` is `smollm2`, `gguf:FILE`, `hf:PATH_OR_ID`, `server:MODEL@BASE_URL` or `embedded`; empty for systems that need no
+    """`name` is `smollm2`, `gguf:FILE`, `hf:PATH_OR_ID`, or `server:MODEL@BASE_URL`; empty for systems that need no
     model, and for the default of `ours`, which is `smollm2`."""
 
     name: str = ""

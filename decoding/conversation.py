@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import StageError, UserError
 from decoding.api import Message, PromptForm
-from decoding.embedded.prompt import CHAT_TEMPLATE
+from decoding.document_prompt import CHAT_TEMPLATE
 from decoding.models import break_control_tokens, control_pattern
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ def load(
     Args:
         method: one of `decoding.METHODS`; all give the same text.
         device, dtype: as in `decoding.models.load`.
-        backend: `auto`, or one of `decoding.backends.build.Kind`: `packed` (CPU), `static` (CUDA graphs), `driven`, `hf`.
+        backend: `auto`, or one of `decoding.backends.build.Kind`: `packed` and `lowbit` (CPU), `driven`, `hf`.
         calibration: what `python -m decoding.calibrate` wrote for this model, or its folder. None looks in its usual place.
         lengths: how long drafts of skipped models are: `threshold`, `fixed:4`, `expected`; None is the method's own choice.
 

@@ -58,12 +58,6 @@ class KVCache:
     def reset(self) -> None:
         self.n = 0
 
-    def wipe(self) -> None:
-        """Zeros everywhere, for attention that reads beyond the text: a text that ended in NaN may have left some there."""
-        for buffers in self._buffers:
-            for buffer in buffers or ():
-                buffer.zero_()
-
     def reserve(self, capacity: int) -> None:
         """Make room for `capacity` positions; larger buffers are kept. Growing loses what was stored, so it empties the cache.
 

@@ -422,7 +422,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
     parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
     parser.add_argument("--lengths", metavar="POLICY", help="of drafts from skipped models: threshold, fixed:4, expected")
-    parser.add_argument("--backend", default="auto", help="auto, packed, static, driven or hf")
+    parser.add_argument("--backend", default="auto", help="auto, packed, lowbit, driven or hf")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ...")
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")

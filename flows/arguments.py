@@ -24,7 +24,7 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
     what.add_argument(
         "--model",
         metavar="NAME",
-        help="smollm2 (default of ours), embedded, gguf:FILE, hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)",
+        help="smollm2 (default of ours), gguf:FILE, hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)",
     )
     what.add_argument(
         "--mode",

@@ -217,7 +217,7 @@ def _about(out: Path, target: Target) -> Path:
 
 def _folder_of(model: str) -> str:
     """A model as the decoder's own commands name it."""
-    return str(wiring.EMBEDDED_FOLDER / "model") if model == wiring.EMBEDDED else model.removeprefix("hf:")
+    return model.removeprefix("hf:")
 
 
 def _prompts(split: str, limit: int | None, snapshot: Snapshot, out: Path) -> Step:

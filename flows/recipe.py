@@ -79,7 +79,7 @@ class SystemRecipe(Strict):
         """Whether it has words of its own, so that the closed-book score of its model is defined."""
         if self.runs not in MODEL_SYSTEMS:
             return False
-        return self.mode != "verbatim" and self.model != "embedded"
+        return self.mode != "verbatim"
 
     @property
     def assignments(self) -> tuple[str, ...]:

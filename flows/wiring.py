@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,7 +11,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import decoding.embedded
 from benchmark import splits
 from benchmark.leaks import leak_checks
 from benchmark.system import System
@@ -40,17 +38,11 @@ if TYPE_CHECKING:
     from pipeline.web.cache import PageCache
     from pipeline.web.live import LiveEvidence, LocalFile
 
-EMBEDDED = "embedded"
-"""The name of the small model that is trained here, as `--model` takes it and as runs are identified by: it copies whole
-sentences (mode `verbatim`), and follows no instructions."""
-EMBEDDED_FOLDER = Path(decoding.embedded.__file__).parent
-"""Holds `model/` and, once measured, `calibration/`."""
-
 DEFAULT_MODEL = "smollm2"
 """Of `ours`, where no model is named."""
 SMOLLM2 = (DEFAULT_MODEL, "smollm2-base")
 """A language model whose weights are a package (`decoding.smollm2`): with this project's adapter, and as it was released."""
-MODELS = "smollm2, smollm2-base, embedded, gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
+MODELS = "smollm2, smollm2-base, gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
 
 CLEANING_VERSION = "3"
 """Raise when extraction or cleaning gives other text: runs made before must not be mixed with runs made after."""
@@ -311,8 +303,6 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
             f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
             "for an OpenAI-compatible server; --system ours has smollm2 as its own, --system extractive needs none"
         )
-    if name == EMBEDDED:
-        return _embedded_generator(model, decoding)
     if name in SMOLLM2 or (kind in ("hf", "gguf") and rest):
         return _local_generator(name, model, decoding)
     if kind == "server" and "@" in rest:
@@ -324,63 +314,29 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
 
         served, _, base_url = rest.partition("@")
         return ServerGenerator(served, base_url, timeouts=Timeouts(read_s=model.timeout_s))
-    raise UserError(f"there is no model {name!r}; known: {MODELS}")
+    raise _no_model(name)
 
 
 def check_model(system: str, settings: Settings) -> None:
     """Raises UserError for a model's name that means none, before anything is loaded."""
     name = settings.model.name
     kind, _, rest = name.partition(":")
-    if not name or name in (EMBEDDED, *SMOLLM2) or (kind in ("hf", "gguf") and rest) or (kind == "server" and "@" in rest):
+    if not name or name in SMOLLM2 or (kind in ("hf", "gguf") and rest) or (kind == "server" and "@" in rest):
         return
-    raise UserError(f"there is no model {name!r}; known: {MODELS}")
+    raise _no_model(name)
+
+
+def _no_model(name: str) -> UserError:
+    if name == "embedded":
+        return UserError("the model 'embedded' is gone, and smollm2 has taken its place: --model smollm2, or no --model at all")
+    return UserError(f"there is no model {name!r}; known: {MODELS}")
 
 
 def model_facts(name: str) -> tuple[int | None, str]:
     """(parameters, licence) of the models that come with the package; of others only their makers can say."""
     if name in SMOLLM2:
         return 134_515_008, "APACHE-2.0"
-    folder = EMBEDDED_FOLDER / "model"
-    if name != EMBEDDED or not (folder / "figures.json").is_file():
-        return None, ""
-    parameters = json.loads((folder / "figures.json").read_text(encoding="utf-8"))["n_parameters"]
-    licence = re.search(r"^license: (\S+)$", (folder / "README.md").read_text(encoding="utf-8"), re.M)
-    return int(parameters), licence.group(1).upper() if licence else ""
-
-
-def _embedded_generator(model: ModelSettings, decoding: DecodingSettings) -> Generator:
-    from decoding.models import load
-
-    _check_decoding(decoding)
-    folder = EMBEDDED_FOLDER / "model"
-    if not (folder / "config.json").is_file():
-        raise UserError(
-            f"the embedded model is not there: {folder} has no config.json; train one (python -m decoding.training.train "
-            "--help) and put it there (python -m decoding.training.release --help), or name another with --model "
-            "hf:FOLDER_OR_ID; --system extractive needs none"
-        )
-    loaded = replace(load(str(folder), device=model.device, dtype=model.dtype), name=EMBEDDED)
-    return _decoded(loaded, decoding, _embedded_calibration(loaded, decoding))
-
-
-def _embedded_calibration(loaded: LoadedModel, decoding: DecodingSettings) -> Calibration | None:
-    """What is given, else what lies beside the model. The latter is only a help: if it is of another device or precision, the
-    method goes without, where it can."""
-    from decoding.engine import calibration_for
-    from decoding.methods import MAY_SKIP, NEED_CALIBRATION
-
-    shipped = EMBEDDED_FOLDER / "calibration"
-    if decoding.calibration or not (shipped / "meta.json").is_file():
-        return calibration_for(loaded, decoding.method, decoding.calibration or None)
-    if decoding.method not in MAY_SKIP | NEED_CALIBRATION:
-        return None
-    try:
-        return calibration_for(loaded, decoding.method, shipped)
-    except UserError as error:
-        if decoding.method in NEED_CALIBRATION:
-            raise
-        console.note(f"{error}; until then no layers are skipped")
-        return None
+    return None, ""
 
 
 def _local_generator(name: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:

@@ -63,7 +63,6 @@ class KindRecogniser:
         self._encoder = encoder
         self._kinds = load_kinds()
         self._vectors = encoder.encode([f"{kind.name}: {kind.about}" for kind in self._kinds])
-        self._of_sections: dict[str, np.ndarray] = {}
 
     def recognise(self, title: str, opening: Sequence[str]) -> Kind:
         """`opening` are a few sentences that introduce the subject; the title counts as much as all of them."""
@@ -72,9 +71,3 @@ class KindRecogniser:
         scores = self._vectors @ vector / max(float(np.linalg.norm(vector)), 1e-9)
         bonus = [TITLE_BONUS if kind.title.search(title) else 0.0 for kind in self._kinds]
         return self._kinds[int(np.argmax(scores + np.array(bonus)))]
-
-    def section_vectors(self, kind: Kind) -> np.ndarray:
-        """Unit vectors of what the kind's sections talk about, shape (n_sections, D); encoded once."""
-        if kind.name not in self._of_sections:
-            self._of_sections[kind.name] = self._encoder.encode([f"{s.heading}: {s.about}" for s in kind.sections])
-        return self._of_sections[kind.name]

@@ -16,7 +16,7 @@ import numpy as np
 from data.errors import NoEvidence
 from data.types import Passage
 from decoding.api import Item, Offer
-from decoding.embedded.prompt import CitedPassage, marker
+from decoding.document_prompt import CitedPassage, marker
 from pipeline.citing import may_stand
 from pipeline.prompts import quotable
 from pipeline.selecting import Scored, SelectionWeights, duplicate_groups

@@ -17,8 +17,8 @@ from data.errors import StageError
 from data.runs import Stages
 from data.settings import WritingSettings
 from data.types import Heading, Outline, Repair, Section, Sentence
+from decoding import document_prompt as document
 from decoding.api import Encoder, Item, Message, Offer, Task, chosen
-from decoding.embedded import prompt as document
 from pipeline import prompts
 from pipeline.arranging import (
     LEAD_SENTENCES,

@@ -36,7 +36,7 @@ ENTRIES = frozenset(
 MAY_IMPORT = {
     "data": (),
     "decoding": ("data",),
-    "pipeline": ("data", "decoding.api", "decoding.embedded.prompt"),
+    "pipeline": ("data", "decoding.api", "decoding.document_prompt"),
     "eval": ("data", "decoding.api"),
     "benchmark": ("data", "eval"),
     "flows": ("data", "decoding", "pipeline", "eval", "benchmark"),

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from decoding.backends.proof import Unfit
     from decoding.models import LoadedModel
 
-Kind = Literal["auto", "hf", "driven", "packed", "lowbit", "static"]
+Kind = Literal["auto", "hf", "driven", "packed", "lowbit"]
 
 
 def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str], None] | None = None) -> StepBackend:
     """The backend of a model: with `auto` the fastest that it allows, telling `say` why it is not a faster one.
 
-    Those are `static` on CUDA, `lowbit` (low-bit models) or `packed` on a CPU, `driven`, and `hf`, in this order.
+    Those are `lowbit` (low-bit models) or `packed` on a CPU, `driven`, and `hf`, in this order.
 
     Raises:
         UserError: the model cannot be decoded by the kind that was asked for, or not step by step at all.
@@ -28,7 +28,6 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
     from decoding.backends.layers import NotDrivable
     from decoding.backends.lowbit import LowBitBackend, NotLowBit
     from decoding.backends.packed import NotPacked, PackedBackend
-    from decoding.backends.static import NotStatic, StaticBackend
 
     if kind not in get_args(Kind):
         raise UserError(f"unknown backend {kind!r}; choose one of {', '.join(get_args(Kind))}")
@@ -42,7 +41,6 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
             say(f"{loaded.name}: decoding {instead}")
 
     ladder: tuple[tuple[Kind, str, Callable[[], StepBackend]], ...] = (
-        ("static", "cuda", lambda: StaticBackend(loaded, reference, say)),
         ("lowbit", "cpu", lambda: LowBitBackend(loaded, reference)),
         ("packed", "cpu", lambda: PackedBackend(loaded, reference)),
         ("driven", here, lambda: DrivenBackend(loaded, reference)),
@@ -53,9 +51,6 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
             continue
         try:
             return build()
-        except NotStatic as error:
-            refusal = f"no static steps: {error.why}; use backend driven or auto"
-            step_down(refusal, f"without CUDA graphs, which is slower, because {error.why}", error)
         except NotLowBit as error:
             refusal = f"no compiled low-bit steps: {error.why}; use backend packed or auto"
             step_down(refusal, f"without compiled low-bit steps, which is slower, because {error.why}", error)

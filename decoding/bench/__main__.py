@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--device", default="auto", metavar="DEVICE")
     how.add_argument("--dtype", default="auto", metavar="DTYPE")
     how.add_argument("--threads", type=int, metavar="N", help="of torch on the CPU")
-    how.add_argument("--backend", default="auto", metavar="KIND", help="auto, packed, static, driven or hf")
+    how.add_argument("--backend", default="auto", metavar="KIND", help="auto, packed, lowbit, driven or hf")
     how.add_argument(
         "--out",
         type=Path,

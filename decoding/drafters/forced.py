@@ -12,7 +12,7 @@ from decoding.backend import Rows, StepBackend, Wants
 from decoding.drafters.drafter import Draft, Drafter, Request
 
 LONGEST = 63
-"""With the pending token, the largest step that `decoding.backends.static` has a graph for."""
+"""With the pending token a step of 64: longer ones cost as much a token and would only use more memory."""
 
 
 class ForcedDrafter:

@@ -11,10 +11,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from data import codec
 from data.errors import UserError
 from data.types import Strict
 from decoding.api import Task
@@ -219,14 +217,3 @@ class Logged:
             match_length=copied.match_length if copied is not None else None,
             origin=copied.origin if copied is not None else None,
         )
-
-
-def write_logs(path: Path, logs: Iterable[RoundLog]) -> None:
-    """One JSON object a line. Raises UserError if the disk refuses."""
-    codec.write_atomic(path, "".join(codec.to_json(log) + "\n" for log in logs))
-
-
-def read_logs(path: Path) -> list[RoundLog]:
-    """Raises UserError for a line that is not a RoundLog, naming it."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [codec.from_json(RoundLog, line, where=f"{path}, line {i}") for i, line in enumerate(lines, 1)]

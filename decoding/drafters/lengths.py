@@ -86,59 +86,6 @@ class Threshold(_Stateless, Strict):
         return probabilities[-1] >= self.stop_prob
 
 
-class AdaptiveThreshold:
-    """Threshold that seeks a wanted share of accepted tokens, as Self-SD's code does (`auto_parameters`; their defaults).
-
-    After each draft: mean acceptance, half of it new; below `target` the threshold rises by `step`, else it falls, unless the
-    draft was as long as allowed; and of that change a tenth is made. Every text begins with `start_prob`.
-    """
-
-    def __init__(
-        self,
-        start_prob: float = 0.8,
-        max_tokens: int = 12,
-        *,
-        memory: float = 0.5,
-        target: float = 0.9,
-        step: float = 0.01,
-        smoothing: float = 0.9,
-    ) -> None:
-        self._start_prob, self._max_tokens = start_prob, max_tokens
-        self._memory, self._target, self._step, self._smoothing = memory, target, step, smoothing
-        self.start()
-
-    @property
-    def max_tokens(self) -> int:
-        return self._max_tokens
-
-    @property
-    def looks(self) -> bool:
-        return True
-
-    @property
-    def stop_prob(self) -> float:
-        return self._stop_prob
-
-    def start(self) -> None:
-        self._stop_prob = self._start_prob
-        self._acceptance = 0.0  # theirs: the first drafts count as poor
-
-    def plan(self, room: int) -> int:
-        return min(self._max_tokens, room)
-
-    def go_on(self, probabilities: Sequence[float]) -> bool:
-        return probabilities[-1] >= self._stop_prob
-
-    def observe(self, drafted: int, accepted: int, probabilities: Sequence[float]) -> None:
-        self._acceptance = self._memory * self._acceptance + (1 - self._memory) * accepted / drafted
-        wanted = self._stop_prob
-        if self._acceptance < self._target:
-            wanted += self._step
-        elif drafted < self._max_tokens:
-            wanted -= self._step
-        self._stop_prob = self._smoothing * self._stop_prob + (1 - self._smoothing) * wanted
-
-
 @dataclass(frozen=True, slots=True)
 class Expected(_Stateless, Strict):
     """Draft on while the next token raises the expected tokens per cost of the round (decoding note, section 1).

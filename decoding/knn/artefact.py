@@ -181,10 +181,6 @@ class Calibration:
     def task(self, task: Task) -> TaskRouting | None:
         return next((routing for routing in self.tasks if routing.task == task), None)
 
-    def skip_for(self, task: Task) -> SkipSet:
-        """The constant set of a task: the right one for every prompt of it, where routing does not pay."""
-        return self.plan(task if self.task(task) else EVERYTHING).skip
-
     @property
     def skip_sets(self) -> tuple[SkipSet, ...]:
         """All that drafting uses where it pays, each once; a backend may want to prepare them."""

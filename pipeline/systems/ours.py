@@ -26,7 +26,7 @@ from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence, Strict
 from decoding.api import Encoder, Generator, SupportReader
-from decoding.embedded.prompt import FORM
+from decoding.document_prompt import FORM
 from pipeline import prompts
 from pipeline.article_plan import ArticlePlan
 from pipeline.assembly import LEAD_HEADING, WrittenSection, paragraphs_of

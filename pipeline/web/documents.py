@@ -24,7 +24,7 @@ from data.types import DropReason, Origin, PageFlag, RawPage, Strict
 from pipeline.extract import Reading, examine
 from pipeline.web.charset import decode, kind_of
 from pipeline.web.dates import PublishedSource, find_dates
-from pipeline.web.pdf import MAX_PDF_BYTES, page_number, paragraphs, read_pdf
+from pipeline.web.pdf import MAX_PDF_BYTES, paragraphs, read_pdf
 from pipeline.web.workers import Lost, WorkerPool, serve
 
 TextKind = Literal["article", "jsonld", "pdf", "plain"]
@@ -38,8 +38,7 @@ class Document(Strict):
 
     `extracted.published` is a day; `published_at` the whole time stamp with its zone, where the page gives one.
     `published_source` says who dated it; a `pdf` date is a hint only. `text_kind` is `jsonld` where the text stands in the
-    page's metadata and not on the page. `canonical_url` is the page's own name for its address, else that address. Page
-    k + 2 of a PDF begins at `page_breaks[k]`, an offset in `extracted.text`.
+    page's metadata and not on the page. `canonical_url` is the page's own name for its address, else that address.
     """
 
     extracted: Extracted
@@ -53,13 +52,6 @@ class Document(Strict):
     text_kind: TextKind = "article"
     extractor: str = ""
     canonical_url: str = ""
-    page_breaks: tuple[int, ...] = ()
-
-    def page_at(self, cleaned: str, offset: int) -> int:
-        """The PDF page, from 1, of a place in the cleaned text of this document; 0 for what is no PDF."""
-        begin = cleaned.rfind("\n", 0, offset) + 1
-        line = cleaned[begin:].partition("\n")[0]
-        return page_number(self.extracted.text, self.page_breaks, line) if self.text_kind == "pdf" and line else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +185,7 @@ def _read_pdf(job: Job) -> Document:
     extracted = Extracted(url=job.url, title=found.title, text=found.text, origin=job.origin, media="html")
     dates = find_dates(None, {}, url=job.url, provider_date=job.provider_date, pdf_date=found.created, latest=job.run_date)
     reading = Reading(extracted, replace(dates, modified=found.modified), author=found.author)
-    return replace(_document(job, reading, "", _made_by("pypdf")), text_kind="pdf", page_breaks=found.page_breaks)
+    return replace(_document(job, reading, "", _made_by("pypdf")), text_kind="pdf")
 
 
 def _document(job: Job, reading: Reading, charset: str, extractor: str) -> Document:

@@ -72,18 +72,6 @@ def _read(body: bytes) -> PdfText:
     return PdfText(text, tuple(breaks), **_information(reader))
 
 
-def page_number(text: str, page_breaks: Sequence[int], line: str) -> int:
-    """The page, from 1, on which `line` of `text` stands first; 0 where it stands nowhere.
-
-    Cleaning takes whole lines out of a PDF's text and changes none, so a line of the cleaned text leads back to its page.
-    """
-    at = -1
-    while (at := text.find(line, at + 1)) >= 0:
-        if (at == 0 or text[at - 1] == "\n") and text[at + len(line) : at + len(line) + 1] in ("", "\n"):
-            return 1 + sum(begin <= at for begin in page_breaks)
-    return 0
-
-
 # --- lines -------------------------------------------------------------------------------------------------------------
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]$")

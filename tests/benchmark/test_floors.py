@@ -13,7 +13,6 @@ from benchmark.floors import (
     EventFloors,
     articles,
     means,
-    normalised,
     not_beaten,
     others_of,
     score_floors,
@@ -160,25 +159,6 @@ def test_only_floors_below_the_system_are_beaten() -> None:
     assert not_beaten("recall", 0.5, beside) == ("lead",)
     assert not_beaten("recall", 0.1, beside) == ("wrong_article", "lead")
     assert not_beaten("unknown", 0.0, beside) == ()
-
-
-def test_normalised_scores_lie_between_the_best_floor_and_the_best_ceiling() -> None:
-    beside = {
-        "wrong_article": {"a": 0.1, "b": 0.1, "c": 0.2},
-        "lead": {"a": 0.4, "b": 1.0},
-        "extractive_oracle": {"a": 0.5, "b": 1.0},
-        "reference": {"a": 0.9, "d": 1.0},
-    }
-    scores = {"a": 0.65, "b": 0.9, "c": 0.5, "d": 0.5, "e": 0.5}
-    assert normalised(scores, beside, scores) == {"a": pytest.approx(0.5)}  # b: nothing between; c, d, e: an end is missing
-    assert normalised({"a": 0.15}, beside, ["a"]) == {"a": pytest.approx(-0.5)}
-    values = ({"fact_f": 0.0, "junk_share": 0.9}, {"fact_f": 1.0, "junk_share": 0.0})
-    between = dict(zip(("lead", "reference"), values, strict=True))
-    assert normalised({"fact_f": 0.5, "junk_share": 0.5, "rouge2_f": 0.5}, between) == {
-        "fact_f": 0.5
-    }  # of less is better: none
-    assert not_beaten("junk_share", 0.5, between) == ()
-    assert normalised(scores, {}) == {}
 
 
 # ---- scored

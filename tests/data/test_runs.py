@@ -10,7 +10,7 @@ from data import codec
 from data.codec import write_atomic
 from data.errors import StageError, UserError
 from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Unstored, Usage, default_run_path
-from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
+from data.types import Article, Heading, Outline, Page, Section, Sentence
 
 IDENTITY = {"system": "lead", "track": "search"}
 OUTLINE = Outline("A fire", (Heading("Cause"), Heading("Aftermath")))
@@ -215,12 +215,6 @@ def test_events_are_folders(tmp_path: Path) -> None:
     run.event("9").clear_failure()
     run.write_failures()
     assert len((tmp_path / "failures.jsonl").read_text().splitlines()) == 1
-
-
-def test_write_lines(tmp_path: Path) -> None:
-    run = RunFolder.open(tmp_path, IDENTITY)
-    run.write_lines("events.jsonl", [Event("1", "A\u2028"), Event("2", "B")])
-    assert (tmp_path / "events.jsonl").read_bytes().count(b"\n") == 2
 
 
 def test_only_one_command_works_on_a_run(tmp_path: Path) -> None:

@@ -500,7 +500,7 @@ def test_costs_are_measured_once() -> None:
 
 
 def test_an_unknown_backend_is_refused() -> None:
-    with pytest.raises(UserError, match="choose one of auto, hf, driven, packed, lowbit, static"):
+    with pytest.raises(UserError, match="choose one of auto, hf, driven, packed, lowbit"):
         build_backend(loaded("llama"), "fast")  # type: ignore[arg-type]
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from data.snapshot import SAMPLE
-from flows import wiring
 from tests.conftest import COPIED, Command, Ran, set_pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,10 +89,9 @@ def test_a_model_is_needed(wikigenben: Command, system: str) -> None:
     refused(wikigenben("generate", "--system", system, "--data", "sample"), f"--system {system}", "--model hf:FOLDER_OR_ID")
 
 
-def test_the_embedded_model_may_be_missing(wikigenben: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", tmp_path)
+def test_a_model_that_is_gone_names_its_successor(wikigenben: Command) -> None:
     ran = wikigenben("generate", "--system", "ours", "--data", "sample", "--model", "embedded")
-    refused(ran, tmp_path / "model", "python -m decoding.training.train", "--model hf:FOLDER_OR_ID")
+    refused(ran, "'embedded' is gone", "--model smollm2")
 
 
 def test_the_package_of_the_default_model_may_be_missing(wikigenben: Command, monkeypatch: pytest.MonkeyPatch) -> None:

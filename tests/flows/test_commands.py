@@ -22,7 +22,7 @@ from data import codec
 from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article
-from decoding.training.vocabulary import CHAT_TEMPLATE
+from decoding.document_prompt import CHAT_TEMPLATE
 from flows import wiring
 from flows.cli import COMMANDS, main
 from tests.conftest import COPIED, ENCODERS, Command, Ran, copy_events, set_pages
@@ -34,24 +34,23 @@ IDS = Snapshot(SAMPLE).ids("search")
 
 IN_TURN = """
 import json, sys
-from pathlib import Path
 from data.settings import load_settings
 from flows import cli, demo, wiring
 from tests.conftest import ENCODERS
 demo.Settings = lambda: load_settings(evaluation={"judge": "lexical"})
-wiring.EMBEDDED_FOLDER, wiring.DEFAULT_MODEL = Path(sys.argv[1]), "embedded"
+wiring.DEFAULT_MODEL = f"hf:{sys.argv[1]}"
 with ENCODERS[sys.argv[3]]():
     sys.exit(max([cli.main(words) for words in json.loads(sys.argv[2])]))
 """
 
 
 def in_another_process(
-    embedded: Path, runs: Path, encoder: str, *commands: Sequence[object]
+    tiny: Path, runs: Path, encoder: str, *commands: Sequence[object]
 ) -> tuple[int, list[dict[str, Any]], str]:
     """The worst exit code of commands run one after the other, what each told as JSON, and what they said beside it."""
     environment = os.environ | {"WIKIGEN_RUNS": str(runs)}
     words = json.dumps([[str(word) for word in command] for command in commands])
-    program = [sys.executable, "-c", IN_TURN, str(embedded), words, encoder]
+    program = [sys.executable, "-c", IN_TURN, str(tiny), words, encoder]
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -72,12 +71,12 @@ def stage_times(run: Path) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model of random weights in the place of the embedded one: it chooses badly, but by the same rules."""
-    folder = tmp_path_factory.mktemp("embedded")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model of random weights that continues documents: it chooses badly, but by the same rules."""
+    folder = tmp_path_factory.mktemp("tiny")
     texts = [path.read_text(encoding="utf-8") for path in sorted((SAMPLE / "wiki").glob("*.json"))]
-    build_tiny_model(folder / "model", chat_template=False, vocab_from=texts, context_tokens=2048)
-    (folder / "model" / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
+    build_tiny_model(folder, chat_template=False, vocab_from=texts, context_tokens=2048)
+    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
     return folder
 
 
@@ -92,17 +91,16 @@ def quick() -> Settings:
 
 
 @pytest.fixture(scope="module")
-def demo(embedded: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+def demo(tiny: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     out = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch, ENCODERS[encoder]():
-        patch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
-        patch.setattr(wiring, "DEFAULT_MODEL", "embedded")  # the real one takes a minute an event
+        patch.setattr(wiring, "DEFAULT_MODEL", f"hf:{tiny}")  # the real one takes a minute an event
         patch.setattr(flows.demo, "Settings", quick)
         patch.setenv("WIKIGEN_RUNS", str(out.parent))  # where floors are kept for all runs
         return out, main(["demo", "--out", str(out)])
 
 
-def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, int]) -> None:
+def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, int], tiny: Path) -> None:
     out, code = demo
     assert code == 0
     for event_id in IDS:
@@ -118,7 +116,7 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
     made = submission.read(out / "submission.json")
     assert submission.problems(made) == []
     assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("ours", False, "sample", 5)
-    assert [(model.role, model.name) for model in made.system.models] == [("writer", "embedded")]
+    assert [(model.role, model.name) for model in made.system.models] == [("writer", f"hf:{tiny}")]
     assert made.system.settings["system.mode"] == "verbatim"
     assert [event.article_sha256 for event in made.events] == [
         codec.sha256((out / "events" / event_id / "article.json").read_text(encoding="utf-8")) for event_id in IDS
@@ -127,13 +125,12 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
 
 
 def test_again_it_reuses_everything(
-    demo: tuple[Path, int], embedded: Path, encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch
+    demo: tuple[Path, int], tiny: Path, encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = demo[0]
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
-    monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
-    monkeypatch.setattr(wiring, "DEFAULT_MODEL", "embedded")
+    monkeypatch.setattr(wiring, "DEFAULT_MODEL", f"hf:{tiny}")
     monkeypatch.setattr(flows.demo, "Settings", quick)
     monkeypatch.setenv("WIKIGEN_RUNS", str(out.parent))
     with ENCODERS[encoder]():
@@ -146,14 +143,14 @@ def test_again_it_reuses_everything(
 
 @pytest.mark.slow
 def test_another_process_writes_the_same_bytes_and_reuses_everything(
-    demo: tuple[Path, int], embedded: Path, encoder: str, tmp_path: Path
+    demo: tuple[Path, int], tiny: Path, encoder: str, tmp_path: Path
 ) -> None:
     """In short: `test_the_bytes_do_not_depend_on_the_hash_seed`, of the system alone."""
     out, other = demo[0], tmp_path / "other"
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
     afresh = ("generate", "--system", "ours", "--data", "sample", "--out", other, "--events", IDS[2], "--json")
-    code, (written, again), told = in_another_process(embedded, out.parent, encoder, afresh, ("demo", "--out", out, "--json"))
+    code, (written, again), told = in_another_process(tiny, out.parent, encoder, afresh, ("demo", "--out", out, "--json"))
     assert (code, "Traceback" in told) == (0, False)
     assert written["written"] == 1 and article_bytes(other)
     assert article_bytes(other).items() <= before.items()
@@ -178,42 +175,13 @@ def test_validate_refuses_an_edited_mean(demo: tuple[Path, int], tmp_path: Path,
     assert "scores.quality.mean is 0.99, recomputed from the events it is" in capsys.readouterr().out
 
 
-def test_the_embedded_model_takes_no_instructions(wikigenben: Command, embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", embedded)
+def test_a_model_that_continues_documents_takes_no_instructions(wikigenben: Command, tiny: Path) -> None:
     for system, words, told in (
         ("rr", (), ["--system rr gives instructions", "--system ours"]),
-        ("ours", ("--mode", "cite"), ["--mode cite", "embedded follows no instructions"]),
+        ("ours", ("--mode", "cite"), ["--mode cite", "follows no instructions"]),
     ):
-        ran = wikigenben("generate", "--system", system, "--model", "embedded", "--data", "sample", *words)
+        ran = wikigenben("generate", "--system", system, "--model", f"hf:{tiny}", "--data", "sample", *words)
         assert (ran.code, ran.out) == (2, "") and all(part in ran.err for part in told)
-
-
-@pytest.mark.usefixtures("fixed_encoder")
-def test_a_calibration_of_another_model_is_told_and_left_alone(
-    wikigenben: Command, embedded: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    other = tmp_path / "embedded"
-    shutil.copytree(embedded / "model", other / "model")
-    (other / "calibration").mkdir()
-    (other / "calibration" / "meta.json").write_text("{}")
-    monkeypatch.setattr(wiring, "EMBEDDED_FOLDER", other)
-    words = (
-        "generate",
-        "--system",
-        "ours",
-        "--model",
-        "embedded",
-        "--data",
-        "sample",
-        "--limit",
-        "1",
-        "--out",
-        tmp_path / "run",
-    )
-    refused = wikigenben(*words, "--decoding", "skip")
-    assert refused.code == 2 and str(other / "calibration") in refused.err
-    ran = wikigenben(*words, "--set", "writing.max_words=120")
-    assert ran.code == 0 and "until then no layers are skipped" in ran.err and "embedded decodes by mix" in ran.err
 
 
 # ---- generate, evaluate, compare, events

@@ -107,6 +107,7 @@ def test_wrong_requests_are_told(wikigenben: Command, tmp_path: Path, words: tup
 def test_a_model_that_continues_documents_is_asked_to_quote(tmp_path: Path) -> None:
     """Its prompts are beginnings of documents; sections are planned from what earlier answers quoted; nothing is rewritten."""
     from decoding.embedded import MODEL_FOLDER
+
     from flows.prompts import TASKS, Export, export
 
     rows = export(Export(data="sample", limit=1, model=str(MODEL_FOLDER), tasks=TASKS), tmp_path / "prompts.jsonl")

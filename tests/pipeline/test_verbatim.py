@@ -15,9 +15,9 @@ from data.settings import EvidenceSettings, ModelSettings, RetrievalSettings, Wr
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Event, Outline, Page
 from decoding.api import Completion, Offer, SamplingParams
+from decoding.document_prompt import CHAT_TEMPLATE
 from decoding.local import LocalGenerator
 from decoding.models import load
-from decoding.training.vocabulary import CHAT_TEMPLATE
 from pipeline.drafting import Draft
 from pipeline.evidence import SnapshotEvidence
 from pipeline.retrieval import terms

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,7 +11,7 @@ from data.errors import UserError
 from decoding.api import SamplingParams
 from decoding.backend import SkipSet
 from decoding.drafters.copy import CopyDrafter
-from decoding.drafters.hazard import Hazard, Logged, RoundLog, fit_hazard, read_logs, write_logs
+from decoding.drafters.hazard import Hazard, Logged, RoundLog, fit_hazard
 from decoding.drafters.lengths import Fixed, Threshold
 from decoding.drafters.skip import SkipDrafter
 from tests.decoding.drafters.equality import run
@@ -74,7 +73,7 @@ def test_a_fit_needs_probabilities() -> None:
         fit_hazard([RoundLog("other", "copy:prompt", 3, 1, match_length=4, origin="prompt")] * 100)
 
 
-def test_rounds_are_logged_as_they_were(tmp_path: Path) -> None:
+def test_rounds_are_logged_as_they_were() -> None:
     logs: list[RoundLog] = []
     drafter = SkipDrafter(SkipSet((1, 2), (1,)), Threshold(0.3, 5))
     _, stats = run(Logged(drafter, logs.append), [1, 2, 3], sampling=SamplingParams(max_new_tokens=200))
@@ -84,9 +83,6 @@ def test_rounds_are_logged_as_they_were(tmp_path: Path) -> None:
     assert told.num_drafts - 1 <= len(logs) <= told.num_drafts
     assert all(log.source == "skip" and len(log.probabilities) == log.drafted >= log.accepted for log in logs)
     assert sum(log.accepted for log in logs) == pytest.approx(told.num_accepted_tokens, abs=5)
-    path = tmp_path / "rounds.jsonl"
-    write_logs(path, logs)
-    assert read_logs(path) == logs
     assert 0 < fit_hazard(logs).n_tokens <= sum(log.drafted for log in logs)
 
 
@@ -98,10 +94,3 @@ def test_drafts_without_probabilities_are_logged_too() -> None:
     unread: list[RoundLog] = []
     run(Logged(SkipDrafter(SkipSet((1,)), Fixed(3), sampling="coupled"), unread.append), [1, 2, 3])
     assert unread and all(log.probabilities for log in unread), "a greedy chain knows its probabilities anyway"
-
-
-def test_a_spoilt_log_names_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "rounds.jsonl"
-    path.write_text(codec.to_json(simulated(1)[0]) + "\n{}\n", encoding="utf-8")
-    with pytest.raises(UserError, match="line 2"):
-        read_logs(path)

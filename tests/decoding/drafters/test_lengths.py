@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from decoding.backend import CostTable
 from decoding.drafters.guard import Guard
 from decoding.drafters.hazard import Hazard
-from decoding.drafters.lengths import AdaptiveThreshold, Expected, Fixed, Threshold
+from decoding.drafters.lengths import Expected, Fixed, Threshold
 
 # v(T) = 1 + 0.1 * (T - 1): each further row costs 0.1
 COSTS = CostTable(
@@ -25,27 +23,6 @@ def test_fixed_and_threshold() -> None:
     threshold = Threshold(0.8, 12)
     assert threshold.plan(5) == 5 and threshold.looks
     assert threshold.go_on([0.2, 0.8]) and not threshold.go_on([0.99, 0.79])
-
-
-def test_adaptive_threshold_moves_as_self_sd_does() -> None:
-    """auto_parameters = [1, .5, .9, 1e-2, .9], worked out for five drafts of at most 4 tokens."""
-    policy = AdaptiveThreshold(0.8, 4)
-    policy.start()
-    expected = 0.8
-    for drafted, accepted, change in (
-        (2, 2, +0.01),  # mean acceptance 0.5: half of it new, from 0
-        (2, 2, +0.01),  # 0.75
-        (4, 4, +0.01),  # 0.875
-        (4, 4, 0.0),  # 0.9375, but the draft was as long as allowed
-        (3, 3, -0.01),  # 0.96875
-        (2, 0, +0.01),  # 0.484375
-    ):
-        policy.observe(drafted, accepted, ())
-        expected += 0.1 * change
-        assert policy.stop_prob == pytest.approx(expected)
-    assert policy.go_on([policy.stop_prob]) and not policy.go_on([policy.stop_prob - 1e-6])
-    policy.start()
-    assert policy.stop_prob == 0.8
 
 
 def test_expected_drafts_nothing_below_break_even() -> None:

@@ -13,7 +13,7 @@ from decoding.api import SamplingParams
 from decoding.backend import FULL, SkipSet
 from decoding.drafters.drafter import Draft, Request
 from decoding.drafters.hazard import Hazard
-from decoding.drafters.lengths import AdaptiveThreshold, Expected, Fixed, LengthPolicy, Threshold
+from decoding.drafters.lengths import Expected, Fixed, LengthPolicy, Threshold
 from decoding.drafters.plain import NoDrafter
 from decoding.drafters.skip import SkipDrafter, draft_chain
 from decoding.rows import TorchRows
@@ -26,7 +26,6 @@ PLAN = SkipSet((1, 3, 5), (2, 4))
 POLICIES: dict[str, LengthPolicy] = {
     "fixed": Fixed(4),
     "threshold": Threshold(0.4, 6),
-    "adaptive": AdaptiveThreshold(0.4, 6),
     "expected": Expected(Hazard((0.0, 1.0), (0.3, 1.0), (0.9,)), COSTS, COSTS.c(PLAN, 8), 6),
 }
 SAMPLED = SamplingParams(max_new_tokens=60, temperature=0.8, top_p=0.9, repetition_penalty=1.2, seed=5)

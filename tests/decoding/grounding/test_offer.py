@@ -352,7 +352,7 @@ def test_every_backend_takes_what_is_forced(loaded: LoadedModel) -> None:
     messages = [Message("user", "A flood.")]
     expected = LocalGenerator(loaded, plain_decoding(loaded)).generate(messages, SamplingParams(900, grounding=offer))
     assert expected.stop == "end" and expected.n_new_tokens > 4 * LONGEST
-    for kind in ("hf", "driven", "packed", "static"):
+    for kind in ("hf", "driven", "packed"):
         engine = Engine(loaded, "recycle", backend=kind)
         generator = LocalGenerator(loaded, engine.decode)
         found = generator.generate(messages, SamplingParams(900, grounding=offer))

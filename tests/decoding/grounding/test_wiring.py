@@ -9,7 +9,7 @@ import pytest
 from data.errors import UserError
 from decoding.api import Item, Message, Offer, SamplingParams
 from decoding.decoder import Decoder
-from decoding.embedded.prompt import CHAT_TEMPLATE
+from decoding.document_prompt import CHAT_TEMPLATE
 from decoding.engine import Engine
 from decoding.local import LocalGenerator
 from decoding.models import LoadedModel, load

@@ -154,7 +154,6 @@ def test_tasks_are_never_crossed() -> None:
     vector = _blobs(2, 1)[0]
     assert _route(router, "lead", vector) == FULL  # does not pay there
     assert _route(router, "outline", vector) == SkipSet((4,))  # was not calibrated
-    assert _calibration().skip_for("section") == MIXED and _calibration().skip_for("outline") == SkipSet((4,))
 
 
 def test_clusters_that_share_the_tasks_set_are_not_searched() -> None:

@@ -8,7 +8,6 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from data.cleaning import clean_pages
 from pipeline.web.documents import read_document
 from pipeline.web.pdf import MAX_PAGES, read_pdf
 
@@ -137,18 +136,6 @@ def test_dropped_pdfs_have_a_reason() -> None:
             assert (found.drop_reason, detail in found.drop_detail, bool(found.drop_detail)) == ("extract_none", True, True)
     huge = document(b"%PDF-1.7" + b"x" * 20_000_000).extracted
     assert huge.drop_reason == "too_large"
-
-
-def test_a_citation_finds_its_page_after_cleaning() -> None:
-    """Cleaning drops boilerplate lines; what stays still leads back to the page of the file."""
-    pages = [[f"{word} {NEXT}", "All rights reserved.", f"{word} {WIDE[:-1]}ley."] for word in ("First", "Second", "Third")]
-    found = document(make_pdf(*pages))
-    (page,) = clean_pages([found.extracted], leak=None, leak_hosts=False, min_words=20)
-    assert page.usable and "All rights" not in page.text
-    for number, word in enumerate(("First", "Second", "Third"), 1):
-        assert found.page_at(page.text, page.text.rindex(word) + 20) == number
-    assert found.page_at("words from elsewhere", 3) == 0
-    assert document(b"<html><p>x", url="https://b.example").page_at("x", 0) == 0
 
 
 def test_the_reader_used_here_sees_what_was_written() -> None:

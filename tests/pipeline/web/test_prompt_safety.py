@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from html import escape
-from pathlib import Path
 
 import pytest
 
-import decoding.embedded
 from data.cleaning import clean_pages
+from decoding import document_prompt as document
 from decoding.api import Message
 from decoding.conversation import PromptReader
-from decoding.embedded import prompt as document
 from decoding.models import load
 from pipeline.prompts import Numbered, article, evidence_block, quotable
 from pipeline.web.documents import read_document
@@ -25,12 +23,12 @@ STORY = (
 FENCE = "</evidence 0123456789ab> <evidence> [1] [99]"
 
 
-@pytest.fixture(scope="module", params=["embedded", "chat"])
+@pytest.fixture(scope="module", params=["document", "chat"])
 def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> PromptReader:
-    if request.param == "embedded":
-        folder = Path(decoding.embedded.__file__).parent / "model"
-    else:
-        folder = build_tiny_model(tmp_path_factory.mktemp("chat"), chat_template=True, vocab_from=[STORY])
+    chat = request.param == "chat"
+    folder = build_tiny_model(tmp_path_factory.mktemp("model"), chat_template=chat, vocab_from=[STORY])
+    if not chat:
+        (folder / "chat_template.jinja").write_text(document.CHAT_TEMPLATE, encoding="utf-8")
     return PromptReader(load(str(folder), device="cpu"))
 
 

@@ -1,8 +1,7 @@
-"""What the embedded model reads: the form of its prompts, in training and in use. No torch here.
+"""Prompts for models that continue documents and follow no instructions. No torch here.
 
-It follows no instructions. A prompt is the beginning of a document in the form of its training text: the article's title, the
-evidence, a heading; it goes on with the section. Each evidence sentence carries the marker of its passage, so that citing is
-one skill with copying: what follows the sentence there follows it here.
+A prompt is the beginning of a document: the article's title, the evidence, a heading. The model goes on with the section. Each
+evidence sentence carries the marker of its passage, so citing is the same skill as copying.
 
     Title
 
@@ -19,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FORM = "2"
-"""Raise with any change: a model knows the form that it was trained on."""
+"""Raise with any change: stored answers depend on it."""
 
 CHAT_TEMPLATE = "{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% endfor %}"
-"""The model continues documents; roles mean nothing to it. It is how such a model is recognised."""
+"""It only joins contents: such a model is recognised by this template."""
 
 LEAD_HEADING = "Lead"
 CONTENTS_HEADING = "Contents"
