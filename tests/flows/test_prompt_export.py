@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from data.snapshot import SAMPLE, Snapshot
+from decoding.document_prompt import CHAT_TEMPLATE
 from decoding.knn.prompts import PromptRow, read_prompts
 from pipeline.kinds import load_kinds
 from tests.conftest import COPIED, Command, stand_in_encoder
@@ -106,11 +107,14 @@ def test_wrong_requests_are_told(wikigenben: Command, tmp_path: Path, words: tup
 
 def test_a_model_that_continues_documents_is_asked_to_quote(tmp_path: Path) -> None:
     """Its prompts are beginnings of documents; sections are planned from what earlier answers quoted; nothing is rewritten."""
-    from decoding.embedded import MODEL_FOLDER
 
     from flows.prompts import TASKS, Export, export
 
-    rows = export(Export(data="sample", limit=1, model=str(MODEL_FOLDER), tasks=TASKS), tmp_path / "prompts.jsonl")
+    folder = tmp_path / "model"
+    texts = [path.read_text(encoding="utf-8") for path in sorted((SAMPLE / "wiki").glob("*.json"))]
+    build_tiny_model(folder, chat_template=False, vocab_from=texts, context_tokens=8192)
+    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
+    rows = export(Export(data="sample", limit=1, model=str(folder), tasks=TASKS), tmp_path / "prompts.jsonl")
     assert {row.task for row in rows} == {"outline", "lead", "section"}
     ends = []
     for row in rows:
