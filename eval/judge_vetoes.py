@@ -14,9 +14,9 @@ from difflib import SequenceMatcher
 from itertools import combinations
 from typing import NamedTuple
 
+from eval.about_itself import is_about_itself
 from eval.judge_differences import compare, numbers_hold
 from eval.judge_features import Evidence, Token, Unit, missing_numbers
-from eval.junk import is_about_itself
 
 DETAIL_OVERLAP = 0.6
 """Coverage of the claim by the best sentence above which negations and names are compared."""

@@ -19,8 +19,7 @@ from data.cleaning import clusters
 from data.passages import sentence_spans
 from data.sentences import Span
 from data.types import Article, Page, Sentence, Strict
-from pipeline.citing import with_digits
-from pipeline.facts import names
+from pipeline.facts import names, with_digits
 from pipeline.quantities import Quantity, quantities, same_thing
 from pipeline.retrieval import terms
 from pipeline.sentences import is_fragment

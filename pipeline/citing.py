@@ -14,7 +14,7 @@ from functools import lru_cache
 from data.markup import parse_markers
 from data.settings import UnsupportedPolicy
 from data.types import Passage, Repair, RepairKind, Sentence
-from pipeline.facts import names, numbers
+from pipeline.facts import CALENDAR, KEPT_TEXTS, figures, names, with_digits
 from pipeline.planning import MAX_HEADING_WORDS, clean_heading, heading_line, is_apparatus, same_words
 from pipeline.retrieval import PassageIndex, terms
 
@@ -31,9 +31,6 @@ REPEATED = 0.8
 """Share of a sentence's words in an earlier one from which it is a repetition, unless it has a new figure."""
 SHARED_MARKER = 4
 """How many sentences back a marker at the end of a paragraph may reach; support is checked all the same."""
-KEPT_TEXTS = 2_048
-"""Passages, sentences and names of which caches keep the words and figures. A benchmark event has up to 204 passages, none of
-them asked for in another event, and all that is kept of a passage takes some 40 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,53 +159,6 @@ def tidy_generated(text: str) -> str:
 
 # --- whether it is so ------------------------------------------------------------------------------------------------
 
-_ONES = "two three four five six seven eight nine"
-_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_MONTHS = "January February March April May June July August September October November December"
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
-_TENS_VALUES = {word: 10 * n for n, word in enumerate(_TENS.split(), 2)}
-_VALUES = {"one": 1} | {word: n for n, word in enumerate(f"{_ONES} {_TEENS}".split(), 2)} | _TENS_VALUES
-_ALONE = "|".join(word for word in _VALUES if word != "one")  # which is seldom a number
-_NUMBER_WORDS = re.compile(rf"\b(?:({_TENS.replace(' ', '|')})[- ](one|{_ONES.replace(' ', '|')})|({_ALONE}))\b")
-_SCALES = {"thousand": "", "million": "m|mn|mln|mio", "billion": "bn|b", "trillion": "tn|trn"}
-_MONTH_NAMES = _MONTHS.split()
-_CALENDAR = {name.lower(): name for name in (*_MONTH_NAMES, *_DAYS.split())} | {m[:3].lower(): m for m in _MONTH_NAMES}
-_CALENDAR |= {"sept": "September"}
-_CALENDAR_NAME = re.compile(rf"\b(?:{'|'.join(map(str.capitalize, _CALENDAR))})\b")
-_ANY_CASE = re.compile(_CALENDAR_NAME.pattern, re.I)
-_ISO_MONTH = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d{2}\b")
-
-
-@lru_cache(maxsize=KEPT_TEXTS)
-def with_digits(text: str) -> str:
-    """Small letters, and number words up to ninety-nine as digits."""
-
-    def value(match: re.Match[str]) -> str:
-        tens, unit, single = match.groups()
-        return str(_VALUES[single] if single else _VALUES[tens] + _VALUES[unit])
-
-    return _NUMBER_WORDS.sub(value, text.lower())
-
-
-@lru_cache(maxsize=KEPT_TEXTS)
-def figures(text: str, *, as_evidence: bool = False) -> frozenset[str]:
-    """What a sentence must not get wrong: numbers (also as words), scales, months, days of the week.
-
-    Evidence is read more generously: months in small letters count, for some pages are lower-cased throughout, "5m" is a
-    million, and 2031-03-06 has March and 6.
-    """
-    words = with_digits(text)
-    found = set(numbers(words))
-    found |= {_CALENDAR[name.lower()] for name in (_ANY_CASE if as_evidence else _CALENDAR_NAME).findall(text)}
-    for scale, short in _SCALES.items():
-        if re.search(rf"\b{scale}s?\b", words) or (as_evidence and short and re.search(rf"\d\s?(?:{short})\b", words)):
-            found.add(scale)
-    if as_evidence:
-        found |= {_MONTH_NAMES[int(month) - 1] for month in _ISO_MONTH.findall(text)}
-        found |= {number.lstrip("0") for number in found if number.startswith("0")} - {""}
-    return frozenset(found)
-
 
 @lru_cache(maxsize=KEPT_TEXTS)
 def _name_words(text: str) -> frozenset[str]:
@@ -228,7 +178,7 @@ def support(text: str, evidence: str) -> float:
     if len(wanted) < MIN_TERMS or not figures(text) <= figures(evidence, as_evidence=True):
         return 0.0
     share = len(wanted & _terms(evidence)) / len(wanted)
-    missing = sum(name not in _CALENDAR and not _name_words(name) <= _name_words(evidence) for name in names(text))
+    missing = sum(name not in CALENDAR and not _name_words(name) <= _name_words(evidence) for name in names(text))
     return max(round(share - MISSING_NAME * missing, 9), 0.0)
 
 

@@ -19,7 +19,7 @@ from math import inf
 
 from data.types import Article, Fact, Page, Strict
 from pipeline.changes import Claim, Comparison, Side, can_be_read, side_of
-from pipeline.citing import with_digits
+from pipeline.facts import with_digits
 from pipeline.quantities import BARE_TOLLS, Quantity, quantities, same_thing, toll_of
 from pipeline.retrieval import terms
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.citing import with_digits
-from pipeline.facts import KEPT_SENTENCES, names
+from pipeline.facts import KEPT_SENTENCES, names, with_digits
 from pipeline.retrieval import STOPWORDS, terms
 
 _NUMBER = re.compile(r"(?P<sign>[$€£¥]?)(?P<digits>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?P<percent>%?)")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from data.sentences import split_sentences
-from pipeline.citing import figures, is_own_talk, with_digits
+from pipeline.citing import is_own_talk
 from pipeline.common_words import is_common
-from pipeline.facts import KEPT_SENTENCES
+from pipeline.facts import KEPT_SENTENCES, figures, with_digits
 from pipeline.gate import VERBS, has_verb
 from pipeline.retrieval import terms
 from pipeline.sentences import has_personal_words

@@ -30,12 +30,12 @@ from decoding.document_prompt import FORM
 from pipeline import prompts
 from pipeline.article_plan import ArticlePlan
 from pipeline.assembly import LEAD_HEADING, WrittenSection, paragraphs_of
-from pipeline.citing import drop_repeats, figures, repair, resolve, stands_in, tidy_generated, without_markup
+from pipeline.citing import drop_repeats, repair, resolve, stands_in, tidy_generated, without_markup
 from pipeline.composing import Composing, written_by_model
 from pipeline.date_style import in_one_style
 from pipeline.drafting import Draft, Quote
 from pipeline.evidence import Evidence
-from pipeline.facts import names
+from pipeline.facts import figures, names
 from pipeline.filing import PlanningBanks, plan_article, planning_digest
 from pipeline.headings import BANK_FILE, HeadingBank
 from pipeline.infobox import infobox_rows

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.types import Passage, Repair, Sentence
-from pipeline.citing import SUPPORT, Cited, drop_repeats, figures, repair, resolve, support, tidy_generated
+from pipeline.citing import SUPPORT, Cited, drop_repeats, repair, resolve, support, tidy_generated
+from pipeline.facts import figures
 from pipeline.retrieval import PassageIndex
 from tests.fakes import FixedEncoder
 from tests.pipeline.flood import INQUIRY, LEDGER, PROVINCE, RAIN, REPORT, RESPONSE, RETRIEVAL, REVIEW, evidence
