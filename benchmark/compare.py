@@ -29,15 +29,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
 
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
-        from benchmark import submission
-        from benchmark.differences import differences, furthest_apart
+        from benchmark.comparing.differences import differences, furthest_apart
         from benchmark.splits import in_dev
+        from benchmark.submissions import submission
         from data.errors import UserError
         from data.runs import RunFolder
-        from flows import compare
+        from flows.showing import comparison as compare
 
         def scored(given: Place) -> submission.Submission:
             path = RunFolder.at(given, "submission.json").path if isinstance(given, RunUrl) else given

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 
 from data.errors import UserError
 from data.remote import place
-from flows.arguments import add_job_flags, job_from
-from flows.console import guarded
+from flows.commands.arguments import add_job_flags, job_from
+from flows.showing.console import guarded
 
 if TYPE_CHECKING:
-    from benchmark.articles import Oddities
-    from benchmark.statement import Statement
-    from benchmark.submission import Submission
+    from benchmark.submissions.made_elsewhere import Oddities
+    from benchmark.submissions.statement import Statement
+    from benchmark.submissions.submission import Submission
     from flows.evaluate import Evaluated
     from flows.generate import Write
     from flows.job import Job
@@ -55,15 +55,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     elsewhere.add_argument("--articles", type=Path, metavar="DIR", help="folder of <event id>.json files, {text, retrieve}")
     elsewhere.add_argument("--name", default="articles", help="of the system that wrote them (default: articles)")
     elsewhere.add_argument(
-        "--about", type=Path, metavar="FILE", help="what to say of that system, as TOML; see benchmark.statement"
+        "--about", type=Path, metavar="FILE", help="what to say of that system, as TOML; see benchmark.submissions.statement"
     )
     arguments = parser.parse_args(argv)
     if (arguments.system is None) is (arguments.articles is None):
         parser.error("name either --system or --articles")
 
     def run() -> int:
-        from flows import adopting
         from flows.evaluate import evaluate, report
+        from flows.reproducing import adopting
         from flows.wiring import prepare
 
         if arguments.articles is None:
@@ -105,13 +105,14 @@ def evaluate_files(
     folder: Path, job: Job, said: Statement | None = None, write: Write | None = None, *, with_floors: bool = True
 ) -> Evaluated:
     """`job.system` is the name that the articles' system gets. Raises UserError for what the caller can fix."""
-    from benchmark import submission
-    from benchmark.articles import ArticleFiles
+    from benchmark.submissions import submission
+    from benchmark.submissions.made_elsewhere import ArticleFiles
     from data.locate import locate
     from data.snapshot import Snapshot
-    from flows import console, generate
+    from flows import generate
     from flows.evaluate import evaluate
     from flows.job import SYSTEMS
+    from flows.showing import console
     from flows.wiring import prepare
 
     if submission.imitated(job.system) or submission.unshowable(job.system) or not submission.is_file_name(job.system):
@@ -141,7 +142,7 @@ def evaluate_files(
 
 
 def _score_files(arguments: argparse.Namespace) -> Evaluated:
-    from benchmark import statement
+    from benchmark.submissions import statement
 
     for flag in ("model", "mode", "decoding", "seed"):
         if getattr(arguments, flag) is not None:
@@ -153,10 +154,10 @@ def _score_files(arguments: argparse.Namespace) -> Evaluated:
 
 def _described(made: Submission, prepared: Prepared, said: Statement | None) -> Submission:
     """What was made elsewhere cost nothing here, and nothing is known of its system but what is said."""
-    from benchmark.articles import remarks
-    from benchmark.statement import Statement, joined
-    from benchmark.submission import SubmittedCost
-    from flows import console
+    from benchmark.submissions.made_elsewhere import remarks
+    from benchmark.submissions.statement import Statement, joined
+    from benchmark.submissions.submission import SubmittedCost
+    from flows.showing import console
 
     found = _oddities(prepared)
     for line in remarks(found):
@@ -175,7 +176,7 @@ def _described(made: Submission, prepared: Prepared, said: Statement | None) -> 
 
 def _oddities(prepared: Prepared) -> dict[str, Oddities]:
     """Of each article, by event id."""
-    from benchmark.articles import oddities
+    from benchmark.submissions.made_elsewhere import oddities
 
     found = {}
     for event_id in prepared.ids:

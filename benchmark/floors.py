@@ -39,11 +39,11 @@ from data.runs import RunFolder
 from data.sentences import split_sentences
 from data.snapshot import Snapshot
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, Strict
-from eval.citations import Citations, Ranking, WgbCitations
-from eval.facts import Facts
 from eval.metric import Case, Metric
-from eval.organisation import Organisation
-from eval.structure import Headings
+from eval.metrics.citations import Citations, Ranking, WgbCitations
+from eval.metrics.organisation import Organisation
+from eval.metrics.structure import Headings
+from eval.metrics.told_facts import Facts
 from eval.text import ngram_counts, words
 
 FLOORS = ("wrong_article", "lead", "bm25_title", "constant_headings", "shuffled")

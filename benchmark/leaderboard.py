@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build(submissions: Path, out: Path) -> Built:
     """Write the site into `out`. Raises UserError when `out` holds anything that is not an older site's."""
-    from benchmark.site.agents import read_agents
+    from benchmark.site.agent_pages import read_agents
     from benchmark.site.entries import read_all
     from benchmark.site.pages import Site
 

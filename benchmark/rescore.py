@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING, Any
 from data.errors import UserError
 
 if TYPE_CHECKING:
-    from benchmark.folder import EvidencePage
     from benchmark.strata import Traits
-    from benchmark.submission import Submission, SubmittedEvent, SubmittedJudge, SubmittedStratum
+    from benchmark.submissions.folder import EvidencePage
+    from benchmark.submissions.submission import Submission, SubmittedEvent, SubmittedJudge, SubmittedStratum
     from data.runs import RunFolder
     from data.scores import EventScores, SystemScores
     from data.settings import Settings
     from data.snapshot import Snapshot
     from data.types import Article, Event, Page, Section, Source
-    from eval.judge import Judge
+    from eval.judges.judge import Judge
     from eval.metric import Metric
 
 
@@ -64,14 +64,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
 
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
-        from benchmark import folder
+        from benchmark.submissions import folder
         from data.locate import locate
         from data.settings import load_settings
         from data.snapshot import Snapshot
-        from flows import console
+        from flows.showing import console
         from flows.wiring import build_collect, build_metrics, floors_folder, judge_card
 
         if arguments.replace and arguments.strip is None:
@@ -105,9 +105,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def written(folder: Path, found: Rescored, *, write: bool, strip: Path | None) -> list[Path]:
     """The files that now say what was computed, the record in `folder` first."""
-    from benchmark import folder as files
-    from benchmark import submission
-    from benchmark.records import write_record
+    from benchmark.submissions import folder as files
+    from benchmark.submissions import submission
+    from benchmark.submissions.records import write_record
 
     places = [folder / files.RESCORED]
     if write:
@@ -123,8 +123,8 @@ def written(folder: Path, found: Rescored, *, write: bool, strip: Path | None) -
 
 def readable(folder: Path) -> Submission:
     """The submission of a folder whose articles can be scored again: its claims may be wrong, its files not."""
-    from benchmark import folder as files
-    from benchmark import submission
+    from benchmark.submissions import folder as files
+    from benchmark.submissions import submission
 
     path = folder / files.SUBMISSION
     made = submission.read(path)
@@ -173,11 +173,11 @@ def rescore(
 
     `kept_floors` is a folder as of `benchmark.floors.score_floors`; `card` says how good a judge is.
     """
-    from benchmark.agreement import disagreements
-    from benchmark.records import data_sha256
     from benchmark.scoring import score_run, system_scores
     from benchmark.strata import read_traits
-    from benchmark.submission import judges_of
+    from benchmark.submissions.agreement import disagreements
+    from benchmark.submissions.records import data_sha256
+    from benchmark.submissions.submission import judges_of
     from data.runs import RunFolder
 
     given = {event.id: event for event in made.events}
@@ -209,7 +209,7 @@ def _restored(
     collect: Callable[[Event], tuple[Page, ...]],
 ) -> tuple[dict[str, tuple[Page, ...]], list[str]]:
     """The articles as a run leaves them, with sources that stand in the evidence; the pages by event, and false sources."""
-    from benchmark import folder as files
+    from benchmark.submissions import folder as files
 
     listed = files.read_evidence(folder).events
     found: dict[str, tuple[Page, ...]] = {}
@@ -233,7 +233,7 @@ def _built(
     beside: Mapping[str, Mapping[str, float]],
 ) -> Submission:
     from benchmark.floors import CEILINGS, FLOORS
-    from benchmark.submission import build
+    from benchmark.submissions.submission import build
 
     judges, judged = judging
     again = build(
@@ -262,7 +262,7 @@ def _with_card(judge: SubmittedJudge, said: Sequence[SubmittedJudge]) -> Submitt
 
 def _strata(traits: Mapping[str, Traits], rows: Sequence[EventScores], again: Submission) -> dict[str, SubmittedStratum]:
     from benchmark.strata import stratify
-    from benchmark.submission import SubmittedStratum, submitted_score
+    from benchmark.submissions.submission import SubmittedStratum, submitted_score
 
     cut = stratify(traits, rows, resamples=again.profile.resamples, seed=again.profile.seed)
     return {
@@ -292,7 +292,7 @@ def _same_pages(
     snapshot: Snapshot, event_id: str, listed: Sequence[EvidencePage], collect: Callable[[Event], tuple[Page, ...]]
 ) -> tuple[Page, ...]:
     """The event's pages, cleaned here. Raises UserError when they are not those that the submission lists."""
-    from benchmark.folder import EVIDENCE, evidence_pages
+    from benchmark.submissions.folder import EVIDENCE, evidence_pages
     from data.errors import StageError
 
     try:

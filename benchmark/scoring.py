@@ -13,9 +13,9 @@ from data.runs import RunFolder, own_article
 from data.scores import Estimate, EventScores, SystemScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Page
-from eval import quality
 from eval.aggregate import estimate
 from eval.metric import Better, Case, Metric
+from eval.metrics import quality
 
 HEADLINE = ("quality", "fact_f", "organisation", "cite_f1", "copied_share", "junk_share")
 """What systems are compared by; everything else explains. docs/scores.md says how they were chosen."""

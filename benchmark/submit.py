@@ -4,10 +4,10 @@
     python -m benchmark.submit runs/ours-full-search --out submissions/ours --about about.toml --hash-only
     python -m benchmark.submit runs/ours --out submissions/ours --variant leak_filter_off=runs/ours-unfiltered
 
-`--about` is what only you can say of the system (benchmark.statement); `--hash-only` leaves out all text, where rights in the
-evidence forbid passing it on: such a submission cannot be scored again and is not ranked (benchmark.rescore --strip leaves the
-text out afterwards). The folder is checked as benchmark.validate does. Exit code: 0 done, 2 wrong input or an invalid
-submission.
+`--about` is what only you can say of the system (benchmark.submissions.statement); `--hash-only` leaves out all text, where
+rights in the evidence forbid passing it on: such a submission cannot be scored again and is not ranked (benchmark.rescore
+--strip leaves the text out afterwards). The folder is checked as benchmark.validate does. Exit code: 0 done, 2 wrong input or
+an invalid submission.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from data.errors import UserError
 from data.remote import place
 
 if TYPE_CHECKING:
-    from benchmark.folder import JudgedSentence
-    from benchmark.submission import Submission, SubmittedCost, VariantScore
+    from benchmark.submissions.folder import JudgedSentence
+    from benchmark.submissions.submission import Submission, SubmittedCost, VariantScore
     from data.runs import RunFolder
     from data.types import Article, Sentence
-    from eval.judge import Judge
+    from eval.judges.judge import Judge
     from eval.metric import Metric
 
 CLOSED_BOOK = "closed_book"
@@ -52,13 +52,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
 
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
-        from benchmark import folder, statement
+        from benchmark.submissions import folder, statement
         from data.runs import RunFolder
         from data.settings import load_settings
-        from flows import console
+        from flows.showing import console
         from flows.wiring import build_metrics, judge_card
 
         metrics = build_metrics(load_settings(arguments.config, arguments.assignments))
@@ -85,8 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def scored(run: Path, metrics: Sequence[Metric], where: str = "") -> Submission:
     """The run's submission.json. Raises UserError, calling the run `where`, if there is none, or other metrics made it."""
-    from benchmark import folder, submission
     from benchmark.scoring import signature
+    from benchmark.submissions import folder, submission
 
     path, where = run / folder.SUBMISSION, where or str(run)
     if not path.exists():
@@ -107,7 +107,7 @@ def completed(
 ) -> Submission:
     """With what the run folder and the metrics tell beyond the rows: judges and their cards, the leak filter at work, speed."""
     from benchmark.leaks import filter_used
-    from benchmark.submission import judges_of
+    from benchmark.submissions.submission import judges_of
 
     judges, judged = judges_of(metrics, card)
     used = filter_used(run, [event.id for event in made.events], on=made.data.leak_filter)
@@ -130,8 +130,8 @@ def _with_speed(run: RunFolder, made: Submission) -> SubmittedCost:
 
 def verdicts(run: RunFolder, made: Submission, metrics: Sequence[Metric]) -> dict[str, tuple[JudgedSentence, ...]]:
     """For each scored article what the judge of the citation metric says of its claims, in reading order."""
-    from eval.citations import Citations
-    from eval.judge import Unjudged
+    from eval.judges.judge import Unjudged
+    from eval.metrics.citations import Citations
 
     judge = next(metric.judge for metric in metrics if isinstance(metric, Citations))
     found = {}
@@ -146,13 +146,13 @@ def verdicts(run: RunFolder, made: Submission, metrics: Sequence[Metric]) -> dic
 
 
 def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ...]:
-    """Support and citations of each claim, as `eval.citations.Citations` counts them: of those that can be judged, by their
-    places in the article as it is scored (`data.markup.reread`). Raises Unjudged."""
-    from benchmark.folder import JudgedCitation, JudgedSentence
+    """Support and citations of each claim, as `eval.metrics.citations.Citations` counts them: of those that can be judged, by
+    their places in the article as it is scored (`data.markup.reread`). Raises Unjudged."""
+    from benchmark.submissions.folder import JudgedCitation, JudgedSentence
     from data.gold import GoldArticle
     from data.markup import reread
-    from eval.citations import Answers, Premises, check_claims, claims_of, known_claims
     from eval.metric import Case
+    from eval.metrics.citations import Answers, Premises, check_claims, claims_of, known_claims
 
     article = reread(article)
     case = Case(article, GoldArticle(article.event_id, article.title, "", "", (), (), ()), ())
@@ -195,7 +195,7 @@ def _places(article: Article, claims: Sequence[Sentence]) -> list[tuple[int, int
 
 
 def _variants(named: Sequence[str], made: Submission) -> Mapping[str, dict[str, VariantScore]]:
-    from benchmark import folder, submission
+    from benchmark.submissions import folder, submission
     from data.runs import RunFolder
 
     found = {}

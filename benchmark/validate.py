@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from data.errors import UserError
 
 if TYPE_CHECKING:
-    from benchmark.folder import Checked
-    from benchmark.submission import Submission
+    from benchmark.submissions.folder import Checked
+    from benchmark.submissions.submission import Submission
     from data.snapshot import Snapshot
 
 
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def checked_at(path: Path, snapshot: Snapshot | None = None) -> Checked:
     """Everything that is wrong with a submission and its list of events; with a snapshot, against what that holds."""
-    from benchmark import folder
+    from benchmark.submissions import folder
 
     found = folder.check(path)
     if found.submission is None:

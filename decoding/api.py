@@ -182,7 +182,7 @@ class Contrast(Strict):
 
 
 PromptForm = Literal["chat", "document"]
-"""Whether a model is asked in a conversation, or continues a document (`decoding.document_prompt`)."""
+"""Whether a model is asked in a conversation, or continues a document (`decoding.models.document_prompt`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
     from decoding.backend import StepBackend
     from decoding.drafters.hazard import Hazard
-    from decoding.knn.agreement import Logged
     from decoding.knn.artefact import Calibration, Plan
+    from decoding.knn.draft_agreement import Logged
+    from decoding.knn.kept_stages import Stages
     from decoding.knn.plans import SearchSettings, Split
-    from decoding.knn.prompts import PromptRow
-    from decoding.knn.stages import Stages
+    from decoding.knn.prompt_files import PromptRow
     from decoding.knn.trials import Trials
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 Say = Callable[[str], None]
 
@@ -81,10 +81,11 @@ def calibrate(
     Raises UserError: no prompts of the tasks, none that the model can answer, or a disk that refuses.
     """
     from decoding.backend import CostTable
-    from decoding.knn import artefact, report
+    from decoding.knn import artefact
+    from decoding.knn import calibration_report as report
     from decoding.knn.artefact import EVERYTHING
+    from decoding.knn.kept_stages import STAGES, Stages
     from decoding.knn.plans import Planner
-    from decoding.knn.stages import STAGES, Stages
     from decoding.knn.trials import Trials
     from decoding.machine import signature, versions
 
@@ -143,8 +144,8 @@ def _chosen(rows: Sequence[PromptRow], settings: Settings) -> list[PromptRow]:
 def _answers(
     loaded: LoadedModel, backend: StepBackend, rows: Sequence[PromptRow], settings: Settings, stages: Stages, say: Say
 ) -> list[Logged]:
-    from decoding.knn.agreement import Logged, log_answer
-    from decoding.knn.stages import prompt_key
+    from decoding.knn.draft_agreement import Logged, log_answer
+    from decoding.knn.kept_stages import prompt_key
     from decoding.local import LocalGenerator
 
     generator = LocalGenerator(loaded)
@@ -258,10 +259,10 @@ def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
     from data.runs import RunFolder
     from decoding.engine import backend_of
     from decoding.knn.artefact import calibration_folder
+    from decoding.knn.kept_stages import STAGES
     from decoding.knn.plans import SearchSettings
-    from decoding.knn.prompts import read_all
-    from decoding.knn.stages import STAGES
-    from decoding.naming import load_named
+    from decoding.knn.prompt_files import read_all
+    from decoding.models.naming import load_named
 
     if arguments.model.startswith("server:"):
         raise UserError(f"{arguments.model} runs elsewhere, so its layers cannot be skipped; use --model hf:FOLDER_OR_ID")

@@ -17,7 +17,7 @@ from decoding.api import DecodeStats, SamplingParams, StopReason
 
 if TYPE_CHECKING:
     from decoding.local import Decode
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 RECORDS = "records.jsonl"
 

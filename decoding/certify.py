@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import torch
 
     from decoding.certificate import Record
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
     from decoding.sampling import Sampler
 
 CHUNK = 128
@@ -338,7 +338,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     from data import codec
     from decoding.certificate import read_records
-    from decoding.naming import load_named
+    from decoding.models.naming import load_named
 
     if arguments.gap is not None and not arguments.gap >= 0:
         raise UserError(f"--gap {arguments.gap} must be 0 or more")

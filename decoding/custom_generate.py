@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from data.errors import UserError
 from decoding.api import DecodeStats, SamplingParams
 from decoding.engine import Engine
-from decoding.models import in_memory
+from decoding.models.loading import in_memory
 from decoding.sampling import HuggingFaceRule
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from data.errors import UserError
 from decoding.api import Completion, DecodeStats, Grounding, Message, SamplingParams, StopReason, Task
 from decoding.engine import Engine, calibration_for
 from decoding.local import LocalGenerator, complete
-from decoding.models import LoadedModel, in_memory, vocabulary_size
-from decoding.naming import load_named
+from decoding.models.loading import LoadedModel, in_memory, vocabulary_size
+from decoding.models.naming import load_named
 from decoding.sampling import HuggingFaceRule, LogitsRule
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def load(
 
     Args:
         method: one of `decoding.METHODS`; all give the same text.
-        device, dtype: as in `decoding.models.load`.
+        device, dtype: as in `decoding.models.loading.load`.
         backend: `auto`, or one of `decoding.backends.build.Kind`: `packed` and `lowbit` (CPU), `driven`, `hf`.
         calibration: what `python -m decoding.calibrate` wrote for this model, or its folder. None looks in its usual place.
         lengths: how long drafts of skipped models are: `threshold`, `fixed:4`, `expected`; None is the method's own choice.
@@ -297,7 +297,7 @@ def _message(message: Message | Mapping[str, str]) -> Message:
 def _configured_penalty(model: Any) -> float:
     """The repetition penalty that a model's own configuration asks for. Raises UserError for rules that are not applied here.
 
-    Models that were loaded by name have none: `decoding.models.load` sets them aside.
+    Models that were loaded by name have none: `decoding.models.loading.load` sets them aside.
     """
     config = getattr(model, "generation_config", None)
     if named := [name for name in _FURTHER_RULES if getattr(config, name, None)]:

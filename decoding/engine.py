@@ -22,7 +22,7 @@ from decoding.speculative import decode
 if TYPE_CHECKING:
     from decoding.backends.build import Kind
     from decoding.knn.artefact import Calibration
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 logger = logging.getLogger(__name__)
 

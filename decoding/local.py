@@ -2,7 +2,7 @@
 
 The walk: messages -> token ids (chat template, or a plain join) -> `Decode` hands over one token at a time -> `TextSink`
 turns tokens into text and decides when it ends. `Decode` is the seam: `decoding.engine` decodes speculatively,
-`decoding.reference` asks `transformers.generate` for the same tokens.
+`decoding.bench.reference` asks `transformers.generate` for the same tokens.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Protocol
 
 from data.errors import StageError
 from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason
-from decoding.conversation import PromptReader
 from decoding.engine import Engine
-from decoding.models import LoadedModel
+from decoding.models.conversation import PromptReader
+from decoding.models.loading import LoadedModel
 from decoding.sampling import check_sampling
 
 STAGE = "generate"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from data.errors import UserError
 from decoding.api import SamplingParams
-from decoding.rows import not_numbers
+from decoding.backends.rows import not_numbers
 
 if TYPE_CHECKING:
     import torch

@@ -32,17 +32,17 @@ from typing import TYPE_CHECKING, Any
 from data import codec
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, SamplingParams
-from decoding.chat_requests import Asked, Refused, read_request
 from decoding.methods import METHODS, check_method
+from decoding.serving.chat_requests import Asked, Refused, read_request
+from decoding.serving.totals import Totals, exposition
 from decoding.statistics import SpeculationStats
-from decoding.totals import Totals, exposition
 from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
 
     from decoding.engine import Engine
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 CHARACTERS_A_TOKEN = 64
 """More than any tokenizer puts into one, but for long runs of blanks."""
@@ -69,7 +69,7 @@ class Service:
 
     def __init__(self, loaded: LoadedModel, engine: Engine, name: str) -> None:
         from decoding.local import LocalGenerator
-        from decoding.models import vocabulary_size
+        from decoding.models.loading import vocabulary_size
 
         self.name = name
         self.fingerprint = loaded.fingerprint
@@ -437,7 +437,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     listening = _listen(arguments.host, arguments.port)  # before the model is loaded: a taken port should not cost minutes
     with listening:
         from decoding.engine import Engine, calibration_for
-        from decoding.naming import load_named
+        from decoding.models.naming import load_named
 
         model = arguments.model.removeprefix("hf:")
         loaded = load_named(model, device=arguments.device, dtype=arguments.dtype)

@@ -3,7 +3,7 @@
     python -m eval.judge_card                                   # the embedded judge on the sample
     python -m eval.judge_card --judge nli:MODEL --data DIR      # any judge on a benchmark folder
     python -m eval.judge_card --judge nli:MODEL --pairs FILE    # on claims that people labelled, in the format of WiCE
-    python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.rubric_card`)
+    python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.cards.rubric_card`)
 
 The first form edits verbatim sentences of evidence and moves citations, then says whether the judge may stand behind headline
 scores. Of a benchmark only the development third is read (events whose sha256(id) starts with 0-4). The second form gives the
@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from data import codec
 from data.errors import StageError
 from data.types import Strict
-from eval.judge_accuracy import Accuracy, Reliability, accuracy, read_rows, reliability
-from eval.lexical_judge import AcceptRate
-from flows.console import guarded
+from eval.cards.judge_accuracy import Accuracy, Reliability, accuracy, read_rows, reliability
+from eval.judges.lexical_judge import AcceptRate
+from flows.showing.console import guarded
 
 if TYPE_CHECKING:
     from data.snapshot import Snapshot
-    from eval.judge import Judge, JudgeKind, Pair
-    from eval.rubric_card import RubricCard
+    from eval.cards.rubric_card import RubricCard
+    from eval.judges.judge import Judge, JudgeKind, Pair
 
 MOST_SHUFFLED = 0.10
 MOST_NUMBERS = 0.30
@@ -127,8 +127,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_card(judge: Judge, timed: Timed, data: str | None, limit: int | None) -> JudgeCard:
     """`timed` is the judge behind `judge`, which may remember answers. Raises UserError when there is nothing to edit."""
     from data.errors import UserError
-    from eval.judge import describe
-    from eval.stress import accept_rates
+    from eval.cards.stress import accept_rates
+    from eval.judges.judge import describe
 
     snapshot = _snapshot(data)
     kinds = _all_pairs(snapshot, limit)
@@ -154,7 +154,7 @@ def _snapshot(data: str | None) -> Snapshot:
 
 
 def _ids(snapshot: Snapshot, limit: int | None) -> list[str]:
-    from eval import stress
+    from eval.cards import stress
 
     return [i for i in snapshot.ids("search") if snapshot.is_sample or stress.is_development(i)][:limit]
 
@@ -162,8 +162,9 @@ def _ids(snapshot: Snapshot, limit: int | None) -> list[str]:
 def _all_pairs(snapshot: Snapshot, limit: int | None) -> dict[str, Sequence[Pair]]:
     """Pairs by kind, of pages as the systems get them."""
     from data.settings import EvidenceSettings, Settings
-    from eval import stress
-    from flows import console, wiring
+    from eval.cards import stress
+    from flows import wiring
+    from flows.showing import console
 
     found = wiring.build_collect(snapshot, Settings())
     cited = wiring.build_collect(snapshot, Settings(evidence=EvidenceSettings(track="cited")))
@@ -185,7 +186,7 @@ def _all_pairs(snapshot: Snapshot, limit: int | None) -> dict[str, Sequence[Pair
 
 def verdict(rates: Sequence[AcceptRate]) -> tuple[Headline, tuple[str, ...]]:
     """May the judge stand behind headline scores? A broken rule says no; too few pairs of a kind leave it open."""
-    from eval.stress import NUMBER_CHANGED, SHUFFLED, VERBATIM
+    from eval.cards.stress import NUMBER_CHANGED, SHUFFLED, VERBATIM
 
     known = {rate.edit: rate for rate in rates}
     broken, thin = [], []
@@ -202,7 +203,7 @@ def verdict(rates: Sequence[AcceptRate]) -> tuple[Headline, tuple[str, ...]]:
 
 
 def _print_card(card: JudgeCard, *, as_json: bool) -> None:
-    from flows import console
+    from flows.showing import console
 
     if as_json:
         console.result_json(codec.to_plain(card))
@@ -229,7 +230,7 @@ EXPECTED = ("accepted", "mostly accepted", "refused")
 
 
 def _expected(kind: str) -> str:
-    from eval.stress import REFERENCE, TRUE, VERBATIM
+    from eval.cards.stress import REFERENCE, TRUE, VERBATIM
 
     return EXPECTED[0] if kind.startswith((VERBATIM, TRUE)) else EXPECTED[1] if kind == REFERENCE else EXPECTED[2]
 
@@ -273,7 +274,7 @@ def on_pairs(judge: Judge, timed: Timed, path: Path) -> OnPairs:
 
 
 def _nested(judge: Judge, file: str) -> dict[str, Any] | None:
-    from eval.fit_lexical import WICE_FILE
+    from eval.fitting.fit_lexical import WICE_FILE
     from flows import wiring
 
     card = wiring.judge_card(judge)
@@ -287,8 +288,8 @@ def _nested(judge: Judge, file: str) -> dict[str, Any] | None:
 
 def _print_accuracy(judge: Judge, timed: Timed, paths: Sequence[Path], *, as_json: bool) -> dict[str, Any]:
     """What is kept of it for the judge's card, too."""
-    from eval.judge import describe
-    from flows import console
+    from eval.judges.judge import describe
+    from flows.showing import console
 
     found = [on_pairs(judge, timed, path) for path in paths]
     if as_json:
@@ -303,7 +304,7 @@ def _show_accuracy(judge: str, found: Sequence[OnPairs]) -> None:
     from rich import box
     from rich.table import Table
 
-    from flows import console
+    from flows.showing import console
 
     table = Table(title=judge, box=box.SIMPLE, title_justify="left", title_style="bold")
     table.add_column("labelled claims")
@@ -337,8 +338,9 @@ def _row(name: str, of: dict[str, Any]) -> tuple[str, ...]:
 
 def _print_rubrics(name: str, data: str | None, limit: int | None, *, as_json: bool) -> None:
     from data.gold import load_gold
-    from eval import rubric_card
-    from flows import console, wiring
+    from eval.cards import rubric_card
+    from flows import wiring
+    from flows.showing import console
 
     judge = wiring.open_rubrics(name).judge
     snapshot = _snapshot(data)
@@ -364,8 +366,8 @@ def _show_rubrics(card: RubricCard) -> None:
     from rich import box
     from rich.table import Table
 
-    from eval.rubric_card import STAND_INS
-    from flows import console
+    from eval.cards.rubric_card import STAND_INS
+    from flows.showing import console
 
     table = Table(title=f"{card.judge} on {card.data}, 1 to 5", box=box.SIMPLE, title_justify="left", title_style="bold")
     table.add_column("dimension")

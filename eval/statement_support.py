@@ -13,8 +13,8 @@ from typing import Literal
 
 from data.sentences import split_sentences
 from data.types import Strict
-from eval.citations import Ranking, with_title
-from eval.judge import Judge, Pair
+from eval.judges.judge import Judge, Pair
+from eval.metrics.citations import Ranking, with_title
 
 Support = Literal["supported", "doubtful", "unsupported", "unjudged"]
 PIECE_WORDS = 120

@@ -23,7 +23,7 @@ from data.types import Strict
 from flows.write import slug
 
 if TYPE_CHECKING:
-    from eval.judge import Judge
+    from eval.judges.judge import Judge
     from eval.statement_support import PageText
     from pipeline.checking.cited import CitedArticle, CitedStatement, Reference
     from pipeline.web.bundle import EvidenceRecord
@@ -106,7 +106,7 @@ class CheckReport(Strict):
 
 def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(argv)
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
         if arguments.labelled is not None:
@@ -157,7 +157,7 @@ def request_from(arguments: argparse.Namespace) -> Request:
 
 
 def console_tell() -> Tell:
-    from flows import console
+    from flows.showing import console
 
     last = ""
 
@@ -229,8 +229,8 @@ def read_article(request: Request) -> tuple[CitedArticle, Path | None]:
 def _fetched(url: str, request: Request) -> CitedArticle:
     from pipeline.checking.reading import parse
     from pipeline.formats.html import DROP_REASONS
+    from pipeline.reading.charset import decode, kind_of
     from pipeline.web.cache import PageCache, pages_as_completed
-    from pipeline.web.charset import decode, kind_of
     from pipeline.web.fetching import Fetcher
 
     with Fetcher(request.settings.web) as fetcher:
@@ -347,7 +347,7 @@ def _published(reference: Reference, record: EvidenceRecord | None) -> str:
 
 def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
     from data import codec
-    from flows import console
+    from flows.showing import console
 
     if as_json:
         console.result_json({**codec.to_plain(report), "counts": dict(report.counts)})
@@ -366,9 +366,9 @@ def _accuracy(arguments: argparse.Namespace) -> int:
     """On statements labelled by people: a false alarm is a supported one that is not accepted, a miss the other way round."""
     from collections import defaultdict
 
-    from eval.judge_accuracy import SUPPORTED, read_rows
+    from eval.cards.judge_accuracy import SUPPORTED, read_rows
     from eval.statement_support import PageText, judge_statement
-    from flows import console
+    from flows.showing import console
     from flows.wiring import build_judge
 
     judge = build_judge(arguments.judge)

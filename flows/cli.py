@@ -61,13 +61,13 @@ def _attacks(argv: Sequence[str]) -> int:
 
 
 def _reproduce(argv: Sequence[str]) -> int:
-    from flows.reproduce import main
+    from flows.reproducing.reproduce import main
 
     return main(argv)
 
 
 def _agents(argv: Sequence[str]) -> int:
-    from flows.agents import main
+    from flows.commands.score_agents import main
 
     return main(argv)
 
@@ -86,10 +86,10 @@ def _demo(argv: Sequence[str]) -> int:
     parser.add_argument("--all", action="store_true", help="print all metrics, not the headline alone")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
-        from flows.demo import demo
+        from flows.commands.demo import demo
 
         return demo(arguments.out, as_json=arguments.json, everything=arguments.all)
 
@@ -103,12 +103,12 @@ def _report(argv: Sequence[str]) -> int:
     )
     parser.add_argument("run", type=place, metavar="RUN", help="run folder with a submission.json, or its URL")
     arguments = parser.parse_args(argv)
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
         from data.runs import RunFolder
-        from flows import console
-        from flows.report.page import write_report
+        from flows.showing import console
+        from flows.showing.report.page import write_report
 
         scored = RunFolder.at(arguments.run)
         written = write_report(scored)
@@ -124,13 +124,13 @@ def _events(argv: Sequence[str]) -> int:
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: as for generate)")
     parser.add_argument("--track", choices=("search", "cited", "both"), default="search")
     arguments = parser.parse_args(argv)
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
         from data.errors import StageError
         from data.locate import locate
         from data.snapshot import N_BENCHMARK_EVENTS, Snapshot
-        from flows import console
+        from flows.showing import console
 
         snapshot = Snapshot(locate(arguments.data))
         for event_id in snapshot.ids(arguments.track):
@@ -162,10 +162,10 @@ def _prompts(argv: Sequence[str]) -> int:
     parser.add_argument("--model", default="", metavar="FOLDER_OR_ID", help="cut prompts by this model's tokens and context")
     parser.add_argument("--context", type=int, metavar="N", help="with --model: prompt and answer together (default: its own)")
     arguments = parser.parse_args(argv)
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
-        from flows import prompts
+        from flows.commands import export_prompts as prompts
 
         out = arguments.out
         rows = prompts.export(
@@ -194,13 +194,13 @@ def _update(argv: Sequence[str]) -> int:
 
 
 def _up(argv: Sequence[str]) -> int:
-    from flows.up import main
+    from flows.orchestration.up import main
 
     return main(argv)
 
 
 def _serve(argv: Sequence[str]) -> int:
-    from flows.serve import main
+    from flows.orchestration.serve_flow import main
 
     return main(argv)
 
@@ -224,19 +224,19 @@ def _check(argv: Sequence[str]) -> int:
 
 
 def _doctor(argv: Sequence[str]) -> int:
-    from flows.doctor import main
+    from flows.commands.doctor import main
 
     return main(argv)
 
 
 def _mcp(argv: Sequence[str]) -> int:
-    from flows.mcp_server import main
+    from flows.commands.mcp_server import main
 
     return main(argv)
 
 
 def _recrawl(argv: Sequence[str]) -> int:
-    from flows.recrawl import main
+    from flows.commands.recrawl import main
 
     return main(argv)
 

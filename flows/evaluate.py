@@ -10,12 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark import floors, scoring, strata, submission
+from benchmark import floors, scoring, strata
 from benchmark.checkout import commit
+from benchmark.submissions import submission
 from data.scores import Estimate, EventScores, SystemScores
-from flows import console, generate, preview, wiring
+from flows import generate, wiring
 from flows.job import MODEL_SYSTEMS
-from flows.report.page import REPORT, write_report
+from flows.showing import console, preview
+from flows.showing.report.page import REPORT, write_report
 
 if TYPE_CHECKING:
     from rich.table import Table

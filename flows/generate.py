@@ -12,7 +12,7 @@ from data import codec
 from data.errors import NoEvidence
 from data.runs import RunFolder
 from data.snapshot import N_BENCHMARK_EVENTS
-from flows import console, panel, preview
+from flows.showing import console, panel, preview
 from flows.wiring import Prepared
 
 Write = Callable[[Prepared, tuple[str, ...]], Iterable[EventOutcome]]
@@ -93,7 +93,7 @@ def _record_environment(prepared: Prepared) -> None:
     """What the run was made with, beside what it depends on; the newest command wins."""
     import json
 
-    from benchmark.submission import environment
+    from benchmark.submissions.submission import environment
 
     codec.write_atomic(prepared.run.path / "environment.json", json.dumps(environment(), indent=1) + "\n")
 

@@ -24,9 +24,9 @@ from data.types import Article, DropReason, Event, Page
 
 if TYPE_CHECKING:
     from data.runs import EventFolder, RunFolder
-    from pipeline.changes import Change, Figure, Revisit, Side
-    from pipeline.news import Planner
-    from pipeline.updating import JoinedPages, PageFate, Updated, UpdateReport
+    from pipeline.following.changes import Change, Figure, Revisit, Side
+    from pipeline.following.news import Planner
+    from pipeline.following.updating import JoinedPages, PageFate, Updated, UpdateReport
     from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
     from pipeline.web.cache import PageCache
 
@@ -70,11 +70,11 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
     arguments = parser.parse_args(argv)
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
         from data import codec
-        from flows import console
+        from flows.showing import console
 
         given = (
             arguments.run,
@@ -245,8 +245,8 @@ def _remember(cache: PageCache, earlier: Earlier, fetches: Sequence[FetchRecord]
 def _compared(
     request: Request, earlier: Earlier, settings: Settings, gathered: Gathered
 ) -> tuple[UpdateReport, JoinedPages, Updated]:
-    from pipeline.changes import Comparison
-    from pipeline.updating import UpdateReport, join_pages, update_article
+    from pipeline.following.changes import Comparison
+    from pipeline.following.updating import UpdateReport, join_pages, update_article
 
     article = earlier.article
     joined = join_pages(earlier.pages, earlier.bundle.records(), gathered.records)
@@ -278,10 +278,10 @@ def _with_news(
 ) -> tuple[UpdateReport, Updated]:
     """With facts that only new or edited pages tell, said by the system and model that wrote the article."""
     from data.runs import Unstored
-    from flows import console
+    from flows.showing import console
     from pipeline.evidence import Evidence
-    from pipeline.news import find_news, with_news
-    from pipeline.updating import Updated, fate
+    from pipeline.following.news import find_news, with_news
+    from pipeline.following.updating import Updated, fate
 
     if not any(page.usable for page in joined.pages[len(earlier.pages) :]):
         return report, updated
@@ -316,7 +316,7 @@ def _planner(earlier: Earlier, settings: Settings) -> Planner:
 
 def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:
     """One for each address."""
-    from pipeline.updating import PageFate
+    from pipeline.following.updating import PageFate
 
     by_url: dict[str, Revisit] = {joined.pages[revisit.page].url: revisit for revisit in joined.revisits}
     for url, revisit in by_url.items():
@@ -325,7 +325,7 @@ def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:
 
 def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: JoinedPages, updated: Updated) -> None:
     from data import codec, wikigenbench
-    from flows import preview
+    from flows.showing import preview
 
     folder = run.event(earlier.folder.event_id)
     folder.pages(lambda: joined.pages)
@@ -385,7 +385,7 @@ def _change_lines(change: Change, shown: Callable[[str], str]) -> Iterator[str]:
 
 
 def _figure(figure: Figure, shown: Callable[[str], str]) -> str:
-    from pipeline.changes import sources_told
+    from pipeline.following.changes import sources_told
 
     old = f"{shown(figure.old)} ({figure.old_date or 'undated'}, {sources_told(figure.n_sources_old)} today)"
     new = f"{shown(figure.new)} ({figure.new_date or 'undated'}, {sources_told(figure.n_sources_new)})"

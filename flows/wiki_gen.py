@@ -40,14 +40,14 @@ from data.runs import default_run_path
 from data.settings import load_settings
 from data.snapshot import Snapshot
 from decoding.methods import METHODS
-from flows import console
-from flows.artifacts import Artifacts
 from flows.evaluate import evaluate as evaluate_run
 from flows.generate import Generated, generate
 from flows.job import SYSTEMS, Job
-from flows.prefect_server import outlast_server, run_here
-from flows.runners import RunnerSpec, make_runner, parse_runner, run_all
-from flows.stages import check_results, prepare_here, write_event
+from flows.orchestration.artifacts import Artifacts
+from flows.orchestration.prefect_server import outlast_server, run_here
+from flows.orchestration.runners import RunnerSpec, make_runner, parse_runner, run_all
+from flows.orchestration.stages import check_results, prepare_here, write_event
+from flows.showing import console
 from flows.wiring import Prepared
 
 SystemName = Literal[SYSTEMS]  # type: ignore[valid-type]

@@ -23,17 +23,17 @@ from data.runs import RunFolder, default_run_path
 from data.settings import DecodingSettings, ModelSettings, Settings, WebSettings
 from data.snapshot import Snapshot
 from data.types import Event, Page
-from flows import console
 from flows.job import MODEL_SYSTEMS, SYSTEMS, Job
+from flows.showing import console
 
 if TYPE_CHECKING:
     from decoding.api import Encoder, Generator
     from decoding.knn.artefact import Calibration
-    from decoding.models import LoadedModel
-    from eval.judge import Identified, Judge
+    from decoding.models.loading import LoadedModel
+    from eval.judges.judge import Identified, Judge
     from eval.metric import Metric
-    from eval.rubrics import Rubrics
-    from pipeline.news import Planner
+    from eval.metrics.rubrics import Rubrics
+    from pipeline.following.news import Planner
     from pipeline.web.bundle import FetchRecord
     from pipeline.web.cache import PageCache
     from pipeline.web.live import LiveEvidence, LocalFile
@@ -159,7 +159,7 @@ def build_collect(snapshot: Snapshot, settings: Settings, run: RunFolder | None 
         raise UserError(
             f"evidence.source = {evidence.source!r} is for events that are written (wikigenben generate, evaluate); drop it"
         )
-    from pipeline.kinds import KindRecogniser
+    from pipeline.planning.kinds import KindRecogniser
     from pipeline.web.events import EventEvidence
     from pipeline.web.search.building import build_provider
 
@@ -200,7 +200,7 @@ def build_live(
 ) -> LiveEvidence:
     """Evidence from the live web; `fetched` is told of each page when it came. Raises UserError for settings that cannot be
     used, and for a provider without its key."""
-    from pipeline.kinds import KindRecogniser
+    from pipeline.planning.kinds import KindRecogniser
     from pipeline.web.live import LiveEvidence
     from pipeline.web.queries import search_window
     from pipeline.web.search.building import build_provider
@@ -310,7 +310,7 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
             raise UserError(
                 f"{name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:... or gguf:..."
             )
-        from decoding.server import ServerGenerator, Timeouts
+        from decoding.serving.client import ServerGenerator, Timeouts
 
         served, _, base_url = rest.partition("@")
         return ServerGenerator(served, base_url, timeouts=Timeouts(read_s=model.timeout_s))
@@ -341,7 +341,7 @@ def model_facts(name: str) -> tuple[int | None, str]:
 
 def _local_generator(name: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
     from decoding.engine import calibration_for
-    from decoding.naming import load_named
+    from decoding.models.naming import load_named
 
     _check_decoding(decoding)
     loaded = load_named(name, device=model.device, dtype=model.dtype, tell=console.note)
@@ -358,9 +358,9 @@ def _check_decoding(decoding: DecodingSettings) -> None:
 
 
 def _decoded(loaded: LoadedModel, decoding: DecodingSettings, calibration: Calibration | None) -> Generator:
+    from decoding.backends.kept_costs import KeptCosts
     from decoding.certificate import recording
     from decoding.engine import Engine, backend_of
-    from decoding.kept_costs import KeptCosts
     from decoding.local import LocalGenerator
 
     with loaded.lock:
@@ -383,26 +383,26 @@ def _decoded(loaded: LoadedModel, decoding: DecodingSettings, calibration: Calib
 @cache
 def build_encoder() -> Encoder:
     """One sentence encoder a process; its weights come with a package, so nothing is fetched."""
-    from decoding.encoder import minilm
+    from decoding.models.encoder import minilm
 
     return minilm()
 
 
 def build_metrics(settings: Settings) -> tuple[Metric, ...]:
-    from eval.citations import Citations, WgbCitations
-    from eval.conflicts import Conflicts
-    from eval.copying import Copying
-    from eval.coverage import Coverage
-    from eval.exposure import Exposure
-    from eval.facts import Facts
-    from eval.faithfulness import Faithfulness
-    from eval.junk import Junk
-    from eval.leaning import Leaning
-    from eval.lexical import Rouge
-    from eval.organisation import Organisation
-    from eval.storm import Storm
-    from eval.structure import Headings
-    from eval.wgb import WgbLexical
+    from eval.metrics.citations import Citations, WgbCitations
+    from eval.metrics.conflicts import Conflicts
+    from eval.metrics.copying import Copying
+    from eval.metrics.coverage import Coverage
+    from eval.metrics.exposure import Exposure
+    from eval.metrics.faithfulness import Faithfulness
+    from eval.metrics.junk import Junk
+    from eval.metrics.leaning import Leaning
+    from eval.metrics.organisation import Organisation
+    from eval.metrics.rouge import Rouge
+    from eval.metrics.storm import Storm
+    from eval.metrics.structure import Headings
+    from eval.metrics.told_facts import Facts
+    from eval.metrics.wgb import WgbLexical
 
     evaluation = settings.evaluation
     judge = build_judge(evaluation.judge, device=settings.model.device)
@@ -436,13 +436,13 @@ def build_judge(name: str, *, device: str = "auto") -> Judge:
 
 def open_judge(name: str, *, device: str = "auto") -> Judge:
     """Without a memory. Raises UserError for a name, model or server that cannot be had."""
-    from eval.lexical_judge import LexicalJudge
-    from eval.overlap_judge import OverlapJudge
+    from eval.judges.lexical_judge import LexicalJudge
+    from eval.judges.overlap_judge import OverlapJudge
 
     kind, _, rest = name.partition(":")
     if name == "embedded":
         from decoding.support.reader import judge_reader
-        from eval.embedded_judge import EmbeddedJudge
+        from eval.judges.embedded_judge import EmbeddedJudge
 
         return EmbeddedJudge(judge_reader())
     if name == "lexical":
@@ -452,8 +452,8 @@ def open_judge(name: str, *, device: str = "auto") -> Judge:
     if kind == "nli" and rest:
         return _nli_judge(rest, device)
     if kind == "llm" and "@" in rest:
-        from decoding.server import ServerGenerator
-        from eval.llm_judge import SCHEMA, LlmJudge
+        from decoding.serving.client import ServerGenerator
+        from eval.judges.llm_judge import SCHEMA, LlmJudge
 
         served, _, base_url = rest.partition("@")
         return LlmJudge(ServerGenerator(served, base_url, reply_schema=SCHEMA), _judged_folder() / "replies.jsonl")
@@ -462,8 +462,8 @@ def open_judge(name: str, *, device: str = "auto") -> Judge:
 
 def open_rubrics(name: str) -> Rubrics:
     """What the judge of that name has rated is kept beside the runs, and not asked again by any later command."""
-    from decoding.server import ServerGenerator
-    from eval.rubrics import SCHEMA, RubricJudge, Rubrics
+    from decoding.serving.client import ServerGenerator
+    from eval.metrics.rubrics import SCHEMA, RubricJudge, Rubrics
 
     kind, _, rest = name.partition(":")
     served, at, base_url = rest.partition("@")
@@ -474,7 +474,7 @@ def open_rubrics(name: str) -> Rubrics:
 
 def cached(judge: Judge) -> Judge:
     """The judge, with a memory where asking it costs more than looking up what it said."""
-    from eval.judge import CachedJudge
+    from eval.judges.judge import CachedJudge
 
     return judge if judge.kind == "lexical" else CachedJudge(judge, _judged_folder() / "scores.sqlite")
 
@@ -482,9 +482,9 @@ def cached(judge: Judge) -> Judge:
 def judge_card(judge: Identified) -> dict[str, Any]:
     """How good the judge is on claims with labels: those of this package bring their cards, of others it is what
     `python -m eval.judge_card` found and kept; empty where nobody asked."""
-    from eval.embedded_judge import EmbeddedJudge
-    from eval.judge import CachedJudge
-    from eval.lexical_judge import LexicalJudge
+    from eval.judges.embedded_judge import EmbeddedJudge
+    from eval.judges.judge import CachedJudge
+    from eval.judges.lexical_judge import LexicalJudge
 
     judge = judge.judge if isinstance(judge, CachedJudge) else judge
     if isinstance(judge, EmbeddedJudge | LexicalJudge):
@@ -504,14 +504,14 @@ def keep_card(judge: Identified, found: Mapping[str, Any]) -> None:
 
 
 def _card_path(judge: Identified) -> Path:
-    from eval.judge import describe
+    from eval.judges.judge import describe
 
     return _judged_folder() / "cards" / f"{codec.sha256(describe(judge))[:16]}.json"
 
 
 def _nli_judge(asked: str, device: str) -> Judge:
-    from decoding.entailment import load_entailment
-    from eval.nli_judge import THRESHOLD, NliJudge
+    from decoding.models.entailment import load_entailment
+    from eval.judges.nli_judge import THRESHOLD, NliJudge
 
     model, *options = asked.split(",")
     given = dict(option.partition("=")[::2] for option in options)

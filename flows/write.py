@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from data.runs import EventFolder, RunFolder, Stages
     from data.types import Article, Event, Page
     from flows.generate import Generated
-    from flows.watching import Watch
-    from pipeline.corrections import Corrections
-    from pipeline.disagreements import Disagreement
+    from flows.showing.watching import Watch
+    from pipeline.editing.corrections import Corrections
     from pipeline.evidence import EvidenceSource
+    from pipeline.following.disagreements import Disagreement
     from pipeline.web.bundle import Bundle, EvidenceRecord, FetchRecord
     from pipeline.web.live import LocalFile
 
@@ -69,7 +69,7 @@ class Request:
 
 def main(argv: Sequence[str]) -> int:
     arguments = _parser().parse_args(argv)
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     def run() -> int:
         written = write(request_from(arguments))
@@ -219,7 +219,7 @@ def _open_run(request: Request, name: str, first: int) -> tuple[RunFolder, int]:
     damaged, locks nothing: the next number is free."""
     from data import codec
     from data.runs import RunFolder
-    from pipeline.corrections import CORRECTIONS, carried
+    from pipeline.editing.corrections import CORRECTIONS, carried
 
     identity = _identity(request)
     if request.out is not None:
@@ -245,7 +245,7 @@ def _open_run(request: Request, name: str, first: int) -> tuple[RunFolder, int]:
 def run_corrections(run: RunFolder, name: str) -> Corrections:
     """What was struck or reworded by hand in the run's article."""
     from data import codec
-    from pipeline.corrections import CORRECTIONS, Corrections
+    from pipeline.editing.corrections import CORRECTIONS, Corrections
 
     path = run.event(name).path / f"{CORRECTIONS}.json"
     return codec.read(Corrections, path) if path.exists() else Corrections()
@@ -265,8 +265,8 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
 
     from benchmark.runner import run_event
     from data.types import Event
-    from flows import panel, preview
     from flows.generate import Generated
+    from flows.showing import panel, preview
     from pipeline.web.bundle import Bundle
 
     with run.locked():
@@ -296,7 +296,7 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
 
 def _with_disagreements(folder: EventFolder) -> tuple[Article | None, tuple[Disagreement, ...]]:
     """What was written, and what its pages say differently; nothing when it failed."""
-    from pipeline.disagreements import DISAGREEMENTS, Disagreements, disagreements
+    from pipeline.following.disagreements import DISAGREEMENTS, Disagreements, disagreements
 
     article, pages = folder.article(), folder.stored_pages()
     if article is None or pages is None:
@@ -356,7 +356,7 @@ class _LateSystem:
             raise _BegunOtherwise(f"the article was begun otherwise ({differing}); choose another --out or repeat its settings")
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        from flows import console
+        from flows.showing import console
 
         self.check(stages)
         if not event.title:
@@ -450,7 +450,7 @@ def _identity(request: Request) -> dict[str, str]:
 
 def report(written: Written, *, as_json: bool) -> None:
     """Pages with their verdicts, then where the article is, on stdout; why there is none on stderr."""
-    from flows import console
+    from flows.showing import console
 
     (outcome,) = written.generated.outcomes
     if outcome.failure is not None:
@@ -495,7 +495,7 @@ def _table(written: Written) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from flows import console
+    from flows.showing import console
 
     def cell(text: str) -> Text:  # no markup: titles come from pages
         return Text(console.harmless(text).replace("\n", " "))

@@ -15,7 +15,7 @@ from data.passages import cut_passages
 from data.settings import EvidenceSettings, RetrievalSettings
 from data.snapshot import Snapshot
 from data.types import Event, Page, Passage, Source
-from pipeline.extract import extract
+from pipeline.reading.extract import extract
 
 
 class EvidenceSource(Protocol):

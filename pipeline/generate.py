@@ -14,8 +14,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from flows.arguments import add_job_flags, job_from
-from flows.console import guarded
+from flows.commands.arguments import add_job_flags, job_from
+from flows.showing.console import guarded
 
 
 def main(argv: Sequence[str] | None = None) -> int:

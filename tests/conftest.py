@@ -24,7 +24,7 @@ import pytest
 from hypothesis import settings
 
 from data.snapshot import SAMPLE
-from decoding import costs
+from decoding.backends import costs
 from flows.cli import main
 
 # before torch is loaded. The tests run side by side, and small matrices on many threads wait more than they compute
@@ -125,8 +125,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 TOGETHER = {
-    "a Prefect server": ("tests/flows/test_wiki_gen.py", "tests/flows/test_remote_runs.py", "tests/flows/test_live_events.py"),
-    "the sentence model": ("tests/pipeline/test_systems_live.py", "tests/decoding/test_encoder.py"),
+    "a Prefect server": (
+        "tests/flows/orchestration/test_wiki_gen.py",
+        "tests/flows/test_remote_runs.py",
+        "tests/flows/test_live_events.py",
+    ),
+    "the sentence model": ("tests/pipeline/systems/test_live.py", "tests/decoding/models/test_encoder.py"),
 }
 """Files that one worker runs one after the other: what they share takes seconds to start or load, and is there once."""
 
@@ -193,7 +197,8 @@ def stand_in_encoder() -> Iterator[None]:
     model (`flows/test_prompt_export`), `ours` on the command line (`pipeline/test_systems_live`), and in the longer
     run the demo (`flows/test_commands`).
     """
-    from flows import prompts, wiring  # both before either is changed: one imports the name from the other
+    from flows import wiring
+    from flows.commands import export_prompts as prompts
     from tests.fakes import FixedEncoder
 
     encoder = FixedEncoder()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams, SupportReading
-from decoding.models import break_control_tokens
+from decoding.models.loading import break_control_tokens
 from decoding.support.reader import JUDGE_WEIGHTS
 
 

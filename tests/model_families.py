@@ -86,7 +86,7 @@ def tiny_family(family: str, *, dtype: str = "float32", seed: int = 0, **changes
     import torch
     import transformers
 
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
     class_name, special = {**DRIVABLE, **OTHER}[family]
     config = getattr(transformers, class_name)(**{**_COMMON, **special, **changes})

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def served(folder: Path, *, method: str = "auto", api_key: str | None = None) -> Iterator[str]:
     """Our server on a model folder, under the name `tiny`; yields its address, up to and without `/v1`."""
     from decoding.engine import Engine
-    from decoding.models import load
+    from decoding.models.loading import load
     from decoding.serve import Service, build_app
 
     loaded = load(str(folder), device="cpu")

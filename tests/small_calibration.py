@@ -14,7 +14,7 @@ from decoding.knn.artefact import EVERYTHING, FORMAT, Calibration, GlobalRouting
 from tests.toy_backend import COSTS
 
 if TYPE_CHECKING:
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 TASK: Task = "section"
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from decoding.backend import FULL, BackendInfo, Chain, CostTable, Prefill, SkipSet, Wants
-from decoding.rows import TorchRows
+from decoding.backends.rows import TorchRows
 
 COSTS = CostTable(
     unit_s=0.01,

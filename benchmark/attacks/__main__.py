@@ -16,8 +16,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from flows.console import guarded
 from flows.job import SYSTEMS
+from flows.showing.console import guarded
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,9 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("name either --run or --system")
 
     def run() -> int:
-        from benchmark.attacks.catalogue import chosen
+        from benchmark.attacks.all_attacks import chosen
         from data.settings import load_settings
-        from flows import attacks
+        from flows.commands import run_attacks as attacks
 
         wanted = chosen(name for name in arguments.only.split(",") if name)
         if arguments.list:

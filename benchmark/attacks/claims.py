@@ -1,6 +1,6 @@
 """Attacks on claims: every sentence that admits an edit is edited, and keeps its citations.
 
-The edits are those of `eval.edits`. Found by giving such sentences to the judge, which accepted 15 to 100% of each kind.
+The edits are those of `eval.cards.edits`. Found by giving such sentences to the judge, which accepted 15 to 100% of each kind.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from random import Random
 
 from benchmark.attacks.given import Given, each_sentence, refilled, sentences_of
 from data.types import Article, Sentence
-from eval.edits import FALSE_EDITS, Context
+from eval.cards.edits import FALSE_EDITS, Context
 
 DOUBTS = ("According to unconfirmed rumours, ", "It is disputed whether ", "Some sources doubt that ")
 _YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d(?!\d|[.,]\d)")

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from data.passages import cut_passages, sentence_spans
 from data.types import Article, Heading, Page, Paragraph, Passage, Section, Sentence, Source
-from eval.citations import Ranking
+from eval.metrics.citations import Ranking
 
 PASSAGE_WORDS = 120
 LEAST_WORDS = 5

@@ -6,8 +6,8 @@ import re
 
 from benchmark.attacks.given import Given, quotes, sentences_of, up_to, with_sections, written
 from data.types import Article, Heading, Paragraph, Section, Sentence
-from eval.citations import Ranking
-from eval.edits import change_number, insert_not
+from eval.cards.edits import change_number, insert_not
+from eval.metrics.citations import Ranking
 from eval.text import STOPWORDS
 
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmark.articles import located
 from benchmark.attacks.given import Given, Quoted, paragraphs_of, ranked_quotes, sentences_of, up_to, with_sections
+from benchmark.submissions.made_elsewhere import located
 from data.types import Article, Heading, Section, Source
-from eval.edits import change_number, insert_not
+from eval.cards.edits import change_number, insert_not
 
 HIDDEN = "References"
 
@@ -76,5 +76,5 @@ def _padded(given: Given, added: list[Quoted]) -> Article:
 
 
 def _own(source: Source, n_pages: int) -> Source:
-    """A source that is none of the event's pages, as `benchmark.articles` numbers those."""
+    """A source that is none of the event's pages, as `benchmark.submissions.made_elsewhere` numbers those."""
     return replace(source, passage=replace(source.passage, page=n_pages + source.passage.page))

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmark import scoring
-from benchmark.attacks.catalogue import Attack
+from benchmark.attacks.all_attacks import Attack
 from benchmark.attacks.given import Given, sentences_of
 from data import codec
 from data.runs import RunFolder

@@ -1,1 +1,1 @@
-"""The leaderboard as static pages: what is read, how it is ranked, how it is shown."""
+"""The leaderboard as static pages: what is read (`entries`), how it is ranked (`ranking`), how it is shown (`pages`)."""

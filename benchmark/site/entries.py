@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from benchmark import folder as submitted
-from benchmark.agents import GROUP
-from benchmark.folder import JudgedSentence, Record
-from benchmark.submission import Submission, SubmittedEvent
+from benchmark.comparing.agents import GROUP
+from benchmark.submissions import folder as submitted
+from benchmark.submissions.folder import JudgedSentence, Record
+from benchmark.submissions.submission import Submission, SubmittedEvent
 from data.errors import UserError
 from data.markup import reread
 from data.types import Article
@@ -79,7 +79,7 @@ def read_all(folder: Path, *, skip: Path | None = None) -> tuple[list[Entry], li
 
 
 def group_folders(folder: Path, *, skip: Path | None = None) -> list[Path]:
-    """`folder` and those in it that hold a group of submissions (`benchmark.agents`), and no submission of their own."""
+    """`folder` and those in it that hold a group of submissions (`comparing.agents`), and no submission of their own."""
     children = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     places = [path for path in (folder, *children) if skip is None or path.resolve() != skip.resolve()]
     return [

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmark.submission import Submission, is_proportion
+from benchmark.submissions.submission import Submission, is_proportion
 
 DASH = "–"
 

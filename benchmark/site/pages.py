@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.scoring import JUNK_UP_TO, MEANING, ORIGINAL_UP_TO, RANKED, SUPPORTED_FROM, support_unknown, why_unmet
 from benchmark.site import figures
-from benchmark.site.agents import AgentsPage
-from benchmark.site.articles import shown
+from benchmark.site.agent_pages import AgentsPage
+from benchmark.site.article_view import shown
 from benchmark.site.entries import Entry, Refused, event_ids, safe_name
 from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, without_leak_filter
-from benchmark.submission import MODEL_FREE, Submission, SubmittedEvent, SubmittedModel
+from benchmark.submissions.submission import MODEL_FREE, Submission, SubmittedEvent, SubmittedModel
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -360,7 +360,7 @@ def _judges(entry: Entry) -> list[tuple[str, object]]:
 
 
 def _is_rate(value: object) -> bool:
-    """As `eval.lexical_judge.AcceptRate` is stored; a card may hold anything."""
+    """As `eval.judges.lexical_judge.AcceptRate` is stored; a card may hold anything."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("edit"), str)

@@ -10,7 +10,7 @@ from data.errors import UserError
 if TYPE_CHECKING:
     from decoding.backend import StepBackend
     from decoding.backends.proof import Unfit
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 Kind = Literal["auto", "hf", "driven", "packed", "lowbit"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
     from decoding.backends.masks import Masks
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 _PROOF_TOKENS = 24
 _SAMPLE_TOKENS = 40

@@ -18,7 +18,7 @@ from decoding.backends.torch_backend import TorchBackend, relative_error
 if TYPE_CHECKING:
     import torch
 
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 
 class HFBackend(TorchBackend):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 _GRAIN = 256
 _ROWS_A_THREAD = 32
@@ -45,7 +45,7 @@ class NotLowBit(Unfit):
 class StepCache:
     """Keys (layers, H_kv, D, capacity), by dimension, and values (layers, H_kv, capacity, D); committed are 0..n-1.
 
-    The part of `decoding.kv_cache.KVCache` that backends use, for one shape known beforehand.
+    The part of `decoding.backends.kv_cache.KVCache` that backends use, for one shape known beforehand.
     """
 
     def __init__(self, n_layers: int, n_heads: int, size: int) -> None:

@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from decoding.backends.driven import DrivenBackend
+from decoding.backends.fused import fused_norms, shared_heads_name
 from decoding.backends.hf import HFBackend
-from decoding.backends.kernels import fused_norms, shared_heads_name
 from decoding.backends.proof import Unfit
 from decoding.backends.torch_backend import relative_error
 
 if TYPE_CHECKING:
     import torch
 
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 _ROWS = 8
 """Weights are laid out for so many rows; fewer and more read the same layout."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import StageError
 from decoding.backend import FULL, BackendInfo, Chain, CostTable, Prefill, SkipSet, Wants
-from decoding.kv_cache import KVCache, transformers_cache
-from decoding.rows import TorchRows, not_numbers
+from decoding.backends.kv_cache import KVCache, transformers_cache
+from decoding.backends.rows import TorchRows, not_numbers
 
 if TYPE_CHECKING:
     import torch
 
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 PREFILL_TOKENS = 512
 """Prompt tokens per forward: bounds the memory for activations and masks."""
@@ -174,7 +174,7 @@ class TorchBackend(ABC):
         self._fresh = 0
 
     def costs(self) -> CostTable:
-        from decoding.costs import measure_costs
+        from decoding.backends.costs import measure_costs
 
         if self._costs is None:
             self._costs = measure_costs(self)

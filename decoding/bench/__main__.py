@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from data.errors import UserError, WikigenError
 
 if TYPE_CHECKING:
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ def _bench(arguments: argparse.Namespace) -> int:
     from decoding.bench.session import Request, bench_prompts, measure
     from decoding.bench.tables import markdown, plot
     from decoding.certificate import RECORDS, write_records
-    from decoding.knn.prompts import read_prompts
+    from decoding.knn.prompt_files import read_prompts
 
     rows = _evenly(read_prompts(arguments.prompts), arguments.limit)
     loaded, assistant = _loaded(arguments)
@@ -146,10 +146,10 @@ def _spec_bench(arguments: argparse.Namespace) -> int:
     from data import codec
     from decoding.bench import spec
     from decoding.bench.session import REFERENCE, engines
+    from decoding.bench.spec_bench import read_questions
     from decoding.decoder import Decoder
     from decoding.engine import backend_of
     from decoding.machine import signature, versions
-    from decoding.spec_bench import read_questions
 
     questions = _evenly(read_questions(arguments.spec_bench), arguments.limit)
     if not questions:
@@ -189,8 +189,8 @@ def _spec_bench(arguments: argparse.Namespace) -> int:
 
 def _shape(arguments: argparse.Namespace) -> int:
     from data import codec
-    from decoding.bench.shape import measure_shape, shape_lines
-    from decoding.shapes import random_model
+    from decoding.bench.shape_timings import measure_shape, shape_lines
+    from decoding.models.shapes import random_model
 
     loaded = random_model(arguments.shape, device=arguments.device, dtype=arguments.dtype)
     result = measure_shape(
@@ -214,10 +214,10 @@ def _steps(arguments: argparse.Namespace) -> int:
     import json
 
     from data import codec
-    from decoding.bench.steps import measure_steps, peers_of, step_lines
+    from decoding.bench.step_timings import measure_steps, peers_of, step_lines
     from decoding.engine import backend_of
     from decoding.machine import cpu_features, signature, versions
-    from decoding.naming import gguf_file_of
+    from decoding.models.naming import gguf_file_of
 
     loaded, _ = _loaded(arguments)
     file = gguf_file_of(arguments.model)
@@ -242,7 +242,7 @@ def _steps(arguments: argparse.Namespace) -> int:
 
 
 def _loaded(arguments: argparse.Namespace) -> tuple[LoadedModel, LoadedModel | None]:
-    from decoding.naming import load_named
+    from decoding.models.naming import load_named
 
     loaded = load_named(arguments.model, device=arguments.device, dtype=arguments.dtype)
     assistant = load_named(arguments.assistant, device=loaded.device, dtype=loaded.dtype) if arguments.assistant else None

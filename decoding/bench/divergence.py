@@ -10,8 +10,8 @@ from data.types import Strict
 
 if TYPE_CHECKING:
     from decoding.backend import StepBackend
-    from decoding.bench.runs import BenchPrompt
-    from decoding.models import LoadedModel
+    from decoding.bench.timed_runs import BenchPrompt
+    from decoding.models.loading import LoadedModel
 
 NOISE_FACTOR = 10.0
 """A margin above this many times the known noise is a bug, below it is numerics."""

@@ -16,8 +16,8 @@ from data.errors import UserError
 from decoding.api import DecodeStats, SamplingParams
 
 if TYPE_CHECKING:
-    from decoding.bench.runs import TimedDecode
-    from decoding.models import LoadedModel
+    from decoding.bench.timed_runs import TimedDecode
+    from decoding.models.loading import LoadedModel
 
 PEERS = ("hf", "hf-pld", "hf-early-exit", "hf-assisted")
 PLD_TOKENS = 10

@@ -10,7 +10,7 @@ from statistics import median, quantiles
 from data.types import Strict
 from decoding.backend import CostTable
 from decoding.bench.divergence import Divergence
-from decoding.bench.runs import BenchPrompt, Run
+from decoding.bench.timed_runs import BenchPrompt, Run
 from decoding.statistics import SpeculationStats, total
 
 RESAMPLES = 2000

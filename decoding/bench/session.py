@@ -13,16 +13,16 @@ from data.errors import UserError
 from decoding.bench.divergence import compare, peer_noise, step_noise
 from decoding.bench.peers import PEERS, early_exit_layer, peer
 from decoding.bench.result import BenchResult, Conditions, Floor, grouped, method_result, timings
-from decoding.bench.runs import BenchPrompt, Contestant, Run, run_all
+from decoding.bench.spec_bench import Answer, Choice
+from decoding.bench.timed_runs import BenchPrompt, Contestant, Run, run_all
 from decoding.certificate import Record, stop_of
 from decoding.lowbit.matrix import matrices_in
-from decoding.spec_bench import Answer, Choice
 
 if TYPE_CHECKING:
     from decoding.backend import CostTable, StepBackend
     from decoding.engine import Engine
-    from decoding.knn.prompts import PromptRow
-    from decoding.models import LoadedModel
+    from decoding.knn.prompt_files import PromptRow
+    from decoding.models.loading import LoadedModel
 
 REFERENCE = "greedy"
 _NOISE_PROMPTS = 3
@@ -150,8 +150,8 @@ def engines(
 
 def bench_prompts(rows: Sequence[PromptRow], loaded: LoadedModel, max_new_tokens: int) -> list[BenchPrompt]:
     """Raises UserError when a prompt leaves no room for `max_new_tokens` in the model's context."""
+    from decoding.bench.reference import plain_decoding
     from decoding.local import LocalGenerator
-    from decoding.reference import plain_decoding
 
     encoder = LocalGenerator(loaded, plain_decoding(loaded))
     prompts = []
@@ -168,7 +168,7 @@ def bench_prompts(rows: Sequence[PromptRow], loaded: LoadedModel, max_new_tokens
 
 
 def measure_floor(loaded: LoadedModel, costs: CostTable) -> Floor:
-    from decoding.roofline import read_bandwidth, step_bytes
+    from decoding.bench.roofline import read_bandwidth, step_bytes
 
     needed = step_bytes(loaded.model)
     bandwidth = read_bandwidth(loaded.device)

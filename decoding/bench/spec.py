@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from data.types import Strict
 from decoding.bench.result import ALL, Ratio, ratio
+from decoding.bench.spec_bench import Answer, answer, mean_accepted_tokens, write_answers
 from decoding.bench.tables import show_ratio, table
-from decoding.spec_bench import Answer, answer, mean_accepted_tokens, write_answers
 
 if TYPE_CHECKING:
+    from decoding.bench.spec_bench import Question
     from decoding.decoder import Decoder
-    from decoding.spec_bench import Question
 
 
 @dataclass(frozen=True, slots=True)

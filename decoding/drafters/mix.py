@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from decoding.backend import CostTable, Rows, StepBackend, Wants
+from decoding.drafters.affordable import Guard
 from decoding.drafters.copy import CopyCandidate, CopyDrafter
 from decoding.drafters.drafter import NOTHING, Draft, Request
-from decoding.drafters.guard import Guard
 from decoding.drafters.merge import ValuedTree, merged_tree
 from decoding.drafters.recycle import RANKS, RecycleDrafter
 from decoding.drafters.skip import SkipDrafter

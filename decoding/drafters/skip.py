@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from decoding.backend import FULL, CostTable, Rows, SkipSet, StepBackend, Wants
+from decoding.drafters.affordable import Guard
 from decoding.drafters.drafter import NOTHING, Draft, Request
-from decoding.drafters.guard import Guard
 from decoding.drafters.lengths import LengthPolicy
 from decoding.sampling import Sampler, invert
 

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from decoding.backend import CostTable, Rows, SkipSet, StepBackend, Wants
+from decoding.drafters.affordable import Guard
 from decoding.drafters.drafter import NOTHING, Draft, Request
-from decoding.drafters.guard import Guard
 from decoding.drafters.lengths import Threshold
 from decoding.drafters.skip import ModelChain, draft_chain
 

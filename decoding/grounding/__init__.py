@@ -8,7 +8,7 @@ from data.errors import UserError
 from decoding.api import Cite, Grounding, Offer, Rephrase, SamplingParams, Wordings
 
 if TYPE_CHECKING:
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
     from decoding.sampling import LogitsRule
 
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import StageError, UserError
 from decoding.api import Contrast, DecodeStats
-from decoding.conversation import PromptReader
+from decoding.models.conversation import PromptReader
 
 if TYPE_CHECKING:
     import torch
 
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
     from decoding.sampling import LogitsRule
 
 

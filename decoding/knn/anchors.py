@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decoding.knn.vectors import nearest, unit
+from decoding.knn.prompt_vectors import nearest, unit
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,17 +21,17 @@ from data.errors import UserError
 from data.types import Strict
 from decoding.api import Message, Task
 from decoding.backend import CostTable, SkipSet
-from decoding.conversation import PromptReader
 from decoding.drafters.hazard import Hazard
 from decoding.drafters.lengths import Threshold
 from decoding.machine import versions
+from decoding.models.conversation import PromptReader
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from decoding.api import Vectors
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 logger = logging.getLogger(__name__)
 

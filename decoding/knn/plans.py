@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 from data import codec
 from decoding.api import Task
 from decoding.backend import FULL, SkipSet
-from decoding.knn.agreement import Logged, acceptance_by_position
 from decoding.knn.anchors import MIN_CLUSTER, Clusters, cluster, k_means
 from decoding.knn.artefact import EVERYTHING, GlobalRouting, Plan, TaskRouting
-from decoding.knn.search import Found, search
-from decoding.knn.stages import Stages, prompt_key
+from decoding.knn.draft_agreement import Logged, acceptance_by_position
+from decoding.knn.kept_stages import Stages, prompt_key
+from decoding.knn.prompt_vectors import centred, nearest, unit
+from decoding.knn.set_search import Found, search
 from decoding.knn.trials import Drafted, Trials
-from decoding.knn.vectors import centred, nearest, unit
 
 if TYPE_CHECKING:
     import numpy as np

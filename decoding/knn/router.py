@@ -10,7 +10,7 @@ from decoding.api import Task
 from decoding.backend import SkipSet
 from decoding.drafters.drafter import Request
 from decoding.knn.artefact import EVERYTHING, Calibration, Plan, TaskRouting
-from decoding.knn.vectors import centred, unit
+from decoding.knn.prompt_vectors import centred, unit
 
 if TYPE_CHECKING:
     from decoding.api import Vectors

@@ -12,10 +12,10 @@ from decoding.drafters.hazard import RoundLog
 from decoding.drafters.lengths import Threshold
 from decoding.drafters.plain import NoDrafter
 from decoding.drafters.skip import SkipDrafter
-from decoding.knn.agreement import ORIGINAL, POLICIES, Agreement, Logged, agreements, replay
 from decoding.knn.artefact import Interval
-from decoding.knn.search import Evaluate
-from decoding.knn.stages import Stages, Timing
+from decoding.knn.draft_agreement import ORIGINAL, POLICIES, Agreement, Logged, agreements, replay
+from decoding.knn.kept_stages import Stages, Timing
+from decoding.knn.set_search import Evaluate
 from decoding.sampling import Sampler
 from decoding.speculative import decode
 

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 from data.download import cache_folder
-from decoding.lowbit import vectors as v
+from decoding.lowbit import vector_code as v
 from decoding.lowbit.matrix import LowBitMatrix
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _TILE = 64
 def _sources() -> str:
     """numba itself looks at the file of a function alone, not at the vector code that goes into it."""
     here = Path(__file__).parent
-    return hashlib.sha256(b"".join((here / name).read_bytes() for name in ("kernels.py", "vectors.py"))).hexdigest()[:16]
+    return hashlib.sha256(b"".join((here / name).read_bytes() for name in ("kernels.py", "vector_code.py"))).hexdigest()[:16]
 
 
 _CACHE = str(cache_folder() / "kernels" / _sources())

@@ -2,8 +2,8 @@
 
     w = scale * q + least        q in 0..15 (4 bits) or -127..127 (8 bits), groups of 32 (or 16 of 8 bits)
 
-This holds what GGUF's common block types hold, exactly (`decoding.lowbit.blocks`), and what `quantised` makes of any matrix by
-rounding to nearest (as Q4_1 and Q8_0: https://github.com/ggml-org/ggml/blob/master/src/ggml-quants.c).
+This holds what GGUF's common block types hold, exactly (`decoding.lowbit.gguf_blocks`), and what `quantised` makes of any
+matrix by rounding to nearest (as Q4_1 and Q8_0: https://github.com/ggml-org/ggml/blob/master/src/ggml-quants.c).
 """
 
 from __future__ import annotations

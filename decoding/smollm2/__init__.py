@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, cast
 
 from data import codec
 from data.errors import UserError
-from decoding.gguf import Tell, converted, file_sha256, load_gguf
-from decoding.models import LOW_BITS, LoadedModel, check_dtype, load, lowered
+from decoding.models.gguf import Tell, converted, file_sha256, load_gguf
+from decoding.models.loading import LOW_BITS, LoadedModel, check_dtype, load, lowered
 from decoding.smollm2.adapter import merge, read_adapter
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 FORM = "compose/2"
-"""The prompts of `pipeline.composing`; an adapter of another form would be asked what it was not taught."""
+"""The prompts of `pipeline.writing.composing`; an adapter of another form would be asked what it was not taught."""
 PROJECTIONS = {
     "q_proj": "self_attn", "k_proj": "self_attn", "v_proj": "self_attn", "o_proj": "self_attn",
     "gate_proj": "mlp", "up_proj": "mlp", "down_proj": "mlp",

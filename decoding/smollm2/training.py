@@ -17,7 +17,7 @@ from decoding.smollm2.adapter import FORM, PROJECTIONS, Adapter, Place
 if TYPE_CHECKING:
     import torch
 
-    from decoding.models import LoadedModel
+    from decoding.models.loading import LoadedModel
 
 Report = Callable[[int, int, float], None]
 """Step, steps in all, mean loss of a token since the last report."""

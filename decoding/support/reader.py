@@ -28,7 +28,7 @@ class MiniLmReader:
 
     def __init__(self, path: Path = JUDGE_WEIGHTS) -> None:
         """Raises UserError for weights that are missing or belong to another network."""
-        from decoding.support.files import load_network, pair_encoder
+        from decoding.support.weight_files import load_network, pair_encoder
 
         self._network = load_network(path).merge()
         self._encoder = pair_encoder()

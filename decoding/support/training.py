@@ -14,8 +14,8 @@ from torch import nn
 
 from decoding.api import SupportExample
 from decoding.support.encoding import Encoded, PairEncoder, collate
-from decoding.support.files import read_tensors, write_tensors
 from decoding.support.network import SupportNetwork
+from decoding.support.weight_files import read_tensors, write_tensors
 
 logger = logging.getLogger(__name__)
 

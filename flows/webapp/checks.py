@@ -15,7 +15,7 @@ from data.errors import UserError
 from flows.check import LABELS, CheckReport
 from flows.webapp.desk import ENDED, Desk, Job
 from pipeline.checking.reading import MOST_BYTES
-from pipeline.formats.provenance import shortened, web_link
+from pipeline.provenance import shortened, web_link
 
 KEPT = ".articles"
 """In the folder of checks: articles that were pasted or uploaded."""

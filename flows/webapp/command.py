@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
         "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
     )
     arguments = parser.parse_args(argv)
-    from flows.console import guarded
+    from flows.showing.console import guarded
 
     return guarded(lambda: serve(arguments.host, arguments.port, _flags(arguments)))
 
@@ -44,7 +44,7 @@ def serve(host: str, port: int, words: tuple[str, ...]) -> int:
     """Raises UserError for flags that no article can be written with, and for an address that cannot be used."""
     import uvicorn
 
-    from flows import console
+    from flows.showing import console
     from flows.webapp.admission import Admission, is_loopback
     from flows.webapp.app import Page, build_app
     from flows.write import check_request, request_for

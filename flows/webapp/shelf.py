@@ -18,15 +18,15 @@ from data.errors import UserError
 from data.markup import number
 from data.runs import EventFolder, RunFolder
 from data.types import Article, Outline, Section, Strict
-from flows import preview
+from flows.showing import preview
 from flows.webapp.worker import plain_page
 from flows.write import run_corrections
-from pipeline.assembly import WrittenSection
-from pipeline.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
-from pipeline.disagreements import DISAGREEMENTS, Disagreements
+from pipeline.editing.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
+from pipeline.following.disagreements import DISAGREEMENTS, Disagreements
 from pipeline.formats.html import WARNINGS
-from pipeline.formats.provenance import host_of, notice_of, web_link
+from pipeline.provenance import host_of, notice_of, web_link
 from pipeline.web.reliability import reliability
+from pipeline.writing.assembly import WrittenSection
 
 ASKED = "asked.json"
 FORMATS = {"html": "text/html", "md": "text/markdown", "wiki": "text/plain", "json": "application/json", "dossier": "text/html"}

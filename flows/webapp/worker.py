@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from data import codec
 from data.errors import WikigenError
 from data.settings import Settings
-from flows import console
-from flows.watching import Finished, Happening, PagesKept, Planned, Said, Watch
+from flows.showing import console
+from flows.showing.watching import Finished, Happening, PagesKept, Planned, Said, Watch
 
 if TYPE_CHECKING:
     from benchmark.system import System
@@ -139,7 +139,7 @@ class _Worker:
 def plain_page(n: int, page: Page) -> dict[str, object]:
     """A page as the browser lists it."""
     from pipeline.formats.html import DROP_REASONS
-    from pipeline.formats.provenance import host_of, web_link
+    from pipeline.provenance import host_of, web_link
 
     return {
         "n": n,

@@ -1,4 +1,4 @@
-"""Articles made anywhere, read as statements with what they cite: wikitext, HTML, Markdown, and this package's own JSON.
+"""Articles made anywhere, read as statements with what they cite: wikitext, HTML, Markdown, and this package's own.
 
-Start at `reading.parse`. Whether a page supports a statement is `eval`'s question; `flows.check` brings the two together.
+Start with `reading`. Judging is not done here: `eval.statement_support` does it.
 """

@@ -10,7 +10,7 @@ from data.errors import UserError
 from data.markup import is_invalid
 from data.types import Article, is_unknown
 from pipeline.checking.cited import END, MARK, CitedArticle, CitedStatement, Reference
-from pipeline.formats.provenance import NOTICE
+from pipeline.provenance import NOTICE
 
 MOST_BYTES = 5_000_000
 _HTML = re.compile(r"\s*(?:<!doctype|<html|<body|<article|<main|<div|<p\b|<h[1-6])", re.IGNORECASE)
@@ -41,14 +41,14 @@ def _parsed(text: str, name: str, title: str) -> CitedArticle:
         return _own(codec.from_json(Article, text, where=name or "the article"))
     ending = name.lower().rpartition(".")[2]
     if ending in ("wiki", "mediawiki", "wikitext") or (ending not in _ENDINGS and _is_wikitext(text)):
-        from pipeline.checking.wikitext import read_wikitext
+        from pipeline.checking.from_wikitext import read_wikitext
 
         return read_wikitext(text, title)
     if ending in ("html", "htm", "xhtml") or (ending not in _ENDINGS and _HTML.match(text)):
-        from pipeline.checking.web_page import read_html
+        from pipeline.checking.from_html import read_html
 
         return read_html(text)
-    from pipeline.checking.markdown import read_markdown
+    from pipeline.checking.from_markdown import read_markdown
 
     return read_markdown(text)
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import Protocol
 
 from pipeline.formats.html import document
-from pipeline.formats.provenance import host_of, shortened, web_link
+from pipeline.provenance import host_of, shortened, web_link
 
 
 class _CitedPage(Protocol):

@@ -21,12 +21,12 @@ from urllib.parse import quote
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, DropReason, Fact, Page, PageFlag, Paragraph, Passage, RepairKind, Section, Sentence, Source
-from pipeline.formats.provenance import day_of, host_of, notice_of, shortened, web_link
+from pipeline.provenance import day_of, host_of, notice_of, shortened, web_link
 from pipeline.web.reliability import Reliability, reliability
 
 if TYPE_CHECKING:
-    from pipeline.changes import Quote, Side
-    from pipeline.disagreements import Disagreement
+    from pipeline.following.changes import Quote, Side
+    from pipeline.following.disagreements import Disagreement
 
 DROP_REASONS: Mapping[DropReason, str] = {
     "scheme": "not an address of the web",

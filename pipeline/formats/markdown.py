@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
-from pipeline.formats.provenance import day_of, host_of, notice_of, one_line, shortened, web_link
+from pipeline.provenance import day_of, host_of, notice_of, one_line, shortened, web_link
 
 if TYPE_CHECKING:
-    from pipeline.disagreements import Disagreement
+    from pipeline.following.disagreements import Disagreement
 
 _INLINE = re.compile(r"[\\`*_\[\]|~$#]")
 _AUTOLINK = re.compile(r":(?=//)|(?<=www)\.|@", re.IGNORECASE)  # GitHub links bare addresses

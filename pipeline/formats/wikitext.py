@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from data.markup import INVALID, is_invalid
 from data.types import Article, Fact, Paragraph, Sentence, Source
-from pipeline.formats.provenance import day_of, host_of, notice_of, one_line, web_link
-from pipeline.kinds import load_kinds
+from pipeline.planning.kinds import load_kinds
+from pipeline.provenance import day_of, host_of, notice_of, one_line, web_link
 
 # A box of our own: a notice template may be missing on the wiki this is pasted into, and then nobody is warned.
 _NOTICE = (

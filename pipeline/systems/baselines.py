@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from data.runs import Stages
 from data.settings import RetrievalSettings, WritingSettings
 from data.types import Article, Event, Page, Paragraph, Passage, Section, Sentence
-from pipeline.assembly import LEAD_HEADING, assemble
+from pipeline.choosing.candidates import sentence_texts
 from pipeline.evidence import Evidence
 from pipeline.retrieval import PassageIndex
-from pipeline.sentences import sentence_texts
+from pipeline.writing.assembly import LEAD_HEADING, assemble
 
 
 class LeadSystem:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from data.runs import Stages
 from data.types import Article, Event, Page
-from pipeline import prompts
-from pipeline.drafting import Draft
 from pipeline.evidence import Evidence
 from pipeline.systems.paper import TOKENS_PER_WORD, RetrieveRead
+from pipeline.writing import prompts
+from pipeline.writing.drafting import Draft
 
 
 class ClosedBook(RetrieveRead):

@@ -1,7 +1,7 @@
 """`extractive`: an article of the evidence's own sentences, without a language model.
 
-What it says and where is the plan that `ours` writes from (`pipeline.filing`); here every statement stands as its page has it,
-cited. It is the floor that a language model has to beat.
+What it says and where is the plan that `ours` writes from (`pipeline.planning.filing`); here every statement stands as its
+page has it, cited. It is the floor that a language model has to beat.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from data.settings import RetrievalSettings, WritingSettings
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, Statement
-from pipeline.assembly import LEAD_HEADING, WrittenSection, assemble
 from pipeline.evidence import Evidence
-from pipeline.filing import PlanningBanks, plan_article, planning_digest
-from pipeline.infobox import infobox_rows
+from pipeline.planning.filing import PlanningBanks, plan_article, planning_digest
+from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, assemble
+from pipeline.writing.infobox import infobox_rows
 
 
 class ExtractiveSystem:

@@ -1,13 +1,13 @@
 """`ours`: gather, plan, write, check; in one of four modes.
 
-`compose` (`pipeline.composing`), the default: statements are chosen and filed by rule, the model puts them into other words a
-few at a time, and each answer is compared with its facts. `verbatim` (`pipeline.verbatim`): the model chooses and orders whole
-evidence sentences. `free` and `cite`: it writes. Each section is retrieved for its heading and for the names that nothing
-written so far mentions; the lead is written last, from the finished sections; the infobox holds only values found in the
-passages that they cite; every sentence is checked against its citations (`pipeline.citing`), repeats across sections go, and
-everything changed is listed with the article. With `cite` every sentence of a section or lead ends with numbers of passages
-that were shown: the decoder lets it end in no other way. With `writing.contrast` all that is written of shown passages is
-contrasted with what the model says without them.
+`compose` (`pipeline.writing.composing`), the default: statements are chosen and filed by rule, the model puts them into other
+words a few at a time, and each answer is compared with its facts. `verbatim` (`pipeline.writing.verbatim`): the model chooses
+and orders whole evidence sentences. `free` and `cite`: it writes. Each section is retrieved for its heading and for the names
+that nothing written so far mentions; the lead is written last, from the finished sections; the infobox holds only values found
+in the passages that they cite; every sentence is checked against its citations (`pipeline.writing.citing`), repeats across
+sections go, and everything changed is listed with the article. With `cite` every sentence of a section or lead ends with
+numbers of passages that were shown: the decoder lets it end in no other way. With `writing.contrast` all that is written of
+shown passages is contrasted with what the model says without them.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence, Strict
 from decoding.api import Encoder, Generator, SupportReader
-from decoding.document_prompt import FORM
-from pipeline import prompts
+from decoding.models.document_prompt import FORM
 from pipeline.article_plan import ArticlePlan
-from pipeline.assembly import LEAD_HEADING, WrittenSection, paragraphs_of
-from pipeline.citing import drop_repeats, repair, resolve, stands_in, tidy_generated, without_markup
-from pipeline.composing import Composing, written_by_model
-from pipeline.date_style import in_one_style
-from pipeline.drafting import Draft, Quote
+from pipeline.choosing.candidates import sentence_texts
+from pipeline.choosing.facts import figures, names
+from pipeline.choosing.relevance import load_model
+from pipeline.choosing.selecting import SelectionWeights
 from pipeline.evidence import Evidence
-from pipeline.facts import figures, names
-from pipeline.filing import PlanningBanks, plan_article, planning_digest
-from pipeline.headings import BANK_FILE, HeadingBank
-from pipeline.infobox import infobox_rows
-from pipeline.kinds import KindRecogniser, bank_digest
-from pipeline.planning import merge_outlines
-from pipeline.relevance import load_model
+from pipeline.planning.filing import PlanningBanks, plan_article, planning_digest
+from pipeline.planning.headings import BANK_FILE, HeadingBank
+from pipeline.planning.kinds import KindRecogniser, bank_digest
+from pipeline.planning.outlines import merge_outlines
 from pipeline.retrieval import PassageIndex
-from pipeline.selecting import SelectionWeights
-from pipeline.sentences import sentence_texts
 from pipeline.systems.paper import ModelSystem, removed_first
-from pipeline.verbatim import Parts, VerbatimWriting
+from pipeline.writing import prompts
+from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, paragraphs_of
+from pipeline.writing.citing import drop_repeats, repair, resolve, stands_in, tidy_generated, without_markup
+from pipeline.writing.composing import Composing, written_by_model
+from pipeline.writing.date_style import in_one_style
+from pipeline.writing.drafting import Draft, Quote
+from pipeline.writing.infobox import infobox_rows
+from pipeline.writing.verbatim import Parts, VerbatimWriting
 
 MIN_HEADINGS = 3
 GAP_NAMES = 6

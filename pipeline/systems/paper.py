@@ -17,13 +17,13 @@ from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Event, Fact, Heading, Outline, Page, Repair, Section
 from decoding.api import Encoder, Generator
-from pipeline import prompts
-from pipeline.assembly import LEAD_HEADING, assemble, paragraphs_of, within_words
-from pipeline.citing import Cited, resolve
-from pipeline.drafting import Draft, Quote, Writer, quotes
 from pipeline.evidence import Evidence
-from pipeline.planning import heading_line, is_apparatus, parse_outline, same_words
+from pipeline.planning.outlines import heading_line, is_apparatus, parse_outline, same_words
 from pipeline.retrieval import PassageIndex
+from pipeline.writing import prompts
+from pipeline.writing.assembly import LEAD_HEADING, assemble, paragraphs_of, within_words
+from pipeline.writing.citing import Cited, resolve
+from pipeline.writing.drafting import Draft, Quote, Writer, quotes
 
 OUTLINE_TOKENS = 160
 TOKENS_PER_WORD = 1.5

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pipeline.reading.charset import kind_of
 from pipeline.web.addresses import Refused
-from pipeline.web.charset import kind_of
 
 if TYPE_CHECKING:
     import requests

@@ -16,7 +16,7 @@ from data.errors import StageError, UserError
 from data.runs import EVIDENCE, EventFolder, RunFolder
 from data.settings import Settings, WebSettings
 from data.types import Event, Page, RawPage
-from pipeline.kinds import KindRecogniser
+from pipeline.planning.kinds import KindRecogniser
 from pipeline.web.bundle import Bundle, pages_of
 from pipeline.web.cache import PageCache
 from pipeline.web.fetching import Fetcher

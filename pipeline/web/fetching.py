@@ -23,12 +23,12 @@ from data.cleaning import MAX_BYTES
 from data.errors import UserError
 from data.settings import WebSettings
 from data.types import DropReason, Strict
+from pipeline.reading.pdf import MAX_PDF_BYTES
 from pipeline.web import bodies, robots
 from pipeline.web.addresses import DEFAULT_PORTS, Address, Refused, admit, exempt
 from pipeline.web.archive import Archive
 from pipeline.web.guard import CONNECT_S, DNS_S, Resolve
 from pipeline.web.pacing import Budget, Clock, Hosts, Pacing, SystemClock, Turn, backoff, retry_after
-from pipeline.web.pdf import MAX_PDF_BYTES
 
 if TYPE_CHECKING:
     import requests

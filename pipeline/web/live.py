@@ -18,7 +18,10 @@ from data.errors import UserError
 from data.settings import RetrievalSettings, WebSettings
 from data.types import Event, Page, RawPage
 from pipeline.evidence import Evidence
-from pipeline.kinds import KindRecogniser
+from pipeline.planning.kinds import KindRecogniser
+from pipeline.reading.dates import judge_dates
+from pipeline.reading.documents import Document, DocumentReader, Job
+from pipeline.reading.pdf import MAX_PDF_BYTES
 from pipeline.web.addresses import Refused, admit, canonical, exempt
 from pipeline.web.bundle import (
     FORM,
@@ -36,11 +39,8 @@ from pipeline.web.bundle import (
     versions_here,
 )
 from pipeline.web.cache import Bodies, PageCache, StoredFetch, pages_as_completed
-from pipeline.web.dates import judge_dates
-from pipeline.web.documents import Document, DocumentReader, Job
 from pipeline.web.fetching import Fetched, Fetcher
 from pipeline.web.pacing import Clock, SystemClock
-from pipeline.web.pdf import MAX_PDF_BYTES
 from pipeline.web.queries import first_queries, search_window, second_queries
 from pipeline.web.reliability import reliability
 from pipeline.web.search.provider import Provider

@@ -19,10 +19,10 @@ from data.cleaning import host_of
 from data.errors import UserError
 from data.passages import cut_passages
 from data.types import Page
-from pipeline.facts import names
-from pipeline.kinds import Kind, KindRecogniser, load_kinds
+from pipeline.choosing.candidates import sentence_texts
+from pipeline.choosing.facts import names
+from pipeline.planning.kinds import Kind, KindRecogniser, load_kinds
 from pipeline.retrieval import terms
-from pipeline.sentences import sentence_texts
 from pipeline.web.search.provider import plain_query
 
 QUESTIONS = ("who", "what", "when", "where")

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmark import folder, submission, submit
+from benchmark import submit
 from benchmark.runner import run_event
 from benchmark.scoring import score_run, system_scores
-from benchmark.submission import SubmittedCost, SubmittedSystem
+from benchmark.submissions import folder, submission
+from benchmark.submissions.submission import SubmittedCost, SubmittedSystem
 from data.errors import NoEvidence
 from data.runs import RunFolder, Stages
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Event, Page
-from eval.citations import Citations
-from eval.coverage import Coverage
-from eval.lexical import Rouge
-from eval.lexical_judge import LexicalJudge
+from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric
+from eval.metrics.citations import Citations
+from eval.metrics.coverage import Coverage
+from eval.metrics.rouge import Rouge
 from flows.wiring import build_collect
 from pipeline.systems.baselines import LeadSystem
 

@@ -13,20 +13,20 @@ from benchmark.scoring import score_run
 from data.runs import RunFolder
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Event, Page
-from eval.citations import Citations, WgbCitations
-from eval.conflicts import Conflicts
-from eval.copying import Copying
-from eval.coverage import Coverage
-from eval.facts import Facts
-from eval.faithfulness import Faithfulness
-from eval.junk import Junk
-from eval.lexical import Rouge
-from eval.lexical_judge import LexicalJudge
+from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric
-from eval.organisation import Organisation
-from eval.storm import Storm
-from eval.structure import Headings
-from eval.wgb import WgbLexical
+from eval.metrics.citations import Citations, WgbCitations
+from eval.metrics.conflicts import Conflicts
+from eval.metrics.copying import Copying
+from eval.metrics.coverage import Coverage
+from eval.metrics.faithfulness import Faithfulness
+from eval.metrics.junk import Junk
+from eval.metrics.organisation import Organisation
+from eval.metrics.rouge import Rouge
+from eval.metrics.storm import Storm
+from eval.metrics.structure import Headings
+from eval.metrics.told_facts import Facts
+from eval.metrics.wgb import WgbLexical
 from tests.fakes import FixedEncoder
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.differences import differences, furthest_apart
+from benchmark.comparing.differences import differences, furthest_apart
 from benchmark.splits import in_dev
-from benchmark.submission import Submission, part, problems
+from benchmark.submissions.submission import Submission, part, problems
 from data.errors import UserError
 from tests.benchmark.submissions import ROWS, failed, ok, submit
 

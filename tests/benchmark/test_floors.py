@@ -21,18 +21,18 @@ from data.errors import UserError
 from data.runs import RunFolder
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Event, Page, RawPage
-from eval.citations import Citations
-from eval.copying import Copying
-from eval.coverage import Coverage
-from eval.facts import Facts
-from eval.faithfulness import Faithfulness
-from eval.lexical import Rouge
 from eval.metric import Case, Metric
-from eval.organisation import Organisation
-from eval.structure import Headings
+from eval.metrics.citations import Citations
+from eval.metrics.copying import Copying
+from eval.metrics.coverage import Coverage
+from eval.metrics.faithfulness import Faithfulness
+from eval.metrics.organisation import Organisation
+from eval.metrics.rouge import Rouge
+from eval.metrics.structure import Headings
+from eval.metrics.told_facts import Facts
 from eval.text import ngram_counts, words
 from tests.eval.cases import gold, page
-from tests.eval.test_citations import EveryWord
+from tests.eval.metrics.test_citations import EveryWord
 from tests.fakes import FixedEncoder
 
 HUMAN = gold(

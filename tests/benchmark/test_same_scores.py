@@ -15,9 +15,9 @@ from benchmark.runner import run_event
 from benchmark.scoring import RANKED, score_run, system_scores, unmet
 from data.runs import RunFolder
 from data.settings import Settings
-from eval.coverage import Coverage
-from eval.lexical import Rouge
 from eval.metric import Metric
+from eval.metrics.coverage import Coverage
+from eval.metrics.rouge import Rouge
 from pipeline.systems.baselines import Bm25System, LeadSystem
 from pipeline.systems.extractive import ExtractiveSystem
 from tests.benchmark.sample_folder import IDS, SNAPSHOT, collect

@@ -31,8 +31,8 @@ from data.runs import EventFailure, RunFolder
 from data.scores import EventScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Heading, Page, Section, Sentence
-from eval import quality
 from eval.metric import Better, Case
+from eval.metrics import quality
 
 IDS = ("1", "2", "3")
 NAMES: dict[str, Better] = {"recall": "higher", "errors": "lower", "words": "neither"}
@@ -193,13 +193,13 @@ def test_values_of_a_failed_event() -> None:
 def test_headline_metrics_exist_and_go_the_way_that_is_said() -> None:
     """A failed event must cost something in those of which more is better."""
     from data.settings import Settings
-    from eval.citations import Citations
-    from eval.conflicts import Conflicts
-    from eval.copying import Copying
-    from eval.facts import Facts
-    from eval.junk import Junk
-    from eval.lexical_judge import LexicalJudge
-    from eval.organisation import Organisation
+    from eval.judges.lexical_judge import LexicalJudge
+    from eval.metrics.citations import Citations
+    from eval.metrics.conflicts import Conflicts
+    from eval.metrics.copying import Copying
+    from eval.metrics.junk import Junk
+    from eval.metrics.organisation import Organisation
+    from eval.metrics.told_facts import Facts
     from tests.fakes import FixedEncoder
 
     assert Settings().evaluation.judge == "embedded"

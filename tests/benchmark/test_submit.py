@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from benchmark import folder, rescore, statement, submission, submit
-from benchmark.submission import Submission
+from benchmark import rescore, submit
+from benchmark.submissions import folder, statement, submission
+from benchmark.submissions.submission import Submission
 from data import codec
 from data.errors import UserError
 from data.markup import is_invalid
 from data.runs import RunFolder
 from data.types import Article
 from eval.aggregate import estimate
-from eval.citations import Citations
+from eval.metrics.citations import Citations
 from tests.benchmark.sample_folder import FAILED, IDS, SNAPSHOT, collect, make, metrics
 
 FIRST = IDS[0]

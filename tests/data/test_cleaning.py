@@ -570,7 +570,7 @@ def test_odd_pages_take_no_minutes(make: Callable[[], str]) -> None:
 @pytest.mark.skipif("WIKIGEN_DATA" not in os.environ, reason="WIKIGEN_DATA is unset")
 def test_most_real_events_have_usable_pages() -> None:
     from data.snapshot import Snapshot
-    from pipeline.extract import extract
+    from pipeline.reading.extract import extract
 
     snapshot = Snapshot(Path(os.environ["WIKIGEN_DATA"]))
     ids = snapshot.ids("search")[:60]

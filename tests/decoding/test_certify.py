@@ -16,12 +16,12 @@ from decoding import speculative
 from decoding.api import Message, SamplingParams
 from decoding.backend import FULL, Rows, StepBackend, Wants
 from decoding.backends.build import build_backend
+from decoding.bench.reference import plain_decoding
 from decoding.certificate import Record, read_records, recording, stop_of, write_records
 from decoding.certify import Certificate, answer_logits, certify, main, uniformity
 from decoding.drafters.drafter import Draft, Request
 from decoding.local import LocalGenerator
-from decoding.models import LoadedModel, load
-from decoding.reference import plain_decoding
+from decoding.models.loading import LoadedModel, load
 from decoding.sampling import Sampler
 from decoding.verify import Accepted
 from tests.tiny_model import build_tiny_model

@@ -23,7 +23,7 @@ from transformers import (
 import decoding
 from data import codec
 from data.errors import StageError, UserError
-from decoding.spec_bench import Answer, Question, answer, mean_accepted_tokens, read_questions, write_answers
+from decoding.bench.spec_bench import Answer, Question, answer, mean_accepted_tokens, read_questions, write_answers
 from tests.small_calibration import small_calibration
 from tests.tiny_model import build_tiny_model
 
@@ -183,7 +183,7 @@ def test_a_model_in_memory(decoder: decoding.Decoder, model: Any, tokenizer: Any
 
 
 def test_models_in_memory_are_told_apart(folder: Path, model: Any, tokenizer: Any) -> None:
-    from decoding.models import in_memory
+    from decoding.models.loading import in_memory
 
     first = in_memory(model, tokenizer)
     again = AutoModelForCausalLM.from_pretrained(folder)

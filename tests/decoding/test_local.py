@@ -13,7 +13,7 @@ import pytest
 from data.errors import StageError, UserError
 from decoding.api import DecodeStats, Message, SamplingParams
 from decoding.local import LocalGenerator, StopCut, TextSink
-from decoding.models import LoadedModel, load
+from decoding.models.loading import LoadedModel, load
 from decoding.sampling import draw, uniforms
 from tests.tiny_model import build_tiny_model
 

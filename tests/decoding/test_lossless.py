@@ -31,10 +31,10 @@ from decoding.drafters.skip import SkipDrafter
 from decoding.drafters.swift import SwiftDrafter
 from decoding.local import LocalGenerator
 from decoding.methods import METHODS, build_drafter, takes_trees
-from decoding.models import LoadedModel, load
+from decoding.models.loading import LoadedModel, load
 from decoding.sampling import Sampler
 from decoding.speculative import decode
-from pipeline import prompts
+from pipeline.writing import prompts
 from tests.model_families import DRIVABLE, OTHER, tiny_family
 from tests.repeating_model import QUIET_LAYERS, build_repeating_model
 from tests.small_calibration import small_calibration

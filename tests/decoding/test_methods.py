@@ -12,12 +12,12 @@ import pytest
 
 from data.errors import UserError
 from decoding.api import Completion, Message, SamplingParams
+from decoding.bench.reference import plain_decoding
 from decoding.engine import Engine, backend_of, calibration_for
 from decoding.knn.artefact import FOLDER, Calibration
 from decoding.local import LocalGenerator, complete
 from decoding.methods import METHODS, NEED_CALIBRATION, build_drafter
-from decoding.models import LoadedModel, load
-from decoding.reference import plain_decoding
+from decoding.models.loading import LoadedModel, load
 from tests.small_calibration import TASK, small_calibration
 from tests.tiny_model import build_tiny_model
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from data.errors import StageError, UserError
 from decoding.api import SamplingParams
+from decoding.backends.rows import TorchRows
 from decoding.drafters.drafter import Draft
-from decoding.models import LoadedModel, load
-from decoding.rows import TorchRows
+from decoding.models.loading import LoadedModel, load
 from decoding.sampling import HuggingFaceRule, RepetitionPenalty, Sampler, draw, invert, uniforms
 from decoding.verify import accept
 from tests.grids import rest_slow

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from data.errors import UserError
-from decoding.models import LoadedModel, load
+from decoding.models.loading import LoadedModel, load
 from decoding.smollm2 import gguf_file, load_smollm2
 from decoding.smollm2.adapter import FORM, Adapter, merge, read_adapter, write_adapter
 from decoding.smollm2.training import Lesson, Recipe, answer_loss, train

@@ -14,9 +14,9 @@ import torch
 from data.errors import StageError
 from decoding.api import SamplingParams
 from decoding.backend import FULL, SkipSet, StepBackend, Wants
+from decoding.backends.rows import TorchRows
 from decoding.drafters.drafter import NOTHING, Draft, Request, Source
 from decoding.drafters.plain import NoDrafter
-from decoding.rows import TorchRows
 from decoding.sampling import RepetitionPenalty, Sampler
 from decoding.speculative import decode
 from decoding.statistics import SpeculationStats

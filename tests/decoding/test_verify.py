@@ -20,9 +20,9 @@ from scipy.stats import chi2
 from data.errors import StageError
 from decoding.api import SamplingParams
 from decoding.backend import FULL, SkipSet, StepBackend, Wants
+from decoding.backends.rows import TorchRows
 from decoding.drafters.drafter import Draft, Request
 from decoding.drafters.plain import NoDrafter
-from decoding.rows import TorchRows
 from decoding.sampling import Sampler, invert
 from decoding.speculative import decode
 from decoding.verify import Accepted, accept

@@ -35,7 +35,7 @@ def plots_where_they_are_looked_at(request: pytest.FixtureRequest) -> Iterator[N
     """Elsewhere a report has none: drawing them is a sixth of what it takes to write and score the sample's events."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.name != "test_report.py":
-            patch.setattr("flows.report.plots.draw", lambda contents: ())
+            patch.setattr("flows.showing.report.plots.draw", lambda contents: ())
         yield
 
 

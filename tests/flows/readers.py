@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.web import documents
-from pipeline.web.workers import WorkerPool
+from pipeline.reading import documents
+from pipeline.reading.sandbox import WorkerPool
 
 
 class Borrowed:

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-import flows.demo
-from benchmark import submission
+import flows.commands.demo
+from benchmark.submissions import submission
 from benchmark.validate import main as validate
 from data import codec
 from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article
-from decoding.document_prompt import CHAT_TEMPLATE
+from decoding.models.document_prompt import CHAT_TEMPLATE
 from flows import wiring
 from flows.cli import COMMANDS, main
 from tests.conftest import COPIED, ENCODERS, Command, Ran, copy_events, set_pages
@@ -95,7 +95,7 @@ def demo(tiny: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) -> 
     out = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch, ENCODERS[encoder]():
         patch.setattr(wiring, "DEFAULT_MODEL", f"hf:{tiny}")  # the real one takes a minute an event
-        patch.setattr(flows.demo, "Settings", quick)
+        patch.setattr(flows.commands.demo, "Settings", quick)
         patch.setenv("WIKIGEN_RUNS", str(out.parent))  # where floors are kept for all runs
         return out, main(["demo", "--out", str(out)])
 
@@ -131,7 +131,7 @@ def test_again_it_reuses_everything(
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
     monkeypatch.setattr(wiring, "DEFAULT_MODEL", f"hf:{tiny}")
-    monkeypatch.setattr(flows.demo, "Settings", quick)
+    monkeypatch.setattr(flows.commands.demo, "Settings", quick)
     monkeypatch.setenv("WIKIGEN_RUNS", str(out.parent))
     with ENCODERS[encoder]():
         again = wikigenben("demo", "--out", out, "--json")

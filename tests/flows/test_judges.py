@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark import submission
+from benchmark.submissions import submission
 from data.errors import UserError
-from eval.judge import CachedJudge, Pair, describe
+from eval.judges.judge import CachedJudge, Pair, describe
 from flows import wiring
 from tests.conftest import Command, set_pages
 from tests.judging_server import judging

@@ -27,7 +27,11 @@ def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
     subprocess.run([*build, str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("wikigenben-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"flows/deployment/prefect.yaml", "flows/webapp/static/page.js", "decoding/smollm2/__init__.py"} <= names
+    assert {
+        "flows/orchestration/deployment/prefect.yaml",
+        "flows/webapp/static/page.js",
+        "decoding/smollm2/__init__.py",
+    } <= names
     assert not any(name.startswith("tests/") for name in names)
     site, empty = tmp_path / "site", tmp_path / "empty"
     zipfile.ZipFile(wheel).extractall(site)

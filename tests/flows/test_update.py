@@ -13,7 +13,7 @@ from data import codec
 from data.settings import Settings, WebSettings
 from data.types import Article, Page
 from flows.write import Request, write
-from pipeline.updating import UpdateReport
+from pipeline.following.updating import UpdateReport
 from pipeline.web.bundle import Bundle
 from tests.conftest import Command
 from tests.search_server import Found, search_server

@@ -15,8 +15,8 @@ from data import codec
 from data.snapshot import SAMPLE
 from data.types import Article
 from flows.write import slug
-from pipeline.corrections import Correction, Corrections
-from pipeline.disagreements import Disagreements
+from pipeline.editing.corrections import Correction, Corrections
+from pipeline.following.disagreements import Disagreements
 from tests.conftest import Command
 from tests.search_server import Found, search_server
 from tests.web_server import Reply, WebServer, serving

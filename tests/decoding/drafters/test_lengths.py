@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decoding.backend import CostTable
-from decoding.drafters.guard import Guard
+from decoding.drafters.affordable import Guard
 from decoding.drafters.hazard import Hazard
 from decoding.drafters.lengths import Expected, Fixed, Threshold
 

@@ -9,6 +9,7 @@ import torch
 from data import codec
 from decoding.api import SamplingParams
 from decoding.backend import Wants
+from decoding.backends.rows import TorchRows
 from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.recycle import (
     RANKS,
@@ -19,7 +20,6 @@ from decoding.drafters.recycle import (
     template_from,
     template_of_widths,
 )
-from decoding.rows import TorchRows
 from decoding.sampling import Sampler
 from tests.decoding.drafters.equality import check_equals_plain, run
 from tests.toy_backend import COSTS, ToyBackend

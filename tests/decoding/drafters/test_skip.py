@@ -11,12 +11,12 @@ import torch
 
 from decoding.api import SamplingParams
 from decoding.backend import FULL, SkipSet
+from decoding.backends.rows import TorchRows
 from decoding.drafters.drafter import Draft, Request
 from decoding.drafters.hazard import Hazard
 from decoding.drafters.lengths import Expected, Fixed, LengthPolicy, Threshold
 from decoding.drafters.plain import NoDrafter
 from decoding.drafters.skip import SkipDrafter, draft_chain
-from decoding.rows import TorchRows
 from decoding.sampling import Sampler
 from decoding.speculative import decode
 from tests.decoding.drafters.equality import check_equals_plain, run

@@ -16,7 +16,7 @@ from decoding.decoder import Decoder
 from decoding.engine import Engine
 from decoding.grounding.cad import CadCost, ContextAware
 from decoding.grounding.cite import CiteRule
-from decoding.models import LoadedModel, load
+from decoding.models.loading import LoadedModel, load
 from tests.decoding.grounding.test_cite import MARKED, faults
 from tests.model_families import tiny_family
 from tests.tiny_model import build_tiny_model

@@ -13,12 +13,12 @@ import torch
 from data import codec
 from data.errors import StageError, UserError
 from decoding.api import Cite, Contrast, Item, Message, Offer, SamplingParams
+from decoding.bench.reference import plain_decoding
 from decoding.certificate import read_records, recording
 from decoding.certify import certify
 from decoding.engine import Engine
 from decoding.local import LocalGenerator
-from decoding.models import LoadedModel, load
-from decoding.reference import plain_decoding
+from decoding.models.loading import LoadedModel, load
 from tests.decoding.grounding.test_cite import MARKED, faults
 from tests.tiny_model import build_tiny_model
 

@@ -21,6 +21,7 @@ from data.errors import UserError
 from data.snapshot import SAMPLE
 from decoding.api import Chosen, Item, Message, Offer, Reading, SamplingParams, chosen
 from decoding.backend import StepBackend
+from decoding.bench.reference import plain_decoding
 from decoding.certificate import Record
 from decoding.certify import certify
 from decoding.decoder import Decoder
@@ -33,8 +34,7 @@ from decoding.drafters.recycle import RecycleDrafter
 from decoding.engine import Engine
 from decoding.grounding.offer import OfferRule
 from decoding.local import LocalGenerator
-from decoding.models import LoadedModel, load
-from decoding.reference import plain_decoding
+from decoding.models.loading import LoadedModel, load
 from decoding.sampling import ForcingRule, Sampler
 from decoding.speculative import decode
 from tests.tiny_model import build_tiny_model, train_tokenizer

@@ -13,7 +13,7 @@ from decoding.api import Cite, Grounding, Item, Offer, Rephrase
 from decoding.decoder import Decoder
 from decoding.grounding.cite import CiteRule
 from decoding.grounding.processors import as_processor, grounded_processor
-from decoding.models import LoadedModel, load
+from decoding.models.loading import LoadedModel, load
 from decoding.sampling import HuggingFaceRule, RepetitionPenalty
 from tests.decoding.grounding.test_cite import MARKED, faults
 from tests.tiny_model import build_tiny_model

@@ -11,7 +11,7 @@ import torch
 
 from decoding.api import Rephrase
 from decoding.grounding.rephrase import RephraseRule
-from decoding.models import LoadedModel, load
+from decoding.models.loading import LoadedModel, load
 from tests.tiny_model import build_tiny_model
 
 FACT = "The Tolvane River Authority opened the Hesk Dam at 14:30 on 12 March 2031, and 1,400 people left Vasterlow."

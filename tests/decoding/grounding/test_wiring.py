@@ -9,11 +9,11 @@ import pytest
 from data.errors import UserError
 from decoding.api import Item, Message, Offer, SamplingParams
 from decoding.decoder import Decoder
-from decoding.document_prompt import CHAT_TEMPLATE
 from decoding.engine import Engine
 from decoding.local import LocalGenerator
-from decoding.models import LoadedModel, load
-from decoding.server import ServerGenerator
+from decoding.models.document_prompt import CHAT_TEMPLATE
+from decoding.models.loading import LoadedModel, load
+from decoding.serving.client import ServerGenerator
 from tests.tiny_model import build_tiny_model
 
 TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Nobody was hurt."]

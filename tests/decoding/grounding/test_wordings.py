@@ -10,7 +10,7 @@ import torch
 from data.errors import UserError
 from decoding.api import Wordings
 from decoding.grounding.wordings import WordingsRule
-from decoding.models import LoadedModel, load
+from decoding.models.loading import LoadedModel, load
 from tests.tiny_model import build_tiny_model
 
 OWN = (

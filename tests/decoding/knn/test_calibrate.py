@@ -19,9 +19,9 @@ from decoding.calibrate import Settings, calibrate, main
 from decoding.engine import backend_of
 from decoding.knn.artefact import EVERYTHING, Calibration, calibration_folder, load_for
 from decoding.knn.plans import SearchSettings
-from decoding.knn.prompts import PromptRow, read_prompts
+from decoding.knn.prompt_files import PromptRow, read_prompts
 from decoding.machine import signature
-from decoding.models import LoadedModel, load
+from decoding.models.loading import LoadedModel, load
 from tests.tiny_model import build_tiny_model
 
 TOPICS = {

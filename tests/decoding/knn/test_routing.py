@@ -15,7 +15,6 @@ from decoding.api import Message
 from decoding.backend import FULL, SkipSet
 from decoding.drafters.drafter import Request
 from decoding.drafters.lengths import Threshold
-from decoding.knn.agreement import Logged, log_answer
 from decoding.knn.anchors import cluster, k_means
 from decoding.knn.artefact import (
     EVERYTHING,
@@ -27,13 +26,14 @@ from decoding.knn.artefact import (
     Plan,
     TaskRouting,
 )
+from decoding.knn.calibration_report import leave_one_out, markdown, measured, verdict
+from decoding.knn.draft_agreement import Logged, log_answer
+from decoding.knn.kept_stages import Stages
 from decoding.knn.plans import Planner, SearchSettings, Split, TaskPlans, mean_regret
-from decoding.knn.prompts import PromptRow
-from decoding.knn.report import leave_one_out, markdown, measured, verdict
+from decoding.knn.prompt_files import PromptRow
+from decoding.knn.prompt_vectors import centred, unit
 from decoding.knn.router import Router
-from decoding.knn.stages import Stages
 from decoding.knn.trials import Trials
-from decoding.knn.vectors import centred, unit
 from tests.toy_backend import COSTS, ToyBackend
 
 D = 16

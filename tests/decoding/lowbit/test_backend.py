@@ -15,9 +15,9 @@ from decoding.backends.build import build_backend
 from decoding.backends.hf import HFBackend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
+from decoding.bench.roofline import step_bytes
 from decoding.lowbit.matrix import matrices_in
-from decoding.models import LoadedModel, load, lowered
-from decoding.roofline import step_bytes
+from decoding.models.loading import LoadedModel, load, lowered
 from tests.model_families import tiny_family
 from tests.tiny_model import build_tiny_model
 

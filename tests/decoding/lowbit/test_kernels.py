@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decoding.lowbit import kernels, vectors
+from decoding.lowbit import kernels
+from decoding.lowbit import vector_code as vectors
 from decoding.lowbit.matrix import LowBitMatrix, quantised
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,10 +10,10 @@ import torch
 from data.errors import UserError
 from decoding.api import SupportExample
 from decoding.support.encoding import PairEncoder, collate
-from decoding.support.files import fresh_network, load_network, pair_encoder, save_network
 from decoding.support.network import match_flags
 from decoding.support.reader import JUDGE_WEIGHTS, WRITER_WEIGHTS, MiniLmReader
 from decoding.support.training import Recipe, train
+from decoding.support.weight_files import fresh_network, load_network, pair_encoder, save_network
 
 CLAIM = "The council approved a budget of 12 million dollars."
 EVIDENCE = ("A budget of 12 million dollars was approved by the council.", "The mayor was absent.")

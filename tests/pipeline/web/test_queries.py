@@ -10,7 +10,7 @@ import pytest
 import pipeline.web.queries as queries
 from data.errors import UserError
 from data.types import DropReason, Page
-from pipeline.kinds import KindRecogniser, load_kinds
+from pipeline.planning.kinds import KindRecogniser, load_kinds
 from pipeline.web.queries import first_queries, kind_by_title, recurring_names, search_window, second_queries
 from tests.fakes import FixedEncoder
 

@@ -1,0 +1,34 @@
+"""The name of a local model, as `--model` takes it -> the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from data.errors import UserError
+from decoding.models.gguf import Tell, load_gguf
+from decoding.models.loading import LoadedModel, load
+from decoding.smollm2 import BASE_NAME, NAME, gguf_file, load_smollm2
+
+NAMES = f"{NAME}, {BASE_NAME}, gguf:FILE, hf:FOLDER_OR_ID"
+
+
+def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Tell | None = None) -> LoadedModel:
+    """Load `smollm2`, `smollm2-base`, `gguf:FILE`, `hf:FOLDER_OR_ID`, or a bare folder or id.
+
+    `tell` is told what takes long. Raises UserError for what cannot be had.
+    """
+    if name in (NAME, BASE_NAME):
+        return load_smollm2(name, device=device, dtype=dtype, tell=tell)
+    kind, colon, rest = name.partition(":")
+    if colon and kind in ("gguf", "hf") and not rest:
+        raise UserError(f"--model {name!r} names no model; known: {NAMES}")
+    if colon and kind == "gguf":
+        return load_gguf(rest, device=device, dtype=dtype, tell=tell)
+    return load(rest if colon and kind == "hf" else name, device=device, dtype=dtype)
+
+
+def gguf_file_of(name: str) -> Path | None:
+    """The GGUF file that a name stands for, its weights as they are; None for other models."""
+    if name == BASE_NAME:
+        return gguf_file()
+    return Path(name.removeprefix("gguf:")).expanduser() if name.startswith("gguf:") else None

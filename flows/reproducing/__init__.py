@@ -1,0 +1,1 @@
+"""`wikigenben reproduce`: from a recipe to steps, each done once, to a table of all systems. Start with `plan`."""

@@ -1,0 +1,97 @@
+"""The run as people read it: each article as HTML, Markdown and wikitext, and an index page that leads to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmark.scoring import HEADLINE, LOWER
+from data import codec
+from data.runs import EventFolder, RunFolder
+from data.scores import SystemScores
+from flows.showing.report.page import REPORT
+from pipeline.editing.corrections import CORRECTIONS, Corrections, corrected
+from pipeline.editing.dossier import dossier_of
+from pipeline.following.disagreements import DISAGREEMENTS, Disagreements
+from pipeline.formats.dossier_page import dossier_html, dossier_wikitext
+from pipeline.formats.html import IndexRow, index_html, to_html
+from pipeline.formats.markdown import to_markdown
+from pipeline.formats.wikitext import to_wikitext
+
+INDEX = "index.html"
+HEADLINES_SHOWN = (*HEADLINE, "verbatim_share", "conflict_share")
+"""Shares, as the index page prints them."""
+LESS_IS_BETTER = LOWER | {"verbatim_share", "conflict_share"}
+
+
+def index_path(run: Path) -> Path:
+    return run / INDEX
+
+
+def write_previews(run: RunFolder, system: str) -> None:
+    """Files of articles that changed; an article's formats are remade when what is stored of it is newer."""
+    for folder in run.event_folders():
+        article_path = folder.path / "article.json"
+        if not article_path.exists():
+            continue
+        html_path = run.path / "articles" / f"{folder.event_id}.html"
+        told_path = folder.path / f"{DISAGREEMENTS}.json"
+        corrections_path = folder.path / f"{CORRECTIONS}.json"
+        changed = max(path.stat().st_mtime_ns for path in (article_path, told_path, corrections_path) if path.exists())
+        if html_path.exists() and html_path.stat().st_mtime_ns >= changed:
+            continue
+        article = folder.article()
+        assert article is not None
+        if corrections_path.exists():
+            article = corrected(article, codec.read(Corrections, corrections_path))
+        told = codec.read(Disagreements, told_path).found if told_path.exists() else ()
+        codec.write_atomic(html_path.with_suffix(".md"), to_markdown(article, told))
+        codec.write_atomic(html_path.with_suffix(".wiki"), to_wikitext(article))
+        note = f"Written by the system “{system}”."
+        pages = folder.stored_pages() or ()
+        dossier = dossier_of(article, pages, told)
+        codec.write_atomic(html_path.with_suffix(".dossier.html"), dossier_html(dossier))
+        codec.write_atomic(html_path.with_suffix(".dossier.wiki"), dossier_wikitext(dossier))
+        codec.write_atomic(html_path, to_html(article, pages, disagreements=told, run_note=note))
+    write_index(run, system, None)
+
+
+def write_index(run: RunFolder, system: str, scores: SystemScores | None) -> None:
+    rows = [row for folder in run.event_folders() if (row := _row(folder)) is not None]
+    found = scores.estimates if scores else {}
+    means = {
+        f"{name} (lower is better)" if name in LESS_IS_BETTER else name: found[name].mean
+        for name in HEADLINES_SHOWN
+        if name in found
+    }
+    report = REPORT if scores is not None or (run.path / REPORT).exists() else ""
+    codec.write_atomic(
+        index_path(run.path), index_html(rows, title=f"Articles by {system}", scores=means or None, report=report)
+    )
+
+
+def _row(folder: EventFolder) -> IndexRow | None:
+    article, failure = folder.article(), folder.failure()
+    if article is not None:
+        sentences = [s for section in article.all_sections for s in section.sentences]
+        return IndexRow(
+            event_id=folder.event_id,
+            title=article.title,
+            status="ok",
+            reason="",
+            sections=len(article.sections),
+            citations=sum(len(s.cites) for s in sentences),
+            words=sum(len(s.text.split()) for s in sentences),
+            href=f"articles/{folder.event_id}.html",
+        )
+    if failure is not None:
+        return IndexRow(
+            event_id=folder.event_id,
+            title=folder.event_id,
+            status="failed",
+            reason=f"{failure.stage}: {failure.message}",
+            sections=0,
+            citations=0,
+            words=0,
+            href="",
+        )
+    return None

@@ -1,0 +1,221 @@
+"""The plan of an article: what it says (`choosing.statements`), under which headings, in which order, and what opens it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from data import codec
+from data.cleaning import registrable_domain
+from data.errors import NoEvidence
+from data.settings import WritingSettings
+from data.types import Heading
+from decoding.api import Encoder
+from pipeline.article_plan import ArticlePlan, LeftOut, PlannedSection
+from pipeline.choosing.candidates import candidates
+from pipeline.choosing.finding import find_candidates, off_topic
+from pipeline.choosing.gate import gate
+from pipeline.choosing.relevance import feature_rows, load_model, relevance
+from pipeline.choosing.selecting import Scored
+from pipeline.choosing.statements import Pool, choose, stated
+from pipeline.evidence import Evidence
+from pipeline.planning.arranging import fits, opening_scores
+from pipeline.planning.headings import BANK_FILE, HeadingBank, OfferedHeading
+from pipeline.planning.kinds import KindRecogniser, bank_digest
+from pipeline.retrieval import terms
+
+RULES = "2"
+"""Raise when gate, choosing or filing give another plan."""
+
+LEAD_STATEMENTS = 4
+LEAD_WORDS = 100
+LEAD_LIKENESS = 0.75
+"""Cosine from which two statements of a lead would say the same."""
+DEFINING = 0.5
+"""What saying what the subject is adds to a sentence's score as an opening."""
+LEAST_STATEMENTS = 2
+"""Statements that a heading needs; a thin section joins the one that its statements fit next best."""
+PARAGRAPH = 4
+THIN_PAGES = 3
+UNTRUSTED = 0.3
+"""What is left of the relevance of a sentence whose page addresses a model."""
+_ACCUSING = re.compile(
+    r"\b(?:perpetrators?|suspects?|victims?|assailants?|shooters?|attackers?|gunm[ae]n|culprits?|offenders?|motives?|crimes?|"
+    r"accused|defendants?|controvers(?:y|ies)|scandals?|criticisms?|fatalities|casualties|deaths|conspiracy|corruption|abuse|"
+    r"misconduct|negligence|fraud)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningBanks:
+    """Kinds of article and usual headings; built when first needed, since encoding them takes a second."""
+
+    recogniser: Callable[[], KindRecogniser]
+    headings: Callable[[], HeadingBank]
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> PlanningBanks:
+        return cls(cache(lambda: KindRecogniser(encoder)), cache(lambda: HeadingBank(encoder)))
+
+
+def planning_digest() -> str:
+    """Changes with what plans are made from; part of the identity of runs."""
+    parts = (codec.to_json(load_model()), bank_digest(), BANK_FILE.read_text(encoding="utf-8"), RULES)
+    return codec.sha256("\n".join(parts))[:12]
+
+
+def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings, banks: PlanningBanks) -> ArticlePlan:
+    """Choose, file and order. Raises NoEvidence when no sentence of the evidence may be told."""
+    title = evidence.event.title
+    gated = gate(evidence, candidates(evidence.passages, evidence.pages))
+    if not gated.offered:
+        reasons = ", ".join(sorted({one.reason for one in gated.left_out})[:4]) or "they hold no whole sentence"
+        raise NoEvidence(f"no sentence of the pages on {title!r} could be told in an article: {reasons}")
+    found = find_candidates(evidence, encoder, [o.candidate for o in gated.offered])
+    trust = np.array([1.0 if c.trusted else UNTRUSTED for c in found.candidates])
+    near = relevance(feature_rows(evidence, found), load_model()) * trust
+    on_topic = ~off_topic(found)  # however little is left: a short article is better than one on two subjects
+    offered_at = {o.candidate.index: o for o in gated.offered}
+    kept = [offered_at[c.index] for c, on in zip(found.candidates, on_topic, strict=True) if on]
+    left_out = [*gated.left_out]
+    left_out += [LeftOut(c.text, c.passage.id, "off topic") for c, on in zip(found.candidates, on_topic, strict=True) if not on]
+    rows = np.flatnonzero(on_topic)
+    pool = Pool.of(evidence, kept, found.vectors[rows], near[rows], found.vectors[rows] @ found.title_vector)
+    chosen, old = choose(pool, writing.max_words)
+    scored = Scored([o.candidate for o in kept], pool.vectors, pool.relevance)
+    lead = _lead(scored, title, chosen)
+    body = [i for i in chosen if i not in set(lead)]
+    kind = banks.recogniser().recognise(title, scored.central(4))
+    usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
+    sections = _filed(pool, scored, body, usual, encoder, writing.max_sections) if body else []
+    return ArticlePlan(
+        title,
+        tuple(stated(pool, i) for i in lead),
+        tuple(
+            PlannedSection(heading, tuple(tuple(stated(pool, i) for i in run) for run in paragraphs))
+            for heading, paragraphs in sections
+        ),
+        _notice(evidence, pool, chosen),
+        (*left_out, *old),
+    )
+
+
+def _lead(scored: Scored, title: str, chosen: Sequence[int]) -> list[int]:
+    """The chosen statement that says best what the subject is, then others that matter most and say something else."""
+    scores = [value + DEFINING * _defines(c.text, title) for c, value in zip(scored.candidates, opening_scores(scored, title))]
+    picked: list[int] = []
+    words = 0
+    for i in sorted(chosen, key=lambda i: (-scores[i], i)):
+        c = scored.candidates[i]
+        if any(float(scored.vectors[i] @ scored.vectors[j]) > LEAD_LIKENESS for j in picked):
+            continue
+        if picked and words + c.n_words > LEAD_WORDS:
+            continue
+        picked.append(i)
+        words += c.n_words
+        if len(picked) == LEAD_STATEMENTS:
+            break
+    few = len(chosen) < 2 * LEAD_STATEMENTS  # a lead must leave something for the sections
+    return picked[: max(len(chosen) // 2, 1)] if few else picked
+
+
+def _defines(text: str, title: str) -> bool:
+    """Whether a sentence says what the subject is: its name, then "is" or "was" and what."""
+    wanted = frozenset(terms(title))
+    opening = re.split(r"\b(?:is|was|were|are)\b (?:a|an|the|one)\b", text, maxsplit=1)
+    return (
+        len(opening) == 2 and len(opening[0].split()) <= 14 and len(wanted & frozenset(terms(opening[0]))) >= 0.6 * len(wanted)
+    )
+
+
+def _filed(
+    pool: Pool, scored: Scored, body: Sequence[int], offered: Sequence[OfferedHeading], encoder: Encoder, most: int
+) -> list[tuple[Heading, list[list[int]]]]:
+    """Headings in reading order with their statements in paragraphs."""
+    headings = [h for h in offered if not _ACCUSING.search(h.heading) or _evidenced(h.heading, pool, body)] or list(offered)
+    targets = encoder.encode([f"{h.heading}: {h.about}" for h in headings])
+    fit = fits(scored, targets) + 0.02 * np.array([h.prior for h in headings])
+    open_ones = list(range(len(headings)))
+    while True:
+        groups: dict[int, list[int]] = {k: [] for k in open_ones}
+        for i in body:
+            groups[max(open_ones, key=lambda k: (fit[i, k], -k))].append(i)
+        thin = [k for k in open_ones if len(groups[k]) < LEAST_STATEMENTS]
+        if len(open_ones) == 1 or not (thin or len(open_ones) > most):
+            break
+        open_ones.remove(min(open_ones, key=lambda k: (len(groups[k]), headings[k].prior)))
+    return [(Heading(headings[k].heading), _paragraphs(pool, groups[k])) for k in open_ones if groups[k]]
+
+
+def _evidenced(heading: str, pool: Pool, body: Sequence[int]) -> bool:
+    """Whether at least two chosen statements use the heading's own word."""
+    stems = [word.lower().rstrip("s")[:7] for word in _ACCUSING.findall(heading)]
+    return sum(any(stem in pool.offered[i].text.lower() for stem in stems) for i in body) >= LEAST_STATEMENTS
+
+
+def _paragraphs(pool: Pool, group: Sequence[int]) -> list[list[int]]:
+    """Statements of one page's neighbourhood together; paragraphs by their first day, undated ones where their page's order
+    puts them; at most PARAGRAPH statements each."""
+    runs: list[list[int]] = []
+    for i in sorted(group, key=lambda i: (pool.offered[i].candidate.page, pool.offered[i].candidate.index)):
+        last = runs[-1] if runs else []
+        here = pool.offered[i].candidate
+        if (
+            last
+            and pool.offered[last[-1]].candidate.page == here.page
+            and here.index - pool.offered[last[-1]].candidate.index <= 3
+        ):
+            last.append(i)
+        else:
+            runs.append([i])
+    runs = _linked(pool, runs)
+    runs.sort(key=lambda run: (_when(pool, run), -float(max(pool.relevance[i] for i in run))))
+    paragraphs: list[list[int]] = []
+    for run in runs:
+        if paragraphs and len(paragraphs[-1]) + len(run) <= PARAGRAPH:
+            paragraphs[-1] += run
+        else:
+            n = -(-len(run) // PARAGRAPH)
+            size = -(-len(run) // n)
+            paragraphs += [run[at : at + size] for at in range(0, len(run), size)]
+    return paragraphs
+
+
+def _linked(pool: Pool, runs: list[list[int]]) -> list[list[int]]:
+    """Single statements join the run that they are most like, if they are like any."""
+    long = [run for run in runs if len(run) > 1]
+    for run in runs:
+        if len(run) > 1:
+            continue
+        near = max(long, key=lambda other: float(max(pool.vectors[run[0]] @ pool.vectors[j] for j in other)), default=None)
+        if (
+            near is not None
+            and len(near) < PARAGRAPH
+            and max(float(pool.vectors[run[0]] @ pool.vectors[j]) for j in near) > 0.6
+        ):
+            near.append(run[0])
+        else:
+            long.append(run)
+    return long
+
+
+def _when(pool: Pool, run: Sequence[int]) -> str:
+    """The run's first dated day as it sorts; undated runs come first: they describe."""
+    days = [day for i in run if (day := pool.offered[i].day)]
+    full = [day for day in days if not day.startswith("-")]
+    return min(full, default="") or min(days, default="")
+
+
+def _notice(evidence: Evidence, pool: Pool, chosen: Sequence[int]) -> str:
+    """What a reader must know of how thin the evidence is; empty if it is not."""
+    pages = {pool.offered[i].candidate.page for i in chosen}
+    hosts = {registrable_domain(evidence.pages[n].url) for n in pages}
+    if len(hosts) > 1 and len(pages) > THIN_PAGES:
+        return ""
+    told = f"{len(pages)} page{'s' * (len(pages) != 1)}, {len(hosts) or 1} publisher{'s' * (len(hosts) > 1)}"
+    return f"This article rests on little evidence: {told}."

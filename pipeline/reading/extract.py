@@ -1,0 +1,288 @@
+"""A raw page -> its text. One bad page never stops an event: it comes back with a reason instead of text.
+
+HTML goes through trafilatura; plain text passes as it is and is cleaned of its menus later (`data.blocks`).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urljoin, urlsplit
+
+from data.cleaning import (
+    MAX_BYTES,
+    MIN_WORDS,
+    Extracted,
+    binary_detail,
+    clean_title,
+    ngrams,
+    obstacle,
+    registrable_domain,
+)
+from data.types import DropReason, PageFlag, RawPage
+from pipeline.reading.dates import Dates, find_dates
+from pipeline.reading.jsonld import Node, article_node, text_of
+from pipeline.reading.stylesheets import declarations, hidden_by_sheets, hides
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+logger = logging.getLogger(__name__)
+
+_HIDDEN_WORDS = 8
+"""From so many words on, hidden text is reported: icons and empty boxes are hidden on every page."""
+
+_NO_LIMIT = "2099-12-31"
+"""trafilatura's own search for a date, whose answer is not used, takes today without a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A page's text and what else the page says of itself. `text_kind` is `jsonld` where the text is not on the visible page.
+
+    `index_detail` says why the page looks like a list of links ("" where it does not): for the live web, where front pages
+    are found; whoever collects benchmark pages leaves that to `data.cleaning`.
+    """
+
+    extracted: Extracted
+    dates: Dates = field(default_factory=Dates)
+    author: str = ""
+    site: str = ""
+    text_kind: Literal["article", "jsonld", "plain"] = "article"
+    index_detail: str = ""
+
+
+def extract(raw: RawPage, *, run_date: str | None = None) -> Extracted:
+    """The page's text, title, date and flags, or the reason why there is none. Never raises for a bad page.
+
+    `run_date` (YYYY-MM-DD) is the latest day a page may have been published; None allows any. Dates come from the page's
+    metadata only: a search through its text takes "the last flood was on 12 March 1997" for the date of the page.
+    """
+    return examine(raw, run_date=run_date).extracted
+
+
+def examine(raw: RawPage, *, run_date: str | None = None, provider_date: str = "", min_words: int = MIN_WORDS) -> Reading:
+    """`extract`, with all that it learns. `provider_date` is what a search engine says, asked where the page says nothing;
+    below `min_words` the page is looked at for an obstacle (a login, a captcha)."""
+    if (size := _bytes(raw.body)) > MAX_BYTES:
+        return Reading(_dropped(raw, "too_large", f"{size:,} bytes, limit {MAX_BYTES:,}", text=raw.body[:2000]))
+    if detail := binary_detail(raw.body):
+        return Reading(_dropped(raw, "bad_type", detail))
+    if raw.media == "text":
+        plain = Extracted(url=raw.url, title=raw.title, text=raw.body, origin=raw.origin, media="text")
+        return Reading(plain, text_kind="plain")
+    try:
+        return _from_html(raw, run_date, provider_date, min_words)
+    except Exception as error:  # trafilatura and lxml fail in many ways on broken pages; the page is what is wrong
+        logger.warning("no text from %s: %s: %s", raw.url, type(error).__name__, error)
+        return Reading(_dropped(raw, "extract_none", f"{type(error).__name__}: {error}"))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def _dropped(raw: RawPage, reason: DropReason, detail: str, *, text: str = "", hint: str | None = None) -> Extracted:
+    return Extracted(
+        url=raw.url,
+        title=raw.title,
+        text=text,
+        origin=raw.origin,
+        drop_reason=reason,
+        drop_detail=detail,
+        language_hint=hint,
+        media=raw.media,
+    )
+
+
+def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: int) -> Reading:
+    from trafilatura import bare_extraction, html2txt, load_html
+
+    tree = load_html(raw.body)
+    if tree is None:
+        return Reading(_dropped(raw, "extract_none", "not readable as HTML"))
+    hint = _language(tree)
+    _mark_hidden(tree)
+    hidden = _hidden_words(tree)
+    document: Any = bare_extraction(
+        tree,
+        url=raw.url or None,
+        with_metadata=True,
+        include_comments=False,  # on by default: reader comments would become evidence
+        include_tables=True,
+        include_links=False,
+        include_images=False,
+        deduplicate=False,  # keeps process-wide state: the fourth identical page would come out empty
+        prune_xpath=HIDDEN,
+        date_extraction_params={"original_date": True, "extensive_search": False, "max_date": _NO_LIMIT},
+    )
+    text = (document.text or "") if document is not None else ""
+    title = clean_title(raw.title) or clean_title((document.title or "") if document is not None else "")
+    n_words = len(text.split())
+    if n_words < min_words:
+        # an obstacle is recognised by words that extraction may have taken for boilerplate
+        visible = html2txt(raw.body)
+        if found := obstacle(title, visible, n_words, min_words):
+            return Reading(_dropped(raw, *found, text=visible[:2000], hint=hint))
+    if not text.strip():
+        return Reading(_dropped(raw, "extract_none", "no main text found", hint=hint))
+    node = article_node(tree, raw.url)
+    dates = find_dates(tree, node, url=raw.url, provider_date=provider_date, latest=latest)
+    flags: list[PageFlag] = []
+    if not dates.day:
+        flags.append("no_date")
+    if hidden >= _HIDDEN_WORDS:
+        flags.append("hidden_text")
+    extracted = Extracted(
+        url=raw.url,
+        title=title,
+        text=text,
+        origin=raw.origin,
+        published=dates.day or None,
+        flags=tuple(flags),
+        language_hint=hint,
+        media="html",
+        canonical=_canonical(tree, raw.url),
+    )
+    return Reading(
+        extracted,
+        dates,
+        author=clean_title(document.author or ""),
+        site=clean_title(document.sitename or ""),
+        text_kind="jsonld" if _is_from_jsonld(text, node, tree) else "article",
+        index_detail=_index_detail(tree, text),
+    )
+
+
+def _canonical(tree: HtmlElement, url: str) -> str:
+    """What `rel=canonical` says, "" where it leaves the site, differs from itself, or calls an article its front page."""
+    links = {
+        urljoin(url, str(link.get("href")).strip())
+        for link in tree.iter("link")
+        if link.get("href") and "canonical" in str(link.get("rel") or "").lower().split()
+    }
+    link = links.pop() if len(links) == 1 else ""
+    domain = registrable_domain(url)
+    if not link.startswith(("http://", "https://")) or not domain or registrable_domain(link) != domain:
+        return ""
+    return "" if not urlsplit(link).path.strip("/") and urlsplit(url).path.strip("/") else link
+
+
+_SHOWN = 0.5
+
+
+def _is_from_jsonld(text: str, node: Node, tree: HtmlElement) -> bool:
+    """Whether most of the text stands in the page's JSON-LD alone: a visitor sees "Subscribe to read" instead."""
+    if not text_of(node, "articleBody"):
+        return False
+    shingles = ngrams(text, 5)
+    return bool(shingles) and len(shingles & ngrams(_visible_text(tree), 5)) < _SHOWN * len(shingles)
+
+
+def _visible_text(tree: HtmlElement) -> str:
+    shown = deepcopy(tree)
+    for path in (*HIDDEN, "//script", "//style", "//head"):
+        for element in shown.xpath(path):
+            if element.getparent() is not None:
+                element.drop_tree()
+    return " ".join(shown.itertext())
+
+
+_TEASERS = 8
+_TEASER_WORDS = 60
+_TEASER_LINK = 4
+_MOST_LINKS = 1_000
+
+
+def _index_detail(tree: HtmlElement, text: str) -> str:
+    """Most of the text are headlines that link to other pages, and the few words below each of them. Tables do not count."""
+    candidates = (
+        a for a in tree.iter("a") if len(_words(a)) >= _TEASER_LINK and next(a.iterancestors("td", "th"), None) is None
+    )
+    links = list(islice(candidates, _MOST_LINKS))
+    if len(links) < _TEASERS:
+        return ""
+    lengths: dict[HtmlElement, int] = {}
+    headlines = {" ".join(_words(link)) for link in links}
+    beside = {" ".join(piece.split()) for link in links for piece in _teaser(link, lengths).itertext()} - headlines
+    lines = {line.lstrip("-•* ").strip() for line in text.split("\n")}
+    n_linked = sum(len(piece.split()) for piece in headlines if piece in text)
+    n_linked += sum(len(line.split()) for line in lines & beside)
+    n_words = len(text.split())
+    return f"{n_linked} of {n_words} words are links to other pages" if n_linked >= 0.6 * n_words else ""
+
+
+def _words(element: HtmlElement) -> list[str]:
+    return str(element.text_content()).split()
+
+
+def _teaser(link: HtmlElement, lengths: dict[HtmlElement, int]) -> HtmlElement:
+    """The largest box around a link that is still small. `lengths` remembers the words of each box."""
+    box = link
+    for above in link.iterancestors():
+        if above not in lengths:
+            lengths[above] = len(_words(above))
+        if lengths[above] > _TEASER_WORDS:
+            break
+        box = above
+    return box
+
+
+def _language(tree: HtmlElement) -> str | None:
+    lang = str(tree.get("lang") or "").strip().lower()
+    return lang.replace("_", "-").split("-")[0] or None
+
+
+def _hidden_words(tree: HtmlElement) -> int:
+    seen: set[Any] = set()
+    n = 0
+    for path in HIDDEN:
+        for element in tree.xpath(path):
+            if element in seen or any(above in seen for above in element.iterancestors()):
+                continue
+            seen.add(element)
+            n += len(str(element.text_content()).split())
+    return n
+
+
+# --- hidden text -----------------------------------------------------------------------------------------------------
+#
+# A browser shows none of these, a reader of the page has not seen them, and a model must not either. trafilatura removes
+# some of them by itself; the list repeats those, so that they are counted.
+
+_CLASSES = (
+    "hidden", "d-none", "invisible", "sr-only", "sr-only-focusable", "visually-hidden", "visuallyhidden",
+    "screen-reader-text", "screen-reader-only", "screenreader", "offscreen", "off-screen", "element-invisible", "a11y-hidden",
+)  # fmt: skip
+
+
+_HIDING_CLASS = re.compile(rf"(?<![^ \t\r\n])(?:{'|'.join(_CLASSES)})(?![^ \t\r\n])")
+_SHOWN_WIDE = re.compile(":(?:block|flex|grid|inline)")  # frameworks show "hidden md:block" on wide screens
+_BY_CLASS = "hidden-by-class"
+"""Marked once: XPath that takes classes apart is slow, and the paths are asked for twice."""
+HIDDEN: list[str] = [
+    "//*[@hidden]",
+    "//*[@aria-hidden='true']",
+    "//template",
+    "//noscript",
+    f"//*[@{_BY_CLASS}]",
+]
+"""XPath of elements that a browser does not show; `_mark_hidden` marks those whose own style or class says so."""
+
+
+def _mark_hidden(tree: HtmlElement) -> None:
+    for element in tree.xpath("//*[@class]"):
+        given = str(element.get("class"))
+        if _HIDING_CLASS.search(given) and not _SHOWN_WIDE.search(given):
+            element.set(_BY_CLASS, "")
+    for element in list(hidden_by_sheets(tree)):
+        element.set("hidden", "")
+    for element in tree.xpath("//*[@style]"):
+        if hides(declarations(str(element.get("style")))):
+            element.set("hidden", "")
+        else:  # trafilatura drops whatever has the word in its style, `overflow: hidden` too
+            del element.attrib["style"]

@@ -1,0 +1,401 @@
+"""Mode `compose`: the statements of a plan, put into other words by a language model, a few at a time.
+
+A small model can say one or two facts in other words; it cannot choose, order or file them. So the plan does that
+(`pipeline.article_plan`), and the model is asked for one to three sentences about a small group of facts. Each answer is
+compared with its facts in both directions (`pipeline.writing.rewording`, and a network trained on other data than the
+benchmark's judge). Correct comes before reworded: what the model cannot say freely without a fault it says in small steps,
+choosing among the orders and the wordings that keep the meaning (`pipeline.writing.small_steps`, `pipeline.writing.wordings`);
+what cannot be said so, either, is quoted with its source named, or left out and listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from data.runs import DrafterUsage, Stages, total_by_drafter
+from data.sentences import split_sentences
+from data.types import Heading, Paragraph, Repair, Section, Sentence, Strict
+from decoding.api import Grounding, Rephrase, SupportReader, Wordings
+from pipeline.article_plan import ArticlePlan, Statement
+from pipeline.evidence import Evidence
+from pipeline.writing import prompts
+from pipeline.writing.assembly import LEAD_HEADING, WrittenSection
+from pipeline.writing.citing import support, tidy_generated
+from pipeline.writing.drafting import Draft, Question, Writer
+from pipeline.writing.prompts import quotable
+from pipeline.writing.rewording import MOST_COPIED_RUN, Finding, compare, own_words
+from pipeline.writing.small_steps import divided, opens_small, orders, shortened
+from pipeline.writing.wordings import places
+
+GROUP_WORDS = 28
+"""Two facts are said together up to so many words: a small model loses one of two long ones."""
+ANSWERS: tuple[tuple[float, float], ...] = ((0.0, 2.5), (0.8, 4.5))
+"""Temperature and copying penalty of each answer; the second is asked for where the first had a fault or copied. A third one
+was chosen once in twelve times, for a third more time."""
+COPY_WORDS = 5
+"""Words of a fact in a row, names and numbers apart, behind which the next one costs the penalty, in logits."""
+LONG_WORDS = 20
+"""A fact of more words is divided where it has two clauses of its own."""
+GOOD_ENOUGH = 0.35
+GOOD_RUN = 7
+"""Share of copied words, or words in a row, up to which no further answer is asked for."""
+SUPPORTED = 0.5
+"""Least chance, by the reader, that the facts support the answer."""
+SAID = 0.25
+"""Least chance, by the reader, that the answer supports a fact: lower, because an answer may leave a detail out."""
+LAST_RUN = 18
+"""Words in a row, names and numbers apart, that an answer may share with its fact where nothing else is left."""
+REORDERED = 0.85
+"""Share of its facts' words from which an answer without new ones is only another order: the reader, who knows words better
+than their order, refuses half of these, and is not asked."""
+STEP_WORDS, STEP_PENALTY = 2, 8.0
+"""As `COPY_WORDS` and the penalty of an answer, for a sentence said in small steps. These are safe: a step may be unlikely."""
+NEW_WORDS_COST = 2.0
+"""What a share of words that no fact has counts against a share of copied ones, where two answers have no fault."""
+QUOTED_WORDS = 25
+"""Most words of a quotation."""
+PLAIN_SHARE, PLAIN_WORDS = 1 / 6, 18
+"""Share of a section's statements that may stand as they are, and their most words: a plain fact of few words has no other
+form. A longer one is quoted, once and in the lead alone: nobody reads an article of quotations."""
+TOKENS_PER_WORD = 1.7
+_COPIED = " words in a row copied"
+_ENDS = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried(Strict):
+    """One answer: the statements' places in the section, what was said, by what, and what is wrong with it (may be empty).
+
+    `by` is `model` (freely), `steps` (small ones), `rule`, `plain` (the fact as it is) or `quotation`.
+    """
+
+    facts: tuple[int, ...]
+    by: str
+    text: str
+    faults: tuple[str, ...]
+    copied: float
+    longest_run: int
+    new_words: float
+    support: float | None
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedDraft(Strict):
+    """All that a model was asked for one section; the sums are those of `drafting.Draft` over `n_calls` calls."""
+
+    tried: tuple[Tried, ...]
+    n_calls: int
+    n_prompt_tokens: int
+    n_new_tokens: int
+    seconds: float
+    n_verify: int | None = None
+    n_drafted: int | None = None
+    n_accepted: int | None = None
+    n_contrast: int | None = None
+    contrast_s: float | None = None
+    by_drafter: tuple[DrafterUsage, ...] = ()
+
+
+class Composing:
+    """One event's article, section by section, from its plan."""
+
+    def __init__(
+        self, evidence: Evidence, plan: ArticlePlan, writer: Writer, reader: SupportReader | None, stages: Stages
+    ) -> None:
+        self._evidence = evidence
+        self._plan = plan
+        self._writer = writer
+        self._reader = reader
+        self._stages = stages
+        self._passages = {passage.id: passage for passage in evidence.passages}
+        self._title = quotable(plan.title, writer.generator.neutralise)
+
+    def lead(self) -> WrittenSection:
+        return self._section(0, LEAD_HEADING, (self._plan.lead,) if self._plan.lead else ())
+
+    def sections(self) -> list[WrittenSection]:
+        return [self._section(n, planned.heading, planned.paragraphs) for n, planned in enumerate(self._plan.sections, 1)]
+
+    def _section(self, n: int, heading: Heading, planned: Sequence[Sequence[Statement]]) -> WrittenSection:
+        paragraphs = [[part for statement in paragraph for part in _parts(statement)] for paragraph in planned]
+        statements = [statement for paragraph in paragraphs for statement in paragraph]
+
+        def make() -> WrittenSection:
+            name = f"drafts/{n:02}"
+            draft = self._stages.once(name, ComposedDraft, lambda: self._draft(name, paragraphs, is_lead=n == 0))
+            return _read(draft, heading, paragraphs, statements)
+
+        return self._stages.once(f"sections/{n:02}", WrittenSection, make)
+
+    def _draft(self, name: str, paragraphs: Sequence[Sequence[Statement]], *, is_lead: bool) -> ComposedDraft:
+        statements = [statement for paragraph in paragraphs for statement in paragraph]
+        tried: list[Tried] = []
+        drafts: list[Draft] = []
+        at = 0
+        for paragraph in paragraphs:
+            for group in grouped(paragraph):
+                may_quote = is_lead and not any(one.chosen and one.by == "quotation" for one in tried)
+                answers = self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote)
+                if said := tuple(s for one in answers if one.chosen for s in _sentences(one, statements)):
+                    self._stages.said(name, said)
+                tried += answers
+                at += len(group)
+        tried += self._plain(tried, statements)
+        return _summed(tried, drafts)
+
+    def _plain(self, tried: Sequence[Tried], statements: Sequence[Statement]) -> list[Tried]:
+        """Short statements that were not said, as they are, up to their share of the section."""
+        said = {place for one in tried if one.chosen for place in one.facts}
+        found: list[Tried] = []
+        for place, statement in enumerate(statements):
+            if place in said or len(statement.text.split()) > PLAIN_WORDS:
+                continue
+            if len(found) + 1 > PLAIN_SHARE * (len(said) + len(found) + 1):
+                break
+            finding = compare(statement.text, (statement.text,), self._plan.title)
+            if not finding.faults and finding.longest_run <= MOST_COPIED_RUN:
+                found.append(Tried((place,), "plain", statement.text, (), finding.copied, finding.longest_run, 0.0, None, True))
+        return found
+
+    # --- one group ---------------------------------------------------------------------------------------------------------
+
+    def _said(self, at: tuple[int, ...], group: Sequence[Statement], drafts: list[Draft], *, may_quote: bool) -> list[Tried]:
+        """All that was tried for the group, the chosen ones marked.
+
+        The model is asked once freely. Where its answer has a fault, copies or has words of its own, it is asked for small
+        steps as well; where nothing is without a fault, it is asked again: for a pair its facts apart, for a long fact without
+        its last clause. What is still not said may copy more, and is quoted at last.
+        """
+        tried = [self._answer(at, group, drafts)]
+        if _is_good(tried[0]):
+            return _marked(tried, tried[0])
+        if len(group) > 1:
+            if best := _best(tried):
+                return _marked(tried, best)
+            for place, statement in zip(at, group, strict=True):
+                tried += self._said((place,), (statement,), drafts, may_quote=may_quote)
+            return tried
+        (statement,) = group
+        tried += self._in_steps(at, statement, drafts)
+        for n in range(1, len(ANSWERS)):
+            if not _best(tried) and not any(_only_copies(one, LAST_RUN) for one in tried):
+                tried.append(self._answer(at, group, drafts, n))
+        wordings = [statement, *(replace(statement, text=text) for text in shortened(statement.text))]
+        if not _best(tried):
+            tried += [replace(one, faults=()) for one in tried if _only_copies(one, LAST_RUN)]
+        for shorter in wordings[1:]:
+            if not _best(tried):
+                tried += [self._answer(at, (shorter,), drafts), *self._in_steps(at, shorter, drafts)]
+        for wording in wordings if may_quote else ():
+            if not _best(tried) and (quotation := self._quotation(wording)):
+                tried.append(Tried(at, "quotation", quotation, (), 1.0, 0, 0.0, None))
+        best = _best(tried)
+        return _marked(tried, best) if best else tried
+
+    def _in_steps(self, at: tuple[int, ...], statement: Statement, drafts: list[Draft]) -> list[Tried]:
+        """The fact in the order and the wordings that the model chooses of those that keep its meaning, if there are others."""
+        generator = self._writer.generator
+        text = quotable(statement.text, generator.neutralise)
+        title = self._plan.title
+        others = [o for o in orders(text)[1:] if not compare(o, (statement.text,), title, statement.also).faults]
+        forms = tuple(row for order in (text, *others) if (row := places(order)))
+        if not generator.grounds:  # a server: its answers cannot be held to the forms, so that the rules choose
+            return [self._tried(at, (statement,), "rule", other) for other in others]
+        if len(forms) == 1 and all(len(place) == 1 for place in forms[0]):
+            return []
+        grounding = Wordings(forms, copy_words=STEP_WORDS, copy_penalty=STEP_PENALTY)
+        draft = self._put((text,), (statement,), grounding, self._writer)
+        drafts.append(draft)
+        return [self._tried(at, (statement,), "steps", _tidy(draft))]
+
+    def _answer(self, at: tuple[int, ...], group: Sequence[Statement], drafts: list[Draft], n: int = 0) -> Tried:
+        """The model's own answer for n = 0, then sampled ones."""
+        texts = tuple(quotable(statement.text, self._writer.generator.neutralise) for statement in group)
+        temperature, penalty = ANSWERS[n]
+        writer = replace(self._writer, temperature=temperature, seed=self._writer.seed + n)
+        draft = self._put(texts, group, self._grounding(texts, penalty), writer)
+        drafts.append(draft)
+        return self._tried(at, group, "model", self._recased(_tidy(draft), texts))
+
+    def _put(self, texts: tuple[str, ...], group: Sequence[Statement], grounding: Grounding | None, writer: Writer) -> Draft:
+        messages = prompts.compose(self._title, texts, examples=not writer.generator.composes)
+        limit = round(sum(len(text.split()) for text in texts) * TOKENS_PER_WORD * 1.3) + 24
+        return writer.put(Question("compose", messages, limit, grounding), [s.cites for s in group], ())
+
+    def _recased(self, text: str, facts: Sequence[str]) -> str:
+        """Without capitals that a word only had because it opened a fact."""
+        said = " ".join(facts)
+        for word in {fact.split(" ", 1)[0] for fact in facts if " " in fact}:
+            if opens_small(next(fact for fact in facts if fact.startswith(word))) and said.count(word) == 1 and len(word) > 1:
+                text = re.sub(rf"(?<=[a-z,;\d] ){word}\b", word.lower(), text)
+        return text
+
+    def _grounding(self, texts: Sequence[str], penalty: float) -> Grounding | None:
+        if not self._writer.generator.grounds:
+            return None
+        return Rephrase(tuple(texts), (self._title,), copy_words=COPY_WORDS, copy_penalty=penalty)
+
+    def _tried(self, at: tuple[int, ...], group: Sequence[Statement], by: str, text: str) -> Tried:
+        finding = self._compared(by, text, group)
+        faults = list(finding.faults)
+        support = None
+        reordered = not finding.new_words and finding.kept >= REORDERED
+        if by == "model" and self._reader is not None and not reordered and all(fault.endswith(_COPIED) for fault in faults):
+            support, why = self._read(text, group)
+            faults += why
+        new_words = round(finding.new_words, 3) if by == "model" else 0.0
+        return Tried(at, by, text, tuple(faults), round(finding.copied, 3), finding.longest_run, new_words, support)
+
+    def _compared(self, by: str, text: str, group: Sequence[Statement]) -> Finding:
+        facts = [s.text for s in group]
+        finding = compare(text, facts, self._plan.title, [other for s in group for other in s.also])
+        if by == "model" and self._writer.generator.composes and (own := own_words(text, (*facts, self._plan.title))):
+            return replace(finding, faults=(*finding.faults, f"words of its own: {', '.join(own)}"))
+        if any(all(sentence.rstrip(".") in fact for sentence in split_sentences(text)) for fact in facts):
+            return replace(finding, faults=(*finding.faults, "a copy of its fact"))
+        if finding.longest_run > MOST_COPIED_RUN:
+            return replace(finding, faults=(*finding.faults, f"{finding.longest_run}{_COPIED}"))
+        return finding
+
+    def _read(self, text: str, group: Sequence[Statement]) -> tuple[float | None, list[str]]:
+        """The reader's chance that the facts support all of the text, and its objections, in both directions."""
+        assert self._reader is not None
+        facts = tuple(s.text for s in group)
+        sentences = split_sentences(text)
+        forward = self._reader.read([(sentence, facts) for sentence in sentences])
+        back = self._reader.read([(fact, tuple(sentences)) for fact in facts])
+        known = [one.support for one in forward if one is not None]
+        faults = [
+            f"the facts hardly support it ({one.support:.2f}): {sentence[:60]!r}"
+            for sentence, one in zip(sentences, forward, strict=True)
+            if one is not None and one.support < SUPPORTED
+        ]
+        faults += [
+            f"it hardly says ({one.support:.2f}): {fact[:60]!r}"
+            for fact, one in zip(facts, back, strict=True)
+            if one is not None and one.support < SAID
+        ]
+        return (min(known) if known else None), faults
+
+    def _quotation(self, statement: Statement) -> str:
+        """The statement in quotation marks, its publisher named; empty where it is too long or quotes somebody itself."""
+        words = statement.text.split()
+        if len(words) > QUOTED_WORDS or re.search(r"[\"“”«»]", statement.text):
+            return ""
+        page = self._evidence.pages[self._passages[statement.cites[0]].page]
+        publisher = re.sub(r"\Awww\.", "", re.sub(r"\A\w+://([^/:]+).*\Z", r"\1", page.url, flags=re.S))
+        return f"According to {publisher}, “{statement.text.rstrip('.')}”."
+
+
+def grouped(paragraph: Sequence[Statement]) -> list[tuple[Statement, ...]]:
+    """Statements that are said together: one, or two that are short."""
+    groups: list[tuple[Statement, ...]] = []
+    for statement in paragraph:
+        last = groups[-1] if groups else ()
+        if len(last) == 1 and len(last[0].text.split()) + len(statement.text.split()) <= GROUP_WORDS:
+            groups[-1] = (*last, statement)
+        else:
+            groups.append((statement,))
+    return groups
+
+
+def _parts(statement: Statement) -> list[Statement]:
+    if len(statement.text.split()) <= LONG_WORDS:
+        return [statement]
+    return [replace(statement, text=text) for text in divided(statement.text)]
+
+
+def _tidy(draft: Draft) -> str:
+    """The answer as prose of one paragraph; what the token limit cut off behind the last whole sentence goes."""
+    text = tidy_generated(" ".join(draft.answer.split()))
+    if draft.stop == "length" and not re.search(r"[.!?][\"'”’)]*\Z", text):
+        ends = [match.start() for match in _ENDS.finditer(text)]
+        text = text[: ends[-1]].rstrip() if ends else text
+    return text
+
+
+def _is_good(one: Tried) -> bool:
+    return not one.faults and not one.new_words and (one.copied <= GOOD_ENOUGH or one.longest_run <= GOOD_RUN)
+
+
+def _only_copies(one: Tried, most: int) -> bool:
+    return len(one.faults) == 1 and one.faults[0].endswith(_COPIED) and one.longest_run <= most
+
+
+def _best(tried: Sequence[Tried]) -> Tried | None:
+    """Of those without a fault the one that copies least and has fewest words of its own; of equals the better supported."""
+    usable = [one for one in tried if not one.faults]
+    return min(
+        usable, key=lambda one: (round(one.copied + NEW_WORDS_COST * one.new_words, 1), -(one.support or 0.0)), default=None
+    )
+
+
+def _marked(tried: Sequence[Tried], best: Tried) -> list[Tried]:
+    return [replace(one, chosen=True) if one is best else one for one in tried]
+
+
+def _read(
+    draft: ComposedDraft, heading: Heading, paragraphs: Sequence[Sequence[Statement]], statements: Sequence[Statement]
+) -> WrittenSection:
+    """Sentences with the citations of the facts that they say, in the plan's paragraphs; and what was left out."""
+    chosen = sorted((one for one in draft.tried if one.chosen), key=lambda one: one.facts)
+    written: list[Paragraph] = []
+    repairs: list[Repair] = []
+    at = 0
+    for paragraph in paragraphs:
+        mine = [one for one in chosen if at <= one.facts[0] < at + len(paragraph)]
+        sentences = tuple(sentence for one in mine for sentence in _sentences(one, statements))
+        if sentences:
+            written.append(sentences)
+        said = {place for one in mine for place in one.facts}
+        for place in range(at, at + len(paragraph)):
+            if place not in said:
+                faults = [one.faults for one in draft.tried if place in one.facts and one.faults]
+                why = f"not said without a fault: {faults[-1][0]}" if faults else "not said"
+                repairs.append(Repair("sentence_removed", heading.text, statements[place].text, why))
+        at += len(paragraph)
+    repairs += [
+        Repair("sentence_replaced", heading.text, one.text, f"by {one.by}: the model's answers had faults")
+        for one in chosen
+        if one.by in ("quotation", "rule", "plain")
+    ]
+    return WrittenSection(Section(heading, tuple(written)), tuple(repairs))
+
+
+def written_by_model(written: WrittenSection) -> list[Sentence]:
+    """The sentences of the section that are the model's own, freely or in small steps: no quotation, none as it was found."""
+    others = " ".join(r.text for r in written.repairs if r.kind == "sentence_replaced")
+    return [sentence for sentence in written.section.sentences if sentence.text not in others]
+
+
+def _sentences(one: Tried, statements: Sequence[Statement]) -> list[Sentence]:
+    """One Sentence for each; of two facts each sentence cites those whose words it has most of, all when in doubt."""
+    facts = [statements[place] for place in one.facts]
+    found = []
+    for text in split_sentences(one.text):
+        shares = [support(text, fact.text) for fact in facts]
+        best = max(shares)
+        cites = [c for fact, share in zip(facts, shares, strict=True) if share >= best - 0.2 for c in fact.cites]
+        found.append(Sentence(text, tuple(dict.fromkeys(cites))))
+    return found
+
+
+def _summed(tried: Sequence[Tried], drafts: Sequence[Draft]) -> ComposedDraft:
+    def total(name: str) -> int | None:
+        known = [value for d in drafts if (value := getattr(d, name)) is not None]
+        return sum(known) if known else None
+
+    return ComposedDraft(
+        tried=tuple(tried),
+        n_calls=len(drafts),
+        n_prompt_tokens=sum(d.n_prompt_tokens for d in drafts),
+        n_new_tokens=sum(d.n_new_tokens for d in drafts),
+        seconds=round(sum(d.seconds for d in drafts), 3),
+        n_verify=total("n_verify"),
+        n_drafted=total("n_drafted"),
+        n_accepted=total("n_accepted"),
+        by_drafter=total_by_drafter(used for draft in drafts for used in draft.by_drafter),
+    )

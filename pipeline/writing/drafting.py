@@ -1,0 +1,189 @@
+"""One question to a language model about some passages: fit the prompt to its context, ask, and keep what it said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from data.errors import StageError
+from data.runs import DrafterUsage
+from data.types import Page, Passage, Strict
+from decoding.api import Cite, Contrast, Generator, Grounding, Message, SamplingParams, StopReason, Task
+from pipeline.writing.prompts import Numbered, evidence_block
+
+TURN_TOKENS = 8
+"""What a chat template adds around one message, about: role, begin, end."""
+
+_REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.S | re.I)
+_REASONING_END = re.compile(r"</(?:think|thinking|reasoning)>", re.I)
+_CODE_FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*(?:\n|\Z)", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A text shown to the model under a number. A marker with that number stands for the passages `ids`."""
+
+    ids: tuple[str, ...]
+    title: str
+    text: str
+
+
+def quotes(passages: Sequence[Passage], pages: Sequence[Page]) -> list[Quote]:
+    return [Quote((p.id,), pages[p.page].title, p.text) for p in passages]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Strict):
+    """A model's raw answer, stored with the run.
+
+    `[k]` in `text` stands for the passages `shown[k - 1]`; `left_out` did not fit. `stop` is `length` when the text was
+    cut off by the token limit. `n_verify` and all that follows are those of `decoding.api.DecodeStats`.
+    """
+
+    text: str
+    shown: tuple[tuple[str, ...], ...]
+    left_out: tuple[tuple[str, ...], ...]
+    n_prompt_tokens: int
+    n_new_tokens: int
+    stop: StopReason
+    seconds: float
+    n_verify: int | None = None
+    n_drafted: int | None = None
+    n_accepted: int | None = None
+    n_contrast: int | None = None
+    contrast_s: float | None = None
+    by_drafter: tuple[DrafterUsage, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        """The text without reasoning (`<think>...</think>`) and without the fences of a code block around it."""
+        text = _REASONING.sub("", self.text)
+        text = _REASONING_END.split(text)[-1]  # some templates open the block themselves, so that only its end shows
+        return _CODE_FENCE.sub("", text).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a generator is asked: `max_new_tokens` and `grounding` bound the answer, `contrast` weighs its tokens, `sources` are
+    texts that it may repeat: they speed it up, no more."""
+
+    task: Task
+    messages: tuple[Message, ...]
+    max_new_tokens: int
+    grounding: Grounding | None = None
+    sources: tuple[str, ...] = ()
+    contrast: Contrast | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A generator with the sampling that this run uses; `seed` makes sampled runs repeatable.
+
+    With `contrast` above 0, the alpha of `decoding.api.Contrast`, what is said of shown passages is contrasted with what the
+    same request brings about without them. The generator must ground (`Generator.grounds`).
+    """
+
+    generator: Generator
+    temperature: float
+    seed: int
+    max_new_tokens: int
+    contrast: float = 0.0
+
+    def ask(
+        self,
+        task: Task,
+        shown: Sequence[Quote],
+        prompt: Callable[[str], Sequence[Message]],
+        *,
+        max_new_tokens: int | None = None,
+        sources: Sequence[str] = (),
+        cite: bool = False,
+    ) -> Draft:
+        """Ask about `shown`, best first; the last ones are left out when prompt and answer exceed the context.
+
+        `prompt` gets the evidence block. With `cite` every sentence of the answer ends with numbers of that block. Raises
+        StageError when not even one fits.
+        """
+        limit = max_new_tokens or self.max_new_tokens
+
+        def build(n: int) -> Question:
+            numbered = [Numbered(k, quote.title, quote.text) for k, quote in enumerate(shown[:n], 1)]
+            messages = tuple(prompt(evidence_block(numbered, self.generator.neutralise)))
+            grounding = Cite(tuple(range(1, n + 1))) if cite and n else None
+            contrast = Contrast(_without_evidence(prompt), self.contrast) if self.contrast and n else None
+            return Question(task, messages, limit, grounding, tuple(sources), contrast)
+
+        n, question = self.fitted(len(shown), build)
+        return self.put(question, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]])
+
+    def ask_plain(self, task: Task, messages: Sequence[Message], *, max_new_tokens: int) -> Draft:
+        """Ask without evidence. Raises StageError when the prompt does not fit."""
+        _, question = self.fitted(0, lambda n: Question(task, tuple(messages), max_new_tokens))
+        return self.put(question, (), ())
+
+    def fitted(self, most: int, build: Callable[[int], Question]) -> tuple[int, Question]:
+        """The largest n, at most `most`, for which the question about the n best passages fits the context, and that question.
+
+        Raises StageError when not even one does.
+        """
+        for n in range(most, 1, -1):
+            question = build(n)
+            if self._needed(question) <= self.generator.context_tokens:
+                return n, question
+        n = min(most, 1)
+        question = build(n)
+        self._must_fit(question, "one passage" if n else "the prompt")
+        return n, question
+
+    def _needed(self, question: Question) -> int:
+        """Tokens of prompt and answer; as exact as the generator's count of a text alone, the template being estimated."""
+        prompt = sum(self.generator.count_tokens(m.content) + TURN_TOKENS for m in question.messages)
+        return prompt + question.max_new_tokens
+
+    def _must_fit(self, question: Question, what: str) -> None:
+        needed, room = self._needed(question), self.generator.context_tokens
+        if needed > room:
+            raise StageError(
+                question.task,
+                f"{self.generator.name} has room for {room} tokens, but {what} and an answer of {question.max_new_tokens} "
+                f"need {needed}; lower retrieval.passage_words or writing.section_max_tokens, or use a model with a longer "
+                "context",
+            )
+
+    def put(self, question: Question, shown: Sequence[tuple[str, ...]], left_out: Sequence[tuple[str, ...]]) -> Draft:
+        """Ask it. `[k]` in the answer will stand for the passages `shown[k - 1]`."""
+        sampling = SamplingParams(
+            max_new_tokens=question.max_new_tokens,
+            temperature=self.temperature,
+            seed=self.seed,
+            grounding=question.grounding,
+            contrast=question.contrast,
+            task=question.task,
+            sources=question.sources,
+        )
+        completion = self.generator.generate(question.messages, sampling)
+        speculation = completion.stats.speculation
+        return Draft(
+            text=completion.text,
+            shown=tuple(shown),
+            left_out=tuple(left_out),
+            n_prompt_tokens=completion.n_prompt_tokens,
+            n_new_tokens=completion.n_new_tokens,
+            stop=completion.stop,
+            seconds=round(completion.stats.total_s, 3),
+            n_verify=completion.stats.n_verify,
+            n_drafted=completion.stats.n_drafted,
+            n_accepted=completion.stats.n_accepted,
+            n_contrast=completion.stats.n_contrast,
+            contrast_s=None if completion.stats.contrast_s is None else round(completion.stats.contrast_s, 3),
+            by_drafter=tuple(
+                DrafterUsage(of.source, of.num_drafts, of.num_draft_tokens, of.num_accepted_tokens)
+                for of in (speculation.by_source if speculation else ())
+            ),
+        )
+
+
+def _without_evidence(prompt: Callable[[str], Sequence[Message]]) -> tuple[Message, ...]:
+    """The same request with nothing where the evidence block would stand."""
+    return tuple(Message(message.role, message.content.strip()) for message in prompt(""))

@@ -1,0 +1,79 @@
+"""Infobox rows read off the evidence, each with its citation: what most pages agree on, then rows that a page prints itself.
+
+Only labels that infoboxes are known to have are read; pages print many other things before a colon.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from data.types import Fact, Passage
+from pipeline.choosing.facts import full_dates
+from pipeline.evidence import Evidence
+from pipeline.retrieval import terms
+
+_ROW = re.compile(r"^\W{0,2}([A-Z][A-Za-z’' ]{2,24}?)\s*[:|]\s*([^\s|][^|]{1,78}?)\s*\|?$")
+_N = r"(\d{1,3}(?:,\d{3})+|\d+)"
+_AGREED = (
+    ("Deaths", rf"(?:killed|claimed the lives of) {_N} people|{_N} (?:people )?(?:were killed|died|(?:are|were) dead)\b"),
+    ("Injured", rf"\b{_N} (?:people )?(?:were )?(?:injured|hurt|treated for injuries)\b"),
+    ("Attendance", r"(\d{1,3}(?:,\d{3})+) (?:spectators|fans|people watched)|attendance (?:of|was) (\d{1,3}(?:,\d{3})+)"),
+    ("Turnout", r"[Tt]urnout (?:of|was|reached|stood at) (\d+(?:\.\d+)? ?(?:%|per ?cent))"),
+    ("Units recalled", r"recall(?:ed|s|ing)? (?:of )?(?:all )?(\d{1,3}(?:,\d{3})+)|(\d{1,3}(?:,\d{3})+)[\w\s]{1,40}? recalled"),
+)
+"""Figures that count only when the lead says them and two pages or more agree: one early report decides nothing, and the
+figure of a detail does not become that of the subject."""
+MIN_PAGES = 2
+MAX_ROWS = 8
+
+
+def infobox_rows(evidence: Evidence, pages: Sequence[int], lead: str) -> tuple[Fact, ...]:
+    """At most eight rows from the given pages (those that the article cites), without those that address a model. A label
+    occurs once."""
+    passages = [p for p in evidence.passages if p.page in set(pages) and "suspicious" not in evidence.pages[p.page].flags]
+    found: dict[str, Fact] = {}
+    for fact in (*_agreed(passages, lead), *_printed(passages)):
+        found.setdefault(fact.label.lower(), fact)
+    return tuple(list(found.values())[:MAX_ROWS])
+
+
+def _agreed(passages: Sequence[Passage], lead: str) -> list[Fact]:
+    """The value of the lead that is on most pages, for each label; at least two pages must have it, two are cited."""
+    facts = []
+    for label, pattern in (("Date", None), *_AGREED):
+        where: dict[str, dict[int, str]] = {}
+        for passage in passages:
+            for value in full_dates(passage.text) if pattern is None else _matches(pattern, passage.text):
+                value = " ".join(value.split())
+                if value in lead:
+                    where.setdefault(value, {}).setdefault(passage.page, passage.id)
+        best = max(where, key=lambda v: len(where[v]), default=None)
+        if best is not None and len(where[best]) >= MIN_PAGES:
+            facts.append(Fact(label=label, value=best, cites=tuple(list(where[best].values())[:2])))
+    return facts
+
+
+def _matches(pattern: str, text: str) -> list[str]:
+    return [next(group for group in match.groups() if group) for match in re.finditer(pattern, text)]
+
+
+def _printed(passages: Sequence[Passage]) -> list[Fact]:
+    """`Label: value` lines and two-cell table rows, in page order."""
+    facts = []
+    for passage in passages:
+        for line in passage.text.split("\n"):
+            match = _ROW.match(line.strip())
+            if not match:
+                continue
+            label, value = " ".join(match.group(1).split()), " ".join(match.group(2).split())
+            if label.lower() in _labels() and "://" not in value and terms(value):
+                facts.append(Fact(label=label, value=value, cites=(passage.id,)))
+    return facts
+
+
+@lru_cache(maxsize=1)
+def _labels() -> frozenset[str]:
+    return frozenset((Path(__file__).parent / "infobox_labels.txt").read_text(encoding="utf-8").split("\n"))

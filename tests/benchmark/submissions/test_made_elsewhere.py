@@ -1,0 +1,309 @@
+"""Articles made elsewhere: WikiGenBench files in, the same scores out, whatever order and number of workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark import evaluate, rescore, submit, validate
+from benchmark.runner import EventOutcome, run_event
+from benchmark.submissions import folder, submission
+from benchmark.submissions import made_elsewhere as articles
+from data.errors import StageError, UserError
+from data.runs import RunFolder, Unstored
+from data.settings import Settings
+from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, is_unknown
+from eval.judges.lexical_judge import LexicalJudge
+from flows.job import Job
+from flows.wiring import Prepared
+from tests.benchmark.sample_folder import FAILED, IDS
+
+PAGES = (
+    Page("https://a.example/", "A", "Twelve people died in the fire.\nThe mill was built in 1890.", "search"),
+    Page("https://b.example/", "B", "Twelve people died in the fire. It began at night.", "search"),
+    Page("https://c.example/", "C", "A page that nobody saw.", "search", drop_reason="blocked"),
+)
+
+
+def given(*texts: str, url: str = "") -> Article:
+    sources = tuple(Source(Passage(n, 0, len(text), text), url, "", None) for n, text in enumerate(texts))
+    sentence = Sentence("It burned.", tuple(source.id for source in sources))
+    return Article("1", "A fire", Section(Heading("", 1), ((sentence,),)), (), (), sources)
+
+
+def test_a_text_is_found_in_its_page_and_cited_there() -> None:
+    article = articles.located(given("The mill was built in 1890."), PAGES)
+    (source,) = article.sources
+    assert (source.id, source.url, source.title) == ("0:32-59", "https://a.example/", "A")
+    assert article.lead.paragraphs[0][0].cites == ("0:32-59",)
+    assert PAGES[0].text[32:59] == source.passage.text
+
+
+def test_the_page_of_its_address_comes_first() -> None:
+    text = "Twelve people died in the fire."
+    assert articles.located(given(text), PAGES).sources[0].passage.page == 0
+    assert articles.located(given(text, url="https://b.example/"), PAGES).sources[0].passage.page == 1
+
+
+def test_white_space_case_and_punctuation_do_not_matter() -> None:
+    (source,) = articles.located(given("twelve people died in the fire the mill  was built, in 1890"), PAGES).sources
+    assert source.passage.text == PAGES[0].text[:-1] and source.id == f"0:0-{len(PAGES[0].text) - 1}"
+
+
+@pytest.mark.parametrize("text", ["The moon fell down on the mill.", "A page that nobody saw.", "", "night!"])
+def test_a_text_that_no_usable_page_holds_stays_as_it_was(text: str) -> None:
+    article = articles.located(given("The mill was built in 1890.", text), PAGES)
+    own = article.sources[1]
+    assert articles.is_own(own, len(PAGES)) and own.passage.text == text and own.passage.page == len(PAGES) + 1
+    assert article.lead.paragraphs[0][0].cites == ("0:32-59", own.id)
+    listed = folder.evidence_pages(PAGES, article)
+    assert [(page.id, page.own) for page in listed] == [(0, False), (1, False), (2, False), (4, True)]
+
+
+def test_equal_texts_are_one_source() -> None:
+    article = articles.located(given("It began at night.", "It began  at night. ".strip()), PAGES)
+    assert len({source.id for source in article.sources}) == len(article.sources)
+
+
+@pytest.fixture(scope="module")
+def elsewhere(sample_run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four of five articles, as another program would leave them."""
+    out = tmp_path_factory.mktemp("elsewhere") / "articles"
+    shutil.copytree(sample_run.path / "wikigenbench", out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def scored(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that the command makes of them."""
+    out = tmp_path_factory.mktemp("scored") / "mine"
+    about = out.parent / "about.toml"
+    about.write_text('url = "https://mine.example"\n[cost]\nusd = 0.5\n')
+    words = ("--articles", elsewhere, "--name", "mine", "--data", "sample", "--about", about, "--out", out, "--no-floors")
+    words = (*words, "--judge", "lexical")  # as the sample's run was scored
+    assert evaluate.main([*map(str, words), "--set", "evaluation.resamples=200"]) == 1  # one event has no file
+    return out
+
+
+def test_what_is_read_back_scores_what_was_written(scored: Path, sample_run: RunFolder) -> None:
+    """Same passages of the same pages, and the same sentences: metrics cut an article of this package as one made elsewhere,
+    though its writer knows of other sentences (a copied headline without a full stop, say)."""
+    mine, theirs = (submission.read(run / "submission.json") for run in (scored, sample_run.path))
+    assert submission.problems(mine) == [] and validate.main([str(scored)]) == 0
+    assert {"cite_recall", "n_claims", "attainable_entity_recall"} < theirs.scores.keys()
+    written, again = ([RunFolder(run).event(i).article() for i in IDS if i != FAILED] for run in (sample_run.path, scored))
+    assert [a and a.lead for a in written] != [a and a.lead for a in again]  # its own sentences would be others
+    for ours, known in zip(mine.events, theirs.events, strict=True):
+        assert (ours.id, ours.status, ours.words) == (known.id, known.status, known.words)
+        assert {name: ours.scores[name] for name in known.scores} == known.scores
+        one, other = (RunFolder(run).event(ours.id).article() for run in (scored, sample_run.path))
+        assert (one and one.sources) == (other and other.sources)
+    assert [(event.id, event.reason) for event in mine.events if event.status == "failed"] == [
+        (FAILED, f"articles: there is no {FAILED}.json")
+    ]
+
+
+def test_only_what_is_said_is_claimed_of_the_system(scored: Path) -> None:
+    mine = submission.read(scored / "submission.json")
+    assert (mine.system.name, mine.system.version, mine.system.extractive, mine.system.uses_web) == ("mine", "", False, False)
+    assert (mine.system.url, mine.cost.usd, mine.cost.write_s, mine.cost.n_written) == ("https://mine.example", 0.5, 0.0, 4)
+
+
+def test_same_files_same_bytes_whatever_order_and_workers(scored: Path, elsewhere: Path, tmp_path: Path) -> None:
+    (tmp_path / "articles").mkdir()
+    for path in sorted(elsewhere.iterdir(), reverse=True):
+        shutil.copyfile(path, tmp_path / "articles" / path.name)
+
+    def by_four(prepared: Prepared, ids: tuple[str, ...]) -> Iterable[EventOutcome]:
+        def one(event_id: str) -> EventOutcome:
+            return run_event(prepared.run, prepared.system, event_id, prepared.snapshot.event, prepared.collect)
+
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(one, ids[::-1]))[::-1]
+
+    settings = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200, judge="lexical"))
+    job = Job("mine", settings, data="sample", events=IDS[::-1], out=tmp_path / "other")
+    evaluated = evaluate.evaluate_files(tmp_path / "articles", job, None, by_four, with_floors=False)
+    one, other = (json.loads(path.read_bytes()) for path in (scored / "submission.json", evaluated.submission))
+    del one["system"]["url"], other["system"]["url"], one["cost"]["usd"], other["cost"]["usd"]  # said for one of the two
+    for value in (one, other):
+        del value["created"], value["environment"]
+    assert json.dumps(one) == json.dumps(other)
+
+
+def test_the_commands_go_on_from_there(scored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, resamples = tmp_path / "mine", ("--set", "evaluation.resamples=200", "--set", "evaluation.judge=lexical")
+    assert submit.main([str(scored), "--out", str(out), *resamples]) == 0
+    assert validate.main([str(out), "--data", "sample"]) == 0
+    capsys.readouterr()
+    assert rescore.main([str(out), "--data", "sample", "--set", "evaluation.judge=lexical", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"written": str(out / "rescored.json"), "differences": []}
+    record = folder.read_record(out)
+    assert record is not None and record.n_differences == 0 and not submission.read(out / "submission.json").recomputed
+    assert validate.main([str(out)]) == 0
+
+
+def test_the_commands_refuse_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert submit.main([str(tmp_path), "--out", str(tmp_path / "x")]) == 2
+    assert "holds no submission.json; score it first" in capsys.readouterr().err
+    assert rescore.main([str(tmp_path), "--data", "sample"]) == 2
+    assert "cannot read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "there is no 1.json"),
+        ("{", "1.json: not JSON"),
+        ('{"text": "A."}', "1.json: has no 'retrieve'"),
+        ('{"text": 3, "retrieve": []}', '1.json: "text" is a number'),
+        ('{"text": "A.", "retrieve": [], "n": ' + "1" * 5_000 + "}", "1.json: not JSON (1111"),
+        ('{"text": "A.", "retrieve": [], "n": NaN}', "1.json: not JSON (NaN is no number"),
+        ('{"text": "\\ud800", "retrieve": []}', "1.json: not JSON (it holds '\\ud800', which is half of a character"),
+        ("[" * 200_000, "1.json: not JSON (it is nested too deeply"),
+        (json.dumps({"text": "word " * 60_000, "retrieve": []}), "1.json: its text has 60,000 words, at most 50,000 are read"),
+        (json.dumps({"text": ["x" * 400_000] * 2, "retrieve": [[], []]}), "has 800,000 characters, at most 500,000 are read"),
+    ],
+)
+def test_a_missing_or_unreadable_file_is_the_events_failure(tmp_path: Path, content: str | None, told: str) -> None:
+    (tmp_path / "2.json").write_text('{"text": "A.", "retrieve": []}')
+    if content is not None:
+        (tmp_path / "1.json").write_text(content)
+    with pytest.raises(StageError) as caught:
+        articles.ArticleFiles(tmp_path, "mine").write(Event("1", "A fire"), PAGES, Unstored())
+    assert told in caught.value.why and str(tmp_path) not in caught.value.why
+
+
+def test_what_is_no_file_is_the_events_failure(tmp_path: Path) -> None:
+    (tmp_path / "2.json").write_text('{"text": "A.", "retrieve": []}')
+    (tmp_path / "1.json").mkdir()
+    os.mkfifo(tmp_path / "3.json")
+    files = articles.ArticleFiles(tmp_path, "mine")
+    for event_id, kind in (("1", "folder"), ("3", "pipe, socket or device")):
+        with pytest.raises(StageError, match=rf"cannot read {event_id}\.json: it is a {kind}, not a file"):
+            files.write(Event(event_id, "A fire"), PAGES, Unstored())
+    assert files.write(Event("2", "A fire"), PAGES, Unstored()).lead.sentences[0].text == "A."
+
+
+AGENT = {
+    "text": "The mill was built in 1890.[1] It burned down at night.[2][9] Nobody was ever found.[3]\n==Cause==\n==Blame==",
+    "retrieve": [
+        ["", "https://a.example/", "The mill was built in 1890."],
+        ["B", "https://gone.example/", ""],
+        ["", "https://lost.example/", "(the text of https://lost.example/ is not in this folder)"],
+    ],
+}
+
+
+def agent(tmp_path: Path, **changes: object) -> Article:
+    (tmp_path / "1.json").write_text(json.dumps(AGENT | changes))
+    return articles.ArticleFiles(tmp_path, "mine").write(Event("1", "A fire"), PAGES, Unstored())
+
+
+def test_a_source_without_text_is_unknown_and_a_marker_without_source_is_invalid(tmp_path: Path) -> None:
+    found = agent(tmp_path)
+    known, gone, lost = found.sources
+    assert [is_unknown(source) for source in found.sources] == [False, True, True]
+    assert (gone.url, lost.url, lost.passage.text) == ("https://gone.example/", "https://lost.example/", "")
+    assert [s.cites for s in found.lead.sentences] == [(known.id,), (gone.id, "invalid:9"), (lost.id,)]
+    assert articles.oddities(found, len(PAGES)) == articles.Oddities(
+        n_sources=3, n_own=2, n_unknown=2, n_citations=4, n_invalid=1, n_sentences=3, n_foreign=0
+    )
+    again = articles.located(found, PAGES)
+    assert [is_unknown(source) for source in again.sources] == [False, True, True]
+
+
+def test_what_is_odd_is_told_with_what_it_does_to_the_scores(tmp_path: Path) -> None:
+    given = {
+        "1": {},
+        "2": {"text": "==Cause==\n==Blame==\n"},
+        "3": {"text": "\u05d4\u05d0\u05e9 \u05e4\u05e8\u05e6\u05d4 \u05d1\u05dc\u05d9\u05dc\u05d4.[1]"},
+        "4": {"text": "It burned."},
+    }
+    found = {event_id: articles.oddities(agent(tmp_path, **changes), len(PAGES)) for event_id, changes in given.items()}
+    told = "\n".join(articles.remarks(found))
+    assert "8 of 12 cited texts are not known" in told and "judged_share says how many were" in told
+    assert "1 of 5 citations name no source of `retrieve`, and count as wrong: in 1" in told
+    assert "1 articles cite nothing, so none of their sentences is supported: 4" in told
+    assert "1 articles have no sentence, and score as an article that is not there: 2" in told
+    assert "1 articles are mostly not in Latin letters" in told and told.endswith(": 3")
+    assert articles.remarks({"1": articles.oddities(given_texts("The mill was built in 1890."), 3)}) == []
+
+
+def given_texts(*texts: str) -> Article:
+    return articles.located(given(*texts), PAGES)
+
+
+def test_unknown_texts_travel_from_the_file_to_the_verdicts(
+    elsewhere: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One text of the first article is taken away: its claims are neither right nor wrong, and everything says so."""
+    event_id = IDS[0]
+    (tmp_path / "articles").mkdir()
+    value = json.loads((elsewhere / f"{event_id}.json").read_text())
+    value["retrieve"][0] = ["", "https://gone.example/", ""]
+    (tmp_path / "articles" / f"{event_id}.json").write_text(json.dumps(value))
+    settings = replace(Settings(), evaluation=replace(Settings().evaluation, resamples=200, judge="lexical"))
+    job = Job("mine", settings, data="sample", events=(event_id,), out=tmp_path / "run")
+    evaluate.evaluate_files(tmp_path / "articles", job, with_floors=False)
+    assert f"1 of {len(value['retrieve'])} cited texts are not known" in capsys.readouterr().err
+    made = submission.read(tmp_path / "run" / "submission.json")
+    share = made.events[0].scores["judged_share"]
+    n_claims = made.events[0].scores["n_claims"]
+    assert share is not None and n_claims is not None and 0 < share < 1
+    assert made.system.uses_web
+    article = RunFolder(tmp_path / "run").event(event_id).article()
+    assert article is not None
+    judged = submit.judged_sentences(article, LexicalJudge())
+    assert len(judged) == round(share * n_claims)
+    recalled = sum(one.supported for one in judged) / len(judged)
+    assert recalled == pytest.approx(made.events[0].scores["cite_recall"])
+
+
+def test_other_files_are_another_run(tmp_path: Path) -> None:
+    identities = []
+    for text in ("A.", "B."):
+        (tmp_path / "1.json").write_text(json.dumps({"text": text, "retrieve": []}))
+        identities.append(articles.ArticleFiles(tmp_path, "mine").identity)
+    assert identities[0] != identities[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"folder": "none"}, "cannot read .*none: No such file"),
+        ({"folder": "empty"}, "holds no <event id>.json; an article file is"),
+        ({"folder": "foreign"}, r"has the name of an event of .*sample \(777.json is none\).*wikigenben events"),
+        ({"folder": "foreign", "name": "ours"}, "--name 'ours' cannot be the name"),
+        ({"folder": "foreign", "name": "../x"}, "--name '../x' cannot be the name"),
+        ({"folder": "foreign", "name": "Ours"}, "--name 'Ours' cannot be the name"),
+        ({"folder": "foreign", "name": "b_m-25"}, "--name 'b_m-25' cannot be the name"),
+    ],
+)
+def test_folders_and_names_that_cannot_be_used(tmp_path: Path, words: dict[str, Any], told: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "777.json").write_text('{"text": "A.", "retrieve": []}')
+    where = tmp_path / words.pop("folder")
+    with pytest.raises(UserError, match=told):
+        evaluate.articles(where, data="sample", out=tmp_path / "run", **words)
+    assert not (tmp_path / "run").exists()
+
+
+def test_flags_that_do_not_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["--system", "lead", "--articles", str(tmp_path)]):
+        with pytest.raises(SystemExit) as end:
+            evaluate.main(words)
+        assert end.value.code == 2 and "name either --system or --articles" in capsys.readouterr().err
+    assert evaluate.main(["--articles", str(tmp_path), "--model", "hf:x"]) == 2
+    assert "drop --model hf:x" in capsys.readouterr().err
+    assert evaluate.main(["--system", "lead", "--about", "x.toml"]) == 2
+    assert "--about goes with --articles" in capsys.readouterr().err

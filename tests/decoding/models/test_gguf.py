@@ -1,0 +1,106 @@
+"""GGUF files: read once into plain weights that give the numbers of the model they came from, or refused with the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from data.errors import UserError
+from decoding.models.gguf import converted, load_gguf
+from decoding.models.loading import load
+from decoding.models.naming import load_named
+from tests.gguf_file import write_gguf
+from tests.tiny_model import build_tiny_model
+
+TEXT = ["The reservoir was 93 per cent full on the morning of 12 March 2031.", "Heavy rain fell on the basin for six days."]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_tiny_model(tmp_path_factory.mktemp("tiny"), chat_template=True, vocab_from=TEXT)
+
+
+@pytest.fixture(scope="module")
+def file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_it_is_the_model_that_was_written(folder: Path, file: Path) -> None:
+    ours, theirs = load_gguf(file, device="cpu"), load(str(folder), device="cpu")
+    assert ours.name == f"gguf:{file}" and ours.dtype == "float32"
+    ids = theirs.tokenizer(TEXT[0], return_tensors="pt").input_ids
+    assert ours.tokenizer(TEXT[0], add_special_tokens=False).input_ids == ids[0, 1:].tolist()
+    with torch.no_grad():
+        assert torch.allclose(ours.model(ids).logits, theirs.model(ids).logits, atol=1e-4)
+    assert ours.eos_ids == theirs.eos_ids
+    talk = [{"role": "user", "content": "Hello"}]
+    said = [m.tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True) for m in (ours, theirs)]
+    assert said[0] == said[1]
+
+
+def test_it_is_converted_once(file: Path, cache: Path) -> None:
+    told: list[str] = []
+    first = converted(file, "float32", told.append)
+    weights = first / "model.safetensors"
+    time = weights.stat().st_mtime_ns
+    assert converted(file, "float32", told.append) == first and weights.stat().st_mtime_ns == time
+    assert len(told) == 1 and file.name in told[0]
+    weights.write_bytes(weights.read_bytes()[:-10])
+    assert converted(file, "float32", told.append) == first and len(told) == 2, "a damaged conversion is made anew"
+    file_of_other_bytes = file.with_name("other.gguf")
+    file_of_other_bytes.write_bytes(file.read_bytes() + b"\0" * 32)
+    assert converted(file_of_other_bytes, "float32") != first
+
+
+def test_smollm_cuts_numbers_at_every_digit(folder: Path, tmp_path: Path) -> None:
+    """transformers leaves this rule of its tokenizer out of what it reads from a GGUF."""
+    loaded = load_gguf(write_gguf(folder, tmp_path / "smol.gguf", pretokenizer="smollm"), device="cpu")
+    pieces = [loaded.tokenizer.decode([i]) for i in loaded.tokenizer("in 2031", add_special_tokens=False).input_ids]
+    assert pieces[-4:] == ["2", "0", "3", "1"]
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ({"architecture": "starship"}, ["architecture 'starship'", "llama", "--model hf:"]),
+        ({"leave_out": frozenset({"chat_template"})}, ["no chat template", "gguf-new-metadata"]),
+        ({"leave_out": frozenset({"eos"})}, ["which token ends a text"]),
+        ({"leave_out": frozenset({"blk.2.ffn_up.weight"})}, ["1 weights are missing", "up_proj"]),
+        ({"fields": {"split.count": 3}}, ["one of 3 parts", "llama-gguf-split --merge"]),
+    ],
+)
+def test_what_cannot_be_used_is_refused(folder: Path, tmp_path: Path, made: dict, words: list[str]) -> None:  # type: ignore[type-arg]
+    file = write_gguf(folder, tmp_path / "bad.gguf", **made)
+    with pytest.raises(UserError) as refused:
+        load_gguf(file, device="cpu")
+    assert str(file) in str(refused.value) and all(word in str(refused.value) for word in words)
+    assert not list((tmp_path / "cache" / "gguf").glob("*/model.safetensors"))
+
+
+def test_a_damaged_file_is_refused(file: Path, tmp_path: Path) -> None:
+    whole = file.read_bytes()
+    for n in (3, 40, 2000, len(whole) // 2, len(whole) - 100):
+        cut = tmp_path / f"{n}.gguf"
+        cut.write_bytes(whole[:n])
+        with pytest.raises(UserError, match=r"cut short|not a GGUF|damaged"):
+            load_gguf(cut, device="cpu")
+    (tmp_path / "text.gguf").write_text("no model")
+    for name, words in (("text.gguf", "not a GGUF file"), ("none.gguf", "no file"), (".", "is a folder")):
+        with pytest.raises(UserError, match=words):
+            load_gguf(tmp_path / name, device="cpu")
+
+
+def test_names_of_models(file: Path, folder: Path) -> None:
+    assert load_named(f"gguf:{file}", device="cpu").name == f"gguf:{file}"
+    assert load_named(f"hf:{folder}", device="cpu").dtype == "float32"
+    for name in ("gguf:", "hf:"):
+        with pytest.raises(UserError, match="names no model"):
+            load_named(name)

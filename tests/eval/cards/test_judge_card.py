@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from data.snapshot import SAMPLE, Snapshot
+from data.types import Page
+from eval.cards.judge_accuracy import accuracy, read_rows
+from eval.cards.stress import (
+    NUMBER_CHANGED,
+    REFERENCE,
+    REFERENCE_ELSEWHERE,
+    SHUFFLED,
+    VERBATIM,
+    accept_rates,
+    quotes_of,
+    read_reference,
+    reference_pairs,
+    shuffled_pairs,
+)
+from eval.judge_card import ENOUGH, main, verdict
+from eval.judges.judge import Pair
+from eval.judges.lexical_judge import AcceptRate, LexicalJudge
+from eval.judges.overlap_judge import OverlapJudge
+from flows import wiring
+
+TEXT = " ".join(
+    f"The {name} bridge over the river was opened by Mayor {name} Hart on {day} May 2031 after a long delay."
+    for day, name in enumerate(("Alder", "Birch", "Cedar", "Damson", "Elm", "Fir", "Gorse", "Hazel", "Ivy", "Juniper") * 4, 1)
+)
+
+
+def page(text: str = TEXT) -> Page:
+    return Page(url="https://example.org/", title="Bridges", text=text, origin="search")
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def pairs_file(tmp_path: Path) -> Path:
+    """Supported claims repeat a chunk of theirs; of the others one word in two is foreign."""
+    rows = []
+    for n in range(12):
+        words = [f"alpha{n}", f"beta{n}", f"gamma{n}", f"delta{n}"]
+        claim = words if n % 3 == 0 else [*words[:2], "foreign", "words"]
+        for chunk in ("nothing here", " ".join(words)):
+            label = "supported" if n % 3 == 0 else "partially_supported"
+            rows.append({"claim": " ".join(claim), "evidence": [chunk], "label": label, "meta": {"id": f"c{n}"}})
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where cards are kept."""
+    monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def test_what_was_found_of_a_judge_is_kept_for_its_submissions(
+    pairs_file: Path, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wiring.judge_card(OverlapJudge()) == {}
+    code, out, _ = told(capsys, "--judge", "overlap", "--pairs", pairs_file)
+    assert code == 0 and "1.000 [1.000, 1.000]" in out
+    assert told(capsys, "--judge", "overlap", "--limit", "1")[0] == 0
+    card = wiring.judge_card(OverlapJudge())
+    assert card["pairs"] == pairs_file.name and 0 <= card["auroc"] <= 1 and card["stress"][0]["n"] > 0
+    assert wiring.judge_card(LexicalJudge())["n_claims"] > 100  # it brings its own
+    (path,) = (runs / "judged" / "cards").glob("*.json")
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(UserError, match="delete it and run python -m"):
+        wiring.judge_card(OverlapJudge())
+
+
+def test_the_card_of_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = told(capsys, "--judge", "overlap", "--limit", "2", "--json")
+    card = json.loads(out)
+    assert code == 0 and card["data"] == "sample" and card["judge"].startswith("overlap@")
+    accepted = {rate["edit"]: rate["accepted"] for rate in card["rates"]}
+    assert accepted[VERBATIM] == 1.0
+    assert accepted['"not" inserted'] == 1.0  # bare overlap is blind to it
+    assert accepted[SHUFFLED] < 0.3 and accepted[REFERENCE_ELSEWHERE] < accepted[REFERENCE]
+    assert card["headline"] == "undecided" and any(SHUFFLED in reason for reason in card["reasons"])
+    assert card["ms_per_pair"] > 0 and card["n_unjudged"] == 0
+
+
+def test_the_table_says_what_should_be_accepted(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = told(capsys, "--judge", "lexical", "--limit", "1")
+    assert code == 0
+    row = next(line for line in out.splitlines() if NUMBER_CHANGED in line)
+    assert "refused" in row and "%" in row
+    assert "may stand behind headline scores: undecided" in out and "ms a pair" in out
+
+
+def test_labelled_claims(capsys: pytest.CaptureFixture[str], pairs_file: Path) -> None:
+    code, out, _ = told(capsys, "--judge", "overlap", "--pairs", pairs_file, "--json")
+    found = json.loads(out)
+    assert code == 0
+    (one,) = found["files"]
+    found = {**one, **one["accuracy"]}
+    assert one["nested"] is None and sum(part["n"] for part in one["reliability"]["bins"]) == 12
+    assert one["reliability"]["bins"][9]["supported"] == 1.0 and one["reliability"]["bins"][5]["supported"] == 0.0
+    assert one["reliability"]["error"] == pytest.approx(8 / 12 * 0.5, abs=1e-4)
+    assert (found["n_claims"], found["n_supported"], found["n_pairs"]) == (12, 4, 24)
+    assert found["auroc"] == found["auroc_low"] == found["auroc_high"] == found["balanced_accuracy"] == found["f1"] == 1.0
+    assert found["auroc_length"] == 0.5  # all claims have four words
+
+
+def test_a_claim_scores_the_maximum_over_its_rows_and_unjudged_ones_are_refused(pairs_file: Path) -> None:
+    rows = read_rows(pairs_file)
+    scores: list[float | None] = list(OverlapJudge().score([row.pair for row in rows]))
+    assert scores[:2] == [0.0, 1.0]
+    scores[0] = scores[1] = None  # both rows of a supported claim
+    scores[2] = None  # one row of another one
+    found = accuracy(rows, scores, threshold=0.7)
+    assert found.n_unjudged == 1
+    assert found.balanced_accuracy == pytest.approx((3 / 4 + 1) / 2)
+    assert found.auroc == pytest.approx(3 / 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--judge", "nope"), "embedded, lexical, overlap, nli:"),
+        (("--judge", "nli:"), "'nli:'"),
+        (("--judge", "nli:x,speed=3"), "'speed'"),
+        (("--judge", "nli:x,threshold=2"), "threshold"),
+        (("--pairs", "none.jsonl"), "none.jsonl"),
+        (("--data", "nowhere"), "nowhere"),
+    ],
+)
+def test_wrong_input_is_named(capsys: pytest.CaptureFixture[str], words: Sequence[str], named: str) -> None:
+    code, out, err = told(capsys, *words)
+    assert code == 2 and not out and named in err and "Traceback" not in err
+
+
+def test_a_file_that_holds_something_else_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = {"claim": "a", "evidence": ["b"], "label": "supported", "meta": {"id": 1}}
+    for content, named in ((json.dumps(row), "others that are not"), (json.dumps(row) + '\n{"claim": 1}', "rows.jsonl:2")):
+        path.write_text(content)
+        code, _, err = told(capsys, "--pairs", path)
+        assert code == 2 and named in err
+
+
+def rates(verbatim: float = 1.0, numbers: float = 0.0, shuffled: float = 0.0, n: int = ENOUGH) -> list[AcceptRate]:
+    return [AcceptRate(VERBATIM, n, verbatim), AcceptRate(NUMBER_CHANGED, n, numbers), AcceptRate(SHUFFLED, n, shuffled)]
+
+
+def test_who_may_stand_behind_headline_scores() -> None:
+    assert verdict(rates()) == ("yes", ())
+    assert verdict(rates(verbatim=0.8, numbers=0.3, shuffled=0.1))[0] == "yes"
+    assert verdict(rates(numbers=0.31))[0] == verdict(rates(shuffled=0.11))[0] == verdict(rates(verbatim=0.79))[0] == "no"
+    assert verdict(rates(n=ENOUGH - 1))[0] == verdict([])[0] == "undecided"
+    answer, reasons = verdict([*rates(shuffled=0.5)[::2], AcceptRate(NUMBER_CHANGED, 3, 1.0)])
+    assert answer == "no" and len(reasons) == 2
+
+
+def test_shuffled_citations_name_a_passage_of_the_event_without_the_sentence() -> None:
+    quotes = list(quotes_of("1", [page()]))
+    assert len(quotes) == 12
+    pairs = shuffled_pairs(quotes)
+    assert pairs and {pair.claim for pair in pairs} <= {quote.sentence for quote in quotes}
+    assert all(pair.claim not in pair.premises[0] for pair in pairs)
+    assert {pair.premises[0] for pair in pairs} <= {quote.premise() for quote in quotes}
+
+
+def test_reference_sentences_meet_the_pages_their_article_cites() -> None:
+    snapshot = Snapshot(SAMPLE)
+    one = read_reference(snapshot, "9000001", (page(TEXT),))
+    other = read_reference(snapshot, "9000002", (page("Otters swim in the quiet harbour at night. " * 30),))
+    assert 0 < len(one.sentences) <= 6
+    pairs = reference_pairs([one, other])
+    assert len(pairs[REFERENCE]) == len(pairs[REFERENCE_ELSEWHERE]) == len(one.sentences) + len(other.sentences)
+    assert all("bridge" in premise for pair in pairs[REFERENCE][: len(one.sentences)] for premise in pair.premises)
+    assert all("Otters" in premise for pair in pairs[REFERENCE_ELSEWHERE][: len(one.sentences)] for premise in pair.premises)
+    assert REFERENCE_ELSEWHERE not in reference_pairs([one])
+
+
+def test_rates_count_what_was_left_unjudged() -> None:
+    class Silent:
+        kind, name, revision, threshold = "llm", "silent", "1", 0.5
+
+        def score(self, pairs: Sequence[Pair]) -> list[float | None]:
+            return [None, 1.0, 0.0, 1.0][: len(pairs)]
+
+    pairs = [Pair(("p",), str(n)) for n in range(4)]
+    assert accept_rates(Silent(), {"kind": pairs}) == (AcceptRate("kind", 4, 0.5, n_unjudged=1),)  # type: ignore[arg-type]
+
+
+def test_the_lexical_judge_counts_words() -> None:
+    judge = OverlapJudge()
+    premise = "The ferry Marisol sank on Lake Tanda."
+    claims = [
+        "Marisol sank on the lake.",
+        "Marisol exploded twice.",
+        "of the",
+        "The lake sank on Tanda, not the ferry Marisol.",
+    ]
+    assert judge.score([Pair((premise,), claim) for claim in claims]) == pytest.approx([1.0, 1 / 3, 0.0, 1.0])
+    assert judge.score([Pair((), claims[0])]) == [0.0]

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval.judges.contradictions import compare
+from eval.judges.features import analyse_claim, gather
+from eval.judges.judge import Pair
+from eval.judges.lexemes import lexemes
+from eval.judges.lexical_judge import LexicalJudge
+
+
+@pytest.fixture(scope="module")
+def judge() -> LexicalJudge:
+    return LexicalJudge()
+
+
+def found(claim: str, premise: str) -> set[tuple[str, str]]:
+    evidence = gather(analyse_claim(claim), (premise,), lambda stem: 1.0)
+    return {(one.kind, claim[one.span[0] : one.span[1]]) for one in compare(evidence).differences}
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("on 30/05/2032", "on 30 May 2032"),
+        ("on 2032-05-30", "on May 30th, 2032"),
+        ("at 9:40 pm", "at 21:40"),
+        ("at 9.40pm", "at 9:40 p.m."),
+        ("1.2 million people", "1,200,000 people"),
+        ("twenty-five dogs", "25 dogs"),
+        ("35 per cent", "35%"),
+        ("$5", "5 dollars"),
+        ("40 kilometres", "40 km"),
+        ("in the United States", "in the US"),
+        ("he did not sell", "he didn't sell"),
+    ],
+)
+def test_other_forms_have_the_same_keys(a: str, b: str) -> None:
+    assert [one.key for one in lexemes(a)] == [one.key for one in lexemes(b)]
+
+
+@pytest.mark.parametrize(
+    ("claim", "premise"),
+    [
+        ("The old bridge opened near Oslo on 30/05/2032.", "The old bridge opened near Oslo on 30 May 2032."),
+        ("The meeting of the council began at 9:40 pm.", "The meeting of the council began at 21:40."),
+        ("The small town has more than 140,000 inhabitants.", "The small town has 142,300 inhabitants."),
+        ("The small town has about 142,000 inhabitants.", "The small town has 142,300 inhabitants."),
+        ("The old ferry sank because of a damaged hull.", "The old ferry sank due to a damaged hull."),
+        ("According to the mayor, the bridge will open in May.", "The mayor said that the bridge will open in May."),
+        ("The old ferry sank near Oslo.", "The old ferry sank near Oslo, where it had been built."),
+    ],
+)
+def test_the_same_in_another_form_is_accepted(judge: LexicalJudge, claim: str, premise: str) -> None:
+    assert found(claim, premise) == set()
+    assert judge.score([Pair((premise,), claim)])[0] >= judge.threshold
+
+
+@pytest.mark.parametrize(
+    ("claim", "premise", "kind", "words"),
+    [
+        ("The man sold the stolen car in May.", "The man allegedly sold the stolen car in May.", "hedge", "sold"),
+        ("She left the old house in May.", "He left the old house in May.", "sex", "She"),
+        ("The road to the coast is 40 miles long.", "The road to the coast is 40 km long.", "unit", "40 miles"),
+        ("The new bridge opened in Oslo in May.", "The new bridge will open in Oslo in May.", "tense", "opened"),
+        ("The fire killed at most 15 people in Oslo.", "The fire killed at least 15 people in Oslo.", "limit", "at most 15"),
+        ("The school closed its doors before the long war.", "The school closed its doors after the long war.", "relation", "before"),  # noqa: E501
+        ("The minister denied that the old road would close.", "The minister said that the old road would close.", "word", "denied"),  # noqa: E501
+        ("It is false that the old bridge opened in May.", "The old bridge opened in May.", "word", "false"),
+        ("The ship carried 12 crates and then 40 people.", "The ship carried 40 crates and then 12 people.", "number", "12"),
+        ("The fire destroyed the old mill, ruining two farmers.", "The fire destroyed the old mill.", "word", "ruining"),
+        ("Oslo in bridge new the opened mayor the.", "The mayor opened the new bridge in Oslo.", "order", "Oslo in bridge new the opened mayor the"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_a_difference_has_its_kind_and_its_words(judge: LexicalJudge, claim: str, premise: str, kind: str, words: str) -> None:
+    assert any(one == kind and words in text for one, text in found(claim, premise))
+    assert judge.score([Pair((premise,), claim)])[0] < judge.threshold
+
+
+def test_a_paraphrase_is_left_to_the_features() -> None:
+    assert (
+        found("Villagers were saved by a passing trawler.", "A trawler that passed by took the people of the village aboard.")
+        == set()
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=120), st.text(max_size=120))
+def test_no_text_is_too_odd(claim: str, premise: str) -> None:
+    for one in lexemes(claim):
+        assert 0 <= one.start < one.end <= len(claim)
+    evidence = gather(analyse_claim(claim), (premise, claim), lambda stem: 1.0)
+    for difference in compare(evidence).differences:
+        assert 0 <= difference.span[0] < difference.span[1] <= len(claim)

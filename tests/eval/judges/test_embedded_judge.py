@@ -1,0 +1,256 @@
+"""The default judge, with its own network and with one whose readings are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from data import codec
+from data.errors import UserError
+from decoding.api import SupportReader, SupportReading
+from decoding.support.reader import MiniLmReader, judge_reader
+from eval.judges.embedded_judge import HOPELESS, MODEL_FILE, EmbeddedJudge, EmbeddedModel, Verdict
+from eval.judges.judge import CachedJudge, Judge, Pair
+from flows import wiring
+
+FERRY = (
+    "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard. Captain Jonas Weller had warned the "
+    "owner, Tanda Lines, about the damaged hull two weeks earlier. The first rescue boats reached the wreck after fifty "
+    "minutes."
+)
+FLOOD = (
+    "2031 Tolvane flood\nThe 2031 Tolvane flood struck the town of Tolvane in northern Karsia on 3 April 2031, after three "
+    "days of heavy rain. The river Ister rose by six metres and 4,200 people left their homes."
+)
+WARNED = "Captain Jonas Weller told Tanda Lines two weeks before that the hull was damaged."
+RENUMBERED = "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,420 people aboard."
+HALF_KNOWN = "The ferry Marisol sank because the engine had exploded."
+UNRELATED = "The Marisol served 300 bowls of soup to Pope Clemens and Queen Zenobia of Palmyra."
+LONG = WARNED[:-1] + ", " + ", ".join(f"the {word} hull two weeks earlier" for word in ("damaged", "warned") * 12) + "."
+
+
+@dataclass
+class KnownReader:
+    """The same reading for every pair; `doubted` are words of claims that lack support. None for claims above `most` words."""
+
+    fingerprint: str
+    support: float = 0.9
+    doubted: tuple[str, ...] = ()
+    most: int = 100
+    name: str = "known"
+    asked: list[str] = field(default_factory=list)
+
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+        self.asked += [claim for claim, _ in pairs]
+        return [self._reading(claim) for claim, _ in pairs]
+
+    def _reading(self, claim: str) -> SupportReading | None:
+        words = claim.split()
+        if len(words) > self.most:
+            return None
+        spans, at = list[tuple[int, int, float]](), 0
+        for word in words:
+            start = claim.index(word, at)
+            at = start + len(word)
+            spans.append((start, at, 0.999 if word.strip(".,") in self.doubted else 0.02))
+        return SupportReading(self.support, tuple(spans))
+
+
+class Unreadable(KnownReader):
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+        if pairs:
+            raise AssertionError(f"the network was asked about {pairs}")
+        return []
+
+
+def shipped() -> EmbeddedModel:
+    return codec.read(EmbeddedModel, MODEL_FILE)
+
+
+def known(support: float = 0.9, *doubted: str, most: int = 100) -> tuple[EmbeddedJudge, KnownReader]:
+    reader = KnownReader(shipped().reader, support, doubted, most)
+    same: SupportReader = reader
+    return EmbeddedJudge(same), reader
+
+
+@pytest.fixture(scope="module")
+def unread() -> EmbeddedJudge:
+    return EmbeddedJudge(Unreadable(shipped().reader))
+
+
+@pytest.fixture(scope="module")
+def judge() -> EmbeddedJudge:
+    return EmbeddedJudge(judge_reader())
+
+
+def score(judge: Judge, claim: str, *premises: str) -> float:
+    (found,) = judge.score([Pair(premises, claim)])
+    assert found is not None
+    return found
+
+
+# --- what is decided without the network ------------------------------------------------------------------------------
+
+
+def test_a_verbatim_claim_is_supported_unread(unread: EmbeddedJudge) -> None:
+    pair = Pair((FLOOD, FERRY), "The first rescue boats reached the wreck after fifty minutes.")
+    assert score(unread, pair.claim, *pair.premises) > 0.9
+    verdict = unread.judge(pair)
+    assert verdict is not None and (verdict.kind, verdict.words, verdict.doubtful) == ("supported", (), False)
+
+
+@pytest.mark.parametrize("premises", [(FERRY,), ()])
+def test_nothing_in_common_scores_0_unread(unread: EmbeddedJudge, premises: tuple[str, ...]) -> None:
+    claim = "Bananas ripen quickly."
+    assert unread.score([Pair(premises, claim)]) == [0.0]
+    assert unread.judge(Pair(premises, claim)) == Verdict("not_supported", 0.0, False, ((0, len(claim)),))
+
+
+def test_a_claim_that_a_rule_refuses_scores_below_the_threshold_whatever_the_network_says(unread: EmbeddedJudge) -> None:
+    assert score(unread, RENUMBERED, FERRY) < unread.threshold
+    convinced, _ = known(1.0)
+    verdict = convinced.judge(Pair((FERRY,), RENUMBERED))
+    assert verdict is not None and verdict.kind != "supported" and verdict.reason == "number"
+    assert "1,420" in [RENUMBERED[a:b] for a, b in verdict.words]
+
+
+def test_a_hopeless_claim_is_refused_unread(unread: EmbeddedJudge) -> None:
+    assert 0 < score(unread, UNRELATED, FERRY) < HOPELESS < unread.threshold
+
+
+# --- what the network is asked ----------------------------------------------------------------------------------------
+
+
+def test_only_open_claims_are_read_and_each_score_is_in_its_place() -> None:
+    judge, reader = known()
+    alone = score(judge, WARNED, FERRY)
+    reader.asked.clear()
+    claims = ("Bananas ripen quickly.", WARNED, RENUMBERED, HALF_KNOWN)
+    scores = judge.score([Pair((FERRY,), claim) for claim in claims])
+    assert reader.asked == [WARNED, HALF_KNOWN]
+    assert scores[0] == 0.0 and scores[1] == alone and scores[2] == score(judge, RENUMBERED, FERRY)
+
+
+def test_the_three_kinds_and_the_words_that_lack_support() -> None:
+    judge, _ = known(0.95)
+    assert judge.judge(Pair((FERRY,), WARNED)) == Verdict("supported", score(judge, WARNED, FERRY), False, ())
+
+    doubtful, _ = known(0.0, "engine", "exploded")
+    verdict = doubtful.judge(Pair((FERRY,), HALF_KNOWN))
+    assert verdict is not None and verdict.kind == "partially_supported"
+    assert [HALF_KNOWN[a:b] for a, b in verdict.words] == ["engine", "exploded."]
+
+    nothing, _ = known(0.0, *HALF_KNOWN.rstrip(".").split())
+    verdict = nothing.judge(Pair((FERRY,), HALF_KNOWN))
+    assert verdict is not None and verdict.kind == "not_supported" and verdict.probability < doubtful.threshold
+
+
+def test_a_better_reading_gives_a_higher_probability() -> None:
+    scores = [score(known(support)[0], WARNED, FERRY) for support in (0.01, 0.3, 0.9)]
+    assert scores == sorted(set(scores)) and scores[0] > 0 and scores[-1] < 1
+
+
+def test_a_claim_too_long_is_judged_by_its_words(judge: EmbeddedJudge) -> None:
+    brief, _ = known(most=5)
+    (score_by_words,) = brief.score([Pair((FERRY,), WARNED)])
+    assert 0 < score_by_words < 1 and brief.judge(Pair((FERRY,), WARNED)) is None
+    strange, told = judge.score([Pair((FLOOD,), LONG), Pair((FERRY,), " ".join([FERRY.replace(".", ",")] * 6))])
+    assert strange < judge.threshold < told  # one giant sentence is refused for what it says, not for its length
+    assert judge.judge(Pair((FERRY,), LONG)) is None
+
+
+# --- the shipped weights ----------------------------------------------------------------------------------------------
+
+SANK = "With 1,240 people on board, the Marisol sank on Lake Tanda in March 2019."
+ROSE = "In April 2031 the river Ister rose by six metres, and 4,200 people had to leave their homes."
+
+
+@pytest.mark.parametrize(
+    ("evidence", "claim", "old", "new"),
+    [
+        (FERRY, SANK, "1,240", "1,420"),
+        (FERRY, WARNED, "two weeks", "three weeks"),
+        (FLOOD, ROSE, "rose", "fell"),
+        (FLOOD, ROSE, "4,200", "2,400"),
+    ],
+)
+def test_a_paraphrase_is_accepted_and_its_edit_refused(
+    judge: EmbeddedJudge, evidence: str, claim: str, old: str, new: str
+) -> None:
+    edited = claim.replace(old, new)
+    assert score(judge, claim, evidence) > judge.threshold > score(judge, edited, evidence)
+
+
+def test_another_ships_name_lowers_the_score(judge: EmbeddedJudge) -> None:
+    assert score(judge, SANK, FERRY) > score(judge, SANK.replace("Marisol", "Aurora"), FERRY) + 0.3
+
+
+def test_a_statement_about_the_article_is_not_accepted(judge: EmbeddedJudge) -> None:
+    assert score(judge, 'The article "2031 Tolvane flood" has no section.', FLOOD) < judge.threshold
+
+
+def test_a_score_does_not_depend_on_the_other_pairs(judge: EmbeddedJudge) -> None:
+    pairs = [Pair((FERRY,), claim) for claim in (WARNED, SANK, HALF_KNOWN)] + [
+        Pair((FLOOD,), ROSE),
+        Pair((FLOOD, FERRY), WARNED),
+    ]
+    together, alone = judge.score(pairs), [judge.score([pair])[0] for pair in pairs]
+    assert all(a is not None and 0 < a < 1 for a in alone)
+    assert together == pytest.approx(alone, abs=5e-3)  # readings are rounded to a thousandth
+    assert judge.score(pairs[::-1])[::-1] == pytest.approx(together, abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence"), [(WARNED, FERRY), (RENUMBERED, FERRY), (HALF_KNOWN, FERRY), (UNRELATED, FERRY), (ROSE, FLOOD)]
+)
+def test_marked_words_lie_inside_the_claim_and_a_supported_one_has_none(
+    judge: EmbeddedJudge, claim: str, evidence: str
+) -> None:
+    verdict = judge.judge(Pair((evidence,), claim))
+    assert verdict is not None
+    assert (verdict.words == ()) == (verdict.kind == "supported") == (verdict.probability >= judge.threshold)
+    assert all(0 <= a < b <= len(claim) and claim[a:b].strip() == claim[a:b] for a, b in verdict.words)
+    assert verdict.probability == pytest.approx(score(judge, claim, evidence), abs=5e-3)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"version": "lex0+read0"}, {"reader": "0123456789ab"}, {"coefficients": codec.to_plain(shipped())["coefficients"][1:]}],
+)
+def test_a_model_of_other_features_or_another_network_says_how_to_fit_it_again(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(json.dumps({**codec.to_plain(shipped()), **change}), encoding="utf-8")
+    with pytest.raises(UserError, match=r"python -m flows\.fit_judge") as raised:
+        EmbeddedJudge(KnownReader(shipped().reader), path)
+    assert str(path) in str(raised.value) and raised.value.exit_code == 2
+
+
+def test_missing_or_broken_weights_are_named(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.safetensors"
+    broken.write_bytes(b"no tensors")
+    for path in (tmp_path / "missing.safetensors", broken):
+        with pytest.raises(UserError, match=r"python -m flows\.fit_judge") as raised:
+            MiniLmReader(path)
+        assert str(path) in str(raised.value) and raised.value.exit_code == 2
+
+
+def test_what_it_said_is_remembered_and_its_card_is_found(tmp_path: Path) -> None:
+    judge, reader = known()
+    cached = CachedJudge(judge, tmp_path / "scores.sqlite")
+    pairs = [Pair((FERRY,), claim) for claim in (WARNED, RENUMBERED)]
+    first = cached.score(pairs)
+    assert cached.score(pairs) == first == judge.score(pairs)
+    assert CachedJudge(EmbeddedJudge(Unreadable(shipped().reader)), tmp_path / "scores.sqlite").score(pairs) == first
+    assert reader.asked == [WARNED, WARNED]  # by the cache once, by the judge itself once
+    card = wiring.judge_card(cached)
+    assert card == codec.to_plain(shipped().card)
+    assert card["wice"]["n_claims"] > 100 and card["citations"]["n_claims"] > 50 and card["edited_false"] < card["edited_true"]

@@ -1,0 +1,446 @@
+"""Hand-computed scores. The judge here is strict and simple: a pair is supported when every word is in the premises."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.gold import GoldArticle
+from data.markup import parse_text
+from data.types import Article, Heading, Passage, Section, Sentence, Source
+from eval.judges.judge import Pair
+from eval.judges.lexical_judge import LexicalJudge
+from eval.metric import Case
+from eval.metrics.citations import (
+    Citations,
+    Ranking,
+    WgbCitations,
+    WgbScores,
+    WgbUnit,
+    claims_of,
+    wgb_citation_scores,
+    wgb_units,
+)
+from eval.text import words
+
+
+class EveryWord:
+    """Score: the share of the claim's words that the premises have; supported when it is 1."""
+
+    name, revision, threshold, kind = "every-word", "1", 1.0, "lexical"
+
+    def __init__(self) -> None:
+        self.asked: list[Pair] = []
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        self.asked += pairs
+        return [self._share(pair) for pair in pairs]
+
+    @staticmethod
+    def _share(pair: Pair) -> float:
+        claim, known = set(words(pair.claim)), set(words(" ".join(pair.premises)))
+        return len(claim & known) / len(claim) if claim else 0.0
+
+
+def source(k: int, text: str, title: str = "") -> Source:
+    return Source(Passage(page=k, start=0, end=len(text), text=text), f"https://example.org/{k}", title, None)
+
+
+SOURCES = (
+    source(1, "Red boats sailed north in June."),
+    source(2, "Blue trains stopped near Oslo."),
+    source(3, "Green kites crossed the harbour.", title="Windy Sunday"),
+)
+RED, BLUE, GREEN = (s.passage.text for s in SOURCES)
+GOLD = GoldArticle(event_id="1", title="T", raw="", lead="", sections=(), infobox=(), cited_urls=())
+
+
+def case_of(text: str, sources: Sequence[Source] = SOURCES) -> Case:
+    return Case(parse_text(text, sources, "1", "T"), GOLD, ())
+
+
+def scores_of(text: str, sources: Sequence[Source] = SOURCES) -> dict[str, float | None]:
+    return Citations(EveryWord()).score(case_of(text, sources))
+
+
+def test_an_article_by_hand() -> None:
+    text = "\n".join(
+        [
+            f"{RED}[1]",  # 6 words, supported; citation right
+            f"{BLUE}[1]",  # 5 words, not supported; citation wrong
+            "==Kites==",
+            "Green kites crossed Oslo harbour near trains.[2][3][1]",  # 7 words, supported together: 2 right, [1] needless
+            "Purple horses danced slowly.",  # 4 words, uncited
+            "Yes indeed.",  # 2 words, uncited
+            "...",  # no word: skipped
+        ]
+    )
+    found = scores_of(text)
+    assert found == {
+        "cite_recall": 2 / 5,
+        "cite_precision": 3 / 5,
+        "cite_f1": pytest.approx(2 * 0.4 * 0.6 / 1.0),
+        "cited_share": 3 / 5,
+        "support_given_cited": 2 / 3,
+        "cite_words": 13 / 24,
+        "cite_recall_soft": pytest.approx((1 + 0 + 1 + 0 + 0) / 5),
+        "cite_precision_soft": pytest.approx((1 + 0 + 2) / 5),
+        "alce_recall": 2 / 6,  # even what has no word counts
+        "alce_precision": 3 / 5,
+        "invalid_citation_share": 0.0,
+        "citations_per_claim": 5 / 5,
+        "n_claims": 5.0,
+        "n_skipped": 1.0,
+        "judged_share": 1.0,
+    }
+
+
+@pytest.mark.parametrize("marker", ["[0]", "[99]", "[-1]", "[0][99]"])
+def test_invented_citations_are_wrong_and_support_nothing(marker: str) -> None:
+    found = scores_of(f"{RED}{marker}")
+    assert found["cite_recall"] == found["cite_precision"] == found["cite_f1"] == found["cited_share"] == 0.0
+    assert found["invalid_citation_share"] == 1.0
+    assert found["support_given_cited"] is None
+
+
+def test_an_invented_citation_costs_precision_beside_a_right_one() -> None:
+    found = scores_of(f"{RED}[1][99]")
+    assert (found["cite_recall"], found["cite_precision"], found["invalid_citation_share"]) == (1.0, 0.5, 0.5)
+
+
+def test_an_invented_citation_never_reaches_the_judge() -> None:
+    judge = EveryWord()
+    Citations(judge).score(case_of(f"{RED}[0][1][99]"))
+    assert judge.asked == [Pair((RED,), RED)]
+
+
+@pytest.mark.parametrize("text", [f"{RED}[1, 2]", f"{RED}[1-2]", f"{RED}[1][2]", f"{RED} [1] [2]", f"{RED[:-1]}[1][2]."])
+def test_forms_of_markers_score_alike(text: str) -> None:
+    assert scores_of(text) == scores_of(f"{RED}[1][2]")
+    assert scores_of(text)["citations_per_claim"] == 2.0
+
+
+def test_a_needless_citation_is_wrong_and_a_joint_one_is_right() -> None:
+    assert scores_of(f"{RED}[1-3]")["cite_precision"] == 1 / 3
+    joint = "Red boats stopped near Oslo."
+    assert scores_of(f"{joint}[1][2]")["cite_precision"] == 1.0
+    assert scores_of(f"{joint}[1]")["cite_recall"] == scores_of(f"{joint}[2]")["cite_recall"] == 0.0
+
+
+def test_citations_of_an_unsupported_claim_are_all_wrong() -> None:
+    found = scores_of("Red boats sailed to Mars.[1][2]")
+    assert (found["cite_recall"], found["cite_precision"], found["cited_share"]) == (0.0, 0.0, 1.0)
+    assert found["support_given_cited"] == 0.0
+    assert found["cite_recall_soft"] == 3 / 5
+
+
+def test_repeating_a_citation_changes_nothing() -> None:
+    assert scores_of(f"{RED}[1][1]") == scores_of(f"{RED}[1]")
+    lead = Section(Heading(""), ((Sentence(RED, (SOURCES[0].id, SOURCES[0].id, "invalid:9", "invalid:9")),),))
+    article = Article("1", "T", lead, (), (), SOURCES)
+    found = Citations(EveryWord()).score(Case(article, GOLD, ()))
+    assert (found["citations_per_claim"], found["cite_precision"]) == (2.0, 0.5)
+
+
+@pytest.mark.parametrize("text", ["", "==One==\n==Two==", f"{RED} {BLUE}", "...", "Yes indeed."])
+def test_without_cited_claims_everything_good_is_zero(text: str) -> None:
+    found = scores_of(text)
+    metric = Citations(EveryWord())
+    assert found.keys() == metric.names.keys()
+    assert all(found[name] in (0.0, None) for name, better in metric.names.items() if better == "higher")
+    assert found["cite_recall"] == found["cite_precision"] == found["cite_f1"] == 0.0
+    assert found["invalid_citation_share"] is None
+
+
+def test_alce_reads_three_citations_of_a_sentence() -> None:
+    four = (*SOURCES, source(4, GREEN))
+    needed = scores_of(f"{GREEN}[1][2][4]", four)
+    too_late = scores_of(f"{BLUE}[1][3][4][2]", four)
+    assert (needed["alce_recall"], needed["alce_precision"]) == (1.0, 1 / 3)
+    assert (too_late["cite_recall"], too_late["alce_recall"], too_late["alce_precision"]) == (1.0, 0.0, 0.0)
+
+
+def test_alce_takes_sentences_with_an_invented_citation_out_of_precision() -> None:
+    found = scores_of(f"{RED}[1] {BLUE}[2][99]")
+    assert (found["alce_recall"], found["alce_precision"]) == (1 / 2, 1.0)
+    assert (found["cite_recall"], found["cite_precision"]) == (1.0, 2 / 3)
+
+
+def test_soft_precision_gives_partial_support_its_part() -> None:
+    assert scores_of("Red boats sailed to Mars.[1][2]")["cite_precision_soft"] == 3 / 5
+    assert scores_of(f"{RED}[1][2]")["cite_precision_soft"] == 1 / 2  # the second is needless
+    assert scores_of(f"{RED}[1][99]")["cite_precision_soft"] == 1 / 2
+
+
+class Silent(EveryWord):
+    """Cannot tell about anything with boats."""
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:  # type: ignore[override]
+        return [None if "boats" in pair.claim else self._share(pair) for pair in pairs]
+
+
+def test_what_a_judge_leaves_open_is_unscored() -> None:
+    for metric in (Citations(Silent()), WgbCitations(Silent())):
+        assert set(metric.score(case_of(f"{RED}[1] {BLUE}[2]")).values()) == {None}
+        assert None not in metric.score(case_of(f"{BLUE}[2]")).values()
+
+
+def test_headings_and_lists_of_sources_are_no_claims_but_prose_is_under_any_heading() -> None:
+    entries = [
+        '"Blue trains stopped near Oslo". Daily News. Retrieved 12 May 2021.',
+        "Oduya, Petra (2021). How the blue trains stopped. Lake Press.",
+        "https://example.org/blue-trains-stopped",
+        "List of railway lines in Oslo",
+    ]
+    text = f"{RED}[1]\n==Blue trains stopped near Oslo[2]==\n{GREEN}[3]\n==References==\n" + "\n".join(entries)
+    assert [claim.text for claim in claims_of(case_of(text)).sentences] == [RED, GREEN]
+    assert case_of(text).headings == ("Blue trains stopped near Oslo",)
+    for heading in ("References", "Notes", "See also"):
+        hidden = case_of(f"{RED}[1]\n=={heading}==\n{BLUE}\n{entries[0]}\nВсе поезда остановились у города.")
+        assert [claim.text for claim in claims_of(hidden).sentences] == [RED, BLUE, "Все поезда остановились у города."]
+        assert hidden.headings == (heading,)
+        assert Citations(EveryWord()).score(hidden)["cite_recall"] == 1 / 3
+
+
+def test_other_scripts_and_fragments_are_claims() -> None:
+    claims = claims_of(case_of("Поезда встали.\n列车停了。\nYes.\n2021\n...\n—"))
+    assert [claim.text for claim in claims.sentences] == ["Поезда встали.", "列车停了。", "Yes.", "2021"]
+    assert claims.n_skipped == 2
+
+
+def test_a_claim_said_again_is_unsupported_in_any_spelling() -> None:
+    once, again = (
+        scores_of(f"{RED}[1] {BLUE}[1]"),
+        scores_of(f"{RED}[1] {BLUE}[1] {RED}[1] RED boats sailed north, in June![1]"),
+    )
+    assert (once["cite_recall"], again["cite_recall"]) == (1 / 2, 1 / 4)
+    assert (once["cite_precision"], again["cite_precision"]) == (1 / 2, 1 / 4)
+    assert again["cite_recall_soft"] == pytest.approx(1 / 4)
+    assert claims_of(case_of(f"{RED} {BLUE} {RED}")).repeated == {2}
+
+
+def test_the_title_of_a_source_is_part_of_its_premise() -> None:
+    judge = EveryWord()
+    found = Citations(judge).score(case_of("Green kites crossed the windy harbour.[3]"))
+    assert found["cite_recall"] == 1.0
+    assert judge.asked == [Pair((f"Windy Sunday\n{GREEN}",), "Green kites crossed the windy harbour.")]
+
+
+def test_the_judge_is_asked_no_more_than_needed() -> None:
+    judge = EveryWord()
+    text = f"{RED}[1] {BLUE} Red boats sailed to Mars.[1][2] Red boats stopped near Oslo.[1][2] {GREEN}[3][1][2]"
+    Citations(judge).score(case_of(text))
+    green = f"Windy Sunday\n{GREEN}"
+    joint = "Red boats stopped near Oslo."
+    assert judge.asked == [
+        Pair((RED,), RED),
+        Pair((RED, BLUE), "Red boats sailed to Mars."),
+        Pair((RED, BLUE), joint),
+        Pair((green, RED, BLUE), GREEN),
+        Pair((RED,), joint),  # each alone, of supported claims with several
+        Pair((BLUE,), joint),
+        Pair((green,), GREEN),
+        Pair((RED,), GREEN),
+        Pair((BLUE,), GREEN),
+        Pair((green, BLUE), GREEN),  # left out one by one, where it does not support alone
+        Pair((green, RED), GREEN),
+    ]
+
+
+def test_a_cited_page_stands_by_its_best_windows_and_the_claim_stays_whole() -> None:
+    filler = " ".join(f"filler{n} padding{n} nothing{n}" for n in range(500))
+    page = source(1, f"{filler} {RED} {filler}", title="Annals")
+    judge = EveryWord()
+    assert Citations(judge).score(case_of(f"{RED}[1]", [page]))["cite_recall"] == 1.0
+    (pair,) = judge.asked
+    assert pair.claim == RED
+    assert pair.premises[0].startswith("Annals\n")
+    assert 500 < len(pair.premises[0].split()) <= 601
+
+
+def test_a_passage_is_never_cut() -> None:
+    passage = " ".join(f"word{n}" for n in range(600))
+    judge = EveryWord()
+    Citations(judge).score(case_of(f"{RED}[1]", [source(1, passage)]))
+    assert judge.asked == [Pair((passage,), RED)]
+
+
+def test_a_sentence_of_200_words_reaches_the_judge_whole() -> None:
+    sentence = "It lists " + " ".join(f"thing{n}" for n in range(198)) + "."
+    judge = EveryWord()
+    Citations(judge).score(case_of(f"{sentence}[1]", [source(1, sentence)]))
+    assert judge.asked == [Pair((sentence,), sentence)]
+
+
+def test_signatures_name_the_judge() -> None:
+    assert "every-word@1>=1" in Citations(EveryWord()).signature
+    assert "every-word@1>=1" in WgbCitations(EveryWord()).signature
+
+
+# WikiGenBench's units and formulas. Expected values follow their published script step by step.
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("", []),
+        ("No marker at all.", [("No marker at all.", ())]),
+        ("A.[1]", [("A.", (0,))]),
+        ("A.[1][2] B.[3]", [("A.", (0, 1)), (" B.", (2,))]),
+        ("A.[1]\n[2]B.", [("A.\n", (0, 1)), ("B.", ())]),  # a lone line break keeps a run together
+        ("A.[1]\n", [("A.\n", (0,))]),
+        ("A.[1] [2]", [("A.", (0,)), (" ", (1,))]),  # a space does not: a claim of one space
+        ("A [1].", [("A ", (0,)), (".", ())]),  # a marker before the full stop leaves a unit "."
+        ("A [1]. B [2].", [("A ", (0,)), (". B ", (1,)), (".", ())]),
+        ("[1]A.", [("", (0,)), ("A.", ())]),
+        ("==H==\nA. B.[1]\n==I==\nC.", [("==H==\nA. B.", (0,)), ("\n==I==\nC.", ())]),
+        ("A.[0][99]", [("A.", (-1, 98))]),
+        ("A.[1, 2] B.[1-3] C.[2]", [("A.[1, 2] B.[1-3] C.", (1,))]),
+        ("A.[1][1]", [("A.", (0, 0))]),
+        ("A.[x]", [("A.[x]", ())]),
+    ],
+)
+def test_units(text: str, units: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert wgb_units(text) == [WgbUnit(words, places) for words, places in units]
+
+
+CHUNKS = [s.passage.text for s in SOURCES]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", (0.0, 0.0, 0.0)),
+        (RED, (0.0, 0.0, 0.0)),
+        (f"{RED}[1]", (1.0, 1.0, 1.0)),
+        (f"{RED}[1][2]", (1.0, 0.5, 1.0)),  # each citation alone
+        ("Red boats stopped near Oslo.[1][2]", (0.0, 0.0, 0.0)),  # premises are not joined
+        (f"{RED}[99]", (0.0, 0.0, 0.0)),
+        (f"{GREEN}[0]", (1.0, 1.0, 1.0)),  # index -1 is the last chunk
+        (f"{RED}[1][1]", (1.0, 1.0, 1.0)),
+        (f"{RED}[1] [2]", (1 / 2, 1 / 2, 1.0)),  # the unit of one space is a claim without words
+        ("Red boats sailed north in June [1].", (1 / 2, 1 / 2, 6 / 7)),  # so is the full stop, and it counts as a word
+        (f"{RED}[1]\n{BLUE} {GREEN}[3]", (1 / 2, 1 / 2, 6 / 16)),  # an uncited sentence sinks the cited one after it
+        (f"{RED}[1] {BLUE}[1][2] {GREEN}", (2 / 3, (1 + 1 / 2) / 3, 11 / 16)),
+        (f"==June==\n{RED}[1]", (1.0, 1.0, 1.0)),
+        (f"==Boats==\n{BLUE}[2]", (0.0, 0.0, 0.0)),  # a heading is part of the claim
+    ],
+)
+def test_published_formulas(text: str, expected: tuple[float, float, float]) -> None:
+    assert wgb_citation_scores(text, CHUNKS, EveryWord()) == pytest.approx(WgbScores(*expected))
+
+
+def test_a_marker_without_chunk_has_a_premise_of_one_space() -> None:
+    judge = EveryWord()
+    wgb_citation_scores(f"{RED}[4] {BLUE}[0]", [], judge)
+    assert judge.asked == [Pair((" ",), RED), Pair((" ",), f" {BLUE}")]
+
+
+@given(st.lists(st.sampled_from(["[1]", "[2]", "[0]", "[99]", " ", "\n", ".", RED, BLUE, "==H==", "[1, 2]"]), max_size=12))
+def test_precision_never_exceeds_recall_and_no_text_is_lost(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    units = wgb_units(text)
+    assert "".join(unit.text for unit in units) == "".join(p for p in pieces if p not in ("[1]", "[2]", "[0]", "[99]"))
+    assert sum(len(unit.places) for unit in units) == sum(p in ("[1]", "[2]", "[0]", "[99]") for p in pieces)
+    found = wgb_citation_scores(text, CHUNKS, EveryWord())
+    assert 0 <= found.precision <= found.recall <= 1 and 0 <= found.rate <= 1
+
+
+def test_the_metric_scores_the_rendered_article() -> None:
+    text = f"{RED}[1]\n==Later==\n{BLUE}[2]"
+    found = WgbCitations(EveryWord()).score(case_of(text))
+    assert found == {"wgb_cite_recall": 0.5, "wgb_cite_precision": 0.5, "wgb_cite_rate": 6 / 12}
+    assert found.keys() == WgbCitations(EveryWord()).names.keys()
+
+
+def test_both_profiles_with_the_shipped_judge() -> None:
+    case = case_of(f"{RED}[1] {BLUE}[2] {GREEN}[1]")
+    judge = LexicalJudge()
+    assert Citations(judge).score(case)["cite_recall"] == pytest.approx(2 / 3)
+    assert WgbCitations(judge).score(case)["wgb_cite_recall"] == pytest.approx(2 / 3)
+
+
+def test_texts_are_ranked_as_by_the_package_whatever_was_asked_before() -> None:
+    from rank_bm25 import BM25Okapi
+
+    rng = random.Random(5)
+    vocabulary = ["boat", "lake", "night", "owner", "fire", "storm", "bridge", "town"]
+    texts = [" ".join(rng.choices(vocabulary, k=rng.randint(1, 9))) for _ in range(60)]
+    index, ranking = BM25Okapi([text.split() for text in texts]), Ranking(texts)
+    for _ in range(40):
+        query = rng.choices(["boat", "lake", "night", "storm", "unheard", "bridge"], k=rng.randint(0, 5))
+        scores = index.get_scores(query)
+        expected = sorted(range(len(texts)), key=lambda i: (-scores[i], i))
+        assert ranking.top(" ".join(query), 7) == expected[:7] and ranking.top(" ".join(query), 99) == expected
+    assert Ranking(["the of and", ""]).top("boat", 3) == []
+
+
+def test_soft_scores_are_added_exactly() -> None:
+    """Ten times 0.1 is 1, on every version of Python."""
+
+    class Tenth(EveryWord):
+        def score(self, pairs: Sequence[Pair]) -> list[float]:
+            return [0.1] * len(pairs)
+
+    text = "".join(f"Boat {n} left the harbour. [1]\n" for n in range(10))
+    assert Citations(Tenth()).score(case_of(text))["cite_recall_soft"] == 0.1
+
+
+# ---- texts that nobody knows
+
+UNKNOWN = source(4, "")
+FOUR = (*SOURCES, UNKNOWN)
+
+
+def test_a_claim_whose_text_nobody_knows_is_not_judged() -> None:
+    """Neither supported nor not: all that is known is as if the claim were not there, and judged_share says so."""
+    known = f"{RED}[1]\n{BLUE}[1]\nPurple horses danced slowly."
+    found, without = scores_of(f"{known}\nYellow cranes left Bergen harbour.[4]", FOUR), scores_of(known, FOUR)
+    of_all = {"cited_share", "citations_per_claim", "n_claims", "judged_share"}
+    assert {name: value for name, value in found.items() if name not in of_all} == {
+        name: value for name, value in without.items() if name not in of_all
+    }
+    assert (found["judged_share"], without["judged_share"]) == (3 / 4, 1.0)
+    assert (found["cited_share"], found["n_claims"], found["citations_per_claim"]) == (3 / 4, 4.0, 3 / 4)
+
+
+@pytest.mark.parametrize("marks", ["[1][4]", "[2][4]"])
+def test_one_unknown_text_is_enough_whatever_the_others_say(marks: str) -> None:
+    """Else only sentences that the known text supports would count, and the share of supported ones come out too high."""
+    found = scores_of(f"{RED}{marks}\n{BLUE}[2]", FOUR)
+    assert (found["cite_recall"], found["cite_precision"], found["judged_share"]) == (1.0, 1.0, 1 / 2)
+
+
+def test_an_invalid_citation_is_wrong_and_an_unknown_one_is_not() -> None:
+    unknown, invalid = scores_of(f"{RED}[1]\n{BLUE}[4]", FOUR), scores_of(f"{RED}[1]\n{BLUE}[5]", FOUR)
+    assert (unknown["cite_recall"], unknown["cite_precision"], unknown["invalid_citation_share"]) == (1.0, 1.0, 0.0)
+    assert (invalid["cite_recall"], invalid["cite_precision"], invalid["invalid_citation_share"]) == (0.5, 0.5, 0.5)
+
+
+def test_where_nothing_can_be_judged_support_is_unscored() -> None:
+    found = scores_of(f"{RED}[4]\n{BLUE}[4][9]", FOUR)
+    assert {name: value for name, value in found.items() if value is not None} == {
+        "cited_share": 1.0,
+        "invalid_citation_share": 1 / 3,
+        "citations_per_claim": 3 / 2,
+        "n_claims": 2.0,
+        "n_skipped": 0.0,
+        "judged_share": 0.0,
+    }
+    assert scores_of("", FOUR)["judged_share"] is None  # no claims: 0 as ever, for the article says nothing
+    assert scores_of("", FOUR)["cite_recall"] == 0.0
+
+
+def test_an_unknown_text_never_reaches_the_judge() -> None:
+    judge = EveryWord()
+    Citations(judge).score(case_of(f"{RED}[1][4]\n{BLUE}[4]", FOUR))
+    assert judge.asked == []
+
+
+def test_the_published_formulas_know_no_unknown_text() -> None:
+    known, unknown = (WgbCitations(EveryWord()).score(case_of(f"{RED}[1] {BLUE}[{k}]", FOUR)) for k in (2, 4))
+    assert known["wgb_cite_recall"] == 1.0 and set(unknown.values()) == {None}

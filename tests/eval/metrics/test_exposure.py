@@ -1,0 +1,57 @@
+"""What of the human article stands in an article, sentence by sentence, and how often an encyclopedia is cited."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from data.markup import parse_text
+from data.types import Passage, Source
+from eval.metric import Case
+from eval.metrics.exposure import Exposure
+from tests.eval.cases import case, gold
+
+HUMAN = (
+    "The mill by the northern river burned down on the second day of March. "
+    "Twelve firemen of three towns fought the flames until the next morning. "
+    "Nobody has found out who started it."
+)
+OWN = "A large fire destroyed the old building beside the river during the night."
+
+
+def test_the_human_article_itself_and_one_that_shares_nothing() -> None:
+    values = Exposure().score(case(HUMAN, HUMAN))
+    assert (values["gold_sentence_share"], values["gold_said_share"]) == (1.0, 1.0)
+    values = Exposure().score(case(OWN, HUMAN))
+    assert (values["gold_sentence_share"], values["gold_said_share"]) == (0.0, 0.0)
+
+
+def test_each_direction_counts_its_own_sentences() -> None:
+    first = HUMAN.split(". ")[0] + "."
+    values = Exposure().score(case(f"{first} {OWN} {OWN.replace('night', 'day')} {OWN.replace('night', 'week')}", HUMAN))
+    assert values["gold_sentence_share"] == pytest.approx(1 / 4)
+    # the last sentence of the human article has seven words and is left out
+    assert values["gold_said_share"] == pytest.approx(1 / 2)
+
+
+def test_a_word_changed_at_the_end_is_near_and_a_rewritten_sentence_is_not() -> None:
+    near = HUMAN.split(". ")[0].replace("March", "April") + "."
+    assert Exposure().score(case(near, HUMAN))["gold_sentence_share"] == 1.0
+    reordered = "On the second day of March the mill by the northern river burned down."
+    assert Exposure().score(case(reordered, HUMAN))["gold_sentence_share"] == 0.0
+
+
+def test_citations_of_an_encyclopedia_are_found_by_host() -> None:
+    urls = ("https://en.wikipedia.org/wiki/Mill", "https://news.example/mill", "")
+    sources = tuple(Source(Passage(k, 0, 1, "x"), url, "", None) for k, url in enumerate(urls))
+    article = parse_text("It burned.[1][2] It was old.[2][3] It stood long.[1][1]", sources, "1", "Mill")
+    made = Case(article, gold(HUMAN), ())
+    assert Exposure().score(made)["encyclopedia_cites"] == pytest.approx(2 / 4)  # [3] has no address, a repeated [1] is one
+    unknown = replace(article, sources=sources[2:])
+    assert Exposure().score(Case(unknown, gold(HUMAN), ()))["encyclopedia_cites"] is None
+
+
+def test_what_cannot_be_counted_has_no_value() -> None:
+    values = Exposure().score(case("It burned.", "It stood."))
+    assert set(values) == set(Exposure().names) and set(values.values()) == {None}

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from data.gold import GoldArticle
+from data.markup import parse_text
+from data.types import DropReason, Page, Passage, Source
+from eval.judges.judge import Pair
+from eval.judges.lexical_judge import LexicalJudge
+from eval.metric import Case
+from eval.metrics.citations import Citations
+from eval.metrics.faithfulness import EvidenceWindows, Faithfulness, name_errors, number_errors
+
+GOLD = GoldArticle(event_id="1", title="T", raw="", lead="", sections=(), infobox=(), cited_urls=())
+FERRY = "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard."
+FINE = "The owner, Tanda Lines, was fined $3.5 million in 2020-21."
+BRIDGE = "A steel bridge over the Velm was opened by Governor Petra Oduya in May 1987."
+TEXTS = (FERRY, FINE)
+SOURCES = tuple(
+    Source(Passage(page=k, start=0, end=len(text), text=text), f"https://example.org/{k}", "Report of 2022", None)
+    for k, text in enumerate(TEXTS)
+)
+
+
+def page(text: str, title: str = "", drop_reason: DropReason | None = None) -> Page:
+    return Page(url="u", title=title, text=text, origin="search", drop_reason=drop_reason)
+
+
+def case_of(text: str, pages: tuple[Page, ...] = ()) -> Case:
+    return Case(parse_text(text, SOURCES, "1", "T"), GOLD, pages)
+
+
+@pytest.fixture(scope="module")
+def metric() -> Faithfulness:
+    return Faithfulness(LexicalJudge())
+
+
+FILLER = " ".join(f"Minutes of meeting {n} were filed by the clerk of the northern district council." for n in range(40))
+
+
+def test_grounded_looks_beyond_what_is_cited(metric: Faithfulness) -> None:
+    case = case_of(f"{FERRY}[2] {FINE}\n{BRIDGE}[1]", (page(FILLER), page(f"{FILLER} {FERRY} {FILLER}"), page(FINE)))
+    assert metric.score(case)["grounded"] == pytest.approx(2 / 3)
+    assert Citations(metric.judge).score(case)["cite_recall"] == 0.0
+
+
+def test_a_dropped_page_grounds_nothing(metric: Faithfulness) -> None:
+    assert metric.score(case_of(f"{FERRY}[1]", (page(FERRY, drop_reason="leak_text"),)))["grounded"] == 0.0
+    assert metric.score(case_of(f"{FERRY}[1]", (page(FERRY),)))["grounded"] == 1.0
+
+
+def test_windows_keep_sentences_whole_and_their_page_title() -> None:
+    windows = EvidenceWindows([page(FILLER, "Council"), page(f"{FILLER}\n{FERRY}", "Lake news")])
+    best = windows.best("The ferry Marisol sank.")
+    assert len(best) == 5
+    assert best[0].startswith("Lake news\n") and FERRY in best[0]
+    assert all(len(window.split()) < 130 for window in best)
+
+
+@pytest.mark.parametrize("pages", [(), (page(""),), (page("  \n "),), (page("的是了在"),)])
+def test_without_evidence_nothing_is_grounded(metric: Faithfulness, pages: tuple[Page, ...]) -> None:
+    assert metric.score(case_of(f"{FERRY}[1]", pages))["grounded"] == 0.0
+
+
+@pytest.mark.parametrize("text", ["", "==Only==\n==Headings==", "..."])
+def test_an_article_without_claims_has_no_number_errors_to_score(metric: Faithfulness, text: str) -> None:
+    assert metric.score(case_of(text, (page(FERRY),))) == {
+        "grounded": 0.0, "grounded_soft": 0.0, "number_errors": None, "name_errors": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        (f"{FERRY}[1]", 0.0),
+        ("The ferry Marisol sank in 2019 with 1240 people.[1]", 0.0),
+        ("The owner was fined $3,500,000 in 2021.[2]", 0.0),
+        ("The report of 2022 blamed the owner.[1]", 0.0),  # the title counts
+        ("The ferry Marisol sank in 2018 with people aboard.[1]", 1.0),
+        ("The ferry Marisol sank in March 2019.[2]", 1.0),  # the right number in another source
+        ("The ferry Marisol sank in March 2019.[1][2]", 0.0),
+        ("The ferry Marisol sank in March 2019.", 1.0),
+        ("The ferry Marisol sank in March 2019.[9]", 1.0),
+        ("The ferry Marisol sank without warning.", 0.0),
+        (f"{FERRY}[1] The owner paid 99 million dollars.[2] The captain and crew escaped blame.", 1 / 3),
+    ],
+)
+def test_number_errors(text: str, errors: float) -> None:
+    assert number_errors(case_of(text)) == pytest.approx(errors)
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        (f"{FERRY}[1]", 0.0),
+        ("The ferry marisol sank on a lake.[2]", 0.0),  # no capital, no name
+        ("The ferry Marisol sank on a lake.[2]", 1.0),  # the right name in another source
+        ("The ferry Marisol sank on a lake.[1][2]", 0.0),
+        ("The ferry Marisol sank on a lake.", 1.0),
+        ("The ferry Marisol sank on a lake.[9]", 1.0),
+        ("The ferry Arcadia sank on a lake.[1]", 1.0),
+        ("The owner named in the Report paid a fine.[2]", 0.0),  # the title of the source counts
+        ("A fine for the Velmouth disaster was paid.[2]", 0.0),  # and so does the article's
+        ("Ferries rarely sink without warning.[2]", 0.0),  # a first word is capital anyway
+        (f"{FERRY}[1] The owner sued Petra Oduya in court.[2] The captain and crew escaped blame.", 1 / 3),
+    ],
+)
+def test_name_errors(text: str, errors: float) -> None:
+    case = Case(parse_text(text, SOURCES, "1", "Velmouth disaster"), GOLD, ())
+    assert name_errors(case) == pytest.approx(errors)
+
+
+def test_a_hyphenated_name_is_found_in_bare_text() -> None:
+    bare = Source(Passage(0, 0, 1, "the fire at newtononrawcliffe burned a barn"), "u", "", None)
+    claim = "The fire at Newton-on-Rawcliffe burned a barn.[1]"
+    assert name_errors(Case(parse_text(claim, (bare,), "1", "T"), GOLD, ())) == 0.0
+
+
+class Counting:
+    name, revision, threshold, kind = "counting", "1", 0.5, "lexical"
+
+    def __init__(self, answer: float | None = 1.0) -> None:
+        self.answer, self.asked = answer, 0
+
+    def score(self, pairs: Sequence[Pair]) -> list[float | None]:
+        self.asked += len(pairs)
+        return [self.answer for _ in pairs]
+
+
+def test_a_claim_is_asked_once_for_an_event() -> None:
+    judge = Counting()
+    pages = (page(f"{FERRY} A page of its own for this test."),)
+    first = Faithfulness(judge).score(case_of(f"{FERRY}[1] {FERRY}[2] {FINE}[2]", pages))
+    assert first["grounded"] == pytest.approx(2 / 3) and judge.asked == 2  # the second time is not grounded
+    Faithfulness(judge).score(case_of(f"{FINE}[1] {BRIDGE}[1]", pages))
+    assert judge.asked == 3
+
+
+def test_what_a_judge_leaves_open_is_unscored_but_numbers_are_not() -> None:
+    found = Faithfulness(Counting(None)).score(case_of(f"{FERRY}[1]", (page(f"{FERRY} Left open."),)))
+    assert (found["grounded"], found["grounded_soft"]) == (None, None)
+    assert (found["number_errors"], found["name_errors"]) == (0.0, 0.0)
+
+
+def test_scores_are_the_same_again_and_after_other_cases(metric: Faithfulness) -> None:
+    case = case_of(f"{FERRY}[1] {FINE}[2] {BRIDGE}[2]", (page(f"{FILLER} {FERRY}"), page(FINE)))
+    first = metric.score(case)
+    metric.score(case_of(f"{BRIDGE}[1]", (page(BRIDGE),)))
+    assert metric.score(case) == first == Faithfulness(LexicalJudge()).score(case)
+    assert first.keys() == metric.names.keys()
+
+
+def test_numbers_and_names_of_a_claim_whose_text_nobody_knows_are_no_errors() -> None:
+    known = Source(Passage(0, 0, 20, "The mill had 5 doors."), "", "", None)
+    unknown = Source(Passage(1, 0, 0, ""), "https://gone.example/", "", None)
+    text = "The mill had 5 doors.[1] The barn near Oslo had 77 doors.[2]"
+    case = Case(parse_text(text, (known, unknown), "1", "A mill"), GOLD, ())
+    assert (number_errors(case), name_errors(case)) == (0.0, 0.0)
+    alone = Case(parse_text("The barn near Oslo had 77 doors.[2]", (known, unknown), "1", "A mill"), GOLD, ())
+    assert (number_errors(alone), name_errors(alone)) == (None, None)

@@ -1,0 +1,387 @@
+"""Agents and systems of this package on the same pages: a small folder in the form of the public data, made from the sample."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lxml.html
+import pytest
+
+from benchmark import validate
+from benchmark.comparing.agents import RECIPE, agent_folders, read_group, read_recipe
+from benchmark.leaderboard import build
+from benchmark.submissions import submission
+from benchmark.submissions.made_elsewhere import ArticleFiles
+from data.errors import UserError
+from data.runs import Unstored
+from data.snapshot import SAMPLE, Snapshot
+from flows.commands import agent_scores
+from flows.commands.score_agents import main
+from tests.conftest import ENCODERS, Command, copy_events
+
+IDS = ("9000001", "9000002", "9000003")
+MISSING, BROKEN = IDS[2], IDS[1]
+FAST = ("--set", "evaluation.judge=lexical", "--set", "evaluation.resamples=200", "--systems", "lead,bm25", "--base", "lead")
+UNKNOWN = "(the text of https://far.example/page is not in this folder)"
+
+
+def put(place: Path, event_id: str, text: str, retrieve: list[list[str]]) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{event_id}.json").write_text(json.dumps({"text": text, "retrieve": retrieve}), encoding="utf-8")
+
+
+def human(event_id: str) -> str:
+    return str(json.loads((SAMPLE / "wiki" / f"{event_id}.json").read_text(encoding="utf-8"))["text"])
+
+
+def make(root: Path) -> Path:
+    """`reader` copies the human article and cites an encyclopedia; `patchy` lacks a topic and has one file that is no JSON;
+    `far` cites pages whose text nobody has."""
+    copy_events(root / "data", IDS)
+    for event_id in IDS:
+        lines = [line for line in human(event_id).split("\n") if len(line.split()) > 12]
+        copied = "\n".join(f"{line}[1]" for line in lines)
+        put(root / "articles" / "reader", event_id, copied, [["", f"https://en.wikipedia.org/wiki/{event_id}", UNKNOWN]])
+        own = "Something happened in the town that day, and many people came to see it.[1]\n==Later==\nIt went on for weeks.[2]"
+        retrieve = [
+            ["Far", "https://far.example/page", UNKNOWN],
+            ["Own", "https://own.example/", "It went on for weeks there."],
+        ]
+        put(root / "articles" / "far", event_id, own, retrieve)
+        if event_id != MISSING:
+            put(root / "articles" / "patchy", event_id, own, retrieve)
+    (root / "articles" / "patchy" / f"{BROKEN}.json").write_text("{", encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stand_in() -> Iterator[None]:
+    with ENCODERS["stand-in"]():
+        yield
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("agents") / "given").parent
+
+
+@pytest.fixture(scope="module")
+def scored(place: Path) -> Path:
+    """All three agents on all three topics, with the site."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WIKIGEN_RUNS", str(place / "runs"))
+        asked = agent_scores.asked(
+            place / "given",
+            split="all",
+            systems=("lead", "bm25"),
+            base="lead",
+            out=place / "submissions" / "agents",
+            html=place / "site",
+            with_floors=True,
+            assignments=("evaluation.judge=lexical", "evaluation.resamples=200"),
+        )
+        ended = agent_scores.carry_out(asked)
+    assert ended.exit_code == 1 and ended.invalid == ()
+    assert [line.partition(": not JSON")[0] for line in ended.failures] == [
+        f"patchy: {BROKEN}: failed: articles: {BROKEN}.json"
+    ]
+    return place
+
+
+def told(scored: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """What the command says as JSON when all stands."""
+    given = (str(scored / "given"), "--split", "all", *FAST, "--out", str(scored / "submissions" / "agents"), "--json", *words)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WIKIGEN_RUNS", str(scored / "runs"))
+        code = main(given)
+    value = json.loads(capsys.readouterr().out)
+    assert isinstance(value, dict)
+    return value | {"code": code}
+
+
+# ---- what is written
+
+
+def test_every_system_gets_a_valid_submission_without_text(scored: Path) -> None:
+    out = scored / "submissions" / "agents"
+    assert sorted(path.name for path in out.iterdir()) == ["agents.json", "bm25", "far", "lead", "patchy", "reader"]
+    snapshot = Snapshot(scored / "given" / "data")
+    for name in ("bm25", "far", "lead", "patchy", "reader"):
+        found = validate.checked_at(out / name, snapshot)
+        assert found.problems == () and found.submission is not None
+        assert {path.name for path in (out / name).iterdir()} == {"submission.json", "evidence.json", "rescored.json"}
+        made = found.submission
+        assert made.recomputed and made.data.benchmark == "wiki-live-challenge" and made.system.name == name
+        assert made.system.uses_web is (name in ("far", "patchy", "reader"))
+        assert made.data.evidence_filter is not None and made.data.evidence_filter.leak == "on"
+    assert "Apache-2.0" in submission.read(out / "far" / "submission.json").notes
+    kept = "".join(path.read_text(encoding="utf-8") for path in out.rglob("*.json"))
+    assert "many people came to see it" not in kept and "It went on for weeks" not in kept
+    assert not any(line in kept for line in human(IDS[0]).split("\n") if len(line.split()) > 12)
+
+
+def test_missing_and_unreadable_articles_count_as_nothing_and_are_told_apart(scored: Path) -> None:
+    out = scored / "submissions" / "agents"
+    group = read_group(out)
+    assert group is not None and group.base == "lead" and group.member("patchy").missing == (MISSING,)
+    assert [one.name for one in group.contestants] == ["lead", "far", "patchy", "reader"]
+    rows = {event.id: event for event in submission.read(out / "patchy" / "submission.json").events}
+    assert [rows[i].status for i in IDS] == ["ok", "failed", "failed"]
+    assert {rows[i].scores["entity_recall"] for i in (BROKEN, MISSING)} == {0.0}
+
+
+def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = told(scored, capsys)
+    assert said["code"] == 1 and said["base"] == "lead" and said["n_topics"] == 3 and said["whole"]
+    assert {name: one["n_shared"] for name, one in said["systems"].items()} == {
+        "bm25": 3,
+        "far": 3,
+        "lead": 3,
+        "patchy": 2,
+        "reader": 3,
+    }
+    assert said["systems"]["patchy"]["missing"] == [MISSING] and said["systems"]["patchy"]["n_failed"] == 1
+    compared = {(one["system"], one["metric"]): one for one in said["against"]}
+    assert compared["patchy", "quality"]["n"] == 2  # the unreadable one is compared, as 0
+    assert compared["far", "quality"]["n"] == 3
+    assert said["told_apart"]["n_pairs"] == 6 and len(said["failures"]) == 1
+
+
+def test_whoever_copies_the_human_article_is_seen(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = told(scored, capsys)
+    scores = {name: {metric: one["mean"] for metric, one in of["scores"].items()} for name, of in said["systems"].items()}
+    assert scores["reader"]["gold_sentence_share"] == 1.0 and scores["reader"]["encyclopedia_cites"] == 1.0
+    assert scores["lead"]["gold_sentence_share"] < 0.2 and scores["lead"]["encyclopedia_cites"] == 0.0
+    above = {(one["system"], one["metric"]): one["mean"] for one in said["leak"]}
+    assert above["reader", "gold_sentence_share"] > 0.8 and above["reader", "encyclopedia_cites"] == 1.0
+
+
+def test_what_stands_is_not_done_again_and_a_check_agrees(
+    scored: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("scored a second time")
+
+    monkeypatch.setattr("eval.metrics.coverage.Coverage.score", refused)
+    before = {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")}
+    said = told(scored, capsys, "--check")
+    assert said["unlike"] == [] and said["code"] == 1  # for the article that cannot be read
+    assert {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")} == before
+
+
+def test_a_check_finds_a_score_that_was_changed(scored: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    changed = tmp_path / "agents"
+    shutil.copytree(scored / "submissions" / "agents", changed)
+    path = changed / "far" / "submission.json"
+    plain = json.loads(path.read_text(encoding="utf-8"))
+    plain["events"][0]["words"] += 1
+    path.write_text(json.dumps(plain), encoding="utf-8")
+    said = told(scored, capsys, "--check", "--out", str(changed))
+    assert len(said["unlike"]) == 1 and said["unlike"][0].startswith(f"far: event {IDS[0]}: words was ")
+
+
+def test_a_part_of_the_topics_leaves_the_submissions_alone(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")}
+    for words in (("--limit", "1"), ("--agents", "far")):
+        said = told(scored, capsys, *words)
+        assert not said["whole"] and said["submissions"].endswith("part")
+    assert {path: path.read_bytes() for path in (scored / "submissions").rglob("*.json")} == before
+
+
+def test_an_article_that_breaks_a_metric_is_named_and_the_others_are_scored(
+    place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from eval.metrics.exposure import Exposure
+
+    whole = Exposure.score
+
+    def breaks(self: Exposure, case: Any) -> dict[str, float | None]:
+        if case.article.event_id == IDS[0] and "Something happened" in case.prose:
+            raise ValueError("no such thing")
+        return whole(self, case)
+
+    monkeypatch.setattr(Exposure, "score", breaks)
+    monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path / "runs"))
+    asked = agent_scores.asked(
+        place / "given",
+        split="all",
+        systems=("lead",),
+        agents=("far", "reader"),
+        limit=2,
+        with_floors=False,
+        assignments=("evaluation.judge=lexical", "evaluation.resamples=200"),
+    )
+    ended = agent_scores.carry_out(asked)
+    assert ended.failures == (f"far: {IDS[0]}: unscored: ValueError: no such thing",) and ended.exit_code == 1
+    made = ended.standings.made["far"]
+    assert made.scores["entity_recall"].n == 1 and made.scores["entity_recall"].n_unscored == 1
+    monkeypatch.setattr(Exposure, "score", whole)
+    assert agent_scores.carry_out(asked).exit_code == 0  # it is tried again, and the rest stands
+
+
+def test_after_an_interruption_the_same_command_goes_on(
+    scored: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from eval.metrics.exposure import Exposure
+
+    whole, seen = Exposure.score, list[str]()
+
+    def counted(self: Exposure, case: Any) -> dict[str, float | None]:
+        seen.append(case.article.event_id)
+        if seen.count(IDS[1]) == 2:
+            raise KeyboardInterrupt
+        return whole(self, case)
+
+    monkeypatch.setattr(Exposure, "score", counted)
+    monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path / "runs"))
+    out = tmp_path / "agents"
+    words = (str(scored / "given"), "--split", "all", *FAST, "--out", str(out), "--no-floors", "--json")
+    assert main(words) == 130 and "goes on from here" in capsys.readouterr().err and not out.exists()
+    interrupted = len(seen)
+    assert main(words) == 1
+    assert len(seen) == interrupted + 13 - (interrupted - 1)  # of 13 articles each once, but for the one that broke off
+    for name in ("bm25", "far", "lead", "patchy", "reader"):
+        one, other = (submission.read(place / name / "submission.json") for place in (out, scored / "submissions" / "agents"))
+        assert (one.events, one.scores, one.data) == (other.events, other.scores, other.data)
+
+
+def test_a_cited_page_without_text_stays_a_source(place: Path) -> None:
+    snapshot = Snapshot(place / "given" / "data")
+    article = ArticleFiles(place / "given" / "articles" / "far", "far").write(snapshot.event(IDS[0]), (), Unstored())
+    assert [(source.url, source.passage.text) for source in article.sources] == [
+        ("https://far.example/page", ""),
+        ("https://own.example/", "It went on for weeks there."),
+    ]
+    (sentence,) = article.lead.sentences
+    assert sentence.cites == (article.sources[0].id,)  # named, and no invalid citation
+
+
+# ---- what is printed, and the page
+
+
+def test_the_tables_fit_and_name_everything(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WIKIGEN_RUNS", str(scored / "runs"))
+        main([str(scored / "given"), "--split", "all", *FAST, "--out", str(scored / "submissions" / "agents")])
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines()[:-3])) <= 110
+    for text in ("agents on the same pages: split full, 3 topics", "minus lead, points", "missing", "encyclopedia cites"):
+        assert text in said
+    assert "of 6 pairs of 4 systems: 0 by the headline" in said and f"failed: patchy: {BROKEN}" in said
+
+
+def test_the_plan_writes_nothing(place: Path, wikigenben: Command, tmp_path: Path) -> None:
+    ran = wikigenben("agents", place / "given", "--split", "all", *FAST, "--plan")
+    assert ran.code == 0 and "3 topics of split full" in ran.out
+    assert f"2 articles, 1 missing ({MISSING})" in ran.out and not list(tmp_path.iterdir())
+
+
+def test_the_page_stands_in_both_sites(scored: Path, tmp_path: Path) -> None:
+    """Of the agents' folder itself, and of the folder that it lies in."""
+    built = build(scored / "submissions", tmp_path / "site")
+    assert built.n_refused == 0
+    for site in (scored / "site", tmp_path / "site"):
+        index = lxml.html.fromstring((site / "index.html").read_text(encoding="utf-8"))
+        assert "agents.html" in [link for _, _, link, _ in index.iterlinks()]
+        page = lxml.html.fromstring((site / "agents.html").read_text(encoding="utf-8"))
+        scores, differences, leak = page.xpath("//table")
+        names = [" ".join(cell.text_content().split()) for cell in scores.xpath("./tbody[1]/tr/th/bdi")]
+        assert sorted(names) == ["bm25", "far", "lead", "patchy", "reader"]
+        assert len(differences.xpath("./tbody/tr")) == 4 and len(leak.xpath("./tbody/tr")) == 5
+        assert any("wrong article" in th.text_content() for th in scores.xpath("./tbody[2]/tr/th"))
+        assert "Apache-2.0" in page.text_content()
+
+
+def test_a_group_that_cannot_be_read_is_refused_and_the_site_is_built(scored: Path, tmp_path: Path) -> None:
+    for name, text in (
+        ("no-json", "{"),
+        ("other-schema", json.dumps({"schema": "x/1", "base": "lead", "members": []})),
+        (
+            "no-base",
+            (scored / "submissions" / "agents" / "agents.json").read_text(encoding="utf-8").replace('"lead"', '"bm"', 1),
+        ),
+    ):
+        into = tmp_path / name
+        shutil.copytree(scored / "submissions", into)
+        (into / "agents" / "agents.json").write_text(text, encoding="utf-8")
+        assert build(into, into / "site").n_refused == 1
+        assert not (into / "site" / "agents.html").exists()
+    gone = tmp_path / "gone"
+    shutil.copytree(scored / "submissions", gone)
+    shutil.rmtree(gone / "agents" / "lead")
+    build(gone, gone / "site")
+    assert "no valid submission of &#39;lead&#39;" in (gone / "site" / "index.html").read_text(encoding="utf-8")
+
+
+# ---- bad input
+
+
+def test_wrong_folders_and_words(wikigenben: Command, tmp_path: Path) -> None:
+    root = tmp_path / "given"
+    copy_events(root / "data", IDS[:1])
+
+    def refused(*words: object) -> str:
+        ran = wikigenben("agents", root, *FAST, *words)
+        assert ran.code == 2 and ran.out == "" and not (tmp_path / "submissions").exists()
+        return ran.err
+
+    assert "has no folder articles/" in refused("--split", "all")
+    (root / "articles").mkdir()
+    assert "holds no folder of an agent" in refused("--split", "all")
+    put(root / "articles" / "far", IDS[0], "It burned.[1]", [["", "", "It burned."]])
+    assert "there is no agent 'near'" in refused("--split", "all", "--agents", "near")
+    (root / "articles" / "silent").mkdir()
+    said = refused("--split", "all")
+    assert "silent holds no <id>.json" in said and "--agents far" in said
+    assert "holds no event of split 'dev'" in refused("--split", "dev", "--agents", "far")
+    assert "--limit 0 leaves no event" in refused("--split", "all", "--agents", "far", "--limit", "0")
+    assert "there is no system 'leed'" in refused("--systems", "leed")
+    assert "--base 'ours' is none of the systems" in refused("--base", "ours")
+    assert "holds no submission to compare with" in refused("--split", "all", "--agents", "far", "--check")
+    assert "cannot read" in refused("--recipe", tmp_path / "none.toml")
+    (root / "articles" / "silent").rmdir()
+    (root / "articles" / "lead").mkdir()
+    put(root / "articles" / "lead", IDS[0], "It burned.[1]", [["", "", "It burned."]])
+    assert "'lead' has the name of a system of this package" in refused("--split", "all")
+    shutil.rmtree(root / "data")
+    assert "has no folder data/" in refused("--agents", "far")
+
+
+def test_articles_that_changed_are_another_run(place: Path, wikigenben: Command, tmp_path: Path) -> None:
+    root = tmp_path / "given"
+    shutil.copytree(place / "given", root)
+    words = ("agents", root, "--split", "all", *FAST, "--agents", "far", "--limit", "1", "--no-floors")
+    assert wikigenben(*words).code == 0
+    put(root / "articles" / "far", IDS[0], "It burned.[1]", [["", "", "It burned."]])
+    ran = wikigenben(*words)
+    assert ran.code == 2 and "far: " in ran.err and "which --runs chooses" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[", "is not TOML"),
+        ("benchmark = 'x'\nbase = 'ours'\nsystems = ['lead']", "base = 'ours' is none of systems"),
+        ("benchmark = 'x'\nbase = 'lead'\nsystems = ['lead']\ncolour = 1", "colour = 1"),
+    ],
+)
+def test_a_wrong_recipe_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=why):
+        read_recipe(path)
+
+
+def test_the_recipe_that_comes_along_can_be_read() -> None:
+    recipe = read_recipe(RECIPE)
+    assert recipe.base == "ours" and len(recipe.agents) == 8 and set(recipe.systems) >= {"ours", "extractive"}
+    assert len(recipe.terms.split()) < submission.MOST_NOTE_WORDS
+
+
+def test_agents_are_folders_with_articles(place: Path) -> None:
+    assert list(agent_folders(place / "given")) == ["far", "patchy", "reader"]
+    assert list(agent_folders(place / "given", ("reader",))) == ["reader"]

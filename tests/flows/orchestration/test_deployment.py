@@ -1,0 +1,121 @@
+"""The deployment as a user meets it: `wikigenben up`, with a server and a worker of its own, and the commands of the README."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decoding.methods import METHODS
+from flows.generate import generate
+from flows.job import SYSTEMS, Job
+from flows.orchestration._cli_alias import ALIASES
+from flows.wiring import prepare
+from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
+from tests.toy_events import make_events, results
+
+
+def test_settings_of_the_project_are_known_to_prefect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that Prefect renamed would be ignored without a word."""
+    import tomllib
+
+    monkeypatch.chdir(ROOT)
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        monkeypatch.delenv(name)
+    from prefect.settings import Settings
+
+    in_force = Settings().model_dump(mode="json")
+
+    def check(wanted: dict[str, Any], found: dict[str, Any], where: str) -> None:
+        for key, value in wanted.items():
+            assert key in found, f"prefect.toml: there is no {where}{key}"
+            if isinstance(value, dict):
+                check(value, found[key], f"{where}{key}.")
+            elif where != "logging.":
+                assert found[key] == value, f"prefect.toml: {where}{key}"
+
+    check(tomllib.loads((ROOT / "prefect.toml").read_text(encoding="utf-8")), in_force, "")
+    assert set(in_force["logging"]["extra_loggers"]) == {"benchmark", "data", "decoding", "eval", "pipeline"}
+    assert in_force["plugins"]["enabled"]
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    with brought_up(tmp_path_factory.mktemp("prefect"), free_port()) as here:
+        yield here
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("killed", [False, True])
+def test_deployment_runs_by_both_its_names_and_goes_on_after_kill_9(
+    installation: Installation, tmp_path: Path, killed: bool
+) -> None:
+    """By its short name, and by its whole name before that, until it is killed.
+
+    Slow: a server with a new database, a worker and a process for each flow run take 36 CPU s. In the default run the flow
+    has the tests' own server (`test_wiki_gen`), and is killed there (`test_killed_flow_goes_on`).
+    """
+    address = installation.env["PREFECT_API_URL"].removesuffix("/api")
+    assert f"dashboard: {address}\n" in installation.said
+    assert "prefect deployment run wiki-gen/wiki-gen -p limit=2 --watch" in installation.said
+    deployment = installation.api("/deployments/name/wiki-gen/wiki-gen")
+    assert deployment["pull_steps"] in (None, [])
+    assert deployment["job_variables"]["working_dir"] == str(ROOT)
+    check_form(deployment["parameter_openapi_schema"])
+
+    n = 8 if killed else 3
+    toys = make_events(tmp_path / "toys", n)
+    run = tmp_path / "run"
+    asked = ("-p", f"data={toys}", "-p", f"out={run}", "-p", "system=bm25")
+    done: dict[Path, int] = {}
+    earlier = installation.states()
+    if killed:
+        installation.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked)
+        wait_until(lambda: len(list(run.glob("events/*/article.json"))) >= 2, "two articles")
+        installation.kill("prefect.engine")
+        wait_until(lambda: installation.states() == [*earlier, "CRASHED"], "the worker says that its run crashed")
+        done = {path: path.stat().st_mtime_ns for path in run.glob("events/*/article.json")}
+        assert 2 <= len(done) < n
+        earlier.append("CRASHED")
+
+    (short,) = ALIASES
+    installation.prefect("deployment", "run", short, *asked, "--watch", timeout=300)
+    assert installation.states() == [*earlier, "COMPLETED"]
+    assert done.items() <= {path: path.stat().st_mtime_ns for path in run.glob("events/*/article.json")}.items()
+    job = Job(system="bm25", data=str(toys), out=tmp_path / "undisturbed")
+    assert generate(prepare(job)).count("written") == n
+    expected = results(tmp_path / "undisturbed")
+    assert {name: content for name, content in results(run).items() if name in expected and name != "index.html"} == {
+        name: content for name, content in expected.items() if name != "index.html"
+    }
+    check_shown(installation, run, n)
+
+
+def check_form(schema: dict[str, Any]) -> None:
+    """What the dashboard makes its form from."""
+    fields = schema["properties"]
+    assert not schema.get("required")
+    assert fields["system"]["enum"] == list(SYSTEMS) and fields["decoding"]["enum"] == list(METHODS)
+    assert fields["track"]["enum"] == ["search", "cited", "both"]
+    assert fields["limit"]["default"] is None and fields["events"]["type"] == "array"
+    assert [name for name, field in sorted(fields.items(), key=lambda item: item[1]["position"])][:4] == [
+        "system", "model", "decoding", "data",
+    ]  # fmt: skip
+    assert all(field["description"] for field in fields.values())
+
+
+def check_shown(installation: Installation, run: Path, n_events: int) -> None:
+    names = {r["name"] for r in installation.api("/flow_runs/filter", {})}
+    assert f"bm25 on {run.parent / 'toys'}, all events" in names
+    artifacts = {artifact["key"]: artifact for artifact in installation.api("/artifacts/latest/filter", {})}
+    shown = {f"wiki-gen-article-{7000000 + n}" for n in range(1, n_events + 1)}
+    assert artifacts.keys() == shown | {"wiki-gen-progress", "wiki-gen-scores", "wiki-gen-submission", "wiki-gen-report"}
+    assert artifacts["wiki-gen-progress"]["data"] == 100.0
+    assert "cite_recall" in artifacts["wiki-gen-scores"]["data"]
+    assert artifacts["wiki-gen-article-7000001"]["data"].startswith("# 2031 ")
+    assert (run / "submission.json").as_uri() in artifacts["wiki-gen-submission"]["data"]
+    assert str(run / "report.html") in artifacts["wiki-gen-report"]["data"]

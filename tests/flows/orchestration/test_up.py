@@ -1,0 +1,143 @@
+"""`wikigenben up` and `serve`: what is told of a port that is taken, and real kills of worker and server."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from flows.orchestration.up import HOST, Up, up
+from tests.conftest import Command
+from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
+from tests.toy_events import make_events
+
+
+@pytest.fixture
+def other_program() -> Iterator[int]:
+    """A web server that is not Prefect's; yields its port."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>It works!</html>")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer((HOST, 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_port_of_another_program_is_refused(other_program: int, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"port {other_program} is used by a program that is no Prefect server.*--port"):
+        up(Up(ROOT, other_program, tmp_path / "logs"))
+    assert not (tmp_path / "logs").exists()
+
+
+def test_folder_without_deployment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"has no prefect.yaml.*wikigenben serve"):
+        up(Up(tmp_path, 4200, tmp_path / "logs"))
+
+
+def test_folder_of_logs_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot make the folder .*Not a directory; choose another with --logs"):
+        up(Up(ROOT, free_port(), tmp_path / "file" / "logs"))
+
+
+@pytest.mark.parametrize(
+    "words", [("up", "--port", "0"), ("up", "--port", "x"), ("up", "--limit", "0"), ("serve", "--limit", "0")]
+)
+def test_bad_flags_are_refused(wikigenben: Command, words: tuple[str, ...]) -> None:
+    ran = wikigenben(*words)
+    assert ran.code == 2 and words[1] in ran.err
+
+
+def test_commands_without_their_server_say_how_to_start_one(tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    env |= {"PREFECT_HOME": str(tmp_path), "PREFECT_API_URL": f"http://{HOST}:{free_port()}/api"}
+    for words in (["flows.cli", "serve"], ["flows.wiki_gen", "-p", "limit=1"]):
+        done = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done.stderr
+        assert f"no Prefect server answers at {env['PREFECT_API_URL']}" in done.stderr and "wikigenben up" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_killed_worker_ends_up_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    """kill -9 of the worker and of its run, which leaves a run that Prefect takes for running; then of the server."""
+    home, port = tmp_path / "home", free_port()
+    run, toys = tmp_path / "run", make_events(tmp_path / "toys", 30)
+    asked = ("-p", f"data={toys}", "-p", f"out={run}", "-p", "system=bm25", "-p", "evaluate=false")
+
+    with brought_up(home, port, code=1) as first:
+        begin(first, run, asked, 2)
+        first.kill("worker start", "prefect.engine")
+        wait_until(lambda: first.process.poll() is not None, "up sees that its worker is gone")
+        assert "the worker ended with code -9; its log is" in (home / "up.err").read_text()
+        assert first.processes() == {}
+    with brought_up(home, port, code=1) as second:
+        assert "an earlier run did not end well and can be run again: bm25 on" in (home / "up.err").read_text()
+        assert second.states() == ["CRASHED"]
+        done = stamps(run)
+        begin(second, run, asked, len(done) + 2)
+        second.kill("server start")
+        wait_until(lambda: second.process.poll() is not None, "up sees that its server is gone")
+        assert "the server ended with code -9; its log is" in (home / "up.err").read_text()
+        assert second.processes() == {}
+        assert done.items() <= stamps(run).items()
+    with brought_up(home, port) as third:
+        with brought_up(home, port, err="beside.err") as beside:
+            assert "using the Prefect server that is there" in (home / "beside.err").read_text()
+            assert third.process.poll() is None
+        assert beside.process.returncode == 0 and third.states()  # whose server still answers
+        done = stamps(run)
+        third.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked, "--watch", timeout=300)
+        assert third.states()[-1] == "COMPLETED" and len(stamps(run)) == 30
+        assert done.items() <= stamps(run).items()
+
+
+def begin(here: Installation, run: Path, asked: tuple[str, ...], n: int) -> None:
+    here.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked)
+    wait_until(lambda: len(stamps(run)) >= n, f"{n} articles")
+
+
+def stamps(run: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in run.glob("events/*/article.json")}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_served_deployment_runs_without_pool_or_worker(tmp_path: Path) -> None:
+    with brought_up(tmp_path / "home", free_port()) as here:
+        command = [sys.executable, "-m", "flows.cli", "serve"]
+        with subprocess.Popen(command, cwd=ROOT, env=here.env, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert "prefect deployment run wiki-gen/served" in process.stdout.readline()
+            wait_until(lambda: here.knows("/deployments/name/wiki-gen/served"), "the deployment")
+            out = f"out={tmp_path / 'run'}"
+            here.prefect(
+                "deployment", "run", "wiki-gen/served", "-p", "limit=1", "-p", "system=lead", "-p", out, "--watch", timeout=300
+            )
+            assert here.states() == ["COMPLETED"]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) in (0, 130)
+        assert not here.api("/deployments/name/wiki-gen/served")["paused"]  # a run would wait for the next one
+
+
+def test_free_port_is_free() -> None:
+    with socket.socket() as probe:
+        probe.bind((HOST, free_port()))

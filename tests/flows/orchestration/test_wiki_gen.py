@@ -1,0 +1,524 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+from prefect.client.schemas.sorting import TaskRunSort
+from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_settings
+
+from benchmark.runner import EventOutcome
+from data import codec
+from data.runs import EventFailure, EventFolder, RunFolder, Stages
+from data.snapshot import SAMPLE
+from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
+from decoding.methods import METHODS
+from flows.generate import Generated, generate
+from flows.job import SYSTEMS, Job
+from flows.orchestration.runners import KINDS
+from flows.orchestration.stages import PIPELINE_VERSION, PrefectStages, digest_of, prepare_here, result_key
+from flows.wiring import prepare
+from tests.prefect_installation import ROOT, FlowProcess
+from tests.servers import faulty
+from tests.toy_events import make_events, results
+
+IDS = ("9000001", "9000002", "9000003")
+
+
+# ---- without Prefect's server
+
+
+def test_keys_are_readable_and_depend_on_every_part_of_the_identity() -> None:
+    identity = {"system": "lead", "track": "search"}
+    digest = digest_of(identity)
+    assert digest == digest_of(dict(reversed(identity.items())))
+    assert digest != digest_of({**identity, "track": "cited"})
+    assert digest_of({"a": "b", "c": "d"}) != digest_of({"a": "b\nc=d"})
+    key = result_key("section-02", "9000001", digest)
+    assert key == f"section-02/v{PIPELINE_VERSION}/9000001/{digest[:20]}"
+
+
+def test_form_offers_what_there_is() -> None:
+    from prefect.utilities.callables import parameter_schema
+
+    from flows.wiki_gen import wiki_gen
+
+    schema = parameter_schema(wiki_gen).model_dump()
+    fields = schema["properties"]
+    assert set(fields) == {
+        "system", "model", "decoding", "data", "split", "events", "limit", "track", "evidence", "out", "results",
+        "retry_failed", "runner", "evaluate", "settings",
+    }  # fmt: skip
+    assert all(field.get("description") for field in fields.values())
+    assert not schema.get("required")
+    assert fields["system"]["enum"] == list(SYSTEMS)
+    assert fields["decoding"]["enum"] == list(METHODS)
+    assert fields["track"]["enum"] == ["search", "cited", "both"]
+    assert fields["evidence"]["enum"] == ["recorded", "links", "search"]
+    assert fields["events"]["items"] == {"type": "string"}
+    assert {part["type"] for part in fields["limit"]["anyOf"]} == {"integer", "null"}
+    assert (fields["system"]["default"], fields["data"]["default"], fields["runner"]["default"]) == (
+        "ours",
+        "sample",
+        "threads:1",
+    )
+    assert all(kind in fields["runner"]["description"] for kind in KINDS)
+
+
+def test_threads_share_one_system(tmp_path: Path) -> None:
+    job = Job(system="bm25", data="sample", out=tmp_path / "run")
+    start = threading.Barrier(8)
+
+    def get(_: int) -> Any:
+        start.wait()
+        return prepare_here(job)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(get, range(8)))
+    assert len({id(prepared.system) for prepared in found}) == 1
+    other = prepare_here(replace(job, out=tmp_path / "other"))
+    assert other.run.path == tmp_path / "other"
+    assert prepare_here(job, afresh=True) is not found[0]
+
+
+def test_threads_need_not_import_what_deadlocks(tmp_path: Path) -> None:
+    """nltk's modules import each other in a circle: two threads that begin at two ends of it wait for each other."""
+    code = (
+        "import sys; from pathlib import Path; from flows.job import Job; from flows.orchestration.stages import prepare_here\n"
+        "prepare_here(Job(system='lead', data='sample', out=Path(sys.argv[1])))\n"
+        "assert {'nltk.stem.porter', 'nltk.stem.snowball'} <= sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], cwd=ROOT, check=True)
+
+
+def outcome(event_id: str, kind: str = "") -> EventOutcome:
+    title = f"Event {event_id}"
+    if not kind:
+        return EventOutcome(event_id, title, "written", 1.0)
+    stage = "evidence" if kind == "NoEvidence" else "outline"
+    return EventOutcome(event_id, title, "failed", 1.0, EventFailure(event_id, stage, kind, "because"))
+
+
+def test_final_state_names_what_failed_and_what_had_no_evidence() -> None:
+    from flows.wiki_gen import MAX_NAMED, final_state
+
+    run = Path("runs/x")
+    state = final_state(Generated(run, (outcome("1"), outcome("2")), 2.0))
+    assert state.is_completed()
+    assert state.message == "2 events: 2 written, 0 reused in 2.0 s -> runs/x"
+
+    state = final_state(Generated(run, (outcome("1"), outcome("2", "StageError"), outcome("3", "NoEvidence")), 2.0))
+    assert state.is_failed()
+    message = str(state.message)
+    assert message.startswith("2 of 3 events failed: 2 Event 2 (outline: because); 3 Event 3 (no evidence: because).")
+    assert "runs/x/failures.jsonl" in message and "retry_failed=true" in message
+
+    many = tuple(outcome(str(i), "StageError") for i in range(MAX_NAMED + 5))
+    assert "; and 5 more." in str(final_state(Generated(run, many, 2.0)).message)
+
+
+# ---- stages as tasks
+
+
+class Writer:
+    """A small system with nested stages that counts what it makes."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def write(self, stages: PrefectStages, event_id: str = "77") -> Article:
+        def making(name: str, value: Callable[[], Any]) -> Callable[[], Any]:
+            def make() -> Any:
+                self.made.append(name)
+                return value()
+
+            return make
+
+        outline = stages.once("outline", Outline, making("outline", lambda: Outline("T", (Heading("A"), Heading("B")))))
+        sections = []
+        for n, heading in enumerate(outline.headings, 1):
+
+            def section(n: int = n, heading: Heading = heading) -> Section:
+                draft = stages.once(
+                    f"drafts/{n:02}", Sentence, making(f"drafts/{n:02}", lambda: Sentence(f"On {heading.text}.", ("0:0-1",)))
+                )
+                return Section(heading, ((draft,),))
+
+            sections.append(stages.once(f"sections/{n:02}", Section, making(f"sections/{n:02}", section)))
+        lead = Section(Heading("", 1), ())
+        article = lambda: Article(event_id, "T", lead, tuple(sections), (), ())  # noqa: E731
+        return stages.once("article", Article, making("article", article))
+
+
+ALL = ["outline", "sections/01", "drafts/01", "sections/02", "drafts/02", "article"]
+
+
+@pytest.fixture
+def in_folder(prefect_api: None, tmp_path: Path) -> Callable[..., tuple[list[str], bytes]]:
+    """Write into a folder below tmp_path: what was made, and the article's bytes."""
+
+    def write(name: str, digest: str = str(tmp_path)) -> tuple[list[str], bytes]:
+        folder = EventFolder(tmp_path / name / "77")
+        writer = Writer()
+        writer.write(PrefectStages(folder, codec.sha256(digest)))
+        return writer.made, (folder.path / "article.json").read_bytes()
+
+    return write
+
+
+def test_stored_results_fill_another_folder(in_folder: Callable[..., tuple[list[str], bytes]], tmp_path: Path) -> None:
+    made, first = in_folder("a")
+    assert made == ALL
+    made, second = in_folder("b")
+    assert made == [] and second == first
+    assert codec.read(Outline, tmp_path / "b" / "77" / "outline.json").headings == (Heading("A"), Heading("B"))
+    made, _ = in_folder("c", digest="another identity")
+    assert made == ALL
+
+
+def test_folder_wins_over_stored_results(in_folder: Callable[..., tuple[list[str], bytes]], tmp_path: Path) -> None:
+    """An edited outline leads to new sections, also when those of the old outline are stored."""
+    in_folder("a")
+    outline = tmp_path / "a" / "77" / "outline.json"
+    outline.write_text(codec.to_json(Outline("T", (Heading("A"), Heading("C")))), encoding="utf-8")
+    for name in ("sections", "drafts"):
+        shutil.rmtree(outline.parent / name)
+    (outline.parent / "article.json").unlink()
+    made, article = in_folder("a")
+    assert made == ALL[1:]
+    assert b"On C." in article and b"On B." not in article
+
+
+def test_edited_section_reaches_an_article_put_together_again(
+    in_folder: Callable[..., tuple[list[str], bytes]], tmp_path: Path
+) -> None:
+    in_folder("a")
+    section = tmp_path / "a" / "77" / "sections" / "01.json"
+    section.write_text(section.read_text(encoding="utf-8").replace("On A.", "By hand."), encoding="utf-8")
+    (tmp_path / "a" / "77" / "article.json").unlink()
+    made, article = in_folder("a")
+    assert made == ["article"]
+    assert b"By hand." in article
+
+
+# ---- the flow
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Three events of the sample as a benchmark folder of their own."""
+    root = tmp_path / "data"
+    for event_id in IDS:
+        for kind in ("wiki", "google"):
+            (root / kind).mkdir(parents=True, exist_ok=True)
+            shutil.copy(SAMPLE / kind / f"{event_id}.json", root / kind)
+        shutil.copytree(SAMPLE / "html" / event_id, root / "html" / event_id)
+    return root
+
+
+def task_names(state: Any) -> list[str]:
+    """The task runs of a finished flow run. The server records them a little later, in the order in which they ended, so the
+    list is whole when the events that `state` names are there."""
+    n_events = int(str(state.message).split()[0])
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with get_client(sync_client=True) as client:
+            runs = client.read_task_runs(
+                flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[state.state_details.flow_run_id])),
+                sort=TaskRunSort.END_TIME_DESC,
+            )
+        if sum(run.name.startswith("event-") and run.end_time is not None for run in runs) == n_events:
+            return sorted(run.name for run in runs)
+        time.sleep(0.2)
+    raise AssertionError(f"the server recorded only {[run.name for run in runs]}")
+
+
+def run_flow(**parameters: Any) -> Any:
+    from flows.wiki_gen import wiki_gen
+
+    return wiki_gen(return_state=True, **parameters)
+
+
+def articles(run: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in sorted(run.glob("events/*/article.json"))}
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_second_run_executes_no_stage_and_a_deleted_article_comes_back(tmp_path: Path, data: Path) -> None:
+    asked: dict[str, Any] = {"system": "bm25", "data": str(data), "out": str(tmp_path / "run"), "limit": 2, "evaluate": False}
+    state = run_flow(**asked)
+    assert state.is_completed(), state.message
+    first = articles(tmp_path / "run")
+    assert set(first) == {"9000001", "9000002"}
+    assert task_names(state) == sorted(f"{kind}-{i}" for kind in ("event", "retrieve", "article") for i in first)
+
+    times = {p: p.stat().st_mtime_ns for p in (tmp_path / "run" / "events").rglob("*.json*")}
+    state = run_flow(**asked)
+    assert state.is_completed() and "0 written, 2 reused" in state.message
+    assert task_names(state) == ["event-9000001", "event-9000002"]
+    assert times == {p: p.stat().st_mtime_ns for p in (tmp_path / "run" / "events").rglob("*.json*")}
+
+    (tmp_path / "run" / "events" / "9000002" / "article.json").unlink()
+    state = run_flow(**asked)
+    assert state.is_completed() and "1 written, 1 reused" in state.message
+    assert articles(tmp_path / "run") == first
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_failing_events_are_recorded_and_the_others_completed(tmp_path: Path, data: Path) -> None:
+    good = (data / "google" / "9000002.json").read_text(encoding="utf-8")
+    (data / "google" / "9000002.json").write_text(good[:100], encoding="utf-8")
+    (data / "google" / "9000003.json").write_text("[]", encoding="utf-8")
+    run = tmp_path / "run"
+    asked: dict[str, Any] = {"system": "lead", "data": str(data), "out": str(run), "runner": "threads:2", "evaluate": False}
+
+    state = run_flow(**asked)
+    assert state.is_failed()
+    assert state.message.startswith("2 of 3 events failed: 9000002 2032 Halvenport mayoral election (data: ")
+    assert "is not JSON" in state.message and "(no evidence: no usable page" in state.message
+    assert set(articles(run)) == {"9000001"}
+    failures = [json.loads(line) for line in (run / "failures.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(f["event_id"], f["kind"]) for f in failures] == [("9000002", "StageError"), ("9000003", "NoEvidence")]
+
+    (data / "google" / "9000002.json").write_text(good, encoding="utf-8")
+    state = run_flow(**asked, retry_failed=True)
+    assert state.is_failed() and state.message.startswith("1 of 2 events failed: 9000003")
+    assert set(articles(run)) == {"9000001", "9000002"}
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_changed_pages_are_not_taken_from_stored_results(tmp_path: Path, data: Path) -> None:
+    asked: dict[str, Any] = {"system": "lead", "data": str(data), "events": ["9000001"], "evaluate": False}
+    assert run_flow(**asked, out=str(tmp_path / "a")).is_completed()
+    listed = json.loads((data / "google" / "9000001.json").read_text(encoding="utf-8"))
+    (data / "google" / "9000001.json").write_text(json.dumps(listed[1:]), encoding="utf-8")
+    assert run_flow(**asked, out=str(tmp_path / "b")).is_completed()
+    pages = [(tmp_path / name / "events" / "9000001" / "pages.jsonl").read_text(encoding="utf-8").splitlines() for name in "ab"]
+    assert (len(pages[0]), len(pages[1])) == (len(listed), len(listed) - 1)
+
+
+@pytest.mark.usefixtures("prefect_api")
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"runner": "gpu:1"}, "runner 'gpu:1' is of no known kind"),
+        ({"system": "lead", "model": "hf:x"}, "--system lead uses no language model"),
+        ({"system": "rr"}, "--system rr needs a language model"),
+        ({"system": "lead", "events": ["1"]}, "no event '1'"),
+        ({"system": "lead", "data": "nowhere"}, "no benchmark folder at nowhere"),
+        ({"system": "lead", "settings": ["writing.max_wrods=3"]}, "did you mean 'max_words'"),
+    ],
+)
+def test_wrong_input_fails_at_once_with_its_message(parameters: dict[str, Any], message: str, tmp_path: Path) -> None:
+    state = run_flow(**parameters, out=str(tmp_path / "run"))
+    assert state.is_failed()
+    assert message in state.message
+    assert "Traceback" not in state.message and "Error" not in state.message
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_run_held_by_another_command_is_refused(tmp_path: Path) -> None:
+    run = prepare_here(Job(system="lead", data="sample", out=tmp_path / "run")).run
+    with run.locked():
+        state = run_flow(system="lead", out=str(run.path), limit=1, evaluate=False)
+    assert state.is_failed() and "another command is working on" in state.message
+
+
+# ---- faults
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a file system of that size, or changes its size or flags: a real one that is really full."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = False
+
+    def mount(options: str) -> Path:
+        nonlocal mounted
+        command = ["mount", "-t", "tmpfs", "-o", f"{'remount,' if mounted else ''}{options}", "tmpfs", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"mounting needs more rights: {done.stderr.strip()}")
+        mounted = True
+        return folder
+
+    yield mount
+    if mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture
+def toys(tmp_path: Path) -> Path:
+    return make_events(tmp_path / "toys", 6)
+
+
+@pytest.mark.usefixtures("prefect_api")
+@pytest.mark.parametrize("evaluate", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_full_disk_ends_the_run_and_the_next_one_goes_on(
+    tmp_path: Path, toys: Path, tiny_disk: Callable[[str], Path], capfd: pytest.CaptureFixture[str], evaluate: bool
+) -> None:
+    disk = tiny_disk("size=96k")
+    asked: dict[str, Any] = {"system": "lead", "data": str(toys), "evaluate": evaluate, "runner": "threads:2"}
+    state = run_flow(**asked, out=str(disk / "run"))
+    assert state.is_failed() and "No space left on device; make room there" in state.message, state.message
+    assert "Traceback" not in capfd.readouterr().err
+    done = {path: path.stat().st_mtime_ns for path in (disk / "run").rglob("article.json")}
+    assert 0 < len(done) < 6
+    tiny_disk("size=16m")
+    state = run_flow(**asked, out=str(disk / "run"))
+    assert state.is_completed(), state.message
+    assert f"{len(done)} reused" in state.message
+    assert done.items() <= {path: path.stat().st_mtime_ns for path in (disk / "run").rglob("article.json")}.items()
+    assert run_flow(**asked, out=str(tmp_path / "undisturbed")).is_completed()
+    assert results(disk / "run") == results(tmp_path / "undisturbed")
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_full_disk_of_stored_results_costs_no_article(
+    tmp_path: Path, toys: Path, tiny_disk: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Steps are stored for other runs; an event does not need them."""
+    disk = tiny_disk("size=16k")
+    asked: dict[str, Any] = {"system": "lead", "data": str(toys), "evaluate": False}
+    with temporary_settings({PREFECT_RESULTS_LOCAL_STORAGE_PATH: disk / "stages"}):
+        state = run_flow(**asked, out=str(tmp_path / "run"))
+    assert state.is_completed(), state.message
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_read_only_folder_is_said(toys: Path, tiny_disk: Callable[[str], Path], capfd: pytest.CaptureFixture[str]) -> None:
+    asked: dict[str, Any] = {"system": "lead", "data": str(toys), "out": str(tiny_disk("size=4m") / "run"), "limit": 2}
+    tiny_disk("ro")
+    state = run_flow(**asked)
+    assert state.is_failed() and "Read-only file system; make room there or choose another folder" in state.message
+    tiny_disk("rw")
+    assert run_flow(**asked).is_completed()
+    tiny_disk("ro")  # a finished run is read, and cannot be scored anew
+    state = run_flow(**asked)
+    assert state.is_failed() and "Read-only file system" in state.message, state.message
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_killed_flow_goes_on(tmp_path: Path, toys: Path, flow_process: Callable[..., FlowProcess]) -> None:
+    """kill -9, once; many more of them in test_faults."""
+    flow_process("system=bm25", f"data={toys}", "evaluate=false", "runner=threads:2").kill_at_random(1, most=9)
+    job = Job(system="bm25", data=str(toys), out=tmp_path / "undisturbed")
+    assert generate(prepare(job)).count("written") == 6
+    assert results(tmp_path / "disturbed") == results(tmp_path / "undisturbed")
+
+
+class Starving:
+    """A system whose model asks for more memory than there is for one of the events."""
+
+    name = "starving"
+    identity: Mapping[str, str] = {}
+
+    def __init__(self, hungry: str) -> None:
+        self.hungry = hungry
+
+    def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+        def text() -> Sentence:
+            if event.id == self.hungry:
+                import torch
+
+                torch.empty(1 << 60)
+            return Sentence("It happened.", ())
+
+        sentence = stages.once("texts/01", Sentence, text)
+        lead = Section(Heading("", 1), ((sentence,),))
+        return stages.once("article", Article, lambda: Article(event.id, event.title, lead, (), (), ()))
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_model_without_memory_fails_its_event_alone(tmp_path: Path, toys: Path) -> None:
+    from flows.orchestration.artifacts import Artifacts
+    from flows.orchestration.runners import parse_runner
+    from flows.wiki_gen import write_all
+
+    def run(hungry: str, *, retry_failed: bool) -> Generated:
+        job = Job(system="lead", data=str(toys), limit=3, out=tmp_path / "run", retry_failed=retry_failed)
+        prepared = prepare_here(job, afresh=True, system=Starving(hungry))
+        spec = parse_runner("threads:2")
+
+        @flow(name="starving", persist_result=False)
+        def starving() -> Generated:
+            return generate(prepared, lambda p, ids: write_all(p, ids, spec, Artifacts(p.run), evaluate=False))
+
+        return starving()
+
+    generated = run("7000002", retry_failed=False)
+    assert [outcome.status for outcome in generated.outcomes] == ["written", "failed", "written"]
+    (failure,) = (outcome.failure for outcome in generated.failed)
+    assert failure is not None and failure.stage == "memory" and not failure.traceback
+    assert failure.message.startswith("not enough of it: ") and "\n" not in failure.message
+    generated = run("", retry_failed=True)
+    assert [(outcome.event_id, outcome.status) for outcome in generated.outcomes] == [("7000002", "written")]
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_host_that_hangs_fails_its_events_with_the_reason(tmp_path: Path, toys: Path) -> None:
+    with faulty() as address:
+        asked: dict[str, Any] = {
+            "system": "rr", "data": str(toys), "out": str(tmp_path / "run"), "limit": 1, "evaluate": False,
+            "model": f"server:fault-hang@{address}/v1", "settings": ["model.timeout_s=1"],
+        }  # fmt: skip
+        state = run_flow(**asked)
+        assert state.is_failed() and "1 of 1 events failed: 7000001" in state.message
+        (failure,) = RunFolder(tmp_path / "run").failures()
+        assert "no answer within 1 s" in failure.message and not failure.traceback, failure
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_api")
+def test_worker_processes_write_the_same_bytes(tmp_path: Path, data: Path) -> None:
+    asked: dict[str, Any] = {"system": "bm25", "data": str(data), "evaluate": False}
+    assert run_flow(**asked, out=str(tmp_path / "threads")).is_completed()
+    (data / "google" / "9000003.json").write_text("[]", encoding="utf-8")
+    state = run_flow(**asked, out=str(tmp_path / "processes"), runner="processes:2")
+    assert state.is_failed() and "9000003" in state.message and "no evidence" in state.message
+    threads, processes = articles(tmp_path / "threads"), articles(tmp_path / "processes")
+    assert set(processes) == {"9000001", "9000002"}
+    assert processes == {i: threads[i] for i in processes}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_api")
+def test_dask_workers_write_the_same_bytes(tmp_path: Path, data: Path) -> None:
+    """A cluster made for the run, then one that is there already."""
+    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+    pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
+    asked: dict[str, Any] = {"system": "bm25", "data": str(data), "evaluate": False}
+    assert run_flow(**asked, out=str(tmp_path / "threads")).is_completed()
+    state = run_flow(**asked, out=str(tmp_path / "made"), runner="dask:2")
+    assert state.is_completed(), state.message
+    assert articles(tmp_path / "made") == articles(tmp_path / "threads")
+    pids = {stats.footprint.pid for i in IDS if (stats := RunFolder(tmp_path / "made").event(i).stats()) and stats.footprint}
+    assert os.getpid() not in pids
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        state = run_flow(**asked, out=str(tmp_path / "there"), runner=f"dask:{cluster.scheduler_address}")
+        assert state.is_completed(), state.message
+        assert articles(tmp_path / "there") == articles(tmp_path / "threads")
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_cluster_that_is_not_there_is_said(tmp_path: Path, data: Path) -> None:
+    pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
+    asked: dict[str, Any] = {"system": "lead", "data": str(data), "evaluate": False, "out": str(tmp_path / "run")}
+    state = run_flow(**asked, runner="dask:tcp://127.0.0.1:1")
+    assert state.is_failed() and state.message.startswith("no dask cluster answers at tcp://127.0.0.1:1"), state.message

@@ -1,0 +1,89 @@
+"""A run without the leak filter takes over what the run with it wrote from the same pages."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from data.settings import load_settings
+from flows import generate, wiring
+from flows.job import Job
+from flows.reproducing.adopting import adopt
+
+OFF = load_settings(evidence={"leak_filter": False})
+
+
+def _prepared(out: Path, settings=None, system: str = "bm25") -> wiring.Prepared:
+    return wiring.prepare(Job(system, settings or load_settings(), data="sample", out=out))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("adopting") / "on"
+    assert generate.generate(_prepared(out)).exit_code == 0
+    return out
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """But for the times of the events that were written."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "stats.json"}
+
+
+def test_it_is_the_run_that_writing_all_anew_makes(written: Path, tmp_path: Path) -> None:
+    anew, taken = _prepared(tmp_path / "anew", OFF), _prepared(tmp_path / "taken", OFF)
+    generate.generate(anew)
+    n_adopted = adopt(taken, written)
+    assert 0 < n_adopted < len(taken.ids)  # the sample has a page that only the filter drops
+    outcomes = generate.generate(taken).outcomes
+    assert [o.status for o in outcomes].count("reused") == n_adopted
+    assert _files(anew.run.path / "events") == _files(taken.run.path / "events")
+    assert not list(taken.run.path.glob(".*.half"))
+
+
+def test_what_is_there_already_stays(written: Path, tmp_path: Path) -> None:
+    prepared = _prepared(tmp_path / "some", OFF)
+    generate.generate(replace(prepared, ids=prepared.ids[:1]))
+    before = _files(prepared.run.event(prepared.ids[0]).path)
+    adopt(prepared, written)
+    assert _files(prepared.run.event(prepared.ids[0]).path) == before
+    assert adopt(prepared, written) == 0
+
+
+def test_pages_of_another_run_decide(written: Path, tmp_path: Path) -> None:
+    other = _prepared(tmp_path / "half")
+    event_id = other.ids[0]
+    generate.generate(replace(other, ids=(event_id,)))
+    pages = other.run.event(event_id).path / "pages.jsonl"
+    pages.write_text(pages.read_text(encoding="utf-8").replace("the", "teh", 1), encoding="utf-8")
+    assert adopt(_prepared(tmp_path / "mine", OFF), other.run.path) == 0
+
+
+@pytest.mark.parametrize("name", ["article.json", "pages.jsonl"])
+def test_a_damaged_event_is_written_here_and_the_others_are_taken(written: Path, tmp_path: Path, name: str, capsys) -> None:
+    whole = _prepared(tmp_path / "whole", OFF)
+    n_whole = adopt(whole, written)
+    bad = next(event_id for event_id in whole.ids if whole.run.event(event_id).path.exists())
+    shutil.copytree(written, tmp_path / "damaged")
+    (tmp_path / "damaged" / "events" / bad / name).write_bytes(b"")
+    prepared = _prepared(tmp_path / "mine", OFF)
+    assert adopt(prepared, tmp_path / "damaged") == n_whole - 1
+    assert f"event {bad} is not taken over" in capsys.readouterr().err
+    assert not prepared.run.event(bad).path.exists()
+
+
+@pytest.mark.parametrize(
+    ("system", "settings", "differs"),
+    [("lead", OFF, "leak_filter, system"), ("bm25", load_settings(writing={"max_words": 300}), "system.")],
+)
+def test_another_system_is_refused(written: Path, tmp_path: Path, system: str, settings, differs: str) -> None:
+    with pytest.raises(UserError, match=rf"made otherwise \({differs}.*drop --as-in"):
+        adopt(_prepared(tmp_path / "x", settings, system), written)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no run folder"):
+        adopt(_prepared(tmp_path / "x", OFF), tmp_path)

@@ -1,0 +1,39 @@
+"""What is printed about pages cannot steer the terminal it is printed on."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from flows.showing import console
+
+HOSTILE = "Dam\x1b]0;owned\x07 fails\x1b[2J\x9b31m\u202e\x00\rover"
+
+
+def test_notes_results_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    console.note(HOSTILE)
+    console.result(f"{HOSTILE}\n{HOSTILE}\ttabbed")
+    out, err = capsys.readouterr()
+    assert all(c.isprintable() or c in "\n\t" for c in out + err)
+    assert out.count("\n") == 2 and "\ttabbed" in out and err.count("\n") == 1
+
+
+def test_json_means_the_same_and_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"title": HOSTILE, "clef": "𝄞 \U000e0041 é"}
+    console.result_json(value)
+    out = capsys.readouterr().out
+    assert out[:-1].isprintable() and json.loads(out) == value and "é" in out
+
+
+def test_log_messages_quote_pages(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in a new process
+
+    def main() -> int:
+        logging.getLogger("pipeline.reading.extract").warning("no text from %s", HOSTILE)
+        return 0
+
+    assert console.guarded(main) == 0
+    err = capsys.readouterr().err
+    assert "WARNING pipeline.reading.extract: no text from Dam" in err and all(c.isprintable() or c == "\n" for c in err)

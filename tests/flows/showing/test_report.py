@@ -1,0 +1,371 @@
+"""report.html of a run: what it tells, that it trusts nothing it shows, and that it comes out the same again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import data.runs
+from benchmark import scoring
+from benchmark.submissions import submission
+from benchmark.submissions.submission import SubmittedCost, SubmittedSystem
+from data import codec
+from data.runs import DrafterUsage, EventFailure, EventFolder, EventStats, RunFolder, StageClock, StageTime, TimedStages, Usage
+from data.scores import EventScores
+from data.types import Article, Heading, Outline, Page, Repair, Section
+from eval.judges.lexical_judge import LexicalJudge
+from eval.metric import Metric
+from eval.metrics.citations import Citations
+from eval.metrics.coverage import Coverage
+from eval.metrics.junk import Junk
+from eval.metrics.organisation import Organisation
+from flows import generate
+from flows.job import Job
+from flows.showing.report import contents, page, plots
+from flows.wiring import prepare
+from pipeline.writing.drafting import Draft
+from tests.conftest import Command, copy_events, set_pages
+from tests.fakes import FixedEncoder
+
+GOOD, HOSTILE, FAILED = "9000002", "9000004", "9000001"
+ATTACK = "</title></style><script>alert(1)</script><img src=x onerror=alert(2)>"
+REMOVED = Repair("sentence_removed", "Results & <b>", f"He won. {ATTACK}", "no passage that was shown is cited")
+
+
+def attacked(folder: Path) -> Path:
+    """Three events of the sample: one as it is, one whose texts are attacks, and one without evidence."""
+    root = copy_events(folder / "snapshot", (GOOD, HOSTILE, FAILED))
+    human = root / "wiki" / f"{HOSTILE}.json"
+    human.write_text(json.dumps(json.loads(human.read_text(encoding="utf-8")) | {"key": ATTACK}), encoding="utf-8")
+    found = root / "google" / f"{HOSTILE}.json"
+    blocked = "Checking your browser before you access the site. Enable JavaScript and cookies to continue."
+    more = [
+        {"title": ATTACK, "link": "javascript:alert(3)", "text": blocked},
+        {"title": "b", "link": 'https://a.example/"onmouseover="alert(4)', "text": blocked},
+    ]
+    found.write_text(json.dumps([*json.loads(found.read_text(encoding="utf-8")), *more]), encoding="utf-8")
+    set_pages(root, FAILED, [{"title": "c", "link": "https://c.example/", "text": blocked}])
+    return root
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """Written by `lead` and scored by metrics that need no model."""
+    folder = tmp_path_factory.mktemp("report")
+    prepared = prepare(Job(system="lead", data=str(attacked(folder)), out=folder / "run"))
+    generate.generate(prepared)
+    article = prepared.run.event(HOSTILE).path / "article.json"  # `lead` removes nothing
+    codec.write_atomic(article, codec.to_json(replace(codec.read(Article, article), repairs=(REMOVED,)), indent=1))
+    metrics = (Citations(LexicalJudge()), Coverage(), Organisation(FixedEncoder()))
+    rows = list(scoring.score_run(prepared.run, prepared.snapshot, prepared.ids, metrics, prepared.collect))
+    scores = scoring.system_scores("lead", "search", "sample", rows, metrics, resamples=100, seed=0)
+    made = submission.build(
+        scores,
+        SubmittedSystem("lead", "1", "search", True, settings={"words": ATTACK}),
+        benchmark="sample",
+        leak_filter=True,
+        resamples=100,
+        seed=0,
+        cost=SubmittedCost(1.0, 2),
+        created="2032-05-01T12:00:00+00:00",
+        floors={"wrong_article": {"organisation": 0.0625}},
+        ceilings={"reference": {"organisation": 0.9375}},
+    )
+    kinds = {
+        "infobox: with": submission.SubmittedStratum(
+            (GOOD,), {"organisation": submission.SubmittedScore(0.11, (0.1, 0.125), 1, 0, 0)}
+        )
+    }
+    submission.write(prepared.run.path / "submission.json", replace(made, strata=kinds))
+    page.write_report(prepared.run)
+    return prepared.run
+
+
+class Parsed(HTMLParser):
+    """Elements with their attributes, ids, and the text of the page without markup."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.words: list[str] = []
+        self.style = ""
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        self._inside = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "style" and not self.style:
+            self.style = data
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, attribute: str) -> list[str]:
+        return [attributes[attribute] for _, attributes in self.elements if attribute in attributes]
+
+
+@pytest.fixture(scope="module")
+def parsed(run: RunFolder) -> Parsed:
+    return Parsed((run.path / "report.html").read_text(encoding="utf-8"))
+
+
+# ---- what it tells
+
+
+def test_what_is_gathered_is_what_the_run_holds(run: RunFolder) -> None:
+    found = contents.gather(run)
+    assert [event.event_id for event in found.events] == sorted([GOOD, HOSTILE, FAILED])
+    assert [event.event_id for event in found.with_status("failed")] == [FAILED]
+    pages = [stored for folder in run.event_folders() for stored in folder.stored_pages() or ()]
+    reasons = Counter(stored.drop_reason for stored in pages if stored.drop_reason)
+    assert reasons["blocked"] >= 3
+    assert {count.reason: count.n for count in found.drop_reasons} == reasons
+    assert [count.n for count in found.drop_reasons] == sorted(reasons.values(), reverse=True)
+    assert [(count.reason, count.n, count.n_events) for count in found.removal_reasons] == [(REMOVED.detail, 1, 1)]
+    by_id = {event.event_id: event for event in found.events}
+    article = run.event(GOOD).article()
+    assert article is not None and by_id[GOOD].title == article.title
+    usable = [stored for stored in run.event(GOOD).stored_pages() or () if stored.usable]
+    assert by_id[GOOD].evidence_words == sum(len(stored.text.split()) for stored in usable) > 100
+    assert by_id[FAILED].evidence_words == 0 and by_id[FAILED].article == ""
+    floors = {line.name: line.floors for line in found.metrics}
+    assert floors["organisation"] == (("wrong_article", 0.0625),) and floors["cite_recall"] == ()
+
+
+def test_stages_add_up_to_the_seconds_of_writing(run: RunFolder) -> None:
+    found = contents.gather(run)
+    assert {line.stage for line in found.stages} == {"pages", "article", contents.BETWEEN_STAGES}
+    assert all(line.n_events == 2 and line.seconds >= 0 for line in found.stages)
+    assert sum(line.seconds for line in found.stages) == pytest.approx(sum(found.seconds), abs=0.01)
+
+
+def test_the_page_tells_it(run: RunFolder, parsed: Parsed) -> None:
+    found = contents.gather(run)
+    failure = run.event(FAILED).failure()
+    assert failure is not None and failure.title == "2031 Tolvane flood"
+    for told in (
+        "lead on 3 events",
+        f"2031 Tolvane flood {FAILED}",
+        failure.message,
+        "access was blocked blocked",
+        REMOVED.text,
+        REMOVED.section,
+        REMOVED.detail,
+        "wrong_article 6.2 reference 93.8",
+        "infobox: with 1 11.0 10.0 – 12.5",
+        "cutting, indexing and ranking passages",
+    ):
+        assert told in parsed.text, told
+    for line in found.headline:
+        assert f"{100 * line.score.mean:.1f} {100 * line.score.ci95[0]:.1f} – {100 * line.score.ci95[1]:.1f}" in parsed.text
+    assert "Language model" not in parsed.text and "seconds generating" not in parsed.text
+
+
+def test_every_link_leads_to_a_file_or_a_place_in_the_page(run: RunFolder, parsed: Parsed) -> None:
+    ids = parsed.all("id")
+    assert len(ids) == len(set(ids))
+    links = [link for link in parsed.all("href") if not link.startswith("https://")]
+    assert f"articles/{GOOD}.html" in links and "index.html" in links and "plots/distribution-organisation.svg" in links
+    for link in links:
+        assert link[1:] in ids if link.startswith("#") else (run.path / link).is_file(), link
+    markup = (run.path / "report.html").read_text(encoding="utf-8")
+    assert set(re.findall(r"url\(#([^)]+)\)", markup)) <= set(ids)
+    assert {path.name for path in (run.path / "plots").iterdir()} == {
+        Path(link).name for link in links if link.startswith("plots/")
+    }
+
+
+# ---- hostile input
+
+
+def test_nothing_of_a_run_becomes_markup(parsed: Parsed) -> None:
+    tags = {tag for tag, _ in parsed.elements}
+    assert not tags & {"script", "img", "iframe", "object", "embed", "link", "base", "form", "input", "video", "audio"}
+    assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on") or name == "style"]
+    assert not parsed.all("src")
+    assert not [
+        link for link in parsed.all("href") if re.match(r"\s*[a-z][a-z0-9+.-]*:", link, re.I) and link[:8] != "https://"
+    ]
+    assert parsed.text.count(ATTACK) >= 4  # as text: a title, a page, a sentence and a setting
+
+
+def test_the_policy_admits_the_style_alone(parsed: Parsed) -> None:
+    (policy,) = [a["content"] for tag, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    digest = base64.b64encode(hashlib.sha256(parsed.style.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def test_an_id_cannot_lead_out_of_the_run(run: RunFolder, tmp_path: Path) -> None:
+    outside = tmp_path / "events" / "77"
+    codec.write_atomic(outside / "article.json", codec.to_json(run.event(GOOD).article()))
+    made = submission.read(run.path / "submission.json")
+    stray = replace(made.events[1], id="../../events/77")
+    inside = RunFolder(tmp_path / "run")
+    submission.write(inside.path / "submission.json", replace(made, events=(stray,)))
+    (inside.path / "events").mkdir()
+    (line,) = contents.gather(inside).events
+    assert (line.title, line.article, line.stats) == ("../../events/77", "", None)
+
+
+# ---- the same again
+
+
+def files(run: RunFolder) -> Iterator[tuple[str, bytes]]:
+    for path in [run.path / "report.html", *sorted((run.path / "plots").iterdir())]:
+        yield path.name, path.read_bytes()
+
+
+def test_the_same_run_gives_the_same_bytes(wikigenben: Command, run: RunFolder) -> None:
+    before = dict(files(run))
+    (run.path / "plots" / "distribution-beauty.svg").write_text("<svg/>")  # of a metric that is no more
+    ran = wikigenben("report", run.path)
+    assert (ran.code, ran.out, ran.err) == (0, f"{run.path / 'report.html'}\n", "")
+    assert dict(files(run)) == before
+    assert not [name for name, text in before.items() if name.endswith(".svg") and b"<dc:date>" in text]
+
+
+def test_a_run_that_is_not_scored(wikigenben: Command, tmp_path: Path) -> None:
+    ran = wikigenben("report", tmp_path / "none")
+    assert (ran.code, ran.out) == (2, "") and "has no submission.json" in ran.err and "wikigenben evaluate" in ran.err
+
+
+@pytest.mark.usefixtures("fixed_encoder")
+def test_evaluate_writes_it(wikigenben: Command, tmp_path: Path) -> None:
+    ran = wikigenben("evaluate", "--system", "lead", "--data", "sample", "--limit", "1", "--out", "run")
+    assert ran.code == 0 and str(tmp_path / "run" / "report.html") in ran.out
+    assert "lead on 1 events" in Parsed(Path("run/report.html").read_text(encoding="utf-8")).text
+
+
+# ---- what is stored for it
+
+
+def test_a_stage_is_timed_without_those_inside_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    clock, now = StageClock(), iter([0.0, 1.0, 5.0, 5.5, 20.0, 20.25])
+    monkeypatch.setattr(data.runs.time, "perf_counter", lambda: next(now))
+    stages = TimedStages(EventFolder(tmp_path / "7"), clock)
+
+    def section() -> Section:
+        stages.once("outline", Outline, lambda: Outline("T", ()))
+        return Section(Heading("A"), ())
+
+    stages.once("sections/01", Section, section)
+    stages.once("sections/01", Section, section)  # found
+    with pytest.raises(RuntimeError):
+        stages.once("article", Article, failing)
+    assert clock.times == [StageTime("outline", 4.0), StageTime("sections/01", 1.5), StageTime("article", 0.25)]
+
+
+def failing() -> Article:
+    raise RuntimeError
+
+
+def event_of(run: RunFolder, event_id: str, evidence_words: int = 0) -> EventFolder:
+    folder = run.event(event_id)
+    folder.pages(lambda: (Page("https://a.example/", "A", "word " * evidence_words, "search"),))
+    return folder
+
+
+def scored(run: RunFolder, values: dict[str, float], metric: Metric | None = None) -> None:
+    """A submission whose events have these values of `organisation`, or of the first of `metric`; those below 0 failed."""
+    metrics = [metric or Organisation(FixedEncoder())]
+    name = next(iter(metrics[0].names))
+    rows = [
+        EventScores(i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9, {name: max(v, 0.0)})
+        for i, v in values.items()
+    ]
+    rows = [replace(row, values=dict.fromkeys(metrics[0].names) | row.values) for row in rows]
+    scores = scoring.system_scores("s", "search", "sample", rows, metrics, resamples=100, seed=0)
+    made = submission.build(
+        scores, SubmittedSystem("s", "1", "search", True), benchmark="sample", leak_filter=True, resamples=100, seed=0,
+        cost=SubmittedCost(0.0, 0), created="2032-05-01T12:00:00+00:00",
+    )  # fmt: skip
+    submission.write(run.path / "submission.json", made)
+
+
+def test_where_less_is_better_the_worst_events_have_most(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    scored(run, {"1": 0.1, "2": 0.9, "3": 0.5, "4": 0.0}, Junk())
+    (ends,) = contents.gather(run).ends
+    assert [event.event_id for event in ends.worst] == ["2", "3"] and [event.event_id for event in ends.best] == ["4", "1"]
+
+
+def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    for event_id, copied in (("1", 30), ("2", 6)):
+        folder = event_of(run, event_id)
+        draft = Draft(
+            "x", (), (), 100, 50, "end", 0.5, n_verify=9, n_drafted=40, n_accepted=copied + 5,
+            by_drafter=(DrafterUsage("copy:prompt", 3, 30, copied), DrafterUsage("recycle", 2, 10, 5)),
+        )  # fmt: skip
+        for name in ("outline", "01"):
+            folder.once(f"drafts/{name}", Draft, lambda draft=draft: draft)  # type: ignore[misc]
+        folder.write_stats(
+            EventStats(event_id, 2.0, 1, 1, folder.usage(), (StageTime("drafts/outline", 0.75), StageTime("drafts/01", 0.25)))
+        )
+    event_of(run, "3").write_stats(EventStats("3", 1.0, 1, 1, Usage(1, 10, 7, 0.25)))  # a server's
+    event_of(run, "4").fail(EventFailure("4", "outline", "StageError", "because", title="Four"))
+    scored(run, {"1": 0.5, "2": 0.25, "3": 0.0, "4": -1.0})
+    found = contents.gather(run)
+    d = found.decoding
+    assert d is not None
+    assert (d.n_events, d.n_calls, d.n_prompt_tokens, d.n_new_tokens, d.generate_s) == (3, 5, 410, 207, 2.25)
+    assert (d.n_passes, d.n_drafted, d.n_accepted) == (40, 160, 92)
+    assert d.per_pass == pytest.approx(5.0) and d.per_pass_of_events == (5.0, 5.0)
+    assert d.by_drafter == (DrafterUsage("copy:prompt", 12, 120, 72), DrafterUsage("recycle", 8, 40, 20))
+    assert {line.stage: (line.seconds, line.n_events) for line in found.stages} == {
+        "drafts": (2.0, 2),
+        contents.BETWEEN_STAGES: (2.0, 2),
+        contents.NO_STAGES: (1.0, 1),
+    }
+    text = Parsed(page.render(found, plots.draw(found))).text
+    assert "copy:prompt 12 120 72 60.0% 6.00" in text and "5.00 tokens a pass" in text and "57.5% accepted" in text
+    assert "Four 4 outline because" in text
+
+
+# ---- the best, the worst, and evidence
+
+
+def test_the_best_and_the_worst(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    values = {f"{n:02}": n / 20 for n in range(14)}
+    scored(run, values | {"20": 0.65, "21": 0.65, "22": -1.0} | {f"3{n}": 0.0 for n in range(6)})
+    (ends,) = contents.gather(run).ends
+    assert [line.event_id for line in ends.worst] == ["00", "30", "31", "32", "33"] and ends.n_more_worst == 2
+    assert [line.event_id for line in ends.best] == ["21", "20", "13", "12", "11"] and ends.n_more_best == 0
+
+
+@pytest.mark.parametrize(("n", "shown"), [(1, 1), (2, 1), (5, 2), (40, 5)])
+def test_few_events_are_not_best_and_worst_at_once(n: int, shown: int, tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    scored(run, {f"{i:02}": i / 40 for i in range(n)})
+    (ends,) = contents.gather(run).ends
+    assert len(ends.worst) == len(ends.best) == shown
+    assert n == 1 or not {line.event_id for line in ends.worst} & {line.event_id for line in ends.best}
+
+
+def test_a_score_is_drawn_against_evidence(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    for n in range(30):
+        event_of(run, f"{n:02}", 50 * (n + 1))
+    scored(run, {f"{n:02}": n / 30 for n in range(30)})
+    drawn = {plot.name: plot for plot in plots.draw(contents.gather(run))}
+    assert drawn["evidence-organisation"].told.endswith("30 written events; Spearman's rank correlation +1.00")
+    assert drawn["evidence-organisation"].svg.count("<use ") >= 30
+    assert {"distribution-organisation", "evidence-organisation"} == drawn.keys()
+    markup = plots.as_markup(drawn["evidence-organisation"])
+    assert "style=" not in markup and "var(--accent)" in markup and "#3366cc" not in markup and "ns0:" not in markup

@@ -1,0 +1,110 @@
+"""Plans of small events with hand-made pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from data.errors import NoEvidence
+from data.settings import RetrievalSettings, WritingSettings
+from data.types import Event, Page
+from pipeline.article_plan import ArticlePlan
+from pipeline.evidence import Evidence
+from pipeline.planning.filing import PlanningBanks, plan_article
+from pipeline.planning.headings import HeadingBank
+from pipeline.planning.kinds import KindRecogniser
+from tests.fakes import FixedEncoder
+from tests.pipeline.flood import EVENT, PAGES, page
+
+ENCODER = FixedEncoder()
+RECOGNISER, HEADINGS = KindRecogniser(ENCODER), HeadingBank(ENCODER)
+BANKS = PlanningBanks(lambda: RECOGNISER, lambda: HEADINGS)
+
+
+def planned(*pages: Page, title: str = EVENT.title, **writing: int) -> ArticlePlan:
+    evidence = Evidence.cut(Event("1", title), pages, RetrievalSettings(passage_overlap=0))
+    return plan_article(evidence, ENCODER, WritingSettings(**writing), BANKS)  # type: ignore[arg-type]
+
+
+def texts(plan: ArticlePlan) -> list[str]:
+    return [s.text for s in (*plan.lead, *(s for section in plan.sections for s in section.statements))]
+
+
+def test_every_statement_stands_once_and_cites_its_passage() -> None:
+    plan = planned(*PAGES)
+    said = texts(plan)
+    assert plan.lead and plan.sections and len(said) == len(set(said))
+    for section in plan.sections:
+        assert len(section.statements) >= 2 or len(plan.sections) == 1
+    for statement in (*plan.lead, *(s for section in plan.sections for s in section.statements)):
+        number, span = statement.cites[0].split(":")
+        start, end = map(int, span.split("-"))
+        assert statement.text in PAGES[int(number)].text[start:end] or "Faltmark" in statement.text
+
+
+def test_what_several_pages_say_is_told_once_with_all_of_them() -> None:
+    same = "Fourteen people died when the levee at Lower Quay broke on 13 March 2031."
+    other = "Marrund Province opened nine shelters for 4,300 residents of Vasterlow."
+    extras = {"a": other, "b": "Governor Pavel Drost asked for 48 million crowns.", "c": "Soldiers filled 900 sandbags."}
+    pages = [page(name, "Flood", f"{same} {extra}") for name, extra in extras.items()]
+    plan = planned(*(p for p in pages))
+    (statement,) = [s for s in (*plan.lead, *(s for x in plan.sections for s in x.statements)) if s.text == same]
+    assert {cite.split(":")[0] for cite in statement.cites} == {"0", "1", "2"}
+
+
+def test_the_latest_number_of_dead_is_told() -> None:
+    early = page("a", "Flood", "At least 23 people were killed in the Tolvane flood. The river rose for 6 days in Vasterlow.")
+    late = page("b", "Flood", "The Tolvane flood killed 14 people, the province said. The levee at Lower Quay broke at night.")
+    dated = [Page(**{**{f: getattr(p, f) for f in ("url", "title", "text", "origin")}, "published": day})
+             for p, day in ((early, "2031-03-13"), (late, "2031-03-20"))]  # fmt: skip
+    plan = planned(*dated)
+    assert not any("23" in text for text in texts(plan))
+    assert "an older figure" in {one.reason for one in plan.left_out}
+
+
+def test_a_toll_in_thousands_is_a_number() -> None:
+    more = page("late", "Flood", "At least 2 thousand people died in the Tolvane flood of 2031.", published="2031-04-02")
+    less = page("soon", "Flood", "At least 1,900 people died in the Tolvane flood of 2031.", published="2031-03-14")
+    said = texts(planned(more, less))
+    assert any("2 thousand" in text for text in said) and not any("1,900" in text for text in said)
+
+
+def test_an_article_is_no_longer_than_asked() -> None:
+    assert sum(len(text.split()) for text in texts(planned(*PAGES, max_words=40))) <= 40
+
+
+def test_thin_evidence_is_told() -> None:
+    assert "1 publisher" in planned(PAGES[0]).notice
+
+
+def test_nothing_that_may_be_told_is_no_evidence() -> None:
+    junk = page("a", "Flood", "Subscribe to our newsletter now and get all news. " * 12)
+    with pytest.raises(NoEvidence, match="could be told"):
+        planned(junk)
+
+
+def test_one_sentence_is_a_lead() -> None:
+    plan = planned(page("a", "Flood", "The Tolvane flood struck the town of Vasterlow on 13 March 2031."))
+    assert len(plan.lead) == 1 and not plan.sections
+
+
+def test_headings_that_accuse_need_evidence() -> None:
+    plan = planned(*PAGES)
+    assert not {"Perpetrator", "Victims", "Suspect"} & {s.heading.text for s in plan.sections}
+
+
+def test_ten_thousand_sentences_make_no_longer_an_article() -> None:
+    names = ("Arn", "Bel", "Cor", "Dun", "Eld", "Fen", "Gar", "Hol", "Ith", "Jor")
+    places = [f"{a}{b.lower()}{c.lower()}" for a in names for b in names for c in names]
+    pages = [
+        page(
+            f"https://{n}.example/flood",
+            f"Tolvane flood in the district of {names[n]}",
+            " ".join(
+                f"The Tolvane flood damaged {k + n} houses in {place} on 13 March 2031." for k, place in enumerate(places, 2)
+            ),
+        )
+        for n in range(10)
+    ]
+    plan = planned(*pages, max_words=200)
+    assert 0 < sum(len(text.split()) for text in texts(plan)) <= 200
+    assert len(texts(plan)) == len(set(texts(plan)))

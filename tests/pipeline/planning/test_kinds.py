@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from pipeline.planning.kinds import KindRecogniser, load_kinds
+from tests.fakes import FixedEncoder
+
+
+def test_the_bank_is_complete() -> None:
+    kinds = load_kinds()
+    assert len({kind.name for kind in kinds}) == len(kinds) > 10
+    for kind in kinds:
+        assert kind.about.strip(), kind.name
+        headings = [section.heading for section in kind.sections]
+        assert len(headings) >= 2, kind.name
+        assert Counter(headings).most_common(1)[0][1] == 1, kind.name
+        assert all(section.about.strip() and section.heading[0].isupper() for section in kind.sections), kind.name
+
+
+def test_no_title_pattern_matches_everything() -> None:
+    titles = ["", "Tolvane", "Irena Holt", "Vasterlow"]
+    assert [(kind.name, title) for kind in load_kinds() for title in titles if kind.title.search(title)] == []
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [("The Quay (film)", "film"), ("The Quay (2031 film)", "film"), ("The Quay (TV series)", "television series")],
+)
+def test_titles_that_say_it(title: str, kind: str) -> None:
+    assert kind in [k.name for k in load_kinds() if k.title.search(title)]
+
+
+def test_recognising_is_repeatable_and_encodes_the_bank_once() -> None:
+    encoder = FixedEncoder()
+    recogniser = KindRecogniser(encoder)
+    bank = len(encoder.seen)
+    assert bank == len(load_kinds())
+    first = recogniser.recognise("The Quay (film)", ["It is a film directed by Tomas Lind, starring actors."])
+    assert first == recogniser.recognise("The Quay (film)", ["It is a film directed by Tomas Lind, starring actors."])
+    assert first.name == "film"
+    assert len(encoder.seen) == bank + 4
+
+
+def test_nothing_to_go_by() -> None:
+    kind = KindRecogniser(FixedEncoder()).recognise("", [])
+    assert kind in load_kinds()
+
+
+def test_a_long_opening_is_cut() -> None:
+    encoder = FixedEncoder()
+    KindRecogniser(encoder).recognise("The Quay", ["word " * 5000])
+    assert max(map(len, encoder.seen)) <= 600

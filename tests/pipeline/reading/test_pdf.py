@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+from pipeline.reading.documents import read_document
+from pipeline.reading.pdf import MAX_PAGES, read_pdf
+
+WIDE = "The Grenmark dam failed on the morning of 4 May 2031 after a week of rain, and the val-"
+REST = "ley below it was flooded within an hour. Engineers had warned in two reports that the"
+LAST = "spillway gates could no longer be opened."
+NEXT = "The regional court opened an inquiry on 9 May, and its first hearing was set for June."
+
+
+def make_pdf(*pages: list[str], password: str | None = None, algorithm: str = "RC4-128", **information: str) -> bytes:
+    """A PDF with one line of text below the other, in a font that every reader has; encrypted where there is a password."""
+    writer = PdfWriter()
+    font = writer._add_object(
+        DictionaryObject(
+            {
+                NameObject("/Type"): NameObject("/Font"),
+                NameObject("/Subtype"): NameObject("/Type1"),
+                NameObject("/BaseFont"): NameObject("/Helvetica"),
+                NameObject("/Encoding"): NameObject("/WinAnsiEncoding"),
+            }
+        )
+    )
+    for lines in pages:
+        page = writer.add_blank_page(width=595, height=842)
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})})
+        escaped = (line.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)") for line in lines)
+        shown = " ".join(f"({line}) Tj 0 -14 Td" for line in escaped)
+        content = DecodedStreamObject()
+        content.set_data(f"BT /F1 11 Tf 50 800 Td {shown} ET".encode("cp1252"))
+        page[NameObject("/Contents")] = writer._add_object(content)
+    if information:
+        writer.add_metadata({f"/{name}": value for name, value in information.items()})
+    if password is not None:
+        writer.encrypt(password, "the owner's", algorithm=algorithm)
+    target = io.BytesIO()
+    writer.write(target)
+    return target.getvalue()
+
+
+def test_lines_become_paragraphs_and_pages_keep_their_places() -> None:
+    found = read_pdf(make_pdf([WIDE, REST, LAST, NEXT], ["• An item.", "• Another one."]))
+    first, second, *items = found.text.split("\n")
+    assert first == f"{WIDE[:-1]}{REST} {LAST}"
+    assert second == NEXT
+    assert items == ["• An item.", "• Another one."]
+    (at,) = found.page_breaks
+    assert found.text[at:].startswith("• An item.")
+
+
+def test_running_heads_and_page_numbers_go() -> None:
+    pages = [[f"Annual report {2030 + k}", f"On page {k} it says {'abcdefg'[k] * 9} and more.", str(k)] for k in range(1, 5)]
+    lines = read_pdf(make_pdf(*pages)).text.split("\n")
+    assert [line.split()[5] for line in lines] == ["b" * 9, "c" * 9, "d" * 9, "e" * 9]
+    assert not any("Annual report" in line for line in lines)
+    assert "Annual report" in read_pdf(make_pdf(*pages[:2])).text  # on two pages it may be a title and its repetition
+
+
+def test_an_empty_page_counts() -> None:
+    found = read_pdf(make_pdf(["One."], [], ["Three."]))
+    assert found.text == "One.\nThree."
+    assert found.page_breaks == (4, 5)
+
+
+def test_what_cannot_be_read_says_why() -> None:
+    assert read_pdf(make_pdf([], [])).problem == "a PDF of 2 pages without text"
+    assert read_pdf(make_pdf([WIDE], password="secret")).problem == "an encrypted PDF that asks for a password"
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-40", "RC4-128", "AES-128", "AES-256"])
+def test_an_encrypted_file_that_opens_without_a_password_is_read(algorithm: str) -> None:
+    found = read_pdf(make_pdf([WIDE, REST, LAST], [NEXT], password="", algorithm=algorithm, Title="Report on the dam"))
+    assert (found.problem, found.title, len(found.page_breaks)) == ("", "Report on the dam", 1)
+    assert found.text.startswith(WIDE[:-1]) and found.text.endswith(NEXT)
+    assert "asks for a password" in read_pdf(make_pdf([WIDE], password="secret", algorithm=algorithm)).problem
+
+
+def test_a_cipher_that_is_not_installed_is_named() -> None:
+    script = (
+        "import sys; sys.modules.update({'cryptography': None, 'Crypto': None})\n"
+        "from pipeline.reading.pdf import read_pdf\n"
+        "sys.stdout.write(read_pdf(sys.stdin.buffer.read()).problem)"
+    )
+    for algorithm in ("AES-128", "AES-256"):
+        body = make_pdf([WIDE], password="", algorithm=algorithm)
+        said = subprocess.run([sys.executable, "-c", script], input=body, capture_output=True, timeout=60, check=True).stdout
+        assert said.startswith(b"a PDF that cannot be decoded here: cryptography") and b"AES" in said
+
+
+def test_pages_beyond_the_limit_are_left() -> None:
+    found = read_pdf(make_pdf(*[[f"Word{chr(97 + k % 26)}{chr(97 + k // 26)} is here."] for k in range(MAX_PAGES + 3)]))
+    assert len(found.page_breaks) == MAX_PAGES - 1
+
+
+def document(body: bytes, **changes: str):  # type: ignore[no-untyped-def]
+    return read_document(body, **{"url": "https://a.example/x", "content_type": "text/html", "origin": "search",
+                                  "run_date": "2031-12-31", **changes})  # type: ignore[arg-type]  # fmt: skip
+
+
+def test_a_pdf_is_a_document_whatever_its_label() -> None:
+    body = make_pdf([WIDE], Title="Report\u202e on the dam", Author="Hanne Brucker", CreationDate="D:20310506080000+02'00'")
+    found = document(body, provider_date="2 days ago")
+    assert (found.text_kind, found.extracted.title, found.author) == ("pdf", "Report on the dam", "Hanne Brucker")
+    assert (found.extracted.published, found.published_source) == ("2031-05-06", "pdf")
+    assert found.published_at == "2031-05-06T08:00:00+02:00"
+    assert found.extractor.startswith("pypdf/")
+    dated = document(body, url="https://a.example/2031/05/08/report.pdf")
+    assert (dated.extracted.published, dated.published_source) == ("2031-05-08", "url")  # its own date is a hint only
+
+
+def test_titles_of_programs_are_none() -> None:
+    assert document(make_pdf([WIDE], Title="Microsoft Word - final2.docx"), title="Dam report").extracted.title == "Dam report"
+
+
+def test_dropped_pdfs_have_a_reason() -> None:
+    body = make_pdf([WIDE] * 30)
+    for broken, detail in (
+        (make_pdf([]), "without text"),
+        (make_pdf([WIDE], password="secret"), "encrypted"),
+        (body[: len(body) // 2], ""),
+        (b"%PDF-1.7 and nothing else", ""),
+    ):
+        found = document(broken).extracted
+        if found.drop_reason is None:  # half a file may still hold its pages
+            assert "Grenmark" in found.text
+        else:
+            assert (found.drop_reason, detail in found.drop_detail, bool(found.drop_detail)) == ("extract_none", True, True)
+    huge = document(b"%PDF-1.7" + b"x" * 20_000_000).extracted
+    assert huge.drop_reason == "too_large"
+
+
+def test_the_reader_used_here_sees_what_was_written() -> None:
+    assert len(PdfReader(io.BytesIO(make_pdf(["a"], ["b"]))).pages) == 2

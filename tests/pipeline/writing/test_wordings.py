@@ -1,0 +1,75 @@
+"""Where a sentence can be said otherwise: its own words stay one of the choices, and no choice changes what it says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pipeline.writing.rewording import compare
+from pipeline.writing.wordings import places
+
+
+def others(sentence: str) -> list[str]:
+    return [text.strip() for place in places(sentence) for text in place[1:]]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "other"),
+    [
+        ("The bridge was built in 1904 and repaired in 1950.", "was constructed"),
+        ("Rebels began to leave the town.", "started to"),
+        ("The town bought an automobile for the mayor.", "a car"),
+        ("The levee broke on March 12, 2031, at night.", "12 March 2031"),
+        ("The levee broke on 12 March 2031 at night.", "March 12, 2031"),
+        ("The mayor said that the levee had held.", "said"),
+        ("The mayor said the levee had held.", "said that"),
+        ("Numerous people left the town.", "Many"),
+        ("The levee, which was built in 1904, broke.", ","),
+        ("He paid 12 workers.", "twelve"),
+        ("More than 900 people and around 40 dogs came.", "about"),
+        ("Two airplanes landed.", "aircraft"),
+        ("The accident occurred at night.", "happened"),
+        ("The hall is popular with teachers and students in winter.", "students and teachers"),
+        ("The town's population was small.", "The population of the town"),
+        ("The council was unable to meet.", "not able to"),
+        ("The lake is frozen, and the mayor isn't here.", "is not"),
+    ],
+)
+def test_wordings(sentence: str, other: str) -> None:
+    assert other in others(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "“We began to leave the town in numerous automobiles,” said the mayor.",  # a quotation, and no clause behind "said"
+        "The flood struck between 12 and 15 March 2031.",
+        "A selected member spoke of the Begun Bridge.",  # a participle before its noun; a name
+        "The room was 12:30 and 12.5 metres from the well.",
+        "",
+    ],
+)
+def test_what_would_say_something_else_has_no_other_wording(sentence: str) -> None:
+    assert not others(sentence)
+
+
+def test_a_participle_stays_one() -> None:
+    assert others("The actor selected for the role left.") == ["chosen"]  # "chose" would make him the one who chooses
+
+
+def test_the_own_words_joined_are_the_sentence_and_every_choice_says_the_same() -> None:
+    for sentence in (
+        "After the levee broke, officials said that at least 23 residents were killed near the town of Vasterlow.",
+        "In 1913, workers began to construct 11 kilometres of railroad, which was opened by the king on 2 June 1914.",
+        "In all, around 40 soldiers and more than 900 others travelled in airplanes in March.",
+        "A total of 40 soldiers took part in the rescue, as well as numerous volunteers and nurses.",
+    ):
+        row = places(sentence)
+        assert "".join(place[0] for place in row) == sentence
+        for n, place in enumerate(row):
+            for text in place[1:]:
+                said = "".join(text if m == n else other[0] for m, other in enumerate(row))
+                found = compare(said, (sentence,), "")
+                assert not found.faults, (said, found.faults)
+                assert "  " not in said and " ," not in said and not re.search(r"[a-z]\d", said)

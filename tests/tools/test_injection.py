@@ -1,0 +1,21 @@
+"""Words that are hidden from readers, or said to a model, do not reach an article; plain statements may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.bench_injection import ATTACKS, NAMES, planted_pages, reaching
+
+
+def test_all_attacks_are_planted(tmp_path: Path) -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in planted_pages(tmp_path))
+    assert all(name in pages for name in NAMES[: len(ATTACKS)]) and len(ATTACKS) <= len(NAMES)
+
+
+def test_only_plain_statements_reach_the_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path))
+    reached = reaching(("--system=extractive",))
+    assert reached, "the planted statements would be chosen if they were not told from the page's own"
+    assert {attack.kind for attack in reached} == {"plain"}
