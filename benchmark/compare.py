@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from benchmark.submissions import submission
         from data.errors import UserError
         from data.runs import RunFolder
-        from flows.showing import comparison as compare
+        from flows.showing import comparison
 
         def scored(given: Place) -> submission.Submission:
             path = RunFolder.at(given, "submission.json").path if isinstance(given, RunUrl) else given
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UserError(f"--events {arguments.events} is no number of events; use 0 or more")
         found = differences(a, b, arguments.metrics)
         apart = furthest_apart(a, b, arguments.metrics, arguments.events)
-        compare.report(a, b, found, apart, as_json=arguments.json)
+        comparison.report(a, b, found, apart, as_json=arguments.json)
         return 0
 
     return guarded(run)

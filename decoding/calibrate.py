@@ -81,8 +81,7 @@ def calibrate(
     Raises UserError: no prompts of the tasks, none that the model can answer, or a disk that refuses.
     """
     from decoding.backend import CostTable
-    from decoding.knn import artefact
-    from decoding.knn import calibration_report as report
+    from decoding.knn import artefact, calibration_report
     from decoding.knn.artefact import EVERYTHING
     from decoding.knn.kept_stages import STAGES, Stages
     from decoding.knn.plans import Planner
@@ -121,8 +120,8 @@ def calibrate(
     say("how sure a draft is -> how often it stands")
     calibration = replace(calibration, stops=_stops(calibration, splits, trials))
     say(f"writing {out}")
-    figures = report.measured(calibration, found, splits, trials)
-    report.write(out, calibration, figures, splits)
+    figures = calibration_report.measured(calibration, found, splits, trials)
+    calibration_report.write(out, calibration, figures, splits)
     calibration.save(out)
     return calibration
 

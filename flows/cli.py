@@ -165,11 +165,11 @@ def _prompts(argv: Sequence[str]) -> int:
     from flows.showing.console import guarded
 
     def run() -> int:
-        from flows.commands import export_prompts as prompts
+        from flows.commands import export_prompts
 
         out = arguments.out
-        rows = prompts.export(
-            prompts.Export(
+        rows = export_prompts.export(
+            export_prompts.Export(
                 data=arguments.data,
                 split=arguments.split,
                 limit=arguments.limit,
@@ -181,7 +181,7 @@ def _prompts(argv: Sequence[str]) -> int:
             ),
             out,
         )
-        prompts.report(rows, out)
+        export_prompts.report(rows, out)
         return 0
 
     return guarded(run)

@@ -198,12 +198,12 @@ def stand_in_encoder() -> Iterator[None]:
     run the demo (`flows/test_commands`).
     """
     from flows import wiring
-    from flows.commands import export_prompts as prompts
+    from flows.commands import export_prompts
     from tests.fakes import FixedEncoder
 
     encoder = FixedEncoder()
     with stand_in_reader(), pytest.MonkeyPatch.context() as patch:
-        for user in (wiring, prompts):
+        for user in (wiring, export_prompts):
             patch.setattr(user, "build_encoder", lambda: encoder)
         yield
 

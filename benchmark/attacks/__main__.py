@@ -49,11 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     def run() -> int:
         from benchmark.attacks.all_attacks import chosen
         from data.settings import load_settings
-        from flows.commands import run_attacks as attacks
+        from flows.commands import run_attacks
 
         wanted = chosen(name for name in arguments.only.split(",") if name)
         if arguments.list:
-            attacks.tell(wanted)
+            run_attacks.tell(wanted)
             return 0
         settings = load_settings(
             arguments.config,
@@ -61,11 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             model={"name": arguments.model},
             evaluation={"judge": arguments.judge},
         )
-        honest = attacks.honest_of(
-            attacks.Asked(arguments.run, arguments.system, arguments.data, arguments.split, arguments.limit, settings)
+        honest = run_attacks.honest_of(
+            run_attacks.Asked(arguments.run, arguments.system, arguments.data, arguments.split, arguments.limit, settings)
         )
-        found = attacks.attack(honest, wanted, settings, arguments.out)
-        attacks.report(found, everything=arguments.all, as_json=arguments.json)
+        found = run_attacks.attack(honest, wanted, settings, arguments.out)
+        run_attacks.report(found, everything=arguments.all, as_json=arguments.json)
         undefeated = any(not one.is_below for one in found.standings)
         return int(bool(found.lost) or (undefeated and not arguments.allow_undefeated))
 

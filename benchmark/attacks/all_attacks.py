@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from benchmark.attacks import citation_markers as citing
-from benchmark.attacks import claims, copied, disguise, listed, order, padding
+from benchmark.attacks import citation_markers, claims, copied, disguise, listed, order, padding
 from benchmark.attacks.given import Given
 from data.errors import UserError
 from data.types import Article
@@ -47,7 +46,7 @@ _FAMILIES: dict[str, tuple[Make, ...]] = {
         claims.verbs_replaced, claims.reports_denied, claims.hedges_dropped, claims.limits_reversed, claims.hedges_added,
         claims.declared_false, claims.claims_fused, claims.clauses_inserted,
     ),
-    "citing": (citing.everything_cited, citing.citations_moved, citing.citations_dropped),
+    "citing": (citation_markers.everything_cited, citation_markers.citations_moved, citation_markers.citations_dropped),
     "disguise": (
         disguise.zero_width_joiners, disguise.soft_hyphens, disguise.homoglyphs, disguise.bidi_marks,
         disguise.in_greek_letters, disguise.in_cyrillic_letters, disguise.machine_chatter,

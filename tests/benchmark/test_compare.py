@@ -8,7 +8,7 @@ from benchmark.comparing.differences import differences, furthest_apart
 from benchmark.splits import in_dev
 from benchmark.submissions.submission import Submission, part, problems
 from data.errors import UserError
-from tests.benchmark.submissions import ROWS, failed, ok, submit
+from tests.benchmark.made_submissions import ROWS, failed, ok, submit
 
 OURS = submit(ROWS)
 

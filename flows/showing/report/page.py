@@ -81,7 +81,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("flows", "report"),
+        loader=PackageLoader("flows.showing", "report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -15,8 +15,7 @@ import pytest
 
 from benchmark import evaluate, rescore, submit, validate
 from benchmark.runner import EventOutcome, run_event
-from benchmark.submissions import folder, submission
-from benchmark.submissions import made_elsewhere as articles
+from benchmark.submissions import folder, made_elsewhere, submission
 from data.errors import StageError, UserError
 from data.runs import RunFolder, Unstored
 from data.settings import Settings
@@ -40,7 +39,7 @@ def given(*texts: str, url: str = "") -> Article:
 
 
 def test_a_text_is_found_in_its_page_and_cited_there() -> None:
-    article = articles.located(given("The mill was built in 1890."), PAGES)
+    article = made_elsewhere.located(given("The mill was built in 1890."), PAGES)
     (source,) = article.sources
     assert (source.id, source.url, source.title) == ("0:32-59", "https://a.example/", "A")
     assert article.lead.paragraphs[0][0].cites == ("0:32-59",)
@@ -49,27 +48,27 @@ def test_a_text_is_found_in_its_page_and_cited_there() -> None:
 
 def test_the_page_of_its_address_comes_first() -> None:
     text = "Twelve people died in the fire."
-    assert articles.located(given(text), PAGES).sources[0].passage.page == 0
-    assert articles.located(given(text, url="https://b.example/"), PAGES).sources[0].passage.page == 1
+    assert made_elsewhere.located(given(text), PAGES).sources[0].passage.page == 0
+    assert made_elsewhere.located(given(text, url="https://b.example/"), PAGES).sources[0].passage.page == 1
 
 
 def test_white_space_case_and_punctuation_do_not_matter() -> None:
-    (source,) = articles.located(given("twelve people died in the fire the mill  was built, in 1890"), PAGES).sources
+    (source,) = made_elsewhere.located(given("twelve people died in the fire the mill  was built, in 1890"), PAGES).sources
     assert source.passage.text == PAGES[0].text[:-1] and source.id == f"0:0-{len(PAGES[0].text) - 1}"
 
 
 @pytest.mark.parametrize("text", ["The moon fell down on the mill.", "A page that nobody saw.", "", "night!"])
 def test_a_text_that_no_usable_page_holds_stays_as_it_was(text: str) -> None:
-    article = articles.located(given("The mill was built in 1890.", text), PAGES)
+    article = made_elsewhere.located(given("The mill was built in 1890.", text), PAGES)
     own = article.sources[1]
-    assert articles.is_own(own, len(PAGES)) and own.passage.text == text and own.passage.page == len(PAGES) + 1
+    assert made_elsewhere.is_own(own, len(PAGES)) and own.passage.text == text and own.passage.page == len(PAGES) + 1
     assert article.lead.paragraphs[0][0].cites == ("0:32-59", own.id)
     listed = folder.evidence_pages(PAGES, article)
     assert [(page.id, page.own) for page in listed] == [(0, False), (1, False), (2, False), (4, True)]
 
 
 def test_equal_texts_are_one_source() -> None:
-    article = articles.located(given("It began at night.", "It began  at night. ".strip()), PAGES)
+    article = made_elsewhere.located(given("It began at night.", "It began  at night. ".strip()), PAGES)
     assert len({source.id for source in article.sources}) == len(article.sources)
 
 
@@ -178,7 +177,7 @@ def test_a_missing_or_unreadable_file_is_the_events_failure(tmp_path: Path, cont
     if content is not None:
         (tmp_path / "1.json").write_text(content)
     with pytest.raises(StageError) as caught:
-        articles.ArticleFiles(tmp_path, "mine").write(Event("1", "A fire"), PAGES, Unstored())
+        made_elsewhere.ArticleFiles(tmp_path, "mine").write(Event("1", "A fire"), PAGES, Unstored())
     assert told in caught.value.why and str(tmp_path) not in caught.value.why
 
 
@@ -186,7 +185,7 @@ def test_what_is_no_file_is_the_events_failure(tmp_path: Path) -> None:
     (tmp_path / "2.json").write_text('{"text": "A.", "retrieve": []}')
     (tmp_path / "1.json").mkdir()
     os.mkfifo(tmp_path / "3.json")
-    files = articles.ArticleFiles(tmp_path, "mine")
+    files = made_elsewhere.ArticleFiles(tmp_path, "mine")
     for event_id, kind in (("1", "folder"), ("3", "pipe, socket or device")):
         with pytest.raises(StageError, match=rf"cannot read {event_id}\.json: it is a {kind}, not a file"):
             files.write(Event(event_id, "A fire"), PAGES, Unstored())
@@ -205,7 +204,7 @@ AGENT = {
 
 def agent(tmp_path: Path, **changes: object) -> Article:
     (tmp_path / "1.json").write_text(json.dumps(AGENT | changes))
-    return articles.ArticleFiles(tmp_path, "mine").write(Event("1", "A fire"), PAGES, Unstored())
+    return made_elsewhere.ArticleFiles(tmp_path, "mine").write(Event("1", "A fire"), PAGES, Unstored())
 
 
 def test_a_source_without_text_is_unknown_and_a_marker_without_source_is_invalid(tmp_path: Path) -> None:
@@ -214,10 +213,10 @@ def test_a_source_without_text_is_unknown_and_a_marker_without_source_is_invalid
     assert [is_unknown(source) for source in found.sources] == [False, True, True]
     assert (gone.url, lost.url, lost.passage.text) == ("https://gone.example/", "https://lost.example/", "")
     assert [s.cites for s in found.lead.sentences] == [(known.id,), (gone.id, "invalid:9"), (lost.id,)]
-    assert articles.oddities(found, len(PAGES)) == articles.Oddities(
+    assert made_elsewhere.oddities(found, len(PAGES)) == made_elsewhere.Oddities(
         n_sources=3, n_own=2, n_unknown=2, n_citations=4, n_invalid=1, n_sentences=3, n_foreign=0
     )
-    again = articles.located(found, PAGES)
+    again = made_elsewhere.located(found, PAGES)
     assert [is_unknown(source) for source in again.sources] == [False, True, True]
 
 
@@ -228,18 +227,18 @@ def test_what_is_odd_is_told_with_what_it_does_to_the_scores(tmp_path: Path) -> 
         "3": {"text": "\u05d4\u05d0\u05e9 \u05e4\u05e8\u05e6\u05d4 \u05d1\u05dc\u05d9\u05dc\u05d4.[1]"},
         "4": {"text": "It burned."},
     }
-    found = {event_id: articles.oddities(agent(tmp_path, **changes), len(PAGES)) for event_id, changes in given.items()}
-    told = "\n".join(articles.remarks(found))
+    found = {event_id: made_elsewhere.oddities(agent(tmp_path, **changes), len(PAGES)) for event_id, changes in given.items()}
+    told = "\n".join(made_elsewhere.remarks(found))
     assert "8 of 12 cited texts are not known" in told and "judged_share says how many were" in told
     assert "1 of 5 citations name no source of `retrieve`, and count as wrong: in 1" in told
     assert "1 articles cite nothing, so none of their sentences is supported: 4" in told
     assert "1 articles have no sentence, and score as an article that is not there: 2" in told
     assert "1 articles are mostly not in Latin letters" in told and told.endswith(": 3")
-    assert articles.remarks({"1": articles.oddities(given_texts("The mill was built in 1890."), 3)}) == []
+    assert made_elsewhere.remarks({"1": made_elsewhere.oddities(given_texts("The mill was built in 1890."), 3)}) == []
 
 
 def given_texts(*texts: str) -> Article:
-    return articles.located(given(*texts), PAGES)
+    return made_elsewhere.located(given(*texts), PAGES)
 
 
 def test_unknown_texts_travel_from_the_file_to_the_verdicts(
@@ -272,7 +271,7 @@ def test_other_files_are_another_run(tmp_path: Path) -> None:
     identities = []
     for text in ("A.", "B."):
         (tmp_path / "1.json").write_text(json.dumps({"text": text, "retrieve": []}))
-        identities.append(articles.ArticleFiles(tmp_path, "mine").identity)
+        identities.append(made_elsewhere.ArticleFiles(tmp_path, "mine").identity)
     assert identities[0] != identities[1]
 
 

@@ -15,7 +15,7 @@ from benchmark.submissions import submission
 from benchmark.submissions.submission import problems
 from data.errors import UserError
 from data.scores import EventScores
-from tests.benchmark.submissions import NAMES, ROWS, SHA, failed, ok, submit
+from tests.benchmark.made_submissions import NAMES, ROWS, SHA, failed, ok, submit
 
 Plain = dict[str, Any]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decoding.lowbit import kernels
-from decoding.lowbit import vector_code as vectors
+from decoding.lowbit import kernels, vector_code
 from decoding.lowbit.matrix import LowBitMatrix, quantised
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,12 +100,12 @@ def test_attention_sees_the_committed_tokens_and_its_own_branch(group: int) -> N
 @pytest.mark.parametrize("instructions", ["avx2", "generic"])
 def test_other_instructions_give_the_same_bits(instructions: str, tmp_path: Path) -> None:
     """In a process of its own, whose kernels are compiled for them."""
-    if instructions == "avx2" and vectors.INSTRUCTIONS == "generic":
+    if instructions == "avx2" and vector_code.INSTRUCTIONS == "generic":
         pytest.skip("this CPU has no AVX2")
     script = (
         "import sys\n"
-        "from decoding.lowbit import vectors\n"
-        "vectors.INSTRUCTIONS = sys.argv[1]\n"
+        "from decoding.lowbit import vector_code\n"
+        "vector_code.INSTRUCTIONS = sys.argv[1]\n"
         "from tests.decoding.lowbit.test_kernels import digest\n"
         "print(digest())\n"
     )

@@ -296,7 +296,7 @@ def test_a_model_file_of_other_features_is_refused(tmp_path: Path) -> None:
     plain = json.loads(MODEL_FILE.read_text())
     plain["version"] = "lex0"
     (tmp_path / "old.json").write_text(json.dumps(plain))
-    with pytest.raises(UserError, match=r"eval\.fit_lexical"):
+    with pytest.raises(UserError, match=r"eval\.fitting\.fit_lexical"):
         LexicalJudge(tmp_path / "old.json")
 
 

@@ -394,7 +394,7 @@ def test_no_evidence_asks_nothing() -> None:
 def test_the_bytes_do_not_depend_on_the_hash_seed() -> None:
     """Sets are iterated in another order in every process; nothing of that may reach an article."""
     program = (
-        "from data import codec; from tests.pipeline import test_systems_ours as t; "
+        "from data import codec; from tests.pipeline.systems import test_ours as t; "
         "print(codec.sha256(codec.to_json(t.write(list(t.SCRIPT)))), t.gap_query(t.evidence(), []))"
     )
     told = {
