@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flows.evaluate import Evaluated
     from flows.generate import Write
     from flows.job import Job
-    from flows.wiring import Prepared
+    from flows.wiring.prepared import Prepared
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def run() -> int:
         from flows.evaluate import evaluate, report
         from flows.reproducing import adopting
-        from flows.wiring import prepare
+        from flows.wiring.prepared import prepare
 
         if arguments.articles is None:
             if arguments.about is not None:
@@ -113,7 +113,7 @@ def evaluate_files(
     from flows.evaluate import evaluate
     from flows.job import SYSTEMS
     from flows.showing import console
-    from flows.wiring import prepare
+    from flows.wiring.prepared import prepare
 
     if submission.imitated(job.system) or submission.unshowable(job.system) or not submission.is_file_name(job.system):
         raise UserError(

@@ -72,7 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from data.settings import load_settings
         from data.snapshot import Snapshot
         from flows.showing import console
-        from flows.wiring import build_collect, build_metrics, floors_folder, judge_card
+        from flows.wiring.judges import judge_card
+        from flows.wiring.metrics import build_metrics, floors_folder
+        from flows.wiring.page_sources import build_collect
 
         if arguments.replace and arguments.strip is None:
             raise UserError("--replace is about the folder that --strip writes; name one")

@@ -59,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from data.runs import RunFolder
         from data.settings import load_settings
         from flows.showing import console
-        from flows.wiring import build_metrics, judge_card
+        from flows.wiring.judges import judge_card
+        from flows.wiring.metrics import build_metrics
 
         metrics = build_metrics(load_settings(arguments.config, arguments.assignments))
         source = RunFolder.at(arguments.run)

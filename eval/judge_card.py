@@ -104,13 +104,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
 
     def run() -> int:
-        from flows import wiring
+        from flows.wiring.judges import cached, keep_card, open_judge
 
         if arguments.rubrics:
             _print_rubrics(arguments.judge, arguments.data, arguments.limit, as_json=arguments.json)
             return 0
-        timed = Timed(wiring.open_judge(arguments.judge, device=arguments.device))
-        judge = wiring.cached(timed)
+        timed = Timed(open_judge(arguments.judge, device=arguments.device))
+        judge = cached(timed)
         if arguments.pairs:
             found = _print_accuracy(judge, timed, arguments.pairs, as_json=arguments.json)
         else:
@@ -118,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _print_card(card, as_json=arguments.json)
             found = {"data": card.data, "headline": card.headline, "stress": [codec.to_plain(rate) for rate in card.rates]}
         if judge.name != "embedded":  # which brings its own
-            wiring.keep_card(judge, found)
+            keep_card(judge, found)
         return 0
 
     return guarded(run)
@@ -163,11 +163,11 @@ def _all_pairs(snapshot: Snapshot, limit: int | None) -> dict[str, Sequence[Pair
     """Pairs by kind, of pages as the systems get them."""
     from data.settings import EvidenceSettings, Settings
     from eval.cards import stress
-    from flows import wiring
     from flows.showing import console
+    from flows.wiring.page_sources import build_collect
 
-    found = wiring.build_collect(snapshot, Settings())
-    cited = wiring.build_collect(snapshot, Settings(evidence=EvidenceSettings(track="cited")))
+    found = build_collect(snapshot, Settings())
+    cited = build_collect(snapshot, Settings(evidence=EvidenceSettings(track="cited")))
     ids = _ids(snapshot, limit)
     quotes: list[stress.Quote] = []
     references: list[stress.Reference] = []
@@ -275,9 +275,9 @@ def on_pairs(judge: Judge, timed: Timed, path: Path) -> OnPairs:
 
 def _nested(judge: Judge, file: str) -> dict[str, Any] | None:
     from eval.fitting.fit_lexical import WICE_FILE
-    from flows import wiring
+    from flows.wiring.judges import judge_card
 
-    card = wiring.judge_card(judge)
+    card = judge_card(judge)
     if judge.name == "embedded":
         found: dict[str, Any] | None = card.get({WICE_FILE: "wice", CITATIONS_FILE: "citations"}.get(file, ""))
         return found
@@ -339,10 +339,10 @@ def _row(name: str, of: dict[str, Any]) -> tuple[str, ...]:
 def _print_rubrics(name: str, data: str | None, limit: int | None, *, as_json: bool) -> None:
     from data.gold import load_gold
     from eval.cards import rubric_card
-    from flows import wiring
     from flows.showing import console
+    from flows.wiring.judges import keep_card, open_rubrics
 
-    judge = wiring.open_rubrics(name).judge
+    judge = open_rubrics(name).judge
     snapshot = _snapshot(data)
     golds = []
     for event_id in _ids(snapshot, limit):
@@ -355,7 +355,7 @@ def _print_rubrics(name: str, data: str | None, limit: int | None, *, as_json: b
     rates = [rubric_card.rate(judge, gold, other) for gold, other in tracked]
     kind = "sample" if snapshot.is_sample else "wikigenbench"
     card = rubric_card.make_card(judge, rates, data=kind, n_left_out=len(golds) - len(pairs))
-    wiring.keep_card(judge, {"data": card.data, "rubrics": {one.dimension: one.shown for one in card.dimensions}})
+    keep_card(judge, {"data": card.data, "rubrics": {one.dimension: one.shown for one in card.dimensions}})
     if as_json:
         console.result_json(codec.to_plain(card))
     else:

@@ -173,7 +173,8 @@ def console_tell() -> Tell:
 def check(request: Request, tell: Tell = lambda n, of, what: None) -> CheckReport:
     """Read, fetch, judge, and leave the report in its folder. Raises UserError for what the caller can fix."""
     from data import codec
-    from flows.wiring import build_judge, check_web
+    from flows.wiring.judges import build_judge
+    from flows.wiring.page_sources import check_web
     from pipeline.formats.check_html import check_html
 
     check_web(request.settings.web)
@@ -251,7 +252,7 @@ def _fetched(url: str, request: Request) -> CitedArticle:
 
 def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | None) -> dict[str, EvidenceRecord]:
     """The cited pages by their address, kept or not, with the reason."""
-    from flows.wiring import build_live
+    from flows.wiring.page_sources import build_live
     from pipeline.web.bundle import Bundle
 
     if given is not None:
@@ -369,7 +370,7 @@ def _accuracy(arguments: argparse.Namespace) -> int:
     from eval.cards.judge_accuracy import SUPPORTED, read_rows
     from eval.statement_support import PageText, judge_statement
     from flows.showing import console
-    from flows.wiring import build_judge
+    from flows.wiring.judges import build_judge
 
     judge = build_judge(arguments.judge)
     texts: dict[str, list[str]] = defaultdict(list)

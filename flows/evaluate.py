@@ -14,10 +14,14 @@ from benchmark import floors, scoring, strata
 from benchmark.checkout import commit
 from benchmark.submissions import submission
 from data.scores import Estimate, EventScores, SystemScores
-from flows import generate, wiring
+from flows import generate
 from flows.job import MODEL_SYSTEMS
 from flows.showing import console, preview
 from flows.showing.report.page import REPORT, write_report
+from flows.wiring.judges import judge_card
+from flows.wiring.metrics import build_metrics, floors_folder
+from flows.wiring.models import model_facts
+from flows.wiring.prepared import Prepared
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -77,11 +81,11 @@ class Evaluated:
     strata: Mapping[str, strata.Stratum] = field(default_factory=dict)
 
 
-def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_one, *, with_floors: bool = True) -> Evaluated:
+def evaluate(prepared: Prepared, write: generate.Write = generate.one_by_one, *, with_floors: bool = True) -> Evaluated:
     """Floors take longer than a system without a model; they are computed once, for all runs on the same data."""
     generated = generate.generate(prepared, write)
     settings = prepared.job.settings
-    metrics = wiring.build_metrics(settings)
+    metrics = build_metrics(settings)
     began = time.perf_counter()
     with prepared.run.locked():
         rows = list(
@@ -111,7 +115,7 @@ def evaluate(prepared: wiring.Prepared, write: generate.Write = generate.one_by_
     return Evaluated(scores, path, generated, score_s, beside, cut)
 
 
-def _floors(prepared: wiring.Prepared, metrics: Sequence[Metric]) -> dict[str, dict[str, float]]:
+def _floors(prepared: Prepared, metrics: Sequence[Metric]) -> dict[str, dict[str, float]]:
     rows = floors.score_floors(
         prepared.run,
         prepared.snapshot,
@@ -119,12 +123,12 @@ def _floors(prepared: wiring.Prepared, metrics: Sequence[Metric]) -> dict[str, d
         metrics,
         prepared.pages_to_score,
         seed=prepared.job.settings.evaluation.seed,
-        kept=wiring.floors_folder(),
+        kept=floors_folder(),
     )
     return floors.means(console.tracked("floors", rows, len(prepared.ids), lambda row: row.event_id))
 
 
-def _strata(prepared: wiring.Prepared, rows: Sequence[EventScores]) -> dict[str, strata.Stratum]:
+def _strata(prepared: Prepared, rows: Sequence[EventScores]) -> dict[str, strata.Stratum]:
     chosen = prepared.job.settings.evaluation
     traits = strata.read_traits(prepared.run, prepared.snapshot, prepared.ids, prepared.pages_to_score)
     return strata.stratify(traits, rows, resamples=chosen.resamples, seed=chosen.seed)
@@ -147,16 +151,16 @@ def with_tables(
     )
 
 
-def submission_of(prepared: wiring.Prepared, scores: SystemScores, metrics: Sequence[Metric]) -> submission.Submission:
+def submission_of(prepared: Prepared, scores: SystemScores, metrics: Sequence[Metric]) -> submission.Submission:
     """What the run, its rows and its metrics tell, without floors and strata."""
     job, identity = prepared.job, prepared.run.identity() or {}
     stats = [s for i in prepared.ids if (s := prepared.run.event(i).stats()) is not None]
     usages = [s.usage for s in stats if s.usage is not None]
-    judges, judged = submission.judges_of(metrics, wiring.judge_card)
+    judges, judged = submission.judges_of(metrics, judge_card)
     models: tuple[submission.SubmittedModel, ...] = ()
     if job.system in MODEL_SYSTEMS:
         name = identity["system.model"]
-        size, licence = wiring.model_facts(name)
+        size, licence = model_facts(name)
         models = (submission.SubmittedModel("writer", name, identity["system.model_fingerprint"], size, licence),)
     return submission.build(
         scores,

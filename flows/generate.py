@@ -13,7 +13,7 @@ from data.errors import NoEvidence
 from data.runs import RunFolder
 from data.snapshot import N_BENCHMARK_EVENTS
 from flows.showing import console, panel, preview
-from flows.wiring import Prepared
+from flows.wiring.prepared import Prepared
 
 Write = Callable[[Prepared, tuple[str, ...]], Iterable[EventOutcome]]
 """Writes these events and says how each went, in their order."""

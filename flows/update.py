@@ -209,7 +209,7 @@ def _has_article(run: Place, event_id: str) -> bool:
 
 def _gather(earlier: Earlier, settings: Settings, bundle: Path) -> Gathered:
     """The pages of the earlier bundle as they are now, and what a search finds besides."""
-    from flows.wiring import build_live
+    from flows.wiring.page_sources import build_live
     from pipeline.web.cache import PageCache
     from pipeline.web.live import FILE, LocalFile
 
@@ -306,7 +306,7 @@ def _with_news(
 def _planner(earlier: Earlier, settings: Settings) -> Planner:
     """The system that wrote the article, where it plans; else the one without a model."""
     from data.download import cache_folder
-    from flows.wiring import build_planner
+    from flows.wiring.systems import build_planner
     from flows.write import ANSWERS
 
     told = earlier.run.identity() or {}

@@ -48,7 +48,7 @@ from flows.orchestration.prefect_server import outlast_server, run_here
 from flows.orchestration.runners import RunnerSpec, make_runner, parse_runner, run_all
 from flows.orchestration.stages import check_results, prepare_here, write_event
 from flows.showing import console
-from flows.wiring import Prepared
+from flows.wiring.prepared import Prepared
 
 SystemName = Literal[SYSTEMS]  # type: ignore[valid-type]
 SplitName = Literal["sample", "dev", "test", "full"]

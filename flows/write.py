@@ -253,7 +253,8 @@ def run_corrections(run: RunFolder, name: str) -> Corrections:
 
 def check_request(request: Request) -> None:
     """Raises UserError for what can be known to be wrong before there is a folder or a page."""
-    from flows.wiring import check_model, check_web
+    from flows.wiring.models import check_model
+    from flows.wiring.page_sources import check_web
 
     check_web(request.settings.web)
     check_model(request.system, request.settings)
@@ -305,7 +306,7 @@ def _with_disagreements(folder: EventFolder) -> tuple[Article | None, tuple[Disa
 
 
 def _source(request: Request, evidence: Path, watchers: Watchers | None) -> EvidenceSource:
-    from flows.wiring import build_live
+    from flows.wiring.page_sources import build_live
     from pipeline.web.live import BundleEvidence
 
     if request.bundle is not None:
@@ -336,7 +337,7 @@ class _LateSystem:
     @cached_property
     def _system(self) -> System:
         from data.download import cache_folder
-        from flows.wiring import build_system
+        from flows.wiring.systems import build_system
 
         build = self._watchers.build if self._watchers is not None else build_system
         return build(self._request.system, self._request.settings, cache_folder() / ANSWERS)
@@ -421,7 +422,7 @@ def _default_path(request: Request, name: str) -> Path:
 def _identity(request: Request) -> dict[str, str]:
     """What the evidence depends on, for `RunFolder.open`. What the text depends on besides is checked with the system."""
     from data import codec
-    from flows.wiring import CLEANING_VERSION, web_identity
+    from flows.wiring.page_sources import CLEANING_VERSION, web_identity
     from pipeline.web.bundle import Bundle
 
     settings = request.settings

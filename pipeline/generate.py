@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         from flows.generate import generate, report
-        from flows.wiring import prepare
+        from flows.wiring.prepared import prepare
 
         generated = generate(prepare(job_from(arguments)))
         report(generated, as_json=arguments.json)

@@ -197,14 +197,12 @@ def stand_in_encoder() -> Iterator[None]:
     model (`flows/test_prompt_export`), `ours` on the command line (`pipeline/test_systems_live`), and in the longer
     run the demo (`flows/test_commands`).
     """
-    from flows import wiring
-    from flows.commands import export_prompts
+    from flows.wiring import models
     from tests.fakes import FixedEncoder
 
     encoder = FixedEncoder()
     with stand_in_reader(), pytest.MonkeyPatch.context() as patch:
-        for user in (wiring, export_prompts):
-            patch.setattr(user, "build_encoder", lambda: encoder)
+        patch.setattr(models, "build_encoder", lambda: encoder)
         yield
 
 

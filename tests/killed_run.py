@@ -20,7 +20,9 @@ from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
 from flows.generate import generate
 from flows.job import Job
-from flows.wiring import Prepared, build_collect, build_system, identity
+from flows.wiring.page_sources import build_collect
+from flows.wiring.prepared import Prepared, identity
+from flows.wiring.systems import build_system
 from pipeline.systems.extractive import ExtractiveSystem
 from tests.fakes import FixedEncoder
 

@@ -195,7 +195,8 @@ def _case(case: str, folder: Path, data: str, sizes: Sequence[int], work: Path) 
     from data.locate import locate
     from data.runs import RunFolder
     from data.snapshot import Snapshot
-    from flows.wiring import build_collect, build_metrics
+    from flows.wiring.metrics import build_metrics
+    from flows.wiring.page_sources import build_collect
 
     ids, snapshot, settings = _written(folder), Snapshot(locate(data)), _settings(folder)
     if not (work / "events").exists():

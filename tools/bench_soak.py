@@ -43,7 +43,8 @@ def held_after_rounds(job: Job, n_rounds: int, *, score: bool = False, system: S
     for the job's own. Run folders are temporary; `job.out` is not used. Raises UserError for what the caller can fix, and where
     no event can be written or the operating system does not say what a process holds.
     """
-    from flows.wiring import build_metrics, prepare
+    from flows.wiring.metrics import build_metrics
+    from flows.wiring.prepared import prepare
 
     with tempfile.TemporaryDirectory() as place:
         prepared = prepare(replace(job, out=Path(place) / "0"), system)

@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def fit(corpus: Path, source: str, out: Path | None) -> int:
     from data import codec
     from data.errors import UserError
-    from flows.wiring import build_encoder
+    from flows.wiring import models
     from pipeline.planning.headings import BANK_FILE, Bank
     from pipeline.planning.kinds import KindRecogniser
 
@@ -83,7 +83,7 @@ def fit(corpus: Path, source: str, out: Path | None) -> int:
             f"{corpus} holds {len(articles)} articles with headings whose source contains {source!r}; {MIN_ARTICLES} are the "
             "least: name another --source or --corpus"
         )
-    recogniser = KindRecogniser(build_encoder())
+    recogniser = KindRecogniser(models.build_encoder())
     kinds = [kind_of(article, recogniser) for article in console.tracked("reading", articles, len(articles), lambda a: a.title)]
     bank = Bank(
         fitted_on=f"{len(articles)} articles of {source}",

@@ -43,14 +43,15 @@ def fit(data: str | None, out: Path | None) -> int:
     from data.settings import Settings
     from data.snapshot import Snapshot
     from eval.text import words
-    from flows.wiring import build_collect, build_encoder
+    from flows.wiring import models
+    from flows.wiring.page_sources import build_collect
     from pipeline.choosing.finding import find_candidates
     from pipeline.choosing.relevance import FEATURES, MODEL_FILE, RelevanceModel, feature_rows
     from pipeline.evidence import Evidence
 
     snapshot = Snapshot(locate(data))
     settings = Settings()
-    collect, encoder = build_collect(snapshot, settings), build_encoder()
+    collect, encoder = build_collect(snapshot, settings), models.build_encoder()
     ids = split_ids(snapshot, "search", "dev")
     features, targets, events = [], [], []
     for n, event_id in enumerate(console.tracked("reading", ids, len(ids), str)):

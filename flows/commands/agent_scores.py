@@ -40,11 +40,12 @@ from data.settings import Settings, load_settings
 from data.snapshot import Snapshot
 from data.types import Article, Event, Page
 from eval.metric import Metric
-from flows import wiring
 from flows.evaluate import submission_of, with_tables
 from flows.job import SYSTEMS, Job
 from flows.showing import console
-from flows.wiring import Prepared
+from flows.wiring.metrics import build_metrics, floors_folder
+from flows.wiring.page_sources import build_collect
+from flows.wiring.prepared import Prepared, prepare
 
 SPLITS = {"dev": "dev", "test": "test", "all": "full"}
 
@@ -172,7 +173,7 @@ def asked(
 
 def carry_out(asked: Asked) -> Ended:
     """Write and score what does not stand yet, then submissions, standings and pages."""
-    metrics = wiring.build_metrics(asked.settings)
+    metrics = build_metrics(asked.settings)
     clock = _Clock()
     with ExitStack() as held:
         prepared = _prepared(asked)
@@ -212,7 +213,7 @@ def _data(place: Path) -> Path:
 
 def _prepared(asked: Asked) -> dict[str, Prepared]:
     """Every member ready to run, all with the same pages."""
-    collect = _Pages(wiring.build_collect(asked.snapshot, asked.settings))
+    collect = _Pages(build_collect(asked.snapshot, asked.settings))
     found = {}
     for one in asked.group.members:
         if one.kind == "agent" and one.name in SYSTEMS:
@@ -222,7 +223,7 @@ def _prepared(asked: Asked) -> dict[str, Prepared]:
         if files is not None and (foreign := sorted(set(files.event_ids) - set(asked.snapshot.ids("cited")))):
             console.note(f"{one.name}: {len(foreign)} files name no topic and are not read: {', '.join(foreign[:3])}")
         try:
-            ready = wiring.prepare(job, files)
+            ready = prepare(job, files)
         except UserError as error:
             raise UserError(f"{one.name}: {error}; its folder lies in {asked.runs}, which --runs chooses") from None
         found[one.name] = replace(ready, ids=asked.ids, collect=collect)
@@ -296,7 +297,7 @@ def _floors(
     asked: Asked, prepared: Mapping[str, Prepared], metrics: Sequence[Metric], ids: Sequence[str]
 ) -> Iterator[floors.EventFloors]:
     base, seed = prepared[asked.group.base], asked.settings.evaluation.seed
-    return floors.score_floors(base.run, asked.snapshot, ids, metrics, base.collect, seed=seed, kept=wiring.floors_folder())
+    return floors.score_floors(base.run, asked.snapshot, ids, metrics, base.collect, seed=seed, kept=floors_folder())
 
 
 def _submission(

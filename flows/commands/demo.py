@@ -7,7 +7,7 @@ from data.settings import Settings
 from flows import evaluate
 from flows.job import Job
 from flows.showing import console
-from flows.wiring import prepare
+from flows.wiring.prepared import prepare
 
 
 def demo(out: Place, *, as_json: bool, everything: bool = False) -> int:

@@ -24,7 +24,8 @@ from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, Sa
 from decoding.knn.prompt_files import PromptRow
 from decoding.models.loading import break_control_tokens
 from flows.showing import console
-from flows.wiring import build_collect, build_encoder
+from flows.wiring import models
+from flows.wiring.page_sources import build_collect
 from pipeline.evidence import Evidence
 from pipeline.planning.filing import PlanningBanks, plan_article
 from pipeline.systems.extractive import QuotedPlan
@@ -73,7 +74,7 @@ def export(request: Export, out: Path) -> tuple[PromptRow, ...]:
     settings = _settings(request)
     measured = _reader(request)
     collect = build_collect(snapshot, settings)
-    writer = PromptWriter(settings, build_encoder(), measured, request.sections)
+    writer = PromptWriter(settings, models.build_encoder(), measured, request.sections)
     rows: list[PromptRow] = []
     for event_id in console.tracked("prompts", ids, len(ids), str):
         try:

@@ -20,9 +20,11 @@ from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import Snapshot
 from data.types import Article, Page
-from flows import generate, wiring
+from flows import generate
 from flows.job import Job
 from flows.showing import console
+from flows.wiring.metrics import build_metrics
+from flows.wiring.prepared import prepare
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -85,7 +87,7 @@ def _of_system(asked: Asked, system: str) -> Honest:
     titles = _titles(snapshot, splits.split_ids(snapshot, track, split))
     siblings = {i: other for i in ids if i in titles and (other := sibling_of(i, titles)) is not None}
     wanted = tuple(dict.fromkeys((*ids, *siblings.values())))
-    prepared = wiring.prepare(Job(system, asked.settings, data=asked.data, split=split, events=wanted))
+    prepared = prepare(Job(system, asked.settings, data=asked.data, split=split, events=wanted))
     generate.generate(prepared)
     return _read(system, prepared.run, snapshot, split, ids, siblings)
 
@@ -167,7 +169,7 @@ def _article(run: RunFolder, event_id: str) -> tuple[Article, tuple[Page, ...]] 
 def attack(honest: Honest, attacks: Sequence[Attack], settings: Settings, out: Path | None = None) -> Found:
     """Make the attacks, score them and the honest articles by the benchmark's metrics, and compare."""
     out = out or honest.run.path.with_name(f"{honest.run.path.name}-attacks")
-    metrics = wiring.build_metrics(settings)
+    metrics = build_metrics(settings)
     attacked = standing.make(attacks, honest.given)
     with RunFolder(out).locked(), console.progress("scoring attacks", len(honest.given)) as step:
         rows = standing.score(attacked, honest.given, honest.snapshot, metrics, out, step)

@@ -32,7 +32,8 @@ from data.store import options
 from data.types import Event, Page, Sentence
 from decoding.waiting import spin_briefly
 from flows.job import Job
-from flows.wiring import Prepared, build_metrics, prepare
+from flows.wiring.metrics import build_metrics
+from flows.wiring.prepared import Prepared, prepare
 
 if TYPE_CHECKING:
     from data.settings import Settings

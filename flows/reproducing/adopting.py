@@ -13,7 +13,7 @@ from data.remote import Place
 from data.runs import EventFolder, RunFolder
 from data.types import Page
 from flows.showing import console
-from flows.wiring import Prepared
+from flows.wiring.prepared import Prepared
 
 PAGES_ONLY = frozenset({"leak_filter"})
 """Parts of a run's identity that change an article through its pages alone."""

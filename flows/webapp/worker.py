@@ -80,7 +80,7 @@ class _Worker:
 
     def build(self, name: str, settings: Settings, remember: Path) -> System:
         """The last one stays."""
-        from flows.wiring import build_system
+        from flows.wiring.systems import build_system
 
         key = (name, settings)
         if key not in self.systems:

@@ -20,7 +20,7 @@ from eval.metric import Metric
 from eval.metrics.citations import Citations
 from eval.metrics.coverage import Coverage
 from eval.metrics.rouge import Rouge
-from flows.wiring import build_collect
+from flows.wiring.page_sources import build_collect
 from pipeline.systems.baselines import LeadSystem
 
 FAILED = "9000005"

@@ -23,8 +23,8 @@ from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article
 from decoding.models.document_prompt import CHAT_TEMPLATE
-from flows import wiring
 from flows.cli import COMMANDS, main
+from flows.wiring import models
 from tests.conftest import COPIED, ENCODERS, Command, Ran, copy_events, set_pages
 from tests.tiny_model import build_tiny_model
 
@@ -35,10 +35,11 @@ IDS = Snapshot(SAMPLE).ids("search")
 IN_TURN = """
 import json, sys
 from data.settings import load_settings
-from flows import cli, demo, wiring
+from flows import cli, demo
+from flows.wiring import models
 from tests.conftest import ENCODERS
 demo.Settings = lambda: load_settings(evaluation={"judge": "lexical"})
-wiring.DEFAULT_MODEL = f"hf:{sys.argv[1]}"
+models.DEFAULT_MODEL = f"hf:{sys.argv[1]}"
 with ENCODERS[sys.argv[3]]():
     sys.exit(max([cli.main(words) for words in json.loads(sys.argv[2])]))
 """
@@ -94,7 +95,7 @@ def quick() -> Settings:
 def demo(tiny: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     out = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch, ENCODERS[encoder]():
-        patch.setattr(wiring, "DEFAULT_MODEL", f"hf:{tiny}")  # the real one takes a minute an event
+        patch.setattr(models, "DEFAULT_MODEL", f"hf:{tiny}")  # the real one takes a minute an event
         patch.setattr(flows.commands.demo, "Settings", quick)
         patch.setenv("WIKIGEN_RUNS", str(out.parent))  # where floors are kept for all runs
         return out, main(["demo", "--out", str(out)])
@@ -130,7 +131,7 @@ def test_again_it_reuses_everything(
     out = demo[0]
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
-    monkeypatch.setattr(wiring, "DEFAULT_MODEL", f"hf:{tiny}")
+    monkeypatch.setattr(models, "DEFAULT_MODEL", f"hf:{tiny}")
     monkeypatch.setattr(flows.commands.demo, "Settings", quick)
     monkeypatch.setenv("WIKIGEN_RUNS", str(out.parent))
     with ENCODERS[encoder]():

@@ -13,7 +13,7 @@ from data.runs import RunFolder
 from data.settings import Settings, WebSettings
 from data.snapshot import SAMPLE
 from data.types import Event
-from flows.wiring import build_system
+from flows.wiring.systems import build_system
 from pipeline.web.fetching import Fetcher, Limits
 from pipeline.web.live import LiveEvidence
 from tests.web_server import serving

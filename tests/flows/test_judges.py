@@ -10,7 +10,7 @@ import pytest
 from benchmark.submissions import submission
 from data.errors import UserError
 from eval.judges.judge import CachedJudge, Pair, describe
-from flows import wiring
+from flows.wiring.judges import build_judge
 from tests.conftest import Command, set_pages
 from tests.judging_server import judging
 from tests.tiny_entailment import build_classifier
@@ -25,12 +25,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_nli_judge_by_folder_with_its_options(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path))
-    judge = wiring.build_judge(f"nli:{folder},threshold=0.7", device="cpu")
+    judge = build_judge(f"nli:{folder},threshold=0.7", device="cpu")
     assert isinstance(judge, CachedJudge)
     assert describe(judge).startswith("nli:tiny-nli@") and describe(judge).endswith(">=0.7")
     scores = judge.score([PAIR])
     assert (tmp_path / "judged" / "scores.sqlite").is_file()
-    other = wiring.build_judge(f"nli:{folder},form=minicheck", device="cpu")
+    other = build_judge(f"nli:{folder},form=minicheck", device="cpu")
     assert other.revision != judge.revision and other.score([PAIR]) != scores
 
 
@@ -38,8 +38,8 @@ def test_an_llm_judge_keeps_what_was_replied(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path))
     with judging() as server:
         name = f"llm:fair@{server.base_url}"
-        assert wiring.build_judge(name).score([PAIR]) == [1.0]
-        assert wiring.build_judge(name).score([PAIR]) == [1.0]
+        assert build_judge(name).score([PAIR]) == [1.0]
+        assert build_judge(name).score([PAIR]) == [1.0]
         assert len(server.requests) == 1
     (line,) = (tmp_path / "judged" / "replies.jsonl").read_text().splitlines()
     assert json.loads(line)["replies"] == ['{"verdict": "supported"}']
@@ -48,14 +48,14 @@ def test_an_llm_judge_keeps_what_was_replied(tmp_path: Path, monkeypatch: pytest
 def test_judges_without_a_model_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path))
     for name in ("lexical", "overlap"):
-        assert wiring.build_judge(name).score([PAIR])[0] == pytest.approx(1.0, abs=0.3)
+        assert build_judge(name).score([PAIR])[0] == pytest.approx(1.0, abs=0.3)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["", "nli", "llm:model", "llm:", "embedded:x", "gpt"])
 def test_a_judge_that_there_is_not(name: str) -> None:
     with pytest.raises(UserError, match="known: embedded, lexical, overlap, nli:"):
-        wiring.build_judge(name)
+        build_judge(name)
 
 
 @pytest.mark.usefixtures("fixed_encoder")

@@ -15,7 +15,8 @@ from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Page
 from flows.job import Job
-from flows.wiring import build_system, identity
+from flows.wiring.prepared import identity
+from flows.wiring.systems import build_system
 from pipeline.web.bundle import Bundle
 from tests.conftest import COPIED, Command, Ran
 from tests.search_server import Found, search_server

@@ -230,7 +230,7 @@ def test_no_page_can_be_used(
     def no_model(*_: Any, **__: Any) -> NoReturn:
         raise AssertionError("a model was loaded for nothing")
 
-    monkeypatch.setattr("flows.wiring.build_system", no_model)
+    monkeypatch.setattr("flows.wiring.systems.build_system", no_model)
     ran = wikigenben("write", TITLE, *urls(server, "08.html", "10.html", "nowhere.html"), *web)
     assert ran.code == 3
     assert "failed: evidence: no usable page" in ran.err and "among 3 (1 consent, 1 http_4xx, 1 too_short)" in ran.err

@@ -9,7 +9,7 @@ from data import codec
 from data.errors import UserError
 from data.runs import RunFolder
 from data.snapshot import SAMPLE
-from flows import wiring
+from flows.wiring import models
 from tests.fakes import FixedEncoder, FixedReader
 from tools import bench_scoring as timing
 from tools.bench_scoring import Measured, Reading
@@ -28,7 +28,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_each_case_is_measured_and_the_run_stays_as_it_is(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wiring, "build_encoder", FixedEncoder)
+    monkeypatch.setattr(models, "build_encoder", FixedEncoder)
     monkeypatch.setattr("decoding.support.reader.judge_reader", FixedReader)
     before, work = content(finished), tmp_path / "work"
     work.mkdir()
@@ -46,7 +46,7 @@ def test_each_case_is_measured_and_the_run_stays_as_it_is(
 
 
 def test_a_rerun_computes_no_row(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "build_encoder", FixedEncoder)
+    monkeypatch.setattr(models, "build_encoder", FixedEncoder)
     monkeypatch.setattr("decoding.support.reader.judge_reader", FixedReader)
     work = tmp_path / "work"
     work.mkdir()

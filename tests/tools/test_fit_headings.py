@@ -32,7 +32,7 @@ def article(n: int, river: str) -> str:
 
 @pytest.fixture
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("flows.wiring.build_encoder", FixedEncoder)
+    monkeypatch.setattr("flows.wiring.models.build_encoder", FixedEncoder)
     documents = [
         {"source": "some/fork FreshWiki", "license": "x", "title": f"{n + 2031} {river} flood", "text": article(n, river)}
         for n, river in enumerate(RIVERS)

@@ -27,7 +27,9 @@ from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Heading, Page, Passage, Section, Sentence, Source
 from eval.metric import Metric
-from flows import wiring
+from flows.wiring.metrics import build_metrics
+from flows.wiring.page_sources import build_collect
+from flows.wiring.systems import build_system
 from tests.conftest import Command, stand_in_encoder
 
 UNDEFEATED: Mapping[str, str] = {
@@ -69,7 +71,7 @@ def ranking_metrics() -> list[Metric]:
     asked = Asked()
     scoring.ranking_key(asked)
     wanted = asked.names | set(scoring.HEADLINE)
-    return [metric for metric in wiring.build_metrics(settings()) if wanted & metric.names.keys()]
+    return [metric for metric in build_metrics(settings()) if wanted & metric.names.keys()]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def given(stand_in: None) -> dict[str, Given]:
-    system, collect = wiring.build_system("extractive", settings()), wiring.build_collect(SNAPSHOT, settings())
+    system, collect = build_system("extractive", settings()), build_collect(SNAPSHOT, settings())
     made: dict[str, Other] = {}
     for event_id in SNAPSHOT.ids("search"):
         event = SNAPSHOT.event(event_id)

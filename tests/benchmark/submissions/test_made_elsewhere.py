@@ -22,7 +22,7 @@ from data.settings import Settings
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, is_unknown
 from eval.judges.lexical_judge import LexicalJudge
 from flows.job import Job
-from flows.wiring import Prepared
+from flows.wiring.prepared import Prepared
 from tests.benchmark.sample_folder import FAILED, IDS
 
 PAGES = (

@@ -26,7 +26,7 @@ from eval.judge_card import ENOUGH, main, verdict
 from eval.judges.judge import Pair
 from eval.judges.lexical_judge import AcceptRate, LexicalJudge
 from eval.judges.overlap_judge import OverlapJudge
-from flows import wiring
+from flows.wiring.judges import judge_card
 
 TEXT = " ".join(
     f"The {name} bridge over the river was opened by Mayor {name} Hart on {day} May 2031 after a long delay."
@@ -70,17 +70,17 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_was_found_of_a_judge_is_kept_for_its_submissions(
     pairs_file: Path, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert wiring.judge_card(OverlapJudge()) == {}
+    assert judge_card(OverlapJudge()) == {}
     code, out, _ = told(capsys, "--judge", "overlap", "--pairs", pairs_file)
     assert code == 0 and "1.000 [1.000, 1.000]" in out
     assert told(capsys, "--judge", "overlap", "--limit", "1")[0] == 0
-    card = wiring.judge_card(OverlapJudge())
+    card = judge_card(OverlapJudge())
     assert card["pairs"] == pairs_file.name and 0 <= card["auroc"] <= 1 and card["stress"][0]["n"] > 0
-    assert wiring.judge_card(LexicalJudge())["n_claims"] > 100  # it brings its own
+    assert judge_card(LexicalJudge())["n_claims"] > 100  # it brings its own
     (path,) = (runs / "judged" / "cards").glob("*.json")
     path.write_text("{", encoding="utf-8")
     with pytest.raises(UserError, match="delete it and run python -m"):
-        wiring.judge_card(OverlapJudge())
+        judge_card(OverlapJudge())
 
 
 def test_the_card_of_the_sample(capsys: pytest.CaptureFixture[str]) -> None:

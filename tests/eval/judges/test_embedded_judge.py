@@ -15,7 +15,7 @@ from decoding.api import SupportReader, SupportReading
 from decoding.support.reader import MiniLmReader, judge_reader
 from eval.judges.embedded_judge import HOPELESS, MODEL_FILE, EmbeddedJudge, EmbeddedModel, Verdict
 from eval.judges.judge import CachedJudge, Judge, Pair
-from flows import wiring
+from flows.wiring.judges import judge_card
 
 FERRY = (
     "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard. Captain Jonas Weller had warned the "
@@ -251,6 +251,6 @@ def test_what_it_said_is_remembered_and_its_card_is_found(tmp_path: Path) -> Non
     assert cached.score(pairs) == first == judge.score(pairs)
     assert CachedJudge(EmbeddedJudge(Unreadable(shipped().reader)), tmp_path / "scores.sqlite").score(pairs) == first
     assert reader.asked == [WARNED, WARNED]  # by the cache once, by the judge itself once
-    card = wiring.judge_card(cached)
+    card = judge_card(cached)
     assert card == codec.to_plain(shipped().card)
     assert card["wice"]["n_claims"] > 100 and card["citations"]["n_claims"] > 50 and card["edited_false"] < card["edited_true"]

@@ -31,7 +31,8 @@ from eval.metrics.rubrics import (
     read_score,
     reference_text,
 )
-from flows import wiring
+from flows.wiring import judges
+from flows.wiring.judges import open_rubrics
 from tests.conftest import Command
 from tests.eval.cases import case, gold
 from tests.judging_server import JudgingServer, judging
@@ -201,7 +202,7 @@ def test_no_rubrics_unless_a_judge_is_named() -> None:
     assert load_settings().evaluation.rubrics == ""
     for name in ("embedded", "llm:", "llm:model", "nli:x"):
         with pytest.raises(UserError, match=r"evaluation\.rubrics=llm:NAME@BASE_URL"):
-            wiring.open_rubrics(name)
+            open_rubrics(name)
 
 
 @pytest.mark.usefixtures("fixed_encoder")
@@ -265,6 +266,6 @@ def test_the_card_is_printed_and_kept(
     assert judge_card(["--rubrics", "--judge", name, "--json"]) == 0
     assert len(server.requests) == n_asked > 0
     shown = {one["dimension"]: one["shown"] for one in json.loads(capsys.readouterr().out)["dimensions"]}
-    assert wiring.judge_card(wiring.open_rubrics(name).judge)["rubrics"] == shown
+    assert judges.judge_card(open_rubrics(name).judge)["rubrics"] == shown
     assert judge_card(["--rubrics", "--judge", name, "--limit", "1"]) == 2
     assert judge_card(["--rubrics"]) == 2

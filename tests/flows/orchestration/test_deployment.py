@@ -13,7 +13,7 @@ from decoding.methods import METHODS
 from flows.generate import generate
 from flows.job import SYSTEMS, Job
 from flows.orchestration._cli_alias import ALIASES
-from flows.wiring import prepare
+from flows.wiring.prepared import prepare
 from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
 from tests.toy_events import make_events, results
 

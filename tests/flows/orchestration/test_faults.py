@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.job import Job
-from flows.wiring import prepare
+from flows.wiring.prepared import prepare
 from tests.prefect_installation import FlowProcess, brought_up, free_port, wait_until
 from tests.toy_events import make_events, results
 

@@ -30,7 +30,7 @@ from flows.generate import Generated, generate
 from flows.job import SYSTEMS, Job
 from flows.orchestration.runners import KINDS
 from flows.orchestration.stages import PIPELINE_VERSION, PrefectStages, digest_of, prepare_here, result_key
-from flows.wiring import prepare
+from flows.wiring.prepared import prepare
 from tests.prefect_installation import ROOT, FlowProcess
 from tests.servers import faulty
 from tests.toy_events import make_events, results

@@ -10,15 +10,16 @@ import pytest
 
 from data.errors import UserError
 from data.settings import load_settings
-from flows import generate, wiring
+from flows import generate
 from flows.job import Job
 from flows.reproducing.adopting import adopt
+from flows.wiring.prepared import Prepared, prepare
 
 OFF = load_settings(evidence={"leak_filter": False})
 
 
-def _prepared(out: Path, settings=None, system: str = "bm25") -> wiring.Prepared:
-    return wiring.prepare(Job(system, settings or load_settings(), data="sample", out=out))
+def _prepared(out: Path, settings=None, system: str = "bm25") -> Prepared:
+    return prepare(Job(system, settings or load_settings(), data="sample", out=out))
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from eval.metrics.organisation import Organisation
 from flows import generate
 from flows.job import Job
 from flows.showing.report import contents, page, plots
-from flows.wiring import prepare
+from flows.wiring.prepared import prepare
 from pipeline.writing.drafting import Draft
 from tests.conftest import Command, copy_events, set_pages
 from tests.fakes import FixedEncoder

@@ -1,0 +1,122 @@
+"""The name of a model -> a generator, with its decoding; and the sentence encoder. Wrong names stop here."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.download import cache_folder
+from data.errors import UserError
+from data.settings import DecodingSettings, ModelSettings, Settings
+from flows.showing import console
+
+if TYPE_CHECKING:
+    from decoding.api import Encoder, Generator
+    from decoding.knn.artefact import Calibration
+    from decoding.models.loading import LoadedModel
+
+
+DEFAULT_MODEL = "smollm2"
+"""Of `ours`, where no model is named."""
+
+
+SMOLLM2 = (DEFAULT_MODEL, "smollm2-base")
+"""A language model whose weights are a package (`decoding.smollm2`): with this project's adapter, and as it was released."""
+
+
+MODELS = "smollm2, smollm2-base, gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
+
+
+def build_generator(system: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
+    """The model of that name; without one, `smollm2` for `ours`."""
+    name = model.name or (DEFAULT_MODEL if system == "ours" else "")
+    kind, _, rest = name.partition(":")
+    if not name:
+        raise UserError(
+            f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
+            "for an OpenAI-compatible server; --system ours has smollm2 as its own, --system extractive needs none"
+        )
+    if name in SMOLLM2 or (kind in ("hf", "gguf") and rest):
+        return _local_generator(name, model, decoding)
+    if kind == "server" and "@" in rest:
+        if decoding != DecodingSettings():
+            raise UserError(
+                f"{name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:... or gguf:..."
+            )
+        from decoding.serving.client import ServerGenerator, Timeouts
+
+        served, _, base_url = rest.partition("@")
+        return ServerGenerator(served, base_url, timeouts=Timeouts(read_s=model.timeout_s))
+    raise _no_model(name)
+
+
+def check_model(system: str, settings: Settings) -> None:
+    """Raises UserError for a model's name that means none, before anything is loaded."""
+    name = settings.model.name
+    kind, _, rest = name.partition(":")
+    if not name or name in SMOLLM2 or (kind in ("hf", "gguf") and rest) or (kind == "server" and "@" in rest):
+        return
+    raise _no_model(name)
+
+
+def _no_model(name: str) -> UserError:
+    if name == "embedded":
+        return UserError("the model 'embedded' is gone, and smollm2 has taken its place: --model smollm2, or no --model at all")
+    return UserError(f"there is no model {name!r}; known: {MODELS}")
+
+
+def model_facts(name: str) -> tuple[int | None, str]:
+    """(parameters, licence) of the models that come with the package; of others only their makers can say."""
+    if name in SMOLLM2:
+        return 134_515_008, "APACHE-2.0"
+    return None, ""
+
+
+def _local_generator(name: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
+    from decoding.engine import calibration_for
+    from decoding.models.naming import load_named
+
+    _check_decoding(decoding)
+    loaded = load_named(name, device=model.device, dtype=model.dtype, tell=console.note)
+    return _decoded(loaded, decoding, calibration_for(loaded, decoding.method, decoding.calibration or None))
+
+
+def _check_decoding(decoding: DecodingSettings) -> None:
+    """Before minutes of loading."""
+    from decoding.methods import check_lengths, check_method
+
+    check_method(decoding.method)
+    if decoding.lengths:
+        check_lengths(decoding.lengths)
+
+
+def _decoded(loaded: LoadedModel, decoding: DecodingSettings, calibration: Calibration | None) -> Generator:
+    from decoding.backends.kept_costs import KeptCosts
+    from decoding.certificate import recording
+    from decoding.engine import Engine, backend_of
+    from decoding.local import LocalGenerator
+
+    with loaded.lock:
+        kept = KeptCosts(loaded, backend_of(loaded, decoding.backend), cache_folder() / "costs")
+    kept.give()
+    engine = Engine(
+        loaded,
+        decoding.method,
+        backend=decoding.backend,
+        calibration=calibration,
+        lengths=decoding.lengths or None,
+    )
+    kept.keep()
+    console.note(f"{loaded.name} decodes by {engine.describe()}")
+    if not decoding.records:
+        return LocalGenerator(loaded, engine.decode)
+    return LocalGenerator(loaded, recording(engine.decode, loaded, Path(decoding.records), method=decoding.method))
+
+
+@cache
+def build_encoder() -> Encoder:
+    """One sentence encoder a process; its weights come with a package, so nothing is fetched."""
+    from decoding.models.encoder import minilm
+
+    return minilm()

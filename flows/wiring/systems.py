@@ -1,0 +1,90 @@
+"""The name of a system -> the system, with its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmark.system import System
+from data.errors import UserError
+from data.settings import DecodingSettings, Settings
+from flows.job import MODEL_SYSTEMS, SYSTEMS
+
+if TYPE_CHECKING:
+    from pipeline.following.news import Planner
+
+from flows.wiring import models
+from flows.wiring.models import build_generator
+
+
+def build_system(name: str, settings: Settings, remember: Path | None = None) -> System:
+    """Raises UserError for what cannot be had. What the model answers is kept in `remember`, and not asked again."""
+    from pipeline.systems.baselines import Bm25System, LeadSystem
+    from pipeline.systems.closed_book import ClosedBook
+    from pipeline.systems.extractive import ExtractiveSystem
+    from pipeline.systems.ours import OurSystem
+    from pipeline.systems.paper import PlanRetrieveRead, RetrievePlanRetrieveRead, RetrieveRead
+
+    retrieval, writing = settings.retrieval, settings.writing
+    if name in MODEL_SYSTEMS:
+        if name != "ours" and writing.mode not in ("auto", "free"):
+            raise UserError(f"--system {name} writes freely, as in its paper; drop --mode {writing.mode}, or use --system ours")
+        if name != "ours" and writing.contrast:
+            raise UserError(
+                f"--system {name} writes as in its paper; drop writing.contrast = {writing.contrast}, or use --system ours"
+            )
+        generator = build_generator(name, settings.model, settings.decoding)
+        if remember is not None:
+            from decoding.remembered import RememberingGenerator
+
+            generator = RememberingGenerator(generator, remember)
+        if name != "ours" and generator.prompt_form != "chat":
+            raise UserError(
+                f"--system {name} gives instructions, and {generator.name} follows none; use --system ours, or name a chat "
+                "model with --model hf:FOLDER_OR_ID"
+            )
+        encoder = models.build_encoder()
+        match name:
+            case "closed_book":
+                return ClosedBook(settings.model, retrieval, writing, generator, None)
+            case "rr":
+                return RetrieveRead(settings.model, retrieval, writing, generator, encoder)
+            case "prr":
+                return PlanRetrieveRead(settings.model, retrieval, writing, generator, encoder)
+            case "rprr":
+                return RetrievePlanRetrieveRead(settings.model, retrieval, writing, generator, encoder)
+            case _:
+                from decoding.support.reader import writer_reader
+
+                return OurSystem(settings.model, retrieval, writing, generator, encoder, writer_reader())
+    if settings.model.name:
+        raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")
+    if settings.decoding != DecodingSettings():
+        raise UserError(f"--system {name} uses no language model; drop --decoding and the settings decoding.*")
+    if writing.mode != "auto":
+        raise UserError(f"--system {name} uses no language model; drop --mode {writing.mode}, or use --system ours")
+    if writing.contrast:
+        raise UserError(
+            f"--system {name} uses no language model; drop writing.contrast = {writing.contrast}, or use --system ours"
+        )
+    match name:
+        case "lead":
+            return LeadSystem(retrieval, writing)
+        case "bm25":
+            return Bm25System(retrieval, writing)
+        case "extractive":
+            return ExtractiveSystem(retrieval, writing, models.build_encoder())
+        case _:
+            raise UserError(f"there is no system {name!r}; known: {', '.join(SYSTEMS)}")
+
+
+def build_planner(system: str, settings: Settings, remember: Path) -> Planner:
+    """`ours` in mode compose; for articles of other systems and modes the one that plans and quotes."""
+    from pipeline.systems.extractive import ExtractiveSystem
+    from pipeline.systems.ours import OurSystem
+
+    if system == "ours":
+        ours = build_system("ours", settings, remember)
+        if isinstance(ours, OurSystem) and ours.composes:
+            return ours
+    return ExtractiveSystem(settings.retrieval, settings.writing, models.build_encoder())
