@@ -1,16 +1,7 @@
 """What a score is worth: the same metrics on articles that know nothing of the event, and on some that know too much.
 
-Floors are what any system should beat, ceilings what none can expect to reach:
-
-    wrong_article        the human article about other events of the data, cut to this reference's length
-    lead                 the first sentences of the pages, in order, up to that length; each cites itself
-    bm25_title           the passages of 120 words that match the event's title best (BM25), best first, up to that length; each
-                         sentence cites its passage
-    constant_headings    the same passages spread evenly under the same five headings for every event
-    shuffled             the human article, the sentences of its sections shuffled among its headings; for organisation alone
-    extractive_oracle    the page sentences that hold most of the reference's bigrams, up to that length; each cites itself
-    reference_minus_20   the human article without its last fifth
-    reference            the human article
+Floors are what any system should beat, ceilings what none can expect to reach; `REFERENCES` lists them. All but the references
+are cut to the length of the human article, and sentences of pages cite the passage that they stand in.
 
 They depend on the data and the metrics alone, never on the system. The oracle, the references and the
 shuffled article have seen the human one, so they live here, where no writer can reach them.
@@ -27,9 +18,10 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from benchmark.event_rows import read_rows, write_rows
-from benchmark.scoring import LOWER, failed_values, metric_names, signature, values_of
+from benchmark.scoring import failed_values, metric_names, signature, values_of
 from benchmark.splits import ids_sha256
 from data import codec
 from data.errors import StageError
@@ -39,6 +31,7 @@ from data.runs import RunFolder
 from data.sentences import split_sentences
 from data.snapshot import Snapshot
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, Strict
+from eval.catalogue import less_is_better
 from eval.metric import Case, Metric
 from eval.metrics.citations import Citations, Ranking, WgbCitations
 from eval.metrics.organisation import Organisation
@@ -46,8 +39,29 @@ from eval.metrics.structure import Headings
 from eval.metrics.told_facts import Facts
 from eval.text import ngram_counts, words
 
-FLOORS = ("wrong_article", "lead", "bm25_title", "constant_headings", "shuffled")
-CEILINGS = ("extractive_oracle", "reference_minus_20", "reference")
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`column` heads it in narrow tables; one without a column stands in submission.json alone."""
+
+    kind: Literal["floor", "ceiling"]
+    column: str
+    meaning: str
+
+
+REFERENCES: Mapping[str, Reference] = {
+    "wrong_article": Reference("floor", "wrong", "human articles about other events"),
+    "lead": Reference("floor", "lead", "the first words of the pages"),
+    "bm25_title": Reference("floor", "bm25", "the passages of 120 words that match the title best (BM25)"),
+    "constant_headings": Reference("floor", "const", "the same passages, spread under the same five headings for every event"),
+    "shuffled": Reference("floor", "shuf", "the human article, its sentences shuffled among its headings"),
+    "extractive_oracle": Reference("ceiling", "oracle", "the page sentences that hold most of the human article's bigrams"),
+    "reference_minus_20": Reference("ceiling", "", "the human article without its last fifth"),
+    "reference": Reference("ceiling", "ref", "the human article"),
+}
+FLOORS = tuple(name for name, one in REFERENCES.items() if one.kind == "floor")
+CEILINGS = tuple(name for name, one in REFERENCES.items() if one.kind == "ceiling")
+COLUMNS = {name: one.column for name, one in REFERENCES.items() if one.column}
 
 VERSION = "3"
 """Raise when one of these articles would come out otherwise."""
@@ -146,7 +160,7 @@ def means(rows: Iterable[EventFloors]) -> dict[str, dict[str, float]]:
 
 def not_beaten(name: str, mean: float, floors: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
     """The floors that score at least `mean` on a metric where higher is better; none where lower is."""
-    if name in LOWER:
+    if less_is_better(name):
         return ()
     return tuple(floor for floor in FLOORS if floors.get(floor, {}).get(name, -1.0) >= mean)
 

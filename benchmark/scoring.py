@@ -17,28 +17,6 @@ from eval.aggregate import estimate
 from eval.metric import Better, Case, Metric
 from eval.metrics import quality
 
-HEADLINE = ("quality", "fact_f", "organisation", "cite_f1", "copied_share", "junk_share")
-"""What systems are compared by; everything else explains. docs/scores.md says how they were chosen."""
-
-LOWER = frozenset({"copied_share", "junk_share"})
-"""Headline metrics of which less is better."""
-
-BESIDE = ("words", "verbatim_share", "conflict_share")
-"""Shown beside the headline: what length costs, and two that the preconditions and `quality` look at."""
-
-MEANING: Mapping[str, str] = {
-    "quality": "facts in common with the human article, less disorder, conflicts, junk and lack of support",
-    "fact_f": "facts of the human article that are told, and told facts that it has: harmonic mean",
-    "organisation": "facts that belong together stand together, in order, under a heading that fits",
-    "cite_f1": "claims that their citations support, and citations that support a claim",
-    "copied_share": "words in runs of five or more that stand in a page; less is better",
-    "junk_share": "sentences that are none: menus, captions, fragments, other languages; less is better",
-    "words": "words of an article, a number: longer costs readers more",
-    "verbatim_share": "sentences, quotations aside, that stand word for word in a page; less is better",
-    "conflict_share": "statements that contradict the human article, of those comparable; less is better",
-}
-"""Of HEADLINE and BESIDE, a line each."""
-
 RANKED = (quality.NAME,)
 """What ranks systems that meet as many preconditions."""
 
@@ -212,11 +190,7 @@ def _score(
 
 
 __all__ = [
-    "BESIDE",
-    "HEADLINE",
     "JUNK_UP_TO",
-    "LOWER",
-    "MEANING",
     "ORIGINAL_UP_TO",
     "RANKED",
     "SUPPORTED_FROM",

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmark.scoring import HEADLINE
 from data.errors import StageError
 from data.gold import GoldArticle, load_gold
 from data.runs import RunFolder
@@ -24,6 +23,7 @@ from data.scores import Estimate, EventScores
 from data.snapshot import Snapshot
 from data.types import Event, Page
 from eval.aggregate import estimate
+from eval.catalogue import HEADLINE
 
 RECENT_FROM = 2021
 SHORT_LINE_WORDS = 12

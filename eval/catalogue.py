@@ -35,9 +35,14 @@ class Entry:
     def arrow(self) -> str:
         return {"higher": "↑", "lower": "↓", "neither": ""}[self.better]
 
+    @property
+    def share(self) -> bool:
+        """Whether values lie in [0, 1]."""
+        return self.unit == "share"
+
 
 _TABLE: Mapping[str, tuple[Entry, ...]] = {
-    "What ranks": (
+    "Ranking": (
         Entry(
             "quality",
             "Quality",
@@ -45,7 +50,7 @@ _TABLE: Mapping[str, tuple[Entry, ...]] = {
             place="headline",
         ),
     ),
-    "Coverage of the human article": (
+    "Coverage": (
         Entry(
             "fact_f",
             "Facts",
@@ -78,7 +83,7 @@ _TABLE: Mapping[str, tuple[Entry, ...]] = {
             "count",
         ),
     ),
-    "Organisation and headings": (
+    "Organisation": (
         Entry(
             "organisation",
             "Organised",
@@ -198,7 +203,7 @@ _TABLE: Mapping[str, tuple[Entry, ...]] = {
         Entry("length_ratio", "Length, relative", "words, of those of the human article", "neither", "ratio"),
         Entry("dropped_letters", "Letters lost to tokens", "letters that the metrics' tokens drop: other scripts", "neither"),
     ),
-    "As STORM counts": (
+    "STORM": (
         Entry(
             "storm_hsr",
             "Heading soft recall",
@@ -210,7 +215,7 @@ _TABLE: Mapping[str, tuple[Entry, ...]] = {
         Entry("storm_rouge1_f", "ROUGE-1", "words shared with the human article, stemmed, headings as text"),
         Entry("storm_rougeL_f", "ROUGE-L", "words in order shared with the human article, in the same way"),
     ),
-    "As WikiGenBench counts": tuple(
+    "WikiGenBench": tuple(
         Entry(f"wgb_{name}", label, f"{label} by WikiGenBench's published scripts (arXiv 2402.18264)")
         for name, label in (
             ("bleu1", "BLEU-1"),
@@ -255,8 +260,7 @@ def less_is_better(name: str) -> bool:
 
 
 def is_share(name: str) -> bool:
-    """Whether its values lie in [0, 1]."""
-    return entry(name).unit == "share"
+    return entry(name).share
 
 
 def shown(name: str, value: float) -> str:

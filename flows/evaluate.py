@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,8 @@ from benchmark import floors, scoring, strata
 from benchmark.checkout import commit
 from benchmark.submissions import submission
 from data.scores import Estimate, EventScores, SystemScores
+from eval.catalogue import BESIDE, CATALOGUE, HEADLINE, by_group, entry
+from eval.catalogue import shown as shown_value
 from flows import generate
 from flows.job import MODEL_SYSTEMS
 from flows.showing import console, preview
@@ -27,46 +29,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from eval.metric import Metric
-
-RUBRICS = ("by rubric", ("rubric_organisation", "rubric_focus", "rubric_coverage", "rubric_fluency", "rubric_neutrality"))
-SHOWN = (("headline", scoring.HEADLINE), ("beside", scoring.BESIDE), RUBRICS)
-"""What is printed unless everything is asked for. Rubrics are there only when a model was asked for them."""
-TABLE = (
-    *SHOWN,
-    ("citations", ("cite_recall", "cite_precision", "cited_share", "judged_share", "support_given_cited", "cite_words")),
-    ("ALCE", ("alce_recall", "alce_precision")),
-    ("faithful", ("grounded", "number_errors", "name_errors", "novel_entity_rate")),
-    ("coverage", ("attainable_entity_recall", "entity_recall", "number_recall", "ib_hard", "ib_soft")),
-    ("facts", ("fact_recall", "fact_recall_attainable", "fact_precision", "fact_precision_evidence", "fact_precision_gold")),
-    ("organised", ("placement", "togetherness", "heading_fit", "order")),
-    ("structure", ("heading_f", "heading_recall", "heading_precision", "section_balance")),
-    ("wording", ("rouge1_f", "rouge2_f", "rougeL_f", "rouge2_recall", "length_ratio")),
-    ("copying", ("copy8", "longest_copy_words", "gold_copy8", "leak8", "repetition", "duplicate_sentence_share")),
-    ("sentences", ("leaning_share",)),
-    ("leak", ("gold_sentence_share", "gold_said_share", "encyclopedia_cites")),
-    ("STORM", ("storm_hsr", "storm_heading_entities", "storm_entity_recall", "storm_rouge1_f", "storm_rougeL_f")),
-    ("WGB paper", ("wgb_bleu1", "wgb_bleu4", "wgb_meteor", "wgb_rougeL")),
-    ("", ("wgb_cite_recall", "wgb_cite_precision", "wgb_cite_rate")),
-)
-BESIDE_IT = (
-    "floors         wrong: another event's article; lead, bm25: first words, best passages of the pages; const: these under",
-    "               five constant headings; shuf: the human article, shuffled among its headings",
-    "ceilings       oracle: the sentences of the pages that say most of it; ref: the human article",
-)
-"""What the columns beside the interval are."""
-COLUMNS = {
-    "wrong_article": "wrong",
-    "lead": "lead",
-    "bm25_title": "bm25",
-    "constant_headings": "const",
-    "shuffled": "shuf",
-    "extractive_oracle": "oracle",
-    "reference": "ref",
-}
-"""Floors and ceilings as the table heads them; others are in submission.json alone."""
-_NUMBERS = frozenset({"words", "longest_copy_words"})
-_AT_MOST_ONE = frozenset({"storm_hsr"})
-"""Shares that their definition lets exceed 1: the table clips them, submission.json does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +182,7 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, ev
         )
         return
     console.show(score_table(scores, evaluated.beside, everything=everything))
-    for line in (*explained(scores), *(BESIDE_IT if evaluated.beside else ())):
+    for line in (*explained(scores), *references_explained(evaluated.beside)):
         console.result(line)
     for line in preconditions({name: e.mean for name, e in scores.estimates.items()}):
         console.result(line)
@@ -266,8 +228,21 @@ def _conditions() -> str:
 
 def explained(scores: SystemScores) -> list[str]:
     """A line for each metric of the headline and beside it that was measured."""
-    known = [name for name in (*scoring.HEADLINE, *scoring.BESIDE) if name in scores.estimates]
-    return [f"{name:14} {scoring.MEANING[name]}" for name in known]
+    known = [name for name in (*HEADLINE, *BESIDE) if name in scores.estimates]
+    return [f"{name:14} {entry(name).meaning}" for name in known]
+
+
+def references_explained(beside: Mapping[str, object]) -> list[str]:
+    """What the columns beside the interval are: floors, then ceilings."""
+    lines = []
+    for kind in ("floor", "ceiling"):
+        told = [
+            f"{one.column}: {one.meaning}"
+            for name, one in floors.REFERENCES.items()
+            if name in beside and one.kind == kind and one.column
+        ]
+        lines += textwrap.wrap(f"{kind + 's':14} {'; '.join(told)}", 110, subsequent_indent=" " * 15) if told else []
+    return lines
 
 
 def preconditions(means: Mapping[str, float]) -> list[str]:
@@ -284,31 +259,29 @@ def score_table(
     scores: SystemScores, beside: Mapping[str, Mapping[str, float]] | None = None, *, everything: bool = False
 ) -> Table:
     """`beside`: means of floors and ceilings, each a column."""
-    beside = {name: means for name, means in (beside or {}).items() if name in COLUMNS}
+    beside = {name: means for name, means in (beside or {}).items() if name in floors.COLUMNS}
     title = (
         f"{scores.system} on {len(scores.events)} events (split {scores.split}, track {scores.track}), percent, 95% intervals"
     )
-    groups = [
-        (group, [name for name in names if name in scores.estimates]) for group, names in (TABLE if everything else SHOWN)
-    ]
+    groups = _groups(scores.estimates, everything=everything)
     shown = [name for _, names in groups for name in names]
     unknown = scoring.support_unknown({name: e.mean for name, e in scores.estimates.items()})
     unscored = ("unscored",) if any(scores.estimates[name].n_unscored for name in shown) else ()
-    columns = ("", "metric", "mean", "interval", *(COLUMNS[name] for name in beside), *unscored)
+    columns = ("", "metric", "mean", "interval", *(floors.COLUMNS[name] for name in beside), *unscored)
     table = _table(title, columns, n_left=2)
     reached = False
     for group, names in groups:
         for name in names:
-            e, headline = scores.estimates[name], name in scoring.HEADLINE
+            e, headline = scores.estimates[name], name in HEADLINE
             hidden = name == "cite_f1" and bool(unknown)
             equalled = floors.not_beaten(name, e.mean, beside) if headline and not hidden else ()
             reached = reached or bool(equalled)
             table.add_row(
                 group if name == names[0] else "",
                 f"{name} *" if headline else name,
-                "unknown" if hidden else _shown(name, e.mean) + ("!" if equalled else ""),
-                "" if hidden else f"{_shown(name, e.low)}-{_shown(name, e.high)}",
-                *(_shown(name, means[name]) if name in means else "" for means in beside.values()),
+                "unknown" if hidden else shown_value(name, e.mean) + ("!" if equalled else ""),
+                "" if hidden else f"{shown_value(name, e.low)}-{shown_value(name, e.high)}",
+                *(shown_value(name, means[name]) if name in means else "" for means in beside.values()),
                 *([str(e.n_unscored or "")] if unscored else ()),
             )
     notes = [f"* headline metric; systems that fail as many preconditions are ranked by {', then '.join(scoring.RANKED)}"]
@@ -316,11 +289,23 @@ def score_table(
         notes.append(
             "! a floor (wrong article, lead or best passages of the pages) is not below: this value alone says nothing"
         )
-    if n_more := len({name for _, names in TABLE for name in names if name in scores.estimates} - {*shown}):
+    if n_more := len(scores.estimates.keys() - {*shown}):
         notes.append(f"{n_more} more metrics: --all")
     table.caption = "\n".join(notes)
     table.caption_justify = "left"
     return table
+
+
+def _groups(names: Container[str], *, everything: bool) -> list[tuple[str, list[str]]]:
+    """The headline and what stands beside it, rubrics where a model was asked for them, then all others by group."""
+    groups = [
+        ("headline", [name for name in HEADLINE if name in names]),
+        ("beside", [name for name in BESIDE if name in names]),
+    ]
+    for group, entries in by_group(name for name in CATALOGUE if name in names and name not in (*HEADLINE, *BESIDE)):
+        if everything or group == "Rubrics":
+            groups.append((group, [one.name for one in entries]))
+    return groups
 
 
 def strata_table(found: Mapping[str, strata.Stratum]) -> Table:
@@ -328,16 +313,9 @@ def strata_table(found: Mapping[str, strata.Stratum]) -> Table:
     table = _table("by kind of event, percent (n scored events)", ("events", "metric", "mean", "95% interval", "n"), n_left=2)
     for name, one in found.items():
         for place, (metric, e) in enumerate(one.estimates.items()):
-            interval = f"{_shown(metric, e.low)}-{_shown(metric, e.high)}"
-            table.add_row(name if place == 0 else "", metric, _shown(metric, e.mean), interval, str(e.n))
+            interval = f"{shown_value(metric, e.low)}-{shown_value(metric, e.high)}"
+            table.add_row(name if place == 0 else "", metric, shown_value(metric, e.mean), interval, str(e.n))
     return table
-
-
-def _shown(name: str, value: float) -> str:
-    """In percent; words as they are."""
-    if name in _NUMBERS:
-        return f"{value:.0f}"
-    return f"{100 * (min(value, 1.0) if name in _AT_MOST_ONE else value):.1f}"
 
 
 def _table(title: str, columns: Sequence[str], *, n_left: int) -> Table:

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Literal
 
 from benchmark.comparing.apart import Apart, Rows, told_apart
-from benchmark.scoring import HEADLINE, ranking_key, support_unknown
+from benchmark.scoring import ranking_key, support_unknown
 from benchmark.submissions import submission
 from benchmark.submissions.submission import Submission, SubmittedProfile
 from data import codec, wikigenbench
 from data.errors import UserError
 from data.types import Strict
 from eval.aggregate import PairedDifference, holm, paired
+from eval.catalogue import HEADLINE
 
 RECIPE = Path(__file__).with_name("agents.toml")
 GROUP = "agents.json"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from benchmark.scoring import HEADLINE
 from data.errors import UserError
+from eval.catalogue import HEADLINE
 
 if TYPE_CHECKING:
     from benchmark.submissions.submission import Submission

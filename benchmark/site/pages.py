@@ -11,25 +11,27 @@ from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from benchmark.scoring import JUNK_UP_TO, MEANING, ORIGINAL_UP_TO, RANKED, SUPPORTED_FROM, support_unknown, why_unmet
+from benchmark.floors import REFERENCES
+from benchmark.scoring import JUNK_UP_TO, ORIGINAL_UP_TO, RANKED, SUPPORTED_FROM, support_unknown, why_unmet
 from benchmark.site import figures
 from benchmark.site.agent_pages import AgentsPage
 from benchmark.site.article_view import shown
 from benchmark.site.entries import Entry, Refused, event_ids, safe_name
 from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, without_leak_filter
 from benchmark.submissions.submission import MODEL_FREE, Submission, SubmittedEvent, SubmittedModel
+from eval import catalogue
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 ASSETS = ("site.css", "site.js")
 GROUPS = {
-    "Ranked by": {"quality": "Quality"},
-    "Made of": {"fact_f": "Facts", "organisation": "Organised", "conflict_share": "Conflicts"},
-    "Preconditions": {"cite_f1": "Supported", "copied_share": "Copied", "verbatim_share": "Verbatim", "junk_share": "Junk"},
-    "Beside them": {"words": "Words"},
+    "Ranked by": ("quality",),
+    "Made of": ("fact_f", "organisation", "conflict_share"),
+    "Preconditions": ("cite_f1", "copied_share", "verbatim_share", "junk_share"),
+    "Beside them": ("words",),
 }
-COLUMNS = {name: (label, MEANING[name]) for labels in GROUPS.values() for name, label in labels.items()}
+COLUMNS = {name: (catalogue.entry(name).label, catalogue.entry(name).meaning) for names in GROUPS.values() for name in names}
 """The metrics of the front page, drawn with their intervals: heading and explanation."""
 SUPPORT = "cite_f1"
 
@@ -38,18 +40,6 @@ PLAIN_COLUMNS = {
     "Tokens/s": "new tokens a second of the language model",
     "USD": "US dollars an article, as the submission says",
 }
-
-REFERENCES = {
-    "wrong_article": "human articles about other events",
-    "lead": "the first words of the pages",
-    "bm25_title": "the passages that match the title best",
-    "constant_headings": "the same passages, spread under the same five headings for every event",
-    "shuffled": "the human article, its sentences shuffled among its headings",
-    "extractive_oracle": "page sentences chosen by the human article",
-    "reference_minus_20": "the human article without its last fifth",
-    "reference": "the human article",
-}
-"""What the floors and ceilings of `benchmark.floors` are made of."""
 
 EVENT_COLUMNS = tuple(name for name in COLUMNS if name != "words")
 PROBE = ("fact_f", "fact_recall", "entity_recall", "ib_hard")
@@ -147,15 +137,15 @@ class Site:
         environment.filters |= {"number": figures.number, "signed": figures.signed, "p": figures.p_value, "cut": cut}
         environment.globals |= {
             "bar": figures.bar,
-            "measure": figures.measure,
-            "families": figures.families,
+            "measure": catalogue.entry,
+            "families": catalogue.by_group,
             "seconds": figures.seconds_an_article,
             "tokens_s": figures.tokens_a_second,
             "usd_an_article": figures.usd_an_article,
             "columns": COLUMNS,
             "groups": GROUPS,
             "plain_columns": PLAIN_COLUMNS,
-            "reference_notes": REFERENCES,
+            "reference_notes": {name: one.meaning for name, one in REFERENCES.items()},
             "ranked": RANKED,
             "support": SUPPORT,
             "support_unknown": lambda made: support_unknown(made.means),

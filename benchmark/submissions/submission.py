@@ -30,6 +30,7 @@ from data import codec
 from data.errors import UserError
 from data.scores import Estimate, EventStatus, SystemScores
 from eval.aggregate import estimate
+from eval.catalogue import is_share
 
 if TYPE_CHECKING:
     from eval.judges.judge import Judge
@@ -63,9 +64,6 @@ MODEL_FREE = frozenset({"lead", "bm25", "extractive"})
 """Those of them that use no language model."""
 PACKAGES = ("wikigenben", "torch", "transformers", "sentence-transformers", "trafilatura", "rank-bm25", "faiss-cpu", "nltk")
 
-
-COUNTS = frozenset({"citations_per_claim", "length_ratio", "longest_copy_words", "storm_hsr", "words"})
-"""Metrics that may exceed 1, beside all whose name begins with `n_`. Every other one is a proportion."""
 
 _MAJOR = re.compile(r"[0-9]{1,6}")
 _EVENT_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
@@ -504,10 +502,6 @@ def is_sha256(text: str) -> bool:
     return _SHA256.fullmatch(text) is not None
 
 
-def is_proportion(metric: str) -> bool:
-    return metric not in COUNTS and not metric.startswith("n_")
-
-
 def _list_problems(submission: Submission, ids: Sequence[str]) -> Iterator[str]:
     """Which events it lists, against what it says of them."""
     data = submission.data
@@ -658,8 +652,8 @@ def _out_of_range(metric: str, value: float) -> str:
     """Why the value cannot be one of this metric, or nothing."""
     if not math.isfinite(value):
         return "is not a finite number"
-    if value < 0 or (value > 1 and is_proportion(metric)):
-        return f"is {value!r}, not {'in [0, 1]' if is_proportion(metric) else '0 or more'}"
+    if value < 0 or (value > 1 and is_share(metric)):
+        return f"is {value!r}, not {'in [0, 1]' if is_share(metric) else '0 or more'}"
     return ""
 
 

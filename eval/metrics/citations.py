@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.types import Sentence, Source, is_unknown
+from eval.catalogue import directions
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
 from eval.text import content_words, plain
@@ -249,23 +250,23 @@ class Citations:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {
-            "cite_recall": "higher",
-            "cite_precision": "higher",
-            "cite_f1": "higher",
-            "cited_share": "higher",
-            "support_given_cited": "higher",
-            "cite_words": "higher",
-            "cite_recall_soft": "higher",
-            "cite_precision_soft": "higher",
-            "alce_recall": "higher",
-            "alce_precision": "higher",
-            "invalid_citation_share": "lower",
-            "citations_per_claim": "neither",
-            "n_claims": "neither",
-            "n_skipped": "neither",
-            "judged_share": "neither",
-        }
+        return directions(
+            "cite_recall",
+            "cite_precision",
+            "cite_f1",
+            "cited_share",
+            "support_given_cited",
+            "cite_words",
+            "cite_recall_soft",
+            "cite_precision_soft",
+            "alce_recall",
+            "alce_precision",
+            "invalid_citation_share",
+            "citations_per_claim",
+            "n_claims",
+            "n_skipped",
+            "judged_share",
+        )
 
     @property
     def signature(self) -> str:
@@ -425,7 +426,7 @@ class WgbCitations:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {"wgb_cite_recall": "higher", "wgb_cite_precision": "higher", "wgb_cite_rate": "higher"}
+        return directions("wgb_cite_recall", "wgb_cite_precision", "wgb_cite_rate")
 
     @property
     def signature(self) -> str:

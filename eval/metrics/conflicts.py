@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from data.sentences import SPLITTER
+from eval.catalogue import directions
 from eval.judges.features import STOPWORDS, VERSION, Token, Unit, analyse_claim, stem
 from eval.metric import Better, Case
 from eval.metrics.organisation import Matching, matching_of
@@ -124,7 +125,7 @@ class Conflicts:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {"conflict_share": "lower", "n_comparable": "neither"}
+        return directions("conflict_share", "n_comparable")
 
     @property
     def signature(self) -> str:

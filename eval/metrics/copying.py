@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 
 from data.types import Page
+from eval.catalogue import directions
 from eval.metric import Better, Case
 from eval.text import plain
 
@@ -51,16 +52,16 @@ class Copying:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {
-            "copy8": "lower",
-            "copied_share": "lower",
-            "longest_copy_words": "lower",
-            "verbatim_share": "lower",
-            "repetition": "lower",
-            "duplicate_sentence_share": "lower",
-            "leak8": "neither",
-            "gold_copy8": "neither",
-        }
+        return directions(
+            "copy8",
+            "copied_share",
+            "longest_copy_words",
+            "verbatim_share",
+            "repetition",
+            "duplicate_sentence_share",
+            "leak8",
+            "gold_copy8",
+        )
 
     @property
     def signature(self) -> str:

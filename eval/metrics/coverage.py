@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from data.sentences import SPLITTER, split_sentences
 from data.types import Page
+from eval.catalogue import directions
 from eval.metric import Better, Case
 from eval.text import STOPWORDS, content_words, has_clause, plain
 
@@ -36,14 +37,9 @@ class Coverage:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {
-            "entity_recall": "higher",
-            "attainable_entity_recall": "higher",
-            "number_recall": "higher",
-            "novel_entity_rate": "lower",
-            "ib_soft": "higher",
-            "ib_hard": "higher",
-        }
+        return directions(
+            "entity_recall", "attainable_entity_recall", "number_recall", "novel_entity_rate", "ib_soft", "ib_hard"
+        )
 
     @property
     def signature(self) -> str:

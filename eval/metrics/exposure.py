@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from data.cleaning import listed
 from data.sentences import split_sentences
+from eval.catalogue import directions
 from eval.metric import Better, Case
 from eval.text import plain
 
@@ -37,7 +38,7 @@ class Exposure:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {"gold_sentence_share": "neither", "gold_said_share": "neither", "encyclopedia_cites": "neither"}
+        return directions("gold_sentence_share", "gold_said_share", "encyclopedia_cites")
 
     @property
     def signature(self) -> str:

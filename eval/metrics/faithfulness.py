@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from data.passages import cut_passages
 from data.types import Page, Sentence
+from eval.catalogue import directions
 from eval.judges.features import Unit, analyse, analyse_claim, analyse_premise, missing_numbers
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
@@ -35,7 +36,7 @@ class Faithfulness:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {"grounded": "higher", "grounded_soft": "higher", "number_errors": "lower", "name_errors": "lower"}
+        return directions("grounded", "grounded_soft", "number_errors", "name_errors")
 
     @property
     def signature(self) -> str:

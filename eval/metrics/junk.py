@@ -14,6 +14,7 @@ from typing import Literal
 from data.blocks import any_of
 from data.cleaning import identify_language
 from eval.about_itself import is_about_itself
+from eval.catalogue import directions
 from eval.clauses import has_finite_verb
 from eval.metric import Better, Case
 
@@ -37,7 +38,7 @@ class Junk:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {"junk_share": "lower"}
+        return directions("junk_share")
 
     @property
     def signature(self) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Literal
 
+from eval.catalogue import directions
 from eval.metric import Better, Case
 
 LeaningKind = Literal["pronoun", "description", "relative_time", "deixis"]
@@ -69,7 +70,7 @@ class Leaning:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {"leaning_share": "lower"}
+        return directions("leaning_share")
 
     @property
     def signature(self) -> str:

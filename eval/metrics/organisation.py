@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from data.gold import GoldArticle
 from data.sentences import SPLITTER, split_sentences
 from data.types import Section
+from eval.catalogue import directions
 from eval.judges.features import VERSION, analyse_claim
 from eval.metric import Better, Case
 from eval.metrics.rouge import harmonic_mean
@@ -149,14 +150,7 @@ class Organisation:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {
-            "organisation": "higher",
-            "placement": "higher",
-            "togetherness": "higher",
-            "heading_fit": "higher",
-            "order": "higher",
-            "n_placed": "neither",
-        }
+        return directions("organisation", "placement", "togetherness", "heading_fit", "order", "n_placed")
 
     @property
     def signature(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from eval.catalogue import directions
 from eval.metric import Better, Case
 from eval.text import dropped_letters, ngram_counts, words
 
@@ -17,10 +18,8 @@ class Rouge:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        rouge: dict[str, Better] = {
-            f"{kind}_{part}": "higher" for kind in ("rouge1", "rouge2", "rougeL") for part in ("precision", "recall", "f")
-        }
-        return {**rouge, "length_ratio": "neither", "words": "neither", "dropped_letters": "neither"}
+        rouge = [f"{kind}_{part}" for kind in ("rouge1", "rouge2", "rougeL") for part in ("precision", "recall", "f")]
+        return directions(*rouge, "length_ratio", "words", "dropped_letters")
 
     @property
     def signature(self) -> str:

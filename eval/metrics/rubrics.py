@@ -26,6 +26,7 @@ from data.errors import UserError
 from data.gold import GoldArticle
 from data.types import Strict
 from decoding.api import Generator, Message
+from eval.catalogue import directions
 from eval.judges.judge import JudgeKind
 from eval.judges.replies import IN_FLIGHT, Asker, judge_name, quotation_key, quoted, read_object
 from eval.metric import Better, Case
@@ -248,7 +249,7 @@ class Rubrics:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {f"rubric_{dimension}": "higher" for dimension in RUBRICS}
+        return directions(*(f"rubric_{dimension}" for dimension in RUBRICS))
 
     @property
     def signature(self) -> str:

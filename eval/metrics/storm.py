@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from eval.catalogue import directions
 from eval.metric import Better, Case
 from eval.metrics.coverage import entities
 from eval.metrics.rouge import harmonic_mean, lcs_length, ngram_overlap
@@ -27,12 +28,7 @@ class Storm:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {
-            "storm_rouge1_f": "higher",
-            "storm_rougeL_f": "higher",
-            "storm_entity_recall": "higher",
-            "storm_heading_entities": "higher",
-        }
+        return directions("storm_rouge1_f", "storm_rougeL_f", "storm_entity_recall", "storm_heading_entities")
 
     @property
     def signature(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from eval.catalogue import directions
 from eval.metric import Better, Case
 from eval.metrics.rouge import harmonic_mean
 
@@ -41,14 +42,7 @@ class Headings:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {
-            "heading_recall": "higher",
-            "heading_precision": "higher",
-            "heading_f": "higher",
-            "heading_exact": "higher",
-            "storm_hsr": "higher",
-            "section_balance": "higher",
-        }
+        return directions("heading_recall", "heading_precision", "heading_f", "heading_exact", "storm_hsr", "section_balance")
 
     @property
     def signature(self) -> str:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from data.passages import sentence_spans
 from data.sentences import SPLITTER, split_sentences
+from eval.catalogue import directions
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
 from eval.metrics.citations import Ranking, claims_of
@@ -49,15 +50,15 @@ class Facts:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {
-            "fact_recall": "higher",
-            "fact_recall_attainable": "higher",
-            "fact_f": "higher",
-            "fact_precision": "higher",
-            "fact_precision_evidence": "higher",
-            "fact_precision_gold": "higher",
-            "n_facts_per_claim": "neither",
-        }
+        return directions(
+            "fact_recall",
+            "fact_recall_attainable",
+            "fact_f",
+            "fact_precision",
+            "fact_precision_evidence",
+            "fact_precision_gold",
+            "n_facts_per_claim",
+        )
 
     @property
     def signature(self) -> str:

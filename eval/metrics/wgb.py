@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from data.errors import UserError
+from eval.catalogue import directions
 from eval.metric import Better, Case
 from eval.metrics.rouge import bit_positions
 from eval.text import porter_stem
@@ -38,7 +39,7 @@ class WgbLexical:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return {f"wgb_{name}": "higher" for name in ("bleu1", "bleu4", "meteor", "rouge1", "rouge2", "rougeL")}
+        return directions(*(f"wgb_{name}" for name in ("bleu1", "bleu4", "meteor", "rouge1", "rouge2", "rougeL")))
 
     @property
     def signature(self) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmark.comparing.agents import Against, Standings
-from benchmark.scoring import LOWER, support_unknown, unmet
+from benchmark.floors import COLUMNS
+from benchmark.scoring import support_unknown, unmet
 from benchmark.site.figures import number
-from benchmark.submissions.submission import is_proportion
-from flows.evaluate import COLUMNS
+from eval.catalogue import is_share, less_is_better
 from flows.showing import console
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _mean(found: Standings, name: str, metric: str) -> str:
 
 
 def _shown(metric: str, value: float) -> str:
-    return number(value, is_proportion(metric))
+    return number(value, is_share(metric))
 
 
 def _range(metric: str, low: float, high: float) -> str:
@@ -174,7 +174,7 @@ def _signed(value: float) -> str:
 
 
 def _headed(metric: str) -> str:
-    return f"{metric} (less)" if metric in LOWER else metric
+    return f"{metric} (less)" if less_is_better(metric) else metric
 
 
 def _caption(*lines: str) -> str:

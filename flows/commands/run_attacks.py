@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark import scoring, splits
+from benchmark import splits
 from benchmark.attacks import standing
 from benchmark.attacks.all_attacks import Attack
 from benchmark.attacks.given import Given, Other
@@ -20,6 +20,7 @@ from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import Snapshot
 from data.types import Article, Page
+from eval.catalogue import HEADLINE
 from flows import generate
 from flows.job import Job
 from flows.showing import console
@@ -204,7 +205,7 @@ def report(found: Found, *, everything: bool, as_json: bool) -> None:
                 "honest": found.honest.name,
                 "split": found.honest.split,
                 "n_events": len(found.honest.given),
-                "headline": list(scoring.HEADLINE),
+                "headline": list(HEADLINE),
                 "means": found.means,
                 "words": found.words,
                 "attacks": [codec.to_plain(one) for one in found.standings],
@@ -213,7 +214,7 @@ def report(found: Found, *, everything: bool, as_json: bool) -> None:
             }
         )
         return
-    headline = [name for name in scoring.HEADLINE if name in found.means]
+    headline = [name for name in HEADLINE if name in found.means]
     rest = [name for name in found.means if name not in headline]
     shown = rest if everything else [name for name in BESIDE if name in rest]
     console.show(_measures(found, headline))

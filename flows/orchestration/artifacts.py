@@ -22,6 +22,7 @@ from prefect.exceptions import PrefectException
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES
 
 from benchmark import scoring
+from eval.catalogue import HEADLINE, entry
 from flows.showing import preview
 from flows.showing.report.page import REPORT
 from pipeline.formats.markdown import to_markdown
@@ -83,12 +84,12 @@ class Artifacts:
         rows = [
             {
                 "metric": name,
-                "what it says": scoring.MEANING[name],
+                "what it says": entry(name).meaning,
                 "mean %": f"{100 * e.mean:.1f}",
                 "95% interval": f"{100 * e.low:.1f} - {100 * e.high:.1f}",
                 "events": e.n,
             }
-            for name in scoring.HEADLINE
+            for name in HEADLINE
             if (e := scores.estimates.get(name)) is not None
         ]
         about = f"{scores.system} on {len(scores.events)} events (split {scores.split}, track {scores.track})"

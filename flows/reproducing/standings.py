@@ -8,11 +8,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from benchmark.scoring import HEADLINE, LOWER, support_unknown, unmet
+from benchmark.floors import COLUMNS
+from benchmark.scoring import support_unknown, unmet
 from benchmark.site.figures import seconds_an_article
 from benchmark.submissions import submission
 from data.errors import UserError
-from flows.evaluate import COLUMNS
+from eval.catalogue import HEADLINE, less_is_better
 from flows.showing import console
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _verdicts(compared: Sequence[Compared], baseline: str) -> list[str]:
     ]
     for one in clear:
         d = one.difference
-        side = "better than" if (d.mean > 0) is (one.metric not in LOWER) else "worse than"
+        side = "better than" if (d.mean > 0) is (not less_is_better(one.metric)) else "worse than"
         points = f"{100 * d.mean:+.2f} points [{100 * d.low:+.2f}, {100 * d.high:+.2f}], p = {one.p:.4f}"
         lines.append(f"  {one.system} {side} {baseline} in {one.metric}: {points}")
     return lines
@@ -121,7 +122,7 @@ def _table(made: Mapping[str, Submission], baseline: str, compared: Sequence[Com
     for metric in HEADLINE:
         cells = [_score(made[name], metric, marked=(name, metric) in clear) for name in made]
         table.add_row(
-            f"{metric} (less)" if metric in LOWER else metric,
+            f"{metric} (less)" if less_is_better(metric) else metric,
             *cells,
             *(f"{100 * means[metric]:.1f}" if metric in means else "" for means in floors.values()),
         )

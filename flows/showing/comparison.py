@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from benchmark.scoring import HEADLINE, LOWER
 from benchmark.submissions.submission import Submission
 from eval.aggregate import EventDifference, PairedDifference, holm
+from eval.catalogue import HEADLINE, less_is_better
 from flows.showing import console
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def report(
     for name, d in found.items():
         unit = _unit(name)
         table.add_row(
-            f"{name}{' (less)' if name in LOWER else ''} *" if name in headline else name,
+            f"{name}{' (less)' if less_is_better(name) else ''} *" if name in headline else name,
             f"{unit * a.scores[name].mean:.1f}",
             f"{unit * b.scores[name].mean:.1f}",
             f"{unit * d.mean:+.2f}",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmark.scoring import HEADLINE, LOWER
 from data import codec
 from data.runs import EventFolder, RunFolder
 from data.scores import SystemScores
+from eval.catalogue import BESIDE, HEADLINE, is_share, less_is_better
 from flows.showing.report.page import REPORT
 from pipeline.editing.corrections import CORRECTIONS, Corrections, corrected
 from pipeline.editing.dossier import dossier_of
@@ -18,9 +18,8 @@ from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
 
 INDEX = "index.html"
-HEADLINES_SHOWN = (*HEADLINE, "verbatim_share", "conflict_share")
+SHOWN = tuple(name for name in (*HEADLINE, *BESIDE) if is_share(name))
 """Shares, as the index page prints them."""
-LESS_IS_BETTER = LOWER | {"verbatim_share", "conflict_share"}
 
 
 def index_path(run: Path) -> Path:
@@ -58,11 +57,7 @@ def write_previews(run: RunFolder, system: str) -> None:
 def write_index(run: RunFolder, system: str, scores: SystemScores | None) -> None:
     rows = [row for folder in run.event_folders() if (row := _row(folder)) is not None]
     found = scores.estimates if scores else {}
-    means = {
-        f"{name} (lower is better)" if name in LESS_IS_BETTER else name: found[name].mean
-        for name in HEADLINES_SHOWN
-        if name in found
-    }
+    means = {f"{name} (lower is better)" if less_is_better(name) else name: found[name].mean for name in SHOWN if name in found}
     report = REPORT if scores is not None or (run.path / REPORT).exists() else ""
     codec.write_atomic(
         index_path(run.path), index_html(rows, title=f"Articles by {system}", scores=means or None, report=report)

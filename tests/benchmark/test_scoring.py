@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.scoring import (
-    BESIDE,
-    HEADLINE,
     JUNK_UP_TO,
-    LOWER,
-    MEANING,
     ORIGINAL_UP_TO,
     RANKED,
     SUPPORTED_FROM,
@@ -31,6 +27,7 @@ from data.runs import EventFailure, RunFolder
 from data.scores import EventScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Heading, Page, Section, Sentence
+from eval.catalogue import BESIDE, HEADLINE, entry
 from eval.metric import Better, Case
 from eval.metrics import quality
 
@@ -205,9 +202,8 @@ def test_headline_metrics_exist_and_go_the_way_that_is_said() -> None:
     assert Settings().evaluation.judge == "embedded"
     judge = LexicalJudge()
     names = metric_names([Citations(judge), Facts(judge), Organisation(FixedEncoder()), Conflicts(), Copying(), Junk()])
-    assert {name: names[name] for name in HEADLINE} == {name: "lower" if name in LOWER else "higher" for name in HEADLINE}
-    assert len(HEADLINE) <= 6 and {*RANKED, *LOWER} < {*HEADLINE}
-    assert {*HEADLINE, *BESIDE} == MEANING.keys() and {*BESIDE} - {"words"} < names.keys()
+    assert {name: names[name] for name in HEADLINE} == {name: entry(name).better for name in HEADLINE}
+    assert len(HEADLINE) <= 6 and {*RANKED} < {*HEADLINE} and {*BESIDE} - {"words"} < names.keys()
 
 
 GOOD = {"fact_f": 0.3, "cite_f1": 0.95, "copied_share": 0.1, "verbatim_share": 0.02, "junk_share": 0.01, "judged_share": 1.0}

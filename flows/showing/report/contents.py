@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-from benchmark.scoring import HEADLINE, LOWER
 from benchmark.submissions import submission
 from benchmark.submissions.submission import Submission, SubmittedEvent, SubmittedScore
 from data.errors import UserError
 from data.runs import DrafterUsage, EventFailure, EventFolder, EventStats, RunFolder, Usage, total_by_drafter
 from data.scores import EventStatus
 from data.types import DropReason, Page, RepairKind
+from eval.catalogue import HEADLINE, is_share, less_is_better
 
 SHOWN = 5
 """How many events each list of the best and the worst has, where there are twice as many."""
@@ -76,7 +76,7 @@ class EventLine:
     @property
     def headline_mean(self) -> float:
         """Over the headline metrics of which more is better; 0 where it is scored on none."""
-        return mean([v for name in HEADLINE if name not in LOWER and (v := self.values.get(name)) is not None] or [0.0])
+        return mean([v for name in HEADLINE if not less_is_better(name) and (v := self.values.get(name)) is not None] or [0.0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _metrics(made: Submission) -> tuple[MetricLine, ...]:
         MetricLine(
             name=name,
             headline=name in HEADLINE,
-            is_share=submission.is_proportion(name),
+            is_share=is_share(name),
             score=made.scores[name],
             floors=tuple((floor, means[name]) for floor, means in made.floors.items() if name in means),
             ceilings=tuple((ceiling, means[name]) for ceiling, means in made.ceilings.items() if name in means),
@@ -228,7 +228,7 @@ def _ends(metric: str, events: Sequence[EventLine]) -> Ends | None:
     scored = [(value, event) for event in events if event.status == "ok" and (value := event.values.get(metric)) is not None]
     if not scored:
         return None
-    sign = -1 if metric in LOWER else 1
+    sign = -1 if less_is_better(metric) else 1
     rising = sorted(scored, key=lambda of: (sign * of[0], of[1].headline_mean, of[1].event_id))
     n = max(1, min(SHOWN, len(rising) // 2))
     worst, best = rising[:n], rising[::-1][:n]

@@ -8,9 +8,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmark.scoring import MEANING, support_unknown, why_unmet
+from benchmark.scoring import support_unknown, why_unmet
 from data import codec
 from data.runs import RunFolder
+from eval.catalogue import BESIDE, HEADLINE, entry
 from flows.showing.report import plots
 from flows.showing.report.contents import BETWEEN_STAGES, NO_STAGES, Contents, MetricLine, ReasonCount, gather
 from pipeline.formats.html import DROP_REASONS, REPAIRS
@@ -68,7 +69,7 @@ def render(contents: Contents, drawn: tuple[plots.Plot, ...]) -> str:
             plots=[(plot, Markup(plots.as_markup(plot))) for plot in drawn],  # drawn here, of numbers and names of metrics
             style=Markup(style),
             policy=f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'",
-            meaning=MEANING,
+            meaning={name: entry(name).meaning for name in (*HEADLINE, *BESIDE)},
             stage_meaning=STAGES,
             drop_reasons=DROP_REASONS,
             repairs=REPAIRS,

@@ -26,6 +26,7 @@ from data.runs import Unstored
 from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Heading, Page, Passage, Section, Sentence, Source
+from eval.catalogue import HEADLINE
 from eval.metric import Metric
 from flows.wiring.metrics import build_metrics
 from flows.wiring.page_sources import build_collect
@@ -70,7 +71,7 @@ def ranking_metrics() -> list[Metric]:
     """Those that the headline and the ranking need: the others only explain."""
     asked = Asked()
     scoring.ranking_key(asked)
-    wanted = asked.names | set(scoring.HEADLINE)
+    wanted = asked.names | set(HEADLINE)
     return [metric for metric in build_metrics(settings()) if wanted & metric.names.keys()]
 
 
@@ -138,7 +139,7 @@ def test_the_honest_system_is_scored_on_every_event_and_every_attack_on_those_it
     assert found.keys() == set(NAMES)
     for name, one in found.items():
         assert one.n_events == len(rows[name]) >= 1
-        assert one.honest.keys() >= set(scoring.HEADLINE)
+        assert one.honest.keys() >= set(HEADLINE)
     changed = {name: one.changed for name, one in found.items()}
     assert changed["sentences_shuffled"] == 0 and changed["words_shuffled"] == 1 and 0.4 < changed["hidden_prose"] < 0.6
 
@@ -354,7 +355,7 @@ def test_the_command_says_which_attacks_are_below_and_goes_on_from_what_is_kept(
     assert [(one["attack"], one["is_below"], one["n_events"]) for one in told["attacks"]] == [
         (name, name not in UNDEFEATED, 1) for name in ("everything_cited", "citations_moved", "citations_dropped")
     ]
-    assert told["headline"] == list(scoring.HEADLINE) and told["n_events"] == 1 and told["lost"] == []
+    assert told["headline"] == list(HEADLINE) and told["n_events"] == 1 and told["lost"] == []
     run = next((tmp_path / "runs").glob("extractive-sample-search"))
     kept = (tmp_path / "runs" / "extractive-sample-search-attacks" / "citations_moved" / "scores.jsonl").read_text()
     again = wikigenben("attacks", "--run", run, *flags)

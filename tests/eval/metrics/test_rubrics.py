@@ -213,7 +213,7 @@ def test_an_evaluation_shows_rubrics_asks_nothing_twice_and_nothing_of_floors(
     words = ("evaluate", "--system", "lead", "--events", "9000004", "--judge", "lexical")
     asked = wikigenben(*words, "--set", f"evaluation.rubrics=llm:fair@{server.base_url}")
     assert asked.code == 0, asked.err
-    assert "by rubric" in asked.out and all(name in asked.out for name in NAMES)
+    assert "Rubrics" in asked.out and all(name in asked.out for name in NAMES)
     assert len(server.requests) == 5
     (kept,) = tmp_path.rglob("rubrics.jsonl")
     assert len(kept.read_text().splitlines()) == 5
