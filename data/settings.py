@@ -27,121 +27,114 @@ MOST_CONTRAST = 10.0
 """Of `writing.contrast`: its paper uses 0.5 and 1, and far above these the difference alone decides."""
 
 
+def knob(default: Any, help: str) -> Any:
+    """A setting with one line on what it does; docs/settings.md prints it."""
+    return field(default=default, metadata={"help": help})
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings(Strict):
-    """`name` is `smollm2`, `gguf:FILE`, `hf:PATH_OR_ID`, or `server:MODEL@BASE_URL`; empty for systems that need no
-    model, and for the default of `ours`, which is `smollm2`."""
+    """The language model."""
 
-    name: str = ""
-    device: str = "auto"
-    dtype: str = "auto"
-    timeout_s: float = 120.0
-    temperature: float = 0.0
-    seed: int = 0
+    name: str = knob("", "smollm2, smollm2-base, gguf:FILE, hf:PATH_OR_ID or server:NAME@URL; empty is smollm2 for ours")
+    device: str = knob("auto", "cpu, cuda, or auto: a GPU where there is one")
+    dtype: str = knob("auto", "float32, bfloat16, float16, int8, int4, or auto (docs/decoder.md)")
+    timeout_s: float = knob(120.0, "seconds that a server may take for one answer")
+    temperature: float = knob(0.0, "0 is greedy; above it answers are sampled with the seed")
+    seed: int = knob(0, "of sampling")
 
 
 @dataclass(frozen=True, slots=True)
 class DecodingSettings(Strict):
-    """How a local model (`smollm2`, `gguf:`, `hf:`) decodes: its speed, never its text. See `decoding.methods` and
-    `decoding.load`.
+    """How a local model decodes: its speed, never its text."""
 
-    `method` and `lengths` as there; `calibration` is a folder of `decoding.calibrate`, empty for the usual place; `backend` is
-    `auto`, `packed`, `static`, `driven` or `hf`. `records` names a file to which every answer is added, token by token, for
-    `decoding.certify`; empty for none.
-    """
-
-    method: str = "auto"
-    lengths: str = ""
-    calibration: str = ""
-    backend: str = "auto"
-    records: str = ""
+    method: str = knob("auto", "who drafts: auto, mix, copy, recycle, skip, knn-ssd, ... (docs/decoder.md)")
+    lengths: str = knob(
+        "", "how long drafts of skipped models are: threshold, fixed:N, expected; empty is the method's own choice"
+    )
+    calibration: str = knob("", "folder of `python -m decoding.calibrate`; empty is the usual place for the model")
+    backend: str = knob("auto", "what computes a step: auto, lowbit, packed, driven, hf")
+    records: str = knob(
+        "", "file to which every answer is added, token by token, for `python -m decoding.certify`; empty is none"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSettings(Strict):
-    """`leak_filter` drops pages that are, or copy, the human article; `languages` lists ISO codes of pages to keep.
+    """Where the pages of a benchmark's event come from. Commands without a benchmark have no use for it."""
 
-    `source` is where the pages of a benchmark's event come from: `recorded` in its folder, its `links` of the track fetched
-    anew, or what a `search` (`web.search`) finds for its title. Commands without a benchmark have no use for it.
-    """
-
-    source: EvidenceFrom = "recorded"
-    track: Track = "search"
-    leak_filter: bool = True
-    languages: tuple[str, ...] = ("en",)
+    source: EvidenceFrom = knob(
+        "recorded", "recorded in its folder, its links fetched anew, or what a search (web.search) finds"
+    )
+    track: Track = knob("search", "search: what a search engine found; cited: what the human article cites; both")
+    leak_filter: bool = knob(True, "drop pages that are, or copy, the human article")
+    languages: tuple[str, ...] = knob(("en",), "ISO codes of the pages to keep")
 
 
 @dataclass(frozen=True, slots=True)
 class WebSettings(Strict):
-    """Evidence from the live web (`pipeline.web`). Nothing here applies to the recorded pages of a benchmark folder.
+    """Evidence from the live web (`pipeline.web`). Nothing here applies to the recorded pages of a benchmark folder."""
 
-    `search` names the provider, empty for given addresses only; `results` is asked of it for each query. At most `max_pages`
-    pages in `total_s` seconds, `at_once` at a time, to one host `min_delay_s` apart. `as_of` (YYYY-MM-DD) drops what was
-    published later, with `strict_dates` also what has no date. `allow_origins` (such as http://wiki.corp.lan:8080) are asked
-    although their host, port or address would be refused. `archive` asks the Wayback Machine for pages that are gone.
-    `leak_hosts` drops Wikipedia and its mirrors, for articles that are scored. A page is not asked for again within
-    `cache_hours`; the pages that are kept for that fill at most `cache_mb` MiB, and go when unused for `cache_days`.
-    """
-
-    search: str = ""
-    results: int = 10
-    max_pages: int = 60
-    total_s: float = 600.0
-    at_once: int = 8
-    min_delay_s: float = 1.0
-    respect_robots: bool = True
-    allow_origins: tuple[str, ...] = ()
-    contact: str = ""
-    as_of: str = ""
-    strict_dates: bool = False
-    archive: bool = False
-    leak_hosts: bool = False
-    cache_hours: float = 24.0
-    cache_mb: int = 2048
-    cache_days: float = 90.0
+    search: str = knob(
+        "", "search engines, the first that answers: searxng, brave, serper, tavily, ddgs; empty is given addresses only"
+    )
+    results: int = knob(10, "results asked for with each query")
+    max_pages: int = knob(60, "pages at most")
+    total_s: float = knob(600.0, "seconds for all of them")
+    at_once: int = knob(8, "pages fetched at a time")
+    min_delay_s: float = knob(1.0, "seconds between two requests to one host")
+    respect_robots: bool = knob(True, "keep to robots.txt")
+    allow_origins: tuple[str, ...] = knob(
+        (), "origins to ask though their host, port or address is refused: http://wiki.corp.lan:8080"
+    )
+    contact: str = knob("", "address or page in the User-Agent, for the people of the sites")
+    as_of: str = knob("", "YYYY-MM-DD: drop what was published later")
+    strict_dates: bool = knob(False, "with as_of, drop what has no date, too")
+    archive: bool = knob(False, "ask the Wayback Machine for pages that are gone")
+    leak_hosts: bool = knob(False, "drop Wikipedia and its mirrors, for articles that are scored")
+    cache_hours: float = knob(24.0, "hours for which a page is not asked for again")
+    cache_mb: int = knob(2048, "MiB of pages that are kept for that")
+    cache_days: float = knob(90.0, "days after which a page that nobody used goes")
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSettings(Strict):
-    """`passage_words` is a passage's size; `top_k` how many passages one prompt shows; `rrf_k` damps low ranks."""
+    """Which passages are found for a heading or a title."""
 
-    method: RetrievalMethod = "hybrid"
-    passage_words: int = 120
-    passage_overlap: int = 0
-    top_k: int = 8
-    rrf_k: int = 60
+    method: RetrievalMethod = knob("hybrid", "bm25, tfidf, dense (MiniLM), or hybrid: all three fused")
+    passage_words: int = knob(120, "words of a passage")
+    passage_overlap: int = knob(0, "words that two neighbours share")
+    top_k: int = knob(8, "passages that one prompt shows")
+    rrf_k: int = knob(60, "damps low ranks in the fusion")
 
 
 @dataclass(frozen=True, slots=True)
 class WritingSettings(Strict):
-    """`max_words` bounds the whole article; `section_max_tokens` one call of the model.
+    """The article."""
 
-    `mode` is how `ours` writes: `compose` puts planned statements into other words, a few at a time; `free` writes whole
-    sections and checks them, `cite` with markers that name shown passages only; `verbatim` quotes evidence sentences. `auto` is
-    `compose` for every model that follows instructions. `prior_weight` is how much the ranking of
-    those sentences counts beside the model's own choice (`verbatim`; 0 leaves it to the model). `contrast` is how much more the
-    passages count than the model's own belief (`free` and `cite` with a local model; the alpha of context-aware decoding, 0.5
-    in its paper; 0 is off): a second sequence is read for it, and its seconds are printed.
-    """
-
-    max_words: int = 1500
-    max_sections: int = 8
-    section_max_tokens: int = 400
-    unsupported: UnsupportedPolicy = "remove"
-    mode: WritingMode = "auto"
-    prior_weight: float = 4.0
-    contrast: float = 0.0
+    max_words: int = knob(1500, "words of the whole article, at most")
+    max_sections: int = knob(8, "sections, at most")
+    section_max_tokens: int = knob(400, "new tokens of one call of the model, at most")
+    unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
+    mode: WritingMode = knob(
+        "auto", "how ours writes: compose, verbatim, cite, free (docs/systems.md); auto is compose for chat models"
+    )
+    prior_weight: float = knob(
+        4.0, "mode verbatim: how much the ranking of sentences counts beside the model's choice; 0 is not at all"
+    )
+    contrast: float = knob(
+        0.0, "modes free and cite, local models: alpha of context-aware decoding (0.5 in its paper); 0 is off"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings(Strict):
-    """`resamples` of the event bootstrap, its `seed`, and which judge decides support. `rubrics` names the judge of writing
-    quality, `llm:NAME@BASE_URL`; empty for none."""
+    """The scores."""
 
-    judge: str = "embedded"
-    rubrics: str = ""
-    resamples: int = 10_000
-    seed: int = 0
+    judge: str = knob("embedded", "decides support: embedded, lexical, overlap, nli:MODEL, llm:NAME@URL")
+    rubrics: str = knob("", "judge of writing quality, llm:NAME@URL; empty is none")
+    resamples: int = knob(10_000, "of the bootstrap over events")
+    seed: int = knob(0, "of the bootstrap, and of the order of floors")
 
 
 @dataclass(frozen=True, slots=True)

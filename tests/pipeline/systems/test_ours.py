@@ -18,7 +18,8 @@ from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Fact, Outline, Sentence
 from decoding.api import Cite
 from pipeline.planning.kinds import load_kinds
-from pipeline.systems.ours import OurSystem, check_infobox, gap_query
+from pipeline.systems.free_writing import check_infobox, gap_query
+from pipeline.systems.ours import OurSystem
 from pipeline.writing.citing import stands_in
 from pipeline.writing.drafting import Draft
 from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator
