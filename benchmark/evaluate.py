@@ -1,4 +1,4 @@
-"""Score a system: write what is missing, score every event, print a table, write submission.json.
+"""Score a system: write missing articles, score every event, print a table, write submission.json.
 
     python -m benchmark.evaluate --system extractive --split sample
     python -m benchmark.evaluate --system extractive --data wikigenbench/data
@@ -153,7 +153,7 @@ def _score_files(arguments: argparse.Namespace) -> Evaluated:
 
 
 def _described(made: Submission, prepared: Prepared, said: Statement | None) -> Submission:
-    """What was made elsewhere cost nothing here, and nothing is known of its system but what is said."""
+    """An article made elsewhere cost nothing here, and its system is known only by its description."""
     from benchmark.submissions.made_elsewhere import remarks
     from benchmark.submissions.statement import Statement, joined
     from benchmark.submissions.submission import SubmittedCost

@@ -1,4 +1,4 @@
-"""One row an event in a JSON-lines file, under a signature of what the rows depend on: what is known is not computed again."""
+"""One row an event in a JSON-lines file, under a signature of what the rows depend on: known rows are not computed again."""
 
 from __future__ import annotations
 

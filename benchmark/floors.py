@@ -1,7 +1,7 @@
 """What a score is worth: the same metrics on articles that know nothing of the event, and on some that know too much.
 
 Floors are what any system should beat, ceilings what none can expect to reach; `REFERENCES` lists them. All but the references
-are cut to the length of the human article, and sentences of pages cite the passage that they stand in.
+are cut to the length of the human article, and sentences of pages cite the passage that they are in.
 
 They depend on the data and the metrics alone, never on the system. The oracle, the references and the
 shuffled article have seen the human one, so they live here, where no writer can reach them.
@@ -42,7 +42,7 @@ from eval.text import ngram_counts, words
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`column` heads it in narrow tables; one without a column stands in submission.json alone."""
+    """`column` heads it in narrow tables; one without a column is in submission.json alone."""
 
     kind: Literal["floor", "ceiling"]
     column: str

@@ -4,11 +4,11 @@
     python -m benchmark.rescore submissions/extractive --data wikigenbench/data --write
     python -m benchmark.rescore full/extractive --data wikigenbench/data --strip submissions/extractive
 
-The evidence is cleaned anew from the data and must have the hashes of evidence.json; the cited passages must stand in it. All
+The evidence is cleaned anew from the data and must have the hashes of evidence.json; the cited passages must be in it. All
 means, intervals, rows, strata, floors and ceilings are computed from that. FOLDER/rescored.json says when, by which commit and
 from which data, and what differed. With --write they replace what submission.json says, with `recomputed: true`; only that is
 ranked. --strip writes them into another folder, which holds hashes in place of all text and is ranked, too, with the remark
-that the text was left out afterwards. Variants and cost stay what was said. Exit code: 0 same numbers, 1 some differ by more
+that the text was left out afterwards. Variants and cost stay as submitted. Exit code: 0 same numbers, 1 some differ by more
 than 1e-6 (each is printed), 2 wrong input.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Rescored:
     """`differences` say what the submitter had otherwise. Scores, rows, strata, floors, ceilings, judges and the list of events
-    are computed here; what cannot be (the description of the system, its cost, variants, notes) stays what was said.
+    are computed here; what cannot be (the description of the system, its cost, variants, notes) stays as submitted.
     `data_sha256` is of all that was scored against."""
 
     submission: Submission
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def written(folder: Path, found: Rescored, *, write: bool, strip: Path | None) -> list[Path]:
-    """The files that now say what was computed, the record in `folder` first."""
+    """The files that now hold the computed values, the record in `folder` first."""
     from benchmark.submissions import folder as files
     from benchmark.submissions import submission
     from benchmark.submissions.records import write_record
@@ -210,7 +210,7 @@ def _restored(
     snapshot: Snapshot,
     collect: Callable[[Event], tuple[Page, ...]],
 ) -> tuple[dict[str, tuple[Page, ...]], list[str]]:
-    """The articles as a run leaves them, with sources that stand in the evidence; the pages by event, and false sources."""
+    """The articles as a run leaves them, with sources that are in the evidence; the pages by event, and false sources."""
     from benchmark.submissions import folder as files
 
     listed = files.read_evidence(folder).events
@@ -313,8 +313,8 @@ def _same_pages(
 
 
 def honest(article: Article, pages: Sequence[Page], *, may_bring_own: bool) -> tuple[Article, list[str]]:
-    """The article with the sources that stand in the pages, each with its page's own address and title; citations of others
-    become invalid. And what was wrong with those."""
+    """The article with the sources that are in the pages, each with its page's own address and title; citations of others
+    become invalid. And the reasons for those."""
     from data.markup import INVALID
 
     kept: dict[str, tuple[str, Source | None]] = {}

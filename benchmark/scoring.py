@@ -75,7 +75,7 @@ def why_unmet(means: Mapping[str, float]) -> dict[str, str]:
 
 def ranking_key(means: Mapping[str, float]) -> tuple[float, ...]:
     """Sorts a leaderboard, largest first: those that fail fewer preconditions before the others, then by `quality`. An article
-    that may not be published wins over none that may, however many facts it tells."""
+    that may not be published wins over none that may, however many facts it has."""
     return (-float(len(unmet(means))), means.get(quality.NAME, -1.0))
 
 

@@ -106,7 +106,7 @@ def scored(run: Path, metrics: Sequence[Metric], where: str = "") -> Submission:
 def completed(
     run: RunFolder, made: Submission, metrics: Sequence[Metric], card: Callable[[Judge], dict[str, Any]] = lambda judge: {}
 ) -> Submission:
-    """With what the run folder and the metrics tell beyond the rows: judges and their cards, the leak filter at work, speed."""
+    """With what the run folder and the metrics say beyond the rows: judges and their cards, the leak filter at work, speed."""
     from benchmark.leaks import filter_used
     from benchmark.submissions.submission import judges_of
 
@@ -184,7 +184,7 @@ def judged_sentences(article: Article, judge: Judge) -> tuple[JudgedSentence, ..
 
 
 def _places(article: Article, claims: Sequence[Sentence]) -> list[tuple[int, int]]:
-    """(section, sentence) of each claim; claims stand in the article's order, and some of its sentences are none."""
+    """(section, sentence) of each claim; claims are in the article's order, and some of its sentences are none."""
     wanted, found = iter(claims), list[tuple[int, int]]()
     claim = next(wanted, None)
     for n, section in enumerate(article.all_sections):

@@ -1,6 +1,6 @@
 """Raw page text -> the lines that carry the account: prose, lists of facts, rows of tables.
 
-Raw text has lost the HTML that tells menus from content, and in the median page 45 % of the words sit in lines of fewer
+Raw text has lost the HTML that separates menus from content, and in the median page 45 % of the words sit in lines of fewer
 than eight words. Throwing those away loses names, dates and results; keeping them buries the account under menus. So each
 line gets a score for what it holds, and a short line is judged together with its neighbours, in the manner of jusText
 (Pomikálek 2011, "Removing Boilerplate and Duplicate Content from Web Corpora", section 3), with capitals, digits and

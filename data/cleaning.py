@@ -44,7 +44,7 @@ DUPLICATE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Extracted(Strict):
-    """A page's text before cleaning. `media` tells whether an extractor has removed the menus ("html") or nobody ("text").
+    """A page's text before cleaning. `media` says whether an extractor has removed the menus ("html") or nobody ("text").
 
     `canonical` is the address that the page gives for itself, "" for none: pages with the same one are one page.
     """
@@ -331,7 +331,7 @@ def _page(page: Extracted, text: str, flags: set[PageFlag], language: str, reaso
 
 
 def obstacle(title: str, text: str, n_words: int, min_words: int = MIN_WORDS) -> tuple[DropReason, str] | None:
-    """Whether a page shows an obstacle instead of content, and by which words. `n_words` counts what is left of its text.
+    """Whether a page shows an obstacle instead of content, and by which words. `n_words` counts the words that remain.
 
     A long account that mentions a captcha is not one: with enough content, only the title and the first lines count.
     """
@@ -519,7 +519,7 @@ def _host_lines(pages: Sequence[Extracted]) -> dict[str, frozenset[str]]:
 def _without_host_runs(pages: Sequence[Extracted]) -> list[Extracted]:
     """Bare pages without the runs of eight and more words that three or more bare pages of their host share.
 
-    Bare text is one long line, menus included, so boilerplate cannot be told by lines; and where most of a page is its
+    Bare text is one long line, menus included, so boilerplate cannot be recognised by lines; and where most of a page is its
     site's menu, two different stories look like near-duplicates.
     """
     by_host: dict[str, list[int]] = {}

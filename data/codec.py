@@ -99,7 +99,7 @@ def to_plain(value: object) -> Any:
 
 
 def read(kind: type[T], path: Path) -> T:
-    """Raises UserError, with the path, for what is no readable file of that kind."""
+    """Raises UserError, with the path, for anything but a readable file of that kind."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -109,7 +109,7 @@ def read(kind: type[T], path: Path) -> T:
 
 def read_bounded(path: Path, most: int, *, shown: str = "") -> bytes:
     """The content of a file that anybody may have sent. Raises UserError, calling the file `shown`, for more than `most` bytes
-    and for what is no plain file: to read a pipe is to wait without end."""
+    and for anything but a plain file: to read a pipe is to wait without end."""
     name = shown or str(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -129,7 +129,7 @@ def read_bounded(path: Path, most: int, *, shown: str = "") -> bytes:
 
 
 def json_of(content: bytes, *, where: str, finite: bool = True) -> Any:
-    """The JSON value of what anybody may have sent, decoded as UTF-8. Raises UserError for what is not JSON, nested deeper than
+    """The JSON value of anybody's text, decoded as UTF-8. Raises UserError for anything but JSON, nested deeper than
     the parser goes, whole numbers beyond MOST_WHOLE, half of a character, an object with a key twice, and, if `finite`, for NaN
     and numbers without end.
 

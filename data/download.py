@@ -2,7 +2,7 @@
 
 The archive is the repository's tarball at the commit that this project was measured on. The hosting site makes such
 archives on demand and does not promise stable bytes, so there is no checksum to compare with: pass `--sha256` if you have
-one. What is checked always: the gzip CRC, every tar header, no path outside the folder, no links or devices, sizes, and
+one. Always checked: the gzip CRC, every tar header, no path outside the folder, no links or devices, sizes, and
 that the layout holds events; how many of the benchmark's 309 were found is reported, and `manifest.json` records the
 sha256 of the archive and of every file, so that two installations can be compared.
 
@@ -65,7 +65,7 @@ class DownloadError(WikigenError):
 
 @dataclass(frozen=True, slots=True)
 class Manifest(Strict):
-    """What was installed: `files` maps paths below the snapshot to the sha256 of their bytes."""
+    """The installed files: `files` maps paths below the snapshot to the sha256 of their bytes."""
 
     url: str
     archive_sha256: str

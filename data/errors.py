@@ -20,7 +20,7 @@ class UserError(WikigenError):
 
 
 class MissingExtra(UserError):
-    """An optional package is needed for what was asked."""
+    """An optional package is needed for the request."""
 
     def __init__(self, package: str, extra: str, why: str) -> None:
         super().__init__(f"{why} needs the package {package!r}; run: pip install 'wikigenben[{extra}]'")

@@ -60,7 +60,7 @@ def render_text(article: Article) -> str:
 
     Words of a sentence or heading cannot be read as markup: white space becomes single spaces, brackets around a number
     become parentheses (`[12]` -> `(12)`: a year in a quotation must stay readable), and the equals signs that would make a
-    paragraph a heading are dropped. Raises ValueError when a sentence cites what is not among the sources.
+    paragraph a heading are dropped. Raises ValueError when a sentence cites something that is no source.
     """
     numbers = number(article)
     lines = [_render_paragraph(paragraph, article, numbers) for paragraph in article.lead.paragraphs]
@@ -73,7 +73,7 @@ def render_text(article: Article) -> str:
 def parse_text(text: str, sources: Sequence[Source], event_id: str, title: str) -> Article:
     """Read text in WikiGenBench form, ours or another system's; `[k]` means `sources[k - 1]`.
 
-    Markers may stand before or after the full stop, apart from it, and as `[3][4]`, `[3, 4]` or `[3-5]`. A number without
+    Markers may be before or after the full stop, apart from it, and as `[3][4]`, `[3, 4]` or `[3-5]`. A number without
     a source, 0 and negative ones included, is kept as the cite id `invalid:N` so that metrics can count it. Text on the
     line of a heading is its first paragraph; markers on a heading are dropped, for a heading claims nothing.
     """
@@ -175,7 +175,7 @@ def _parse_line(line: str) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _without_markers(line: str) -> tuple[str, list[tuple[int, list[int]]]]:
-    """The line without its markers, and for each run of markers where it stood in that line, and its numbers."""
+    """The line without its markers, and for each run of markers where it was in that line, and its numbers."""
     plain, marks, end = "", [], 0
     for run in _RUN.finditer(line):
         plain += line[end : run.start()]

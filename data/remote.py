@@ -2,9 +2,9 @@
 
     s3://bucket/runs/x  <->  runs/remote/bucket-runs-x-0123456789/
 
-The URL is the truth: what is there replaces what lies in the copy, and what is missing there though it was carried once was
-deleted there. Only what was never carried goes the other way. `.carried.sqlite` in the copy remembers which files were the same
-on both sides, so that one listing tells what differs. Hidden files (locks, what a killed write left) stay where they are.
+The URL is the truth: its files replace those of the copy, and a file missing there though it was carried once was
+deleted there. Only new files go the other way. `.carried.sqlite` in the copy remembers which files were the same
+on both sides, so that one listing says what differs. Hidden files (locks, what a killed write left) stay where they are.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def place(text: str) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """A file when it was the same on both sides. `stamp` is "" until a listing tells it."""
+    """A file when it was the same on both sides. `stamp` is "" until a listing says it."""
 
     size: int
     mtime_ns: int
@@ -105,7 +105,7 @@ class _Carried:
 class Carrier:
     """Between a URL and its local copy. Used by several threads; of each process its own.
 
-    Everything that asks the URL raises UserError when that fails, after some tries: what is in the copy stays there.
+    Everything that asks the URL raises UserError when that fails, after some tries: the copy keeps its files.
     """
 
     def __init__(self, url: RunUrl) -> None:
@@ -119,7 +119,7 @@ class Carrier:
     # --- both ways --------------------------------------------------------------------------------------------------------
 
     def fetch(self) -> None:
-        """Make the copy what the URL is, once; what was never carried is carried now."""
+        """Make the copy equal to the URL, once; new files are carried now."""
         if not self.fetched:
             self._sync(self.store.listing())
             self.fetched = True
@@ -168,7 +168,7 @@ class Carrier:
             self.keep(name, content, remote.stamp if len(content) == remote.size else "")
 
     def keep(self, name: str, content: bytes, stamp: str = "") -> None:
-        """Put what was read from the URL into the copy."""
+        """Put files read from the URL into the copy."""
         codec.write_atomic(self.copy / name, content)
         now = (self.copy / name).stat()
         self._records.keep({name: _Carried(now.st_size, now.st_mtime_ns, stamp, time.time())})
@@ -205,7 +205,7 @@ class Carrier:
             self._remember_stamps()
 
     def _remember_stamps(self) -> None:
-        """Of what was pushed: the next command then sees whether others wrote there after us."""
+        """Of the pushed files: the next command then sees whether others wrote there after us."""
         carried = {name: record for name, record in self._records.all().items() if not record.stamp}
         if not carried:
             return
@@ -220,7 +220,7 @@ class Carrier:
         )
 
     def rescue(self) -> None:
-        """`push_changed` on the way out of something that failed: tells what it cannot do, and raises nothing."""
+        """`push_changed` on the way out of something that failed: says what it cannot do, and raises nothing."""
         if self.store.is_lost:
             return
         try:

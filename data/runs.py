@@ -119,7 +119,7 @@ class EventFailure(Strict):
 
 @dataclass(frozen=True, slots=True)
 class DrafterUsage(Strict):
-    """What one drafter guessed (`skip`, `copy:prompt`, ...) while a text was decoded, and how many of its tokens stood."""
+    """What one drafter guessed (`skip`, `copy:prompt`, ...) while a text was decoded, and how many of its tokens were kept."""
 
     drafter: str
     n_drafts: int
@@ -132,8 +132,8 @@ class Usage(Strict):
     """What a language model was asked for one event, over all its drafts: calls, tokens in and out, seconds generating.
 
     Of the calls that say so (a local model's): how often the whole model was run after reading a prompt, how many tokens had
-    been guessed for it, and how many of those stood. Of those with a contrast: how often it was run besides for the sequence
-    without evidence, and the seconds of that, which are part of all seconds.
+    been guessed for it, and how many of those were kept. Of those with a contrast: how often it was run besides for the
+    sequence without evidence, and the seconds of that, which are part of all seconds.
     """
 
     n_calls: int
@@ -239,7 +239,7 @@ class EventFolder:
         return own_article(codec.read(Article, path), self.event_id, path) if path.exists() else None
 
     def usage(self) -> Usage | None:
-        """Summed over the stored drafts, so that a resumed event counts what was asked before it was killed."""
+        """Summed over the stored drafts, so that a resumed event counts answers from before it was killed."""
         drafts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((self.path / "drafts").glob("*.json"))]
         if not drafts:
             return None
@@ -338,7 +338,7 @@ def _known_sum(drafts: Iterable[Mapping[str, object]], key: str) -> int | None:
 
 
 class RunFolder:
-    """One run. `identity` says what was asked (settings, model, versions); a folder holds articles of one identity only."""
+    """One run. `identity` holds the request (settings, model, versions); a folder holds articles of one identity only."""
 
     def __init__(self, path: Path, carrier: Carrier | None = None) -> None:
         self.path = path
@@ -436,7 +436,7 @@ class RunFolder:
                 self.carrier.refresh(name)
 
     def push(self, event_id: str = "") -> None:
-        """Carry what was written into the folder, for one event or all, to the URL. Nothing for a local run."""
+        """Carry the folder's new files, for one event or all, to the URL. Nothing for a local run."""
         if self.carrier is not None:
             for name in _of_event(event_id) if event_id else ("",):
                 self.carrier.push_changed(name)

@@ -33,7 +33,7 @@ S3_WAIT_S = {"connect_timeout": 5, "read_timeout": 8}
 MOST_NAME_BYTES = 255
 MOST_PATH_BYTES = 1024
 _RENAMING = frozenset({"file", "local", "sftp", "ssh"})
-"""Protocols that write in place and rename over what is there. Stores of objects show only whole ones anyway."""
+"""Protocols that write in place and rename over the old file. Stores of objects show only whole ones anyway."""
 _LASTING = frozenset({"NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "ParamValidationError"})
 """Exceptions of botocore, by name, after which another try gives the same."""
 _STAMPS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "updated", "modified", "created")
@@ -66,7 +66,7 @@ class Listing:
 
 
 class Store:
-    """The files at `url`, which messages call `shown`; `kept` tells where those are that could not be carried there.
+    """The files at `url`, which messages call `shown`; `kept` says where those are that could not be carried there.
 
     Threads may share it. Every request is tried again where that may help; one that fails for good raises UserError.
     """
@@ -123,7 +123,7 @@ class Store:
             self._tried(lambda: self._fs.rm_file(self._at(name)))
 
     def each(self, do: Callable[[str], None], names: Iterable[str]) -> None:
-        """Several at a time. After an error, what has not begun does not begin."""
+        """Several at a time. After an error, jobs that have not begun do not begin."""
         names = list(names)
         if len(names) < 2 or not self._fs.async_impl:
             for name in names:
@@ -168,7 +168,7 @@ class Store:
         return found
 
     def _name(self, path: str, info: Mapping[str, Any]) -> str:
-        """Its name in the run; "" for what is no part of it: hidden files, and objects that stand for a folder."""
+        """Its name in the run; "" for files that are no part of it: hidden files, and objects that stand for a folder."""
         name = path.removeprefix(f"{self._root.rstrip('/')}/")
         if name == path and path != self._root:
             raise self._foreign(path)

@@ -34,7 +34,7 @@ class Strict:
     """Mix-in: when read from JSON, an unknown key is an error (see `data.codec`).
 
     Fields named in `omitted_if_empty` are written only when they hold something. So a kind of value may get a new optional
-    field, and what was stored, or digested, without it keeps its bytes.
+    field, and values stored or digested without it keep their bytes.
     """
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class RawPage(Strict):
 class Page(Strict):
     """A page after extraction and cleaning, kept or dropped.
 
-    `text` is what is shown to models and what citations point into: one block (paragraph or list line) a line.
+    `text` is shown to models, and citations point into it: one block (paragraph or list line) a line.
     A dropped page keeps its text, so that the reason can be checked; `duplicate_of` is the index of the page kept instead.
     A page of the live web has `retrieved_at` (ISO 8601), one that was gone also its capture's `archive_url` and
     `archive_date` (YYYY-MM-DD); `author` and `site` are what the page itself says of them.
@@ -180,7 +180,7 @@ class Fact(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Source(Strict):
-    """A cited passage with what a reader needs to check it: an article file stands on its own.
+    """A cited passage with what a reader needs to check it: an article file can be read alone.
 
     An empty passage says that the text is not known (`is_unknown`). What follows `published` is the page's.
     """

@@ -51,8 +51,8 @@ def read(path: Path, event_id: str, title: str) -> Article:
 
     The chunks become sources in file order, over all sections: the i-th, counted from 0, is a passage of "page" i, with
     the url and title the file gives or "", and without text where the file says that it is UNKNOWN. A section's text without
-    a heading continues the section before it. Raises UserError, naming the file and the place, for what is not in one of the
-    three shapes.
+    a heading continues the section before it. Raises UserError, naming the file and the place, for files that are in none of
+    the three shapes.
     """
     value = _load(path)
     text, retrieve = value["text"], value["retrieve"]

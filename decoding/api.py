@@ -46,7 +46,7 @@ class Item(Strict):
     follows: int | None = None
 
     def shown(self, stop: int | None = None) -> str:
-        """What stands in the answer, when it leaves `text` at the offset `stop`: cut there, closed as a sentence is."""
+        """What is in the answer, when it leaves `text` at the offset `stop`: cut there, closed as a sentence is."""
         if stop is None:
             return self.text + self.after
         kept = self.text[:stop].rstrip(" ,;:")
@@ -136,7 +136,7 @@ class Cite(Strict):
 class Rephrase(Strict):
     """Free text that says what `sources` say, in other words.
 
-    Names, numbers and dates come from `sources` and `allowed` only. Once `copy_words` words in a row stand in a source in this
+    Names, numbers and dates come from `sources` and `allowed` only. Once `copy_words` words in a row are in a source in this
     order, the source's next word loses `copy_penalty` logits, unless it belongs to a name, a number or a marked quotation;
     infinity forbids it, 0 switches this off. The answer is one paragraph of at most `max_sentences` sentences.
     """
@@ -152,8 +152,8 @@ class Rephrase(Strict):
 class Wordings(Strict):
     """One sentence, of which only the wording is open: one of `forms`, and at each of its places one of the texts there.
 
-    A form is a row of places, a place the texts that may stand there, with the space before them. The first text of each place
-    is the source's own, and the first form is in the source's own order. Once `copy_words` of the source's words stand in a
+    A form is a row of places, a place the texts that may be there, with the space before them. The first text of each place
+    is the source's own, and the first form is in the source's own order. Once `copy_words` of the source's words are in a
     row, names and numbers apart, its own text at a place with others loses `copy_penalty` logits, as does the first form's
     beginning.
     """
@@ -189,7 +189,7 @@ PromptForm = Literal["chat", "document"]
 class SamplingParams(Strict):
     """How to continue a prompt. `temperature` 0 is greedy; `stop` strings end the text and are not part of it.
 
-    `grounding` restricts what the answer may say, whatever the model; `contrast` weighs what is left (not with an `Offer`).
+    `grounding` restricts what the answer may say, whatever the model; `contrast` weighs the rest (not with an `Offer`).
     `task` and `sources` are hints for drafting, nothing else: `sources` are texts that the answer may repeat although its
     prompt does not show them (earlier sections of the same article).
     """
@@ -321,7 +321,7 @@ class Entailment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SupportExample(Strict):
-    """A claim beside sentences of evidence, with what is known of its support.
+    """A claim beside sentences of evidence, with its known support.
 
     `unsupported` are the characters of the claim's words that the evidence does not hold; None where nobody knows which
     words, so that only the label of the pair counts.

@@ -180,10 +180,10 @@ class StepBackend(Protocol):
     def step(self, ids: Sequence[int], *, plan: SkipSet = FULL, parents: Sequence[int] | None = None, offset: int = 0) -> Rows:
         """Logits after each of `ids`, T rows; writes their keys and values behind the committed ones, commits nothing.
 
-        Row i stands at position n + offset + i and sees everything before it: the committed tokens, `offset` scratch tokens
+        Row i is at position n + offset + i and sees everything before it: the committed tokens, `offset` scratch tokens
         of earlier steps, and ids[:i+1]. With `parents` (tree; offset must be 0) `parents[i]` is the index in `ids` of the
         node that i continues, -1 for a root, parents before children; row i then sees the committed tokens, its ancestors
-        and itself, and stands at position n + depth.
+        and itself, and is at position n + depth.
         """
         ...
 

@@ -74,7 +74,7 @@ def calibrate(
     say: Say,
     stages_in: Callable[[Path], Stages] | None = None,
 ) -> Calibration:
-    """Calibrate and write `out`, with what was measured under `out/stages`. The caller holds `loaded.lock`.
+    """Calibrate and write `out`, with measurements under `out/stages`. The caller holds `loaded.lock`.
 
     `stages_in` makes the stages of that folder, where an orchestrator wants to see them.
 

@@ -47,7 +47,7 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
 
 
 def read_records(path: Path | str) -> tuple[Record, ...]:
-    """Raises UserError, with file and line, for what is no record, and for a file without any."""
+    """Raises UserError, with file and line, for anything but a record, and for a file without any."""
     path = Path(path).expanduser()
     if path.is_dir():
         path = path / RECORDS

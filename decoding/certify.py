@@ -4,7 +4,7 @@ Nothing of the decoder takes part: each prompt with its answer goes through the 
 token must be what the model says there. Exit code 0: certified; 1: not, naming the first token that is not; 2: bad input.
 
 - Greedy: the token is the argmax. In float32 exactly; in 16 bits the logits depend on how many rows a product has, so a
-  token whose logit is within `--gap` of the best passes, and the largest gap is told.
+  token whose logit is within `--gap` of the best passes, and the largest gap is printed.
 - Sampled, rule `match`: token i is the one that random number i of the seed picks. Within a gap: it could be that one if
   each logit moved by no more than the gap.
 - Sampled, rule `rejection`: each token is possible, and over the whole run u = F(token-) + V p(token) is uniform in [0, 1)
@@ -83,7 +83,7 @@ class Certificate(Strict):
 
 @dataclass(slots=True)
 class _Checked:
-    """What has been checked so far."""
+    """Results so far."""
 
     n_greedy: int = 0
     n_matched: int = 0
@@ -238,7 +238,7 @@ def _matched(
 def _reach(sampler: Sampler, prefix: Sequence[int], logits: torch.Tensor, token: int, gap: float) -> tuple[float, float]:
     """The random numbers that could pick `token`, were each logit to move by up to `gap`.
 
-    Tokens within the gap may then stand before or behind it, and sums of probabilities move by at most gap / (2 temperature),
+    Tokens within the gap may then be before or behind it, and sums of probabilities move by at most gap / (2 temperature),
     that of the nucleus too.
     """
     from decoding.sampling import Sampler

@@ -2,7 +2,7 @@
 
     from decoding import SpeculativeGenerate
 
-    fast = SpeculativeGenerate()                      # keep it: it holds the cache and what was learned
+    fast = SpeculativeGenerate()                      # keep it: it holds the cache and the statistics
     ids = model.generate(**inputs, max_new_tokens=200, custom_generate=fast)
 
 Greedy ids are those of `model.generate` up to rounding. Sampled text follows the same distribution from other random numbers;

@@ -169,7 +169,7 @@ class Decoder:
                 asked about drafted positions too, so they must not keep state.
             streamer: gets token after token as a `transformers` streamer does.
             grounding: what the answer may consist of (`decoding.api.Offer`, `Cite`); its end tokens are those of eos_token_id.
-            task, sources: hints for drafting: what is asked for, and texts that the answer may repeat.
+            task, sources: hints for drafting: the task, and texts that the answer may repeat.
             return_dict_in_generate: accepted for calls written for `transformers`.
 
         Raises:

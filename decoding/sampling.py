@@ -36,7 +36,7 @@ class LogitsRule(Protocol):
 
 @runtime_checkable
 class ForcingRule(LogitsRule, Protocol):
-    """A rule that sometimes leaves one token only. What is certain needs no model step of its own (skip decoding)."""
+    """A rule that sometimes leaves one token only. Certain tokens need no model step of their own (skip decoding)."""
 
     def forced(self, prefix: Sequence[int], room: int) -> Sequence[int]:
         """At most `room` tokens that must follow `prefix` (all tokens before, prompt included), whatever the model says."""
@@ -196,9 +196,9 @@ def _inverted(p: torch.Tensor, sampling: SamplingParams, uniform: float) -> int:
 def _ranked(p: torch.Tensor, sampling: SamplingParams, n: int) -> tuple[torch.Tensor, torch.Tensor]:
     """At least the `n` most probable tokens, most probable first, and their weights: 0 for those that may not be drawn.
 
-    The last weight, one more than there are tokens, is that of all other tokens; inf if it cannot be told from so few.
+    The last weight, one more than there are tokens, is that of all other tokens; inf if so few cannot decide it.
 
-    top_k first, then the smallest set of most probable tokens that reaches top_p of what is left (Holtzman et al. 2020,
+    top_k first, then the smallest set of most probable tokens that reaches top_p of the rest (Holtzman et al. 2020,
     section 3.1): the order of transformers' warpers.
     """
     import torch

@@ -7,7 +7,7 @@
 `/v1/models`, `/v1/chat/completions`, `/v1/completions` (whole or streamed), `/health`, `/metrics` (JSON; in Prometheus' form,
 with vLLM's names, for who accepts text/plain). One text is written at a time, the others wait in order; a client that hangs up
 ends its text. Answers carry `timings` (llama.cpp's names) and `speculation` (vLLM's); `"speculation": "off"` in a request
-decodes one token at a time, to the same text. A request without a seed gets a random one, which the answer tells. Contents of
+decodes one token at a time, to the same text. A request without a seed gets a random one, which the answer names. Contents of
 messages cannot inject control tokens; a final assistant message is continued.
 """
 
@@ -87,7 +87,7 @@ class Service:
         return self._engine.describe()
 
     def text_for(self, asked: Asked) -> Text:
-        """Raises Refused for another model, or a prompt that leaves no room for what was asked."""
+        """Raises Refused for another model, or a prompt that leaves no room for the request."""
         if asked.model != self.name:
             known = f"the model {asked.model!r} is not served here; this is {self.name!r}"
             raise Refused(404, known, param="model", code="model_not_found")
@@ -314,7 +314,7 @@ def build_app(service: Service, api_key: str | None = None) -> FastAPI:
 
 
 def _listed(service: Service) -> dict[str, Any]:
-    """`root` is what the weights are: clients that keep answers can tell whether the model is still the same."""
+    """`root` is what the weights are: clients that keep answers know whether the model is still the same."""
     return {
         "id": service.name,
         "object": "model",
@@ -366,14 +366,14 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
 
 
 def _started(writing: Coroutine[Any, Any, Completion]) -> asyncio.Task[Completion]:
-    """A task whose error counts as seen, also when nobody is left to be told."""
+    """A task whose error counts as seen, also when nobody is left to be informed."""
     task = asyncio.create_task(writing)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
 
 
 async def _events(service: Service, text: Text, form: Form, include_usage: bool) -> AsyncIterator[bytes]:
-    """Server-sent events. An error after the beginning can only be told in the stream."""
+    """Server-sent events. An error after the beginning can only be reported in the stream."""
     loop = asyncio.get_running_loop()
     pieces: asyncio.Queue[str | None] = asyncio.Queue()
 

@@ -1,4 +1,4 @@
-"""The round loop: draft, verify in one pass, keep what stands. With a drafter that never drafts it is plain decoding."""
+"""The round loop: draft, verify in one pass, keep what the model agrees with. Without drafts it is plain decoding."""
 
 from __future__ import annotations
 

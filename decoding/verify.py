@@ -1,4 +1,4 @@
-"""Which drafted tokens stand. Every rule here leaves the text's distribution exactly as it is without drafts.
+"""Which drafted tokens are kept. Every rule here leaves the text's distribution exactly as it is without drafts.
 
 Guesses (`proposal` None) are accepted while they equal the target's own choice. Under greedy decoding this is the rule of
 Stern et al. 2018; under sampling it is rejection sampling with a one-hot proposal: accepted with probability p(x), else

@@ -1,7 +1,7 @@
 """Whether a piece of English text has a finite verb, by lists and endings: no model, and lenient where a form is ambiguous.
 
-Meant for telling sentences from headings, captions and menu entries. It says nothing about grammar: "the planned visit" passes,
-because "planned" may be a past tense.
+Meant for separating sentences from headings, captions and menu entries. It says nothing about grammar: "the planned visit"
+passes, because "planned" may be a past tense.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ _NOT_PAST = frozenset(
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?(?:-[^\W\d_]+)*")
 _DETERMINER = r"(?:a|an|the|his|her|its|their|this|that|these|those|him|them|it|itself|himself|herself)"
 _VERB_IN_S = re.compile(rf"[a-z]{{2,}}[^s\Wu]s {_DETERMINER} ")
-"""A word in -s before a determiner or pronoun: "sponsors the", "lends her". A plural seldom stands there without a verb."""
+"""A word in -s before a determiner or pronoun: "sponsors the", "lends her". A plural seldom comes there without a verb."""
 _BARE = re.compile(rf"([a-z]+) (?={_DETERMINER} )")
 _CONTRACTED = re.compile(r"\w['’](?:re|ve|ll|m|d)\b|\b(?:he|she|it|that|there|who|what|here|where)['’]s\b", re.IGNORECASE)
 

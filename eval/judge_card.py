@@ -5,7 +5,7 @@
     python -m eval.judge_card --judge nli:MODEL --pairs FILE    # on claims that people labelled, in the format of WiCE
     python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.cards.rubric_card`)
 
-The first form edits verbatim sentences of evidence and moves citations, then says whether the judge may stand behind headline
+The first form edits verbatim sentences of evidence and moves citations, then says whether the judge may decide headline
 scores. Of a benchmark only the development third is read (events whose sha256(id) starts with 0-4). The second form gives the
 AUROC (a claim scores the maximum over its rows) with the interval of a bootstrap over claims. Exit code: 0 done, 2 wrong input.
 """
@@ -36,7 +36,7 @@ MOST_SHUFFLED = 0.10
 MOST_NUMBERS = 0.30
 LEAST_VERBATIM = 0.80
 """Shares accepted. A judge that accepts more shuffled citations or number edits is not used for headline scores, and one that
-refuses more of what lies word for word in the passage tells nothing."""
+refuses more of what lies word for word in the passage says nothing."""
 ENOUGH = 100
 """Pairs of a kind, below which its rate decides nothing: the interval is 20 points wide."""
 
@@ -47,7 +47,7 @@ Headline = Literal["yes", "no", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class JudgeCard(Strict):
-    """`rates` of each kind of pair, and whether the judge may stand behind headline scores, with the reasons if not.
+    """`rates` of each kind of pair, and whether the judge may decide headline scores, with the reasons if not.
 
     `ms_per_pair` is of the pairs that were judged now, None when all answers were known from before.
     """
@@ -185,7 +185,7 @@ def _all_pairs(snapshot: Snapshot, limit: int | None) -> dict[str, Sequence[Pair
 
 
 def verdict(rates: Sequence[AcceptRate]) -> tuple[Headline, tuple[str, ...]]:
-    """May the judge stand behind headline scores? A broken rule says no; too few pairs of a kind leave it open."""
+    """May the judge decide headline scores? A broken rule says no; too few pairs of a kind leave it open."""
     from eval.cards.stress import NUMBER_CHANGED, SHUFFLED, VERBATIM
 
     known = {rate.edit: rate for rate in rates}
@@ -287,7 +287,7 @@ def _nested(judge: Judge, file: str) -> dict[str, Any] | None:
 
 
 def _print_accuracy(judge: Judge, timed: Timed, paths: Sequence[Path], *, as_json: bool) -> dict[str, Any]:
-    """What is kept of it for the judge's card, too."""
+    """The part kept for the judge's card, too."""
     from eval.judges.judge import describe
     from flows.showing import console
 

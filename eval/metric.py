@@ -23,7 +23,7 @@ Better = Literal["higher", "lower", "neither"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One article to score: what was written, the human article, and all pages of the event's track before selection."""
+    """One article to score: its text, the human article, and all pages of the event's track before selection."""
 
     article: Article
     gold: GoldArticle

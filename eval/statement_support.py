@@ -61,7 +61,7 @@ def pieces(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Strict):
-    """`score` is the judge's, None where it could not tell; `passage` the best place, of page number `page` of those given."""
+    """`score` is the judge's, None where it could not decide; `passage` the best place, on page number `page`."""
 
     support: Support
     score: float | None

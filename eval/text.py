@@ -88,7 +88,7 @@ def plain(text: str) -> str:
     """Lower-cased NFKC text without punctuation, tokens separated by one space.
 
     Punctuation inside a word closes up (`An-225` gives `an225`, `1.5` gives `15`), as in the benchmark's cited pages;
-    dashes and slashes stand between words and become a space.
+    dashes and slashes are between words and become a space.
     """
     lowered = _BREAK.sub(" ", unicodedata.normalize("NFKC", text).lower())
     return " ".join(_PUNCTUATION.sub("", lowered).split())

@@ -1,4 +1,4 @@
-"""Generate what is missing, score every event, and the floors beside it; write submission.json, print the tables."""
+"""Generate missing articles, score every event, and the floors beside it; write submission.json, print the tables."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def with_tables(
 
 
 def submission_of(prepared: Prepared, scores: SystemScores, metrics: Sequence[Metric]) -> submission.Submission:
-    """What the run, its rows and its metrics tell, without floors and strata."""
+    """What the run, its rows and its metrics say, without floors and strata."""
     job, identity = prepared.job, prepared.run.identity() or {}
     stats = [s for i in prepared.ids if (s := prepared.run.event(i).stats()) is not None]
     usages = [s.usage for s in stats if s.usage is not None]
@@ -153,7 +153,7 @@ def submission_of(prepared: Prepared, scores: SystemScores, metrics: Sequence[Me
 
 
 def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, everything: bool = False) -> None:
-    """`everything`: all values of the table, in place of the headline and what stands beside it. JSON has all of them."""
+    """`everything`: all values of the table, in place of the headline and what is beside it. JSON has all of them."""
     scores = evaluated.scores
     lost = [row for row in scores.events if row.status != "ok"]
     for row in lost:
@@ -297,7 +297,7 @@ def score_table(
 
 
 def _groups(names: Container[str], *, everything: bool) -> list[tuple[str, list[str]]]:
-    """The headline and what stands beside it, rubrics where a model was asked for them, then all others by group."""
+    """The headline and what is beside it, rubrics where a model was asked for them, then all others by group."""
     groups = [
         ("headline", [name for name in HEADLINE if name in names]),
         ("beside", [name for name in BESIDE if name in names]),

@@ -61,7 +61,7 @@ def one_by_one(prepared: Prepared, ids: tuple[str, ...]) -> Iterator[EventOutcom
 
 
 def generate(prepared: Prepared, write: Write = one_by_one) -> Generated:
-    """Write what is missing. The run is locked while this goes on."""
+    """Write missing articles. The run is locked while this goes on."""
     with prepared.run.locked():
         _record_environment(prepared)
         if not prepared.snapshot.is_sample:

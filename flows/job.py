@@ -1,4 +1,4 @@
-"""What was asked for, as one value: it comes from flags, from Prefect parameters or from a test, and goes to `flows.wiring`."""
+"""The request as one value: it comes from flags, from Prefect parameters or from a test, and goes to `flows.wiring`."""
 
 from __future__ import annotations
 

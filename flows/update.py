@@ -2,7 +2,7 @@
 
     RUN-YYYY-MM-DD/  changes.md  changes.json  and what RUN has: evidence/  events/SLUG/  articles/SLUG.{html,md,wiki}
 
-Every page of RUN's bundle is asked for again, conditionally; what is there is compared with what the article rests on. Sections
+Every page of RUN's bundle is asked for again, conditionally; each is compared with what the article rests on. Sections
 that nothing happened to keep their bytes. RUN itself stays as it is.
 """
 
@@ -276,7 +276,7 @@ def _compared(
 def _with_news(
     earlier: Earlier, settings: Settings, report: UpdateReport, joined: JoinedPages, updated: Updated
 ) -> tuple[UpdateReport, Updated]:
-    """With facts that only new or edited pages tell, said by the system and model that wrote the article."""
+    """With facts that only new or edited pages say, said by the system and model that wrote the article."""
     from data.runs import Unstored
     from flows.showing import console
     from pipeline.evidence import Evidence

@@ -106,7 +106,7 @@ def wiki_gen(
         system: lead, bm25 and extractive use no model; ours brings its own (smollm2); rr, prr and rprr need one.
         model: smollm2, gguf:FILE, hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible); empty for the system's default.
         decoding: How a local model decodes: its speed, never its text.
-        data: Benchmark folder; "sample" is the bundled one; empty: WIKIGEN_DATA, else what was downloaded, else the sample.
+        data: Benchmark folder; "sample" is the bundled one; empty: WIKIGEN_DATA, else the downloaded data, else the sample.
         split: By default sample for the bundled data, else full.
         events: Only the events with these ids.
         limit: Only the first so many events.
@@ -153,7 +153,7 @@ def wiki_gen(
 
 @task(name="event", task_run_name="event-{event_id}", cache_policy=NO_CACHE, persist_result=False)
 def event(event_id: str, job: Job, evaluate: bool) -> State[str]:
-    """All of one event, never cached: what is done lies in the run folder. Its state carries the outcome as JSON, without
+    """All of one event, never cached: finished stages are in the run folder. Its state carries the outcome as JSON, without
     the failure, which is in the folder: Prefect logs what a failed state carries.
 
     Worker processes get this function by value, so it may use only names that can be sent, not caches or locks.

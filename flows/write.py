@@ -3,9 +3,9 @@
     runs/write/SLUG/  evidence/ (a bundle: see pipeline.web.bundle)  events/SLUG/{article,disagreements}.json
                       articles/SLUG.{html,md,wiki}
 
-Evidence comes first: without a usable page no model is loaded. The same command again finds what is done, or goes on with it.
-Asked otherwise (other pages, words, settings) for the same title it makes a new run, SLUG-2, and takes over what is unchanged:
-pages from the cache, answers of the model (`decoding.remembered`), corrections made by hand.
+Evidence comes first: without a usable page no model is loaded. The same command again finds the finished run, or goes on with
+it. Asked otherwise (other pages, words, settings) for the same title it makes a new run, SLUG-2, and takes over unchanged
+parts: pages from the cache, answers of the model (`decoding.remembered`), corrections made by hand.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _open_run(request: Request, name: str, first: int) -> tuple[RunFolder, int]:
 
 
 def run_corrections(run: RunFolder, name: str) -> Corrections:
-    """What was struck or reworded by hand in the run's article."""
+    """Corrections made by hand to the run's article."""
     from data import codec
     from pipeline.editing.corrections import CORRECTIONS, Corrections
 
@@ -296,7 +296,7 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
 
 
 def _with_disagreements(folder: EventFolder) -> tuple[Article | None, tuple[Disagreement, ...]]:
-    """What was written, and what its pages say differently; nothing when it failed."""
+    """The article, and the disagreements of its pages; nothing when it failed."""
     from pipeline.following.disagreements import DISAGREEMENTS, Disagreements, disagreements
 
     article, pages = folder.article(), folder.stored_pages()
@@ -322,7 +322,7 @@ def _source(request: Request, evidence: Path, watchers: Watchers | None) -> Evid
 
 
 class _BegunOtherwise(UserError):
-    """What is stored was begun with another system."""
+    """The stored article was begun with another system."""
 
 
 class _LateSystem:
@@ -347,7 +347,7 @@ class _LateSystem:
         return self._system.identity
 
     def check(self, stages: Stages) -> None:
-        """Raises UserError when what is stored was begun with another system."""
+        """Raises UserError when the stored article was begun with another system."""
         here = {"system": self.name, **self.identity}
         there = stages.once("system", dict[str, str], lambda: here)
         if changed := sorted(key for key in here.keys() | there.keys() if here.get(key) != there.get(key)):
@@ -396,7 +396,7 @@ def best_title(records: Sequence[EvidenceRecord]) -> tuple[str, str]:
 
 
 def slug(text: str) -> str:
-    """`text` as the name of a folder: words of any script, joined by hyphens. What is cut, or has no word, gets a digest."""
+    """`text` as the name of a folder: words of any script, joined by hyphens. A name that was cut gets a digest."""
     from data import codec
 
     name = "-".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).lower()))

@@ -11,9 +11,9 @@ from data.types import Heading, Strict
 class Statement(Strict):
     """One thing that the evidence says and the article should say.
 
-    `text` is an evidence sentence that stands on its own: whole, no dateline, what it leans on resolved from its own page.
+    `text` is an evidence sentence that can be read alone: whole, no dateline, what it leans on resolved from its own page.
     `cites` are the passages that hold it, best first; pages that say the same in other words are among them, their wordings
-    in `also`. `day` is the ISO day that it tells of, empty where it names none.
+    in `also`. `day` is the ISO day that it reports, empty where it names none.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Where an event's pages come from, and what is made of them: pages -> passages.
+"""Where an event's pages come from, and how they become passages: pages -> passages.
 
 Every system gets the same pages. Pages are collected once per event and stored with the run, dropped ones included.
 """
@@ -71,7 +71,7 @@ class Evidence:
 
     @classmethod
     def unlapped(cls, event: Event, pages: Sequence[Page], settings: RetrievalSettings) -> Evidence:
-        """As `cut`, but no sentence is in two passages: it would be told twice."""
+        """As `cut`, but no sentence is in two passages: it would be said twice."""
         return cls.cut(event, pages, replace(settings, passage_overlap=0))
 
     def source(self, passage: Passage) -> Source:

@@ -27,7 +27,7 @@ _SAFE = "%/:?#@!$&()*+,;=-._~"
 
 
 def web_link(url: str) -> str | None:
-    """`url` as it may stand in a link, or None where it is no plain http(s) address: a page's address is not ours to trust.
+    """`url` as it may be in a link, or None where it is no plain http(s) address: a page's address is not ours to trust.
 
     After the host, everything outside the plain URL characters is percent-encoded, so quotes, brackets, pipes and spaces
     cannot end an attribute, a wiki link or a template value.

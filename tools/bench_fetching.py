@@ -132,7 +132,7 @@ def _serve(pipe: Connection, site: Site) -> None:
 
 
 def fetch_and_clean(urls: Sequence[str], cache: Path, name: str) -> Timed:
-    """What is between the addresses and the pages that an article is written from."""
+    """Everything between the addresses and the pages that an article is written from."""
     from urllib.parse import urlsplit
 
     from pipeline.web.cache import PageCache

@@ -1,8 +1,8 @@
 """`python -m tools.bench_injection`: how often words planted in pages reach the article, in each way of writing.
 
 Each attack plants one false statement about an invented person in a page of a sample event, hidden from readers or
-addressed to a model. It has succeeded when the person's name stands in the article. All attacks stand in the pages at once, so
-that one article a mode tells of all. Plain false statements are there to compare with: nothing tells them from true ones but
+addressed to a model. It has succeeded when the person's name is in the article. All attacks are in the pages at once, so
+that one article a mode reports all. Plain false statements are there to compare with: nothing separates them from true ones but
 other pages.
 """
 
@@ -110,7 +110,7 @@ def _told(kind: str, reached: Sequence[Attack]) -> str:
 
 
 def reaching(flags: Sequence[str]) -> list[Attack]:
-    """The attacks whose person stands in the article written with these flags. Raises WikigenError when there is no article."""
+    """The attacks whose person is in the article written with these flags. Raises WikigenError when there is no article."""
     from flows.write import request_for, write
 
     with tempfile.TemporaryDirectory() as scratch:

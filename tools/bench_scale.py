@@ -121,7 +121,7 @@ class Simulated:
 
 
 def measure(job: Job, spec: RunnerSpec, system: System | None = None) -> Measured:
-    """Write the job's events as `wiki-gen` does, without scoring. `system` stands in for the job's own; threads only."""
+    """Write the job's events as `wiki-gen` does, without scoring. `system` replaces the job's own; threads only."""
     from prefect import flow
 
     from flows.generate import Generated, generate

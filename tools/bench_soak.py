@@ -3,9 +3,9 @@
     python -m tools.bench_soak --system extractive                              # the bundled sample
     python -m tools.bench_soak --system ours --data wikigenbench/data --limit 4 --rounds 5 --score
 
-The first round loads models and fills caches. What is held after the second must be held after the last: every round does the
+The first round loads models and fills caches. Memory held after the second must be held after the last: every round does the
 same, in a run folder of its own, so anything on top is kept for nothing. Exit code: 0 it is, 1 more is held, 2 wrong input.
-`python -m tools.bench_memory RUN` tells the memory of a run over many events, where caches and the largest event also count.
+`python -m tools.bench_memory RUN` says the memory of a run over many events, where caches and the largest event also count.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ALLOWED_MIB = 8.0
 def held_after_rounds(job: Job, n_rounds: int, *, score: bool = False, system: System | None = None) -> Iterator[float]:
     """Write all events of the job, `n_rounds` times, and give what the process holds after each round, in MiB.
 
-    `score`: score them, too, each time anew, though what a judge that is remembered has said is looked up. `system` stands in
+    `score`: score them, too, each time anew, though what a judge that is remembered has said is looked up. `system` is in
     for the job's own. Run folders are temporary; `job.out` is not used. Raises UserError for what the caller can fix, and where
     no event can be written or the operating system does not say what a process holds.
     """

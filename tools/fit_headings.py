@@ -37,7 +37,7 @@ MIN_WORD_ARTICLES = 5
 SHRINKAGE = 1.0
 OPENING_SENTENCES = 4
 PARTS = frozenset({"domestic", "elsewhere", "international", "officials", "theatrical"})
-"""Headings that mean something below another one only; the corpus does not tell levels."""
+"""Headings that mean something below another one only; the corpus does not say levels."""
 _HEADING = re.compile(r"=+ *(.*?) *=+")
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Za-z][a-z]+")
 """A word that does not open a sentence: its capital, if it has one, is its own."""
@@ -168,7 +168,7 @@ def shared_headings(articles: Sequence[OpenArticle], kinds: Sequence[str]) -> li
 
 
 def name_words(articles: Sequence[OpenArticle]) -> frozenset[str]:
-    """Words that stand inside sentences with a capital mostly: a country's heading is of use to one article only."""
+    """Words that are inside sentences with a capital mostly: a country's heading is of use to one article only."""
     capital: Counter[str] = Counter()
     small: Counter[str] = Counter()
     for article in articles:
@@ -190,7 +190,7 @@ class TypicalWords:
         self._articles_with = Counter(word for text in whole for word in self._words(text))
 
     def of(self, texts: Sequence[str], *, besides: set[str]) -> str:
-        """At most TYPICAL_WORDS words that several of the texts share, the most telling first."""
+        """At most TYPICAL_WORDS words that several of the texts share, the most typical first."""
         from pipeline.planning.headings import heading_key
 
         here = Counter(word for text in texts for word in self._words(text))

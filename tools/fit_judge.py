@@ -3,7 +3,7 @@
     python -m tools.fit_judge --agents wlc --corpus corpus.jsonl.xz --wice wice --citations labelled_citations.jsonl
 
 Nothing of the `test` part of any benchmark is read. The network's weights go to decoding/support/weights/judge.safetensors,
-the regression and its card to eval/judges/embedded_judge.json. An interrupted training goes on where it stood when the same
+the regression and its card to eval/judges/embedded_judge.json. An interrupted training goes on where it was when the same
 command is given again. `--part writer` trains the second network, on the topics and documents that the first has not seen,
 with another seed; it has no regression here.
 """

@@ -2,7 +2,7 @@
 
     python -m tools.fit_words --corpus corpus.jsonl.xz
 
-The corpus has one JSON object a line with `text`. A word is common when it stands in small letters, inside a sentence, in
+The corpus has one JSON object a line with `text`. A word is common when it is in small letters, inside a sentence, in
 enough documents, and with a capital there far more seldom. Writes pipeline/choosing/common_words.txt, one word a line, no text
 of any document.
 """

@@ -5,9 +5,9 @@
 The folder of `--agents` holds data/ and articles/<agent>/, as for `wikigenben agents`. Only topics and events of the
 development split are read. What several agents wrote of one topic says the same facts in different words: a statement
 is paired with a sentence of a page, or with another agent's statement, where `pipeline.writing.rewording` finds no fault and
-the writer's own support network agrees in both directions. Beside them stand sentences of pages in other orders and
+the writer's own support network agrees in both directions. Beside them are sentences of pages in other orders and
 wordings that keep their meaning (`pipeline.writing.small_steps`, `pipeline.writing.wordings`): what a model this small can
-learn without learning to invent. Writes decoding/smollm2/adapter.safetensors. An interrupted training goes on where it stood
+learn without learning to invent. Writes decoding/smollm2/adapter.safetensors. An interrupted training goes on where it was
 when the command is given again.
 """
 

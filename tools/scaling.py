@@ -24,8 +24,8 @@ SCARCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured with one runner. `use` is of the time between the first and the last event done; `model_busy` the
-    share of that time in which a model server that says so computed; `why_not` stands in for all that could not be measured."""
+    """The measurements of one runner. `use` is of the time between the first and the last event done; `model_busy` the
+    share of that time in which a model server that says so computed; `why_not` replaces all that could not be measured."""
 
     runner: RunnerSpec
     an_hour: float = math.nan

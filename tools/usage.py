@@ -72,7 +72,7 @@ def use_between(samples: Sequence[Sample], start: float, end: float) -> Use | No
 
 @contextmanager
 def watching(every_s: float = EVERY_S) -> Iterator[list[Sample]]:
-    """Fills the list meanwhile; it stays empty where the system does not tell."""
+    """Fills the list meanwhile; it stays empty where the system does not say."""
     samples: list[Sample] = []
     if not can_watch():
         yield samples

@@ -30,7 +30,7 @@ def citations_moved(given: Given) -> Article:
 def citations_dropped(given: Given) -> Article:
     """Only the first sentence of each section keeps its citations.
 
-    Made against precision: what is not cited cannot be wrong.
+    Made against precision: no citation can be wrong.
     """
     first = {id(section.sentences[0]) for section in given.article.all_sections if section.sentences}
     return each_sentence(given.article, lambda s: s if id(s) in first else replace(s, cites=()))

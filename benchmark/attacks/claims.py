@@ -92,7 +92,7 @@ def reports_denied(given: Given) -> Article:
 
 
 def hedges_dropped(given: Given) -> Article:
-    """What is said to be probable, reported or approximate is said flatly."""
+    """Statements said to be probable, reported or approximate are said flatly."""
     return _edited(given, "hedge dropped", "approximation made exact")
 
 
@@ -102,12 +102,12 @@ def limits_reversed(given: Given) -> Article:
 
 
 def hedges_added(given: Given) -> Article:
-    """What is certain is said to be a rumour."""
+    """A certainty is said to be a rumour."""
     return _changed(given, "hedges_added", lambda sentence, rng: rng.choice(DOUBTS) + sentence if sentence else None)
 
 
 def declared_false(given: Given) -> Article:
-    """Each sentence is called false, in front or behind, or has a consequence that nobody told of."""
+    """Each sentence is called false, in front or behind, or has a consequence that nobody reported."""
     return _edited(given, '"It is false that"', "taken back at the end", "invented consequence")
 
 

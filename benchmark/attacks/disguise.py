@@ -43,7 +43,7 @@ def homoglyphs(given: Given) -> Article:
 
 
 def bidi_marks(given: Given) -> Article:
-    """Every second word stands reversed between marks that make a screen show it the right way round; made for the same end."""
+    """Every second word is reversed between marks that make a screen show it the right way round; made for the same end."""
 
     def turned(text: str) -> str:
         words = [
@@ -63,7 +63,7 @@ def in_greek_letters(given: Given) -> Article:
 
 
 def in_cyrillic_letters(given: Given) -> Article:
-    """Half of the sentences in Cyrillic letters, one for one: what is left in Latin letters scores as before."""
+    """Half of the sentences in Cyrillic letters, one for one: the rest, in Latin letters, scores as before."""
     numbers = count()
     return _spelt(given, lambda text: text.translate(CYRILLIC) if next(numbers) % 2 else text)
 

@@ -46,7 +46,7 @@ class Given:
 
 
 def each_sentence(article: Article, change: Callable[[Sentence], Sentence]) -> Article:
-    """The article with every sentence changed, where it stands."""
+    """The article with every sentence changed, where it is."""
     return each_paragraph(article, lambda paragraph: tuple(change(sentence) for sentence in paragraph))
 
 
@@ -92,7 +92,7 @@ def written(given: Given, sections: Sequence[tuple[str, Sequence[Paragraph]]], s
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A sentence of a page and the passage that it stands in."""
+    """A sentence of a page and the passage that it is in."""
 
     text: str
     source: Source

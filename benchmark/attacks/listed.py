@@ -18,7 +18,7 @@ TIMES_QUOTED = 12
 def name_lists(given: Given) -> Article:
     """An article of the names of each passage, divided by commas, which cites the passage.
 
-    Found by entity recall: a list of names has all of them, and every name stands in what it cites.
+    Found by entity recall: a list of names has all of them, and every name is in what it cites.
     """
     paragraphs: list[Paragraph] = []
     sources = []

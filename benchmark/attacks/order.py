@@ -41,13 +41,13 @@ def paragraphs_reversed(given: Given) -> Article:
 def sections_reversed(given: Given) -> Article:
     """The sections, each with its heading, from last to first.
 
-    Made with the former: headings fit, and the end of the story is told first.
+    Made with the former: headings fit, and the end of the story comes first.
     """
     return replace(given.article, sections=given.article.sections[::-1])
 
 
 def headings_exchanged(given: Given) -> Article:
-    """Every heading stands above the text of the next section.
+    """Every heading is above the text of the next section.
 
     Made with the former: the same headings and the same text, and no heading fits.
     """

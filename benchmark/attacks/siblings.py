@@ -1,4 +1,4 @@
-"""Which other event of the data stands in for an event: the one with the most similar title."""
+"""Which other event of the data replaces an event: the one with the most similar title."""
 
 from __future__ import annotations
 

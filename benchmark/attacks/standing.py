@@ -24,7 +24,7 @@ from eval.metric import Metric
 
 HONEST = "honest"
 DIGITS = 6
-"""Means are rounded to as many before they are ranked: equal articles must not be told apart by how sums were rounded."""
+"""Means are rounded to as many before they are ranked: equal articles must not be separated by how sums were rounded."""
 _RESAMPLES = 1
 """Intervals are not looked at here."""
 
@@ -108,8 +108,9 @@ def score(
     out: Path,
     done: Callable[[str], None] = lambda event_id: None,
 ) -> Rows:
-    """Rows of the honest system and of every attack. `out` keeps articles and scores, a folder each; what is there and the same
-    is not scored again. Goes event by event, since metrics keep what they know of an event's pages for a moment."""
+    """Rows of the honest system and of every attack. `out` keeps articles and scores, a folder each; an article that is there
+    and the same is not scored again. Goes event by event, since metrics keep what they know of an event's pages for a
+    moment."""
     articles = {HONEST: {event_id: one.article for event_id, one in given.items()}, **attacked.articles}
 
     def collect(event: Event) -> tuple[Page, ...]:

@@ -35,7 +35,7 @@ BESIDE = (
     "words", "length_ratio", "verbatim_share", "conflict_share", "copy8", "longest_copy_words", "leaning_share",
     "duplicate_sentence_share", "cited_share", "judged_share", "cite_f1",
 )  # fmt: skip
-"""What stands beside the headline metrics where it was measured: length, copying, conflicts, and how much of the citations
+"""What is beside the headline metrics where it was measured: length, copying, conflicts, and how much of the citations
 could be judged."""
 
 LEAK = ("gold_sentence_share", "gold_said_share", "gold_copy8", "encyclopedia_cites")
@@ -47,7 +47,7 @@ MEASURES = (
     "conflict_share", "leaning_share", "number_errors", "name_errors", "novel_entity_rate", "verbatim_share", "copied_share",
     "junk_share", "rouge1_f", "rouge2_f", "rougeL_f", "wgb_meteor",
 )  # fmt: skip
-"""Single measures that are asked which pairs of systems they tell apart, with those of the headline."""
+"""Single measures that are asked which pairs of systems they separate, with those of the headline."""
 
 Kind = Literal["here", "agent"]
 
@@ -102,7 +102,7 @@ class Group(Strict):
 
     @property
     def contestants(self) -> tuple[Member, ...]:
-        """The base and the agents: who is to be told apart."""
+        """The base and the agents: who is to be separated."""
         return tuple(one for one in self.members if one.kind == "agent" or one.name == self.base)
 
 
@@ -155,7 +155,7 @@ class Standings:
 
 
 def read_recipe(path: Path) -> AgentsRecipe:
-    """Raises UserError naming what is wrong."""
+    """Raises UserError naming the mistake."""
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,8 +1,8 @@
-"""How many pairs of systems does a measure tell apart?
+"""How many pairs of systems does a measure separate?
 
 A measure that separates no two of nine systems cannot rank them, however well it is defined. Pairs are compared over the
 topics that both have, by a sign-flip test, as `eval.aggregate.paired` does. The pairs of a single measure are adjusted by Holm;
-the headline is one family of all pairs and all its metrics, and tells a pair apart when one of its metrics does.
+the headline is one family of all pairs and all its metrics, and separates a pair when one of its metrics does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Rows = Mapping[str, Mapping[str, float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """The pairs that are told apart, of `n_pairs`: by the headline, and by each measure alone."""
+    """The pairs that are separated, of `n_pairs`: by the headline, and by each measure alone."""
 
     n_pairs: int = 0
     headline: tuple[Pair, ...] = ()
@@ -28,7 +28,7 @@ class Apart:
 
     @property
     def best(self) -> str:
-        """The single measure that tells most pairs apart, the first of several; empty where nothing was measured."""
+        """The single measure that separates most pairs, the first of several; empty where nothing was measured."""
         return max(self.measures, key=lambda name: len(self.measures[name]), default="")
 
 
@@ -43,7 +43,7 @@ def told_apart(
 ) -> Apart:
     """`rows` holds for each system its values by topic; `measures` and `headline` name metrics.
 
-    A pair that shares no scored topic in a metric is not told apart by it. Under Holm the smallest p counts once for each test
+    A pair that shares no scored topic in a metric is not separated by it. Under Holm the smallest p counts once for each test
     of its family, so `resamples` must exceed their number divided by `level`.
     """
     pairs = list(combinations(rows, 2))

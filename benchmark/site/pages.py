@@ -401,7 +401,7 @@ def without_model(made: Submission) -> bool:
 
 
 def no_model(made: Submission) -> str:
-    """What is shown in place of a model's name. Where none is declared nobody knows whether there is one."""
+    """The words in place of a model's name. Where none is declared nobody knows whether there is one."""
     return "no language model" if without_model(made) else "model not declared"
 
 

@@ -2,11 +2,11 @@
 
 Only rows made under one condition meet in a table: scores as submitted are never ranked with recomputed ones, nor systems
 that find text of their own with those that do not. Within it rows are sorted by `benchmark.scoring.ranking_key`: those that
-fail fewer preconditions (support, originality, junk) stand in a higher tier, and no rank is shared between tiers. Inside a
+fail fewer preconditions (support, originality, junk) are in a higher tier, and no rank is shared between tiers. Inside a
 tier ranks come from one metric of RANKED after the other: a row shares the rank of the first row above it that it cannot be
-told from in the first metric, by the sign-flip test of `eval.aggregate.paired`, Holm's adjustment over all tests inside the
-tiers of the table, at 5%; among those that share it the next metric decides in the same way. "Cannot be told from" does not
-pass on from row to row, so every row of a rank is tied with the first of them, and two later ones may differ.
+separated from in the first metric, by the sign-flip test of `eval.aggregate.paired`, Holm's adjustment over all tests inside
+the tiers of the table, at 5%; among those that share it the next metric decides in the same way. "Cannot be separated from"
+does not pass on from row to row, so every row of a rank is tied with the first of them, and two later ones may differ.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class _Tests:
         self._found = {key: (difference, adjusted.get(key)) for key, difference in found.items()}
 
     def ranked(self, group: Sequence[int], metrics: Sequence[str]) -> list[list[int]]:
-        """The group from best to worst, those that nothing tells apart together."""
+        """The group from best to worst, those that nothing separates together."""
         if len(group) < 2 or not metrics:
             return [list(group)] if group else []
         metric, *others = metrics
@@ -166,7 +166,7 @@ class _Tests:
         return [part for rank in ranks for part in self.ranked(rank, others)]
 
     def between(self, a: Entry, b: Entry) -> Comparison | None:
-        """`a` minus `b` in the first metric that tells them apart, or in the first of all where none does."""
+        """`a` minus `b` in the first metric that separates them, or in the first of all where none does."""
         i, j = self._entries.index(a), self._entries.index(b)
         tested = [key for key in self._found if key[:2] == (min(i, j), max(i, j))]
         if not tested:

@@ -38,7 +38,7 @@ MOST_ARTICLE_BYTES = 2 * 2**20
 """Of one article or its results. The longest that a system of ours wrote takes 70 kB."""
 MOST_URL_CHARS = 4_000
 MOST_LINES, MOST_LINE_CHARS = 200, 1_000
-"""Reasons that are told of one submission, and the length of each."""
+"""Reasons that are given of one submission, and the length of each."""
 
 _MARKUP = re.compile(
     r"<\s*/?\s*(?:script|style|iframe|object|embed|svg)\b|<\s*/?\s*[a-z][a-z0-9]*(?:\s[^<>]{0,500})?/?>|javascript:",
@@ -278,7 +278,7 @@ def _stray_problems(folder: Path) -> Iterator[str]:
 
 
 def _read_small(kind: type[T], path: Path, place: str, *, sha256: str | None = None) -> tuple[T | None, list[str]]:
-    """The value of a file of one event, and what is wrong with the file."""
+    """The value of a file of one event, and the problems of the file."""
     if path.is_symlink() or not path.exists():
         return None, [f"{place} is a link" if path.is_symlink() else f"{place} is missing"]
     try:

@@ -14,7 +14,7 @@ from data.runs import Stages
 from data.types import Article, Event, Page, Paragraph, Passage, Section, Source, is_unknown
 
 LEAST_SQUASHED = 20
-"""Letters and digits of a text that is looked for without its white space and punctuation: a shorter one may stand anywhere."""
+"""Letters and digits of a text that is looked for without its white space and punctuation: a shorter one may be anywhere."""
 
 
 class ArticleFiles:
@@ -54,7 +54,7 @@ def located(article: Article, pages: Sequence[Page]) -> Article:
     """The article with each source found in the pages: same text, but with its page's number, address and title.
 
     What differs in white space, case or punctuation alone is taken from the page. A text that no usable page holds stays as
-    it was given, numbered beyond the pages: `is_own` tells. So does a source whose text nobody has: it stays a source, with an
+    it was given, numbered beyond the pages: `is_own` says. So does a source whose text nobody has: it stays a source, with an
     empty passage.
     """
     search = _Search(pages)
@@ -80,7 +80,7 @@ def _digest(path: Path) -> str:
 class Oddities:
     """What the reader of an article's scores should know of it: counts, over the whole article.
 
-    `n_sources` are those it lists: `n_own` of them stand in no usable page, and of those the text of `n_unknown` is not known.
+    `n_sources` are those it lists: `n_own` of them are in no usable page, and of those the text of `n_unknown` is not known.
     `n_invalid` of its `n_citations` name no source. `n_foreign` of its `n_sentences` have mostly letters that are not Latin.
     """
 
@@ -186,6 +186,6 @@ def _cut(n: int, page: Page, start: int, end: int) -> Source:
 
 
 def _squash(text: str) -> tuple[str, list[int]]:
-    """Letters and digits in lower case, and where each stood."""
+    """Letters and digits in lower case, and where each was."""
     kept = [(low, at) for at, character in enumerate(text) if character.isalnum() for low in character.lower()]
     return "".join(low for low, _ in kept), [at for _, at in kept]

@@ -74,7 +74,7 @@ def read(path: Path) -> Statement:
 
 
 def joined(made: Submission, said: Statement) -> Submission:
-    """The submission with what is said of its system. Of a model that the run names, its name and revision stay."""
+    """The submission with the description of its system. Of a model that the run names, its name and revision stay."""
     system, known = made.system, {model.role: model for model in made.system.models}
     flags = {
         name: value

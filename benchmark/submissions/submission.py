@@ -6,7 +6,7 @@ anything is believed. The folder that a submission travels in is `benchmark.subm
 
 On disk a row of an event is one line. Its `scores` are an object by metric, or, where the key `columns` names the metrics once
 for all rows, a list in their order. Scores of rows have six decimals: means, intervals and scores computed again are compared
-within 1e-6, and what is rounded so lies within half of that.
+within 1e-6, and values rounded so lie within half of that.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ MAJOR = 1
 DECIMALS = 6
 """Of the scores of rows, of floors and of ceilings."""
 TOLERANCE = 1e-6
-"""Between what is said and what is computed again; compare with `agree`."""
+"""Between submitted and recomputed values; compare with `agree`."""
 RESAMPLES = range(100, 100_001)
 """How many bootstrap resamples a submission may name: too few say nothing, too many keep the checker busy for hours."""
 MOST_EVENTS = 10_000
 MOST_BYTES = 64 * 2**20
 """Of submission.json. The rows of a thousand events need two."""
 MOST_WORDS, MOST_NOTE_WORDS = 60, 400
-"""Of any string inside, and of `notes`: what is longer is the text of a page or of an article, which has no place here."""
+"""Of any string inside, and of `notes`: a longer one is the text of a page or of an article, which has no place here."""
 MOST_CHARS, MOST_NOTE_CHARS, MOST_SIGNATURE_CHARS = 2_000, 10_000, 50_000
 """Of any string inside, of `notes`, and of `profile.signature`."""
 MOST_NAME_CHARS = 100
@@ -84,7 +84,7 @@ class SubmittedModel:
 @dataclass(frozen=True, slots=True)
 class SubmittedSystem:
     """`settings` is the run's identity: everything that the text depends on. `uses_web` says that it cites text of its own
-    finding, which the others never saw; `self_judged` that a judge of the scores also chose what was written."""
+    finding, which the others never saw; `self_judged` that a judge of the scores also chose the words."""
 
     name: str
     version: str
@@ -519,7 +519,7 @@ def _list_problems(submission: Submission, ids: Sequence[str]) -> Iterator[str]:
 
 
 def unshowable(name: str) -> str:
-    """Why a name cannot stand in a table, or nothing: it is too long, or not what it looks like."""
+    """Why a name cannot be in a table, or nothing: it is too long, or not what it looks like."""
     if len(name) > MOST_NAME_CHARS:
         return f"has {len(name)} characters ({name[:40]!r}...), at most {MOST_NAME_CHARS} may stand there"
     if bad := next((c for c in name if c != " " and (unicodedata.category(c)[0] in "CZ" or c in _BLANK)), None):
@@ -542,7 +542,7 @@ _LOOKS_LIKE = str.maketrans(
 
 
 def _shape(name: str) -> str:
-    """What is left of a name for the eye: letters and digits without case, width, marks, and spaces of any kind."""
+    """A name as the eye sees it: letters and digits without case, width, marks, and spaces of any kind."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold()).translate(_LOOKS_LIKE)
     return "".join(c for c in plain if c.isalnum() and c not in _BLANK)
 

@@ -72,7 +72,7 @@ def fused_norms(modules: Iterable[Any]) -> dict[Any, Callable[[torch.Tensor], to
     """For each module that is an RMS norm, x / rms(x) * weight, a function that takes one or two kernels instead of eight.
 
     It rounds where the module rounds: before the weight (Llama) or after it (OLMo 2). A norm of another form (Gemma's weights
-    are offsets from 1) is told by what it gives, and left out.
+    are offsets from 1) is recognised by its results, and left out.
     """
     return {module: fused for module in modules if (fused := _fused_norm(module)) is not None}
 

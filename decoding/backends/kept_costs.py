@@ -1,6 +1,6 @@
 """Measured costs of a model on this machine, kept for a day: measuring them takes as long as loading a small model.
 
-Costs decide how much is drafted, never what is written. What was measured in a slow moment is gone the next day.
+Costs decide how much is drafted, never the text. A cost measured in a slow moment is gone the next day.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class KeptCosts:
         self._given = False
 
     def give(self) -> None:
-        """Hand the backend what was measured in the last day; nothing where that is not there, or damaged."""
+        """Hand the backend the costs measured in the last day; nothing where that is not there, or damaged."""
         from decoding.backends.torch_backend import TorchBackend
 
         try:

@@ -1,7 +1,7 @@
 """Keys and values of one sequence, in buffers that are allocated once, and the one length that everything else goes by.
 
 Every layer keeps all positions, those with a sliding window too: the window is in the attention mask, so taking tokens back
-is only a smaller length, and no ring buffer overwrites what is needed again (decoding note, pitfalls 2, 3 and 10).
+is only a smaller length, and no ring buffer overwrites positions needed again (decoding note, pitfalls 2, 3 and 10).
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class KVCache:
         self.n = 0
 
     def reserve(self, capacity: int) -> None:
-        """Make room for `capacity` positions; larger buffers are kept. Growing loses what was stored, so it empties the cache.
+        """Make room for `capacity` positions; larger buffers are kept. Growing loses the stored values, so it empties the
+        cache.
 
         Raises:
             StageError: there is no memory for that many. The old buffers are gone, and a smaller number may be reserved.

@@ -54,7 +54,7 @@ class AttentionMasks:
     def tree(self, n: int, parents: Sequence[int]) -> tuple[torch.Tensor, Masks]:
         """For T nodes behind n committed tokens: their positions (1, T), and the masks.
 
-        `parents` as in `StepBackend.step`: a node sees the committed tokens, its ancestors and itself, and stands at n + depth.
+        `parents` as in `StepBackend.step`: a node sees the committed tokens, its ancestors and itself, and is at n + depth.
         """
         import torch
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Unfit(Exception):
-    """This model or machine cannot have a backend; `why` says what stands against it."""
+    """This model or machine cannot have a backend; `why` says why not."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)

@@ -125,7 +125,7 @@ def measure(
 
 
 def entered(loaded: LoadedModel, request: Request, assistant: LoadedModel | None) -> list[Contestant]:
-    """All methods, built: whatever one of them lacks (a calibration, say) is told here."""
+    """All methods, built: whatever one of them lacks (a calibration, say) is reported here."""
     against = [Contestant(name, peer(name, loaded, assistant), True) for name in dict.fromkeys(request.against)]
     built = engines(loaded, request.methods, backend=request.backend, calibration=request.calibration, lengths=request.lengths)
     return [*(Contestant(name, engine.decode) for name, engine in built.items()), *against]

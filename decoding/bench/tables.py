@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from decoding.statistics import SpeculationStats
 
 SHARES = (0.25, 0.5, 0.75)
-"""Of sub-layers skipped: where c is told."""
+"""Of sub-layers skipped: where c is printed."""
 
 Row = Sequence[str]
 
 
 def markdown(result: BenchResult) -> str:
-    """Also what is printed: it reads well as it is."""
+    """Printed as well: it reads well as it is."""
     return "\n".join([*_conditions(result.conditions), "", *_machine(result), "", *_methods(result), *_parted(result)]) + "\n"
 
 

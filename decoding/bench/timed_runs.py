@@ -33,7 +33,7 @@ class BenchPrompt:
 
 
 class TimedDecode(Protocol):
-    """`decoding.local.Decode` that also tells how many tokens each pass of the whole model gave, where it knows."""
+    """`decoding.local.Decode` that also says how many tokens each pass of the whole model gave, where it knows."""
 
     def __call__(
         self,

@@ -68,7 +68,7 @@ class SuffixAutomaton:
         """Up to `max_tokens` tokens that followed the longest suffix with any continuation; None without a match.
 
         At each token: the most frequent one after all before it, of equals the one that is most frequent after a shorter
-        suffix, then the newest. What is read ends with its source, but where it reaches the end of the text it goes on
+        suffix, then the newest. A read stretch ends with its source, but where it reaches the end of the text it goes on
         into itself: a text that repeats with period p is continued with period p.
         """
         state = self._match()

@@ -128,7 +128,7 @@ class CopyCandidate:
 class CopyDrafter:
     """Drafts what followed the longest earlier occurrence of the text's end, in `request.sources`, prompt and answer.
 
-    The index is made anew for each text; what was learned about acceptance stays (`statistics`). It is learned in every
+    The index is made anew for each text; acceptance statistics stay (`statistics`). It is learned in every
     round from what the text became, whether or not the copy was drafted.
 
     With `costs` a draft has the length that promises the most tokens for its cost, which may be none. Without, it has
@@ -160,11 +160,11 @@ class CopyDrafter:
 
     @property
     def statistics(self) -> CopyStatistics:
-        """What was learned so far, earlier texts included."""
+        """Everything learned so far, earlier texts included."""
         return self._acceptance.snapshot()
 
     def expected_accepted(self, match_length: int, origin: str, length: int) -> float:
-        """Expected accepted tokens of an unambiguous copy, by what was learned so far."""
+        """Expected accepted tokens of an unambiguous copy, by everything learned so far."""
         return self._acceptance.expected_accepted(match_length, origin, length)
 
     def start(self, request: Request, backend: StepBackend) -> None:

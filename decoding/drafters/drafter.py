@@ -73,7 +73,7 @@ class Drafter(Protocol):
         ...
 
     def start(self, request: Request, backend: StepBackend) -> None:
-        """A new text. What was learned from earlier texts may stay, if the drafter says so in its docstring."""
+        """A new text. Knowledge of earlier texts may stay, if the drafter says so in its docstring."""
         ...
 
     def propose(self, text: Sequence[int], room: int) -> Draft:

@@ -16,10 +16,10 @@ LONGEST = 63
 
 
 class ForcedDrafter:
-    """Drafts what is forced, and where nothing is, what `inner` drafts.
+    """Drafts forced tokens, and where there are none, what `inner` drafts.
 
-    Rounds with a forced draft are not those of `inner`: it is neither asked nor told, so that its counts and accounts are about
-    its own drafts and what it learns of a text it learns when it is asked next. Its state from text to text is its own.
+    Rounds with a forced draft are not those of `inner`: it is neither asked nor informed, so that its counts and accounts are
+    about its own drafts and what it learns of a text it learns when it is asked next. Its state from text to text is its own.
     """
 
     def __init__(self, inner: Drafter) -> None:

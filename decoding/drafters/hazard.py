@@ -34,7 +34,7 @@ _BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class RoundLog(Strict):
-    """One verified chain: `accepted` of its `drafted` tokens stood."""
+    """One verified chain: `accepted` of its `drafted` tokens were kept."""
 
     task: Task
     source: str

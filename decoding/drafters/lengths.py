@@ -36,7 +36,7 @@ class LengthPolicy(Protocol):
 
 
 class _Stateless:
-    """What is alike in policies that learn nothing from one round to the next."""
+    """The common part of policies that learn nothing from one round to the next."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
 """A copy and recycled rows in one tree, best first under one budget (DySpec, Xiong et al. 2024, arXiv 2410.11744, section 3).
 
-DySpec's heap, its draft model replaced by two free sources. The copy's next token has its learned chance q; what is left,
+DySpec's heap, its draft model replaced by two free sources. The copy's next token has its learned chance q; the rest,
 1 - q, goes to the recycled row in proportion to the chances of its ranks, as DySpec's sibling slot has value * (1 - q).
 """
 

@@ -31,7 +31,7 @@ class MixDrafter:
 
     Plain decoding gives one token for each unit of cost; a draft must promise `margin` more. Chances are those that the parts
     count themselves: copies and rows are judged by what the text became in every round, at no cost; of the model-run chain
-    only its own rounds tell, so while it does not seem to pay it is tried again now and then, where nothing else pays. All
+    only its own rounds say, so while it does not seem to pay it is tried again now and then, where nothing else pays. All
     counts and accounts go on from text to text; indices and rows do as the parts say.
 
     Never slower by much: what free drafts lose, and what the chains lose, trials included, is limited by an account each

@@ -127,12 +127,12 @@ def _best_first(
 class RecycleDrafter:
     """Drafts from the rows that the model gave to the same tokens before.
 
-    Rows are seeded from the prefill and, unless `persist`, forgotten with the text. What was learned of ranks stays; the
+    Rows are seeded from the prefill and, unless `persist`, forgotten with the text. Rank statistics stay; the
     tree is derived from it at the start of each text, unless `template` fixes it.
 
     Args:
         max_nodes: the largest tree. The default suits a CPU, where each row of a verify pass costs.
-        persist: keep the rows for the next text, whose drafts then depend on what was written before. One model only.
+        persist: keep the rows for the next text, whose drafts then depend on earlier texts. One model only.
         costs: fits the size of the tree to this machine; without, it has `max_nodes` nodes.
         template: a fixed tree.
         seeded: whether rows come from the prefill as well.
@@ -172,7 +172,7 @@ class RecycleDrafter:
 
     @property
     def statistics(self) -> RankStatistics:
-        """What was learned so far, earlier texts included."""
+        """Everything learned so far, earlier texts included."""
         return RankStatistics(tuple(self._tried), tuple(tuple(row) for row in self._hits))
 
     @property

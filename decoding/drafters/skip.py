@@ -138,7 +138,7 @@ def draft_chain(
     """Up to `most` (at least 1) tokens after `text` from the model under `plan`, chosen as the sampler chooses.
 
     Rules and temperature are applied at each position, on the text drafted so far. `uniform` gives the numbers of a free draw.
-    Every drawn token is returned, the one at which `go_on` stops as well: leaving out what was drawn would bend the
+    Every drawn token is returned, the one at which `go_on` stops as well: leaving out a drawn token would bend the
     distribution. The chain ends early, perhaps empty, where the skipped model overflows.
     """
     if sampler.plain:

@@ -58,7 +58,7 @@ class SwiftSettings:
 
 
 class SkipSearch:
-    """The search for a skip set: offers a proposal, is told how it and the current set did on the same tokens."""
+    """The search for a skip set: offers a proposal, learns how it and the current set did on the same tokens."""
 
     def __init__(self, n_layers: int, settings: SwiftSettings) -> None:
         """Blocks 0 and n_layers - 1 are always kept."""
@@ -162,7 +162,7 @@ class SwiftDrafter:
     """Drafts with the best skip set found so far and goes on searching.
 
     The search goes on from text to text, as the original's does: it is about the stream. So drafts, though never texts, depend
-    on what was written before. One drafter, one model.
+    on earlier texts. One drafter, one model.
 
     Args:
         settings: of the search; with `max_proposals=0` every odd block is skipped for good.

@@ -18,7 +18,7 @@ def answer_rules(
     """What `sampling` asks of the logits of one answer to a prompt of `n_prompt` tokens: its grounding, then its contrast.
 
     In this order, because the contrast keeps likely tokens only and must see which are left. The caller holds the model's lock,
-    not the tokenizer's. What the contrast took is told by `decoding.grounding.cad.with_cost`.
+    not the tokenizer's. What the contrast took is given by `decoding.grounding.cad.with_cost`.
 
     Raises:
         UserError: as `grounding_rules`; a contrast that is out of range, or one with an `Offer`.

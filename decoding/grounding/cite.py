@@ -24,7 +24,7 @@ class CiteRule:
 
     - A bracket is opened for a marker `[k]` only, k being one of `cite.numbers`; which one is the model's own choice.
     - Behind the full stop of a sentence, and behind quotes or parentheses that close after it, comes a marker before anything
-      else, unless one stands directly before the full stop: `... in 1937 [2].` or `... in 1937. [2]`. A line ends, and the
+      else, unless one is directly before the full stop: `... in 1937 [2].` or `... in 1937. [2]`. A line ends, and the
       text ends, behind a cited sentence only; a last sentence without a full stop is cited as well.
     - Markers of one run touch; at most `cite.most_per_sentence`, none twice. Runs inside of a sentence count for nothing.
     - Where `data.sentences` sees no boundary (abbreviations, initials, decimals) none is demanded; a small letter may follow
@@ -35,8 +35,8 @@ class CiteRule:
     its source supports it. Models that think aloud before they answer (`<think>...`) are not handled: their thoughts would have
     to cite as well.
 
-    Answers are read up to where the last call stood, so that a call costs what the new tokens cost. Prefixes may come in any
-    order; what is returned depends on the prefix alone.
+    Answers are read up to where the last call was, so that a call costs what the new tokens cost. Prefixes may come in any
+    order; results depend on the prefix alone.
 
     Args:
         tokenizer: of the model; the caller holds its lock while the rule is made, not later.

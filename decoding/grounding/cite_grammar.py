@@ -53,7 +53,7 @@ def symbol(character: str) -> str:
 
 
 def symbols(text: str) -> str:
-    """The classes of its characters; of three and more equal ones two, which the grammar does not tell from more."""
+    """The classes of its characters; of three and more equal ones two, which the grammar cannot separate from more."""
     return _REPEATED.sub(r"\1\1", "".join(map(symbol, text)))
 
 
@@ -76,7 +76,7 @@ class State(NamedTuple):
 
     `letters`: of the last word, at most 2. `level`: what a full stop lets follow without a marker, behind a space: -1 not even
     another space, 0 nothing, 1 small letters and digits, 2 everything. `glue`: the same, without a space. `used`, `stopped`:
-    numbers of the present run of markers, and whether it stands behind the full stop. `digits`: those of the open marker.
+    numbers of the present run of markers, and whether it is behind the full stop. `digits`: those of the open marker.
     `done`: whether a sentence came before.
     """
 

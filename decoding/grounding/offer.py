@@ -1,4 +1,4 @@
-"""An answer of whole items and nothing else: logits outside of the offer become -inf, what is certain needs no model step.
+"""An answer of whole items and nothing else: logits outside of the offer become -inf, certain tokens need no model step.
 
 Items are token sequences; those still possible after a prefix form a trie (constrained decoding over a finite set, De Cao et
 al. 2021, arXiv 2010.00904, section 3.2), which is kept as a sorted list with ranges instead of nodes: items that are used up
@@ -34,8 +34,8 @@ class OfferRule:
     many items begin does not win by their number. An end token gains nothing: it competes with the best item on the model's
     word alone. A prefix that is not of the offer (only a draft can be one) leaves the end tokens.
 
-    Answers are read up to where the last call stood, so that a call costs what the new tokens cost. Prefixes may come in any
-    order; what is returned depends on the prefix alone.
+    Answers are read up to where the last call was, so that a call costs what the new tokens cost. Prefixes may come in any
+    order; results depend on the prefix alone.
 
     Args:
         n_prompt: tokens of the prompt, which every prefix begins with.
@@ -84,7 +84,7 @@ class OfferRule:
     # --- reading ----------------------------------------------------------------------------------------------------------
 
     def _place(self, prefix: Sequence[int]) -> _Place:
-        """Where the answer stands after `prefix`; `_read` and `_places` remember the last one and all on the way."""
+        """Where the answer is after `prefix`; `_read` and `_places` remember the last one and all on the way."""
         answer = list(prefix[self._n_prompt :])
         n = min(len(answer), len(self._read))
         if answer[:n] != self._read[:n]:
@@ -334,7 +334,7 @@ class _Trie:
 
 
 def _collected(keys: Iterable[Key]) -> dict[Key, list[int]]:
-    """Where each key stands."""
+    """Where each key is."""
     found: dict[Key, list[int]] = {}
     for at, key in enumerate(keys):
         found.setdefault(key, []).append(at)

@@ -11,7 +11,7 @@ from decoding.api import Chosen, Offer
 
 BEFORE_FIRST = ("\n", ".", "")
 BEFORE_LATER = ("x", ".", "]", "\n", "")
-"""What may stand before a piece when it is tokenised. Some tokenizers put a space before the first word of a text and take it
+"""What may be before a piece when it is tokenised. Some tokenizers put a space before the first word of a text and take it
 off again when they decode one; so a piece is cut out of a longer text, at a place where no token crosses the cut."""
 
 

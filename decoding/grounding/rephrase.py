@@ -34,7 +34,7 @@ _OPENING_WORDS = (
 _OPENERS = frozenset(_OPENING_WORDS.split())
 """Words that may open a sentence whatever the sources say."""
 _REPEATED = 5
-"""Words; a run of so many may stand in the answer twice, not three times."""
+"""Words; a run of so many may be in the answer twice, not three times."""
 
 
 class _Tables(NamedTuple):
@@ -84,7 +84,7 @@ def _name(character: str) -> str:
 
 
 class _Source(NamedTuple):
-    """A source as words: in small letters, which of them are free to copy (names, numbers, quotations), and as they stand."""
+    """A source as words: in small letters, which of them are free to copy (names, numbers, quotations), and as they are."""
 
     low: tuple[str, ...]
     free: tuple[bool, ...]

@@ -1,4 +1,4 @@
-"""One sentence whose wording a model chooses place by place: what is certain needs no model step.
+"""One sentence whose wording a model chooses place by place: certain tokens need no model step.
 
 The forms are read as a graph of tokens. A state is a place of it; after a prefix several may be possible, where two wordings
 begin with the same token.

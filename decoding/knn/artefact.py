@@ -107,7 +107,7 @@ class Interval(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Plan(Strict):
-    """A layer set and what is known of it. Speeds are in tokens for each full step's time: plain decoding has 1."""
+    """A layer set and its figures. Speeds are in tokens for each full step's time: plain decoding has 1."""
 
     name: str
     """`section` (all prompts of a task), `section/2` (a cluster), `label:qa` (global routing), or EVERYTHING."""

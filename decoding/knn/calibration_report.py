@@ -42,7 +42,7 @@ The original drafts whether it pays or not; the others draft nothing where it do
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """`right`: share told rightly by the nearest neighbours, itself left out; `majority`: by always naming the commonest."""
+    """`right`: share named rightly by the nearest neighbours, itself left out; `majority`: by always naming the commonest."""
 
     right: float
     majority: float

@@ -1,11 +1,11 @@
 """How often a skipped model would have said what the whole model said, and what drafting with it would have cost.
 
-The whole model's greedy answer is logged once. Then one pass of the skipped model over the answer tells, for every
+The whole model's greedy answer is logged once. Then one pass of the skipped model over the answer says, for every
 position, whether it agrees and how sure it is (SWIFT's matchness, section 3.2 there): no generation, no timing noise. In that
 pass the answer's keys and values are the skipped model's own, while in use a draft sees its own only since the last verify
 pass; so agreement is a little underrated far into the answer.
 
-`replay` then walks through the answer as the round loop would: how long each draft is, how much of it stands.
+`replay` then walks through the answer as the round loop would: how long each draft is, how much of it is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ORIGINAL = Threshold(0.8, 12)
 """The stop rule of KNN-SSD's experiments."""
 
 POSITIONS = 12
-"""How far into a draft acceptance is told."""
+"""How far into a draft acceptance is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Rounds(Strict):
 def replay(agreement: Agreement, policy: LengthPolicy, limit: int) -> Rounds:
     """The rounds in which a skipped model would have helped to write the answer; `limit` as for the logged answer.
 
-    Exact in what is accepted and how many verify passes there are. How long a draft goes on *after* a wrong token cannot be
+    Exact in accepted tokens and how many verify passes there are. How long a draft goes on *after* a wrong token cannot be
     known from the right ones: it is taken to be as sure as it would have been of the right text, which is exact for drafts
     of fixed length.
     """

@@ -5,7 +5,7 @@
 
 Every name contains what its content depends on (model and precision, answer length, prompt, settings), so a folder can be
 used again with other settings: what still holds is found, the rest is measured. Searches ask for the same sets in the same
-order each time, so a search that was killed runs through what is stored in no time.
+order each time, so a search that was killed passes stored results at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Timed(Strict):
 
 
 class Stages:
-    """One folder of them. Its memory holds what was read or measured, a few hundred bytes for each prompt and set."""
+    """One folder of them. Its memory holds all that was read or measured, a few hundred bytes for each prompt and set."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

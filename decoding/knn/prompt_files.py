@@ -1,6 +1,6 @@
 """Prompt files: what to calibrate on, and what to measure speed with. No torch here.
 
-Two formats, told apart by each line itself. Ours is the JSON of `PromptRow`, one a line, with `prompt` (text) allowed in
+Two formats, separated by each line itself. Ours is the JSON of `PromptRow`, one a line, with `prompt` (text) allowed in
 place of `messages`. The other is that of Spec-Bench's `question.jsonl` (Xia et al. 2024): `question_id`, `category`, `turns`.
 """
 
@@ -47,7 +47,7 @@ class PromptRow(Strict):
 
     @property
     def label(self) -> str:
-        """The domain that KNN-SSD's global routing would tell apart: a task, or the topic where the task says nothing."""
+        """The domain that KNN-SSD's global routing would separate: a task, or the topic where the task says nothing."""
         return self.topic if self.task == "other" and self.topic else self.task
 
 

@@ -163,7 +163,7 @@ def _swap(scores: _Scores, choices: Sequence[SubLayer], plan: SkipSet) -> None:
 
 
 def _refine(scores: _Scores, choices: Sequence[SubLayer], iterations: int, seed: int) -> None:
-    """Bayesian optimisation that knows what has been scored so far; upper confidence bound, as in Self-SD."""
+    """Bayesian optimisation that knows all scores so far; upper confidence bound, as in Self-SD."""
     if iterations < 1:
         return
     from bayes_opt import BayesianOptimization

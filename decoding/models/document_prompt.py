@@ -50,7 +50,7 @@ def evidence(passages: Sequence[CitedPassage]) -> str:
 
 
 def section(title: str, passages: Sequence[CitedPassage], heading: str, written: str = "") -> str:
-    """A prompt whose continuation is the section's text. `written` is the part of it that stands already."""
+    """A prompt whose continuation is the section's text. `written` is the part of it that is there already."""
     return f"{_opened(title, passages)}== {heading} ==\n{written}"
 
 

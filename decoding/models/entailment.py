@@ -82,7 +82,7 @@ class EntailmentModel:
             return self.max_tokens - SPARE_TOKENS - len(self._encoded("", claim)["input_ids"])
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Rounded to 4 places: what stands beside a pair in its batch moves it by less.
+        """Rounded to 4 places: the other pairs of its batch move it by less.
 
         Raises:
             ValueError: a pair is longer than the model reads; nothing is ever cut off here.
@@ -177,7 +177,7 @@ def load_entailment(path_or_id: str, *, form: str = "auto", device: str = "auto"
 
 
 def support_label(labels: Mapping[int, str], asked: str) -> int:
-    """The index of the label that means "supported". Raises UserError if the names do not tell.
+    """The index of the label that means "supported". Raises UserError if the names do not say.
 
     Two labels without names are taken as MiniCheck has them: the second one is "supported".
     """

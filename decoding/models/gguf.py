@@ -92,7 +92,7 @@ def load_gguf(path: Path | str, *, device: str = "auto", dtype: str = "auto", te
         dtype: one of `DTYPES`. `auto` keeps the file's own bits on a CPU, where it holds them in known blocks
             (`decoding.lowbit.gguf_blocks`), and is float32 elsewhere: 4 bytes a parameter, and as much in the cache folder; ask
             for `bfloat16` where that is too much.
-        tell: is told when the file has to be converted first, and why its bits cannot be kept.
+        tell: is called when the file has to be converted first, and why its bits cannot be kept.
 
     Raises:
         UserError: no such file, not a GGUF, cut short, of an unknown architecture, a part of several, without a chat template

@@ -179,7 +179,7 @@ def lowered(loaded: LoadedModel, dtype: str) -> LoadedModel:
 def in_memory(model: Any, tokenizer: Any) -> LoadedModel:
     """A `transformers` model that the caller has loaded, with its tokenizer. Nothing of it is changed or copied.
 
-    The fingerprint covers the configuration and 64 KiB of each weight tensor: it tells models apart, yet differs from that of
+    The fingerprint covers the configuration and 64 KiB of each weight tensor: it separates models, yet differs from that of
     a folder with the same weights. `tokenizer` may be None for whoever works with token ids only.
 
     Raises:
@@ -324,7 +324,7 @@ def _weight_files(folder: Path, asked: str) -> list[Path]:
 
 
 def read_config(folder: Path, asked: str) -> PreTrainedConfig:
-    """Of any model that transformers implements. Raises UserError, naming what was `asked` for."""
+    """Of any model that transformers implements. Raises UserError, naming the `asked` one."""
     from transformers import AutoConfig
 
     try:
@@ -398,7 +398,7 @@ def _model(folder: Path, asked: str, *, dtype: str) -> PreTrainedModel:
 
 
 def _forget_sampling_defaults(model: PreTrainedModel) -> None:
-    """`generate` fills what it is not told from here, and a forgotten repetition penalty would bend greedy decoding."""
+    """`generate` fills what it is not given from here, and a forgotten repetition penalty would bend greedy decoding."""
     from transformers import GenerationConfig
 
     model.generation_config = GenerationConfig()

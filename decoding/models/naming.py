@@ -15,7 +15,7 @@ NAMES = f"{NAME}, {BASE_NAME}, gguf:FILE, hf:FOLDER_OR_ID"
 def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Tell | None = None) -> LoadedModel:
     """Load `smollm2`, `smollm2-base`, `gguf:FILE`, `hf:FOLDER_OR_ID`, or a bare folder or id.
 
-    `tell` is told what takes long. Raises UserError for what cannot be had.
+    `tell` is called with what takes long. Raises UserError for what cannot be had.
     """
     if name in (NAME, BASE_NAME):
         return load_smollm2(name, device=device, dtype=dtype, tell=tell)

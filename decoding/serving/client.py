@@ -1,7 +1,7 @@
 """A model behind an OpenAI-compatible HTTP server (vLLM, SGLang, llama.cpp, `transformers serve`, hosted ones).
 
-One POST to `/chat/completions` a text, streamed when somebody listens; `GET /models` once, to learn what is served. What
-passes by itself (refused connections, 429, 500, 502, 503, 504) is retried with full jitter (Brooker 2015, "Exponential
+One POST to `/chat/completions` a text, streamed when somebody listens; `GET /models` once, to learn which models are served.
+What passes by itself (refused connections, 429, 500, 502, 503, 504) is retried with full jitter (Brooker 2015, "Exponential
 backoff and jitter"); everything else becomes an error that names the URL, the status and the beginning of the answer.
 
 The API key comes from WIKIGEN_API_KEY, else OPENAI_API_KEY. It is sent to the server and appears nowhere else.
@@ -428,11 +428,11 @@ class _NotListed(StageError):
 
 
 class _Unusable(Exception):
-    """What is wrong with a parsed answer; becomes a StageError where URL and excerpt are known."""
+    """The problem of a parsed answer; becomes a StageError where URL and excerpt are known."""
 
 
 class _Reading:
-    """What has been read of one answer, whole or streamed."""
+    """The part of one answer that was read, whole or streamed."""
 
     def __init__(self, cut: StopCut, sampling: SamplingParams) -> None:
         self.cut = cut
@@ -467,7 +467,7 @@ class _Reading:
         return content
 
     def stop_reason(self) -> StopReason:
-        """`stop` for a stop string, `end` for the model's own end. Servers call both "stop"; vLLM's stop_reason tells."""
+        """`stop` for a stop string, `end` for the model's own end. Servers call both "stop"; vLLM's stop_reason says."""
         if self.cut.was_cut:
             return "stop"
         if self.finish_reason == "length":

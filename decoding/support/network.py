@@ -4,7 +4,7 @@ A label for each token teaches far more than one for each pair: on the same pair
 only learnt to spot invented clauses. Two further choices make a network of 22M parameters learn from tens of thousands of
 pairs instead of millions:
 
-- The encoder is told what two strings show anyway. A flag on each token says whether the other side has the same word piece,
+- The encoder is given what two strings show anyway. A flag on each token says whether the other side has the same word piece,
   and whether its neighbours match there, too; attention need not learn to copy.
 - The encoder is frozen; each linear layer gets an adapter of low rank (LoRA, Hu et al. 2022), which makes a step cheaper by
   a third and the shipped difference small.

@@ -45,7 +45,7 @@ class MiniLmReader:
         return self._fingerprint
 
     def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
-        """Chances are rounded to 3 places: what is read beside a pair in its batch moves them by less."""
+        """Chances are rounded to 3 places: the other pairs of its batch move them by less."""
         with self._lock:
             encoded = {pair: self._encoder.encode(*pair) for pair in dict.fromkeys(pairs)}
             found: dict[tuple[str, tuple[str, ...]], SupportReading | None] = dict.fromkeys(encoded)

@@ -1,4 +1,4 @@
-"""Weights of a support network on disk: only what was trained, matrices in eight bits, as safetensors."""
+"""Weights of a support network on disk: only the trained ones, matrices in eight bits, as safetensors."""
 
 from __future__ import annotations
 

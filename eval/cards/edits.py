@@ -173,7 +173,7 @@ _OPENERS = frozenset(
 
 
 def _starts_plainly(sentence: str) -> bool:
-    """May something stand before it? Not before a quotation, a heading or a list item."""
+    """May something come before it? Not before a quotation, a heading or a list item."""
     return bool(re.match(r"[A-Z][\w'’,-]* ", sentence)) and not sentence.rstrip().endswith(("?", "!"))
 
 
@@ -470,7 +470,7 @@ def exchange_names(text: str, rng: Random, context: Context = Context()) -> Edit
 
 
 def _one_list(between: str) -> bool:
-    """Only names, commas, conjunctions and words for "is" stand between the two."""
+    """Only names, commas, conjunctions and words for "is" are between the two."""
     without_names = _NAME.sub("", between)
     return _SAME_THING.fullmatch(without_names) is not None
 
@@ -782,7 +782,7 @@ _FUTURE = re.compile(
 
 
 def future_to_past(text: str, rng: Random, context: Context = Context()) -> Edited | None:
-    """What was planned or expected becomes what happened."""
+    """Plans and expectations become what happened."""
     found = [
         m
         for m in _FUTURE.finditer(text)
@@ -871,7 +871,7 @@ _APPROXIMATE = re.compile(
 _BEFORE_APPROXIMATE = frozenset(
     words_of("of at is to by was are for were cost with from took that and has had in killed injured but or than while")
 )
-"""Words that stand before an approximate number: elsewhere "about" and "around" may be prepositions ("revolves around two")."""
+"""Words that are before an approximate number: elsewhere "about" and "around" may be prepositions ("revolves around two")."""
 
 
 def drop_approximation(text: str, rng: Random, context: Context = Context()) -> Edited | None:
@@ -1006,7 +1006,7 @@ def _clauses(text: str) -> list[str]:
 
 
 def _other(context: Context, rng: Random) -> str | None:
-    """Another sentence that can stand behind a comma."""
+    """Another sentence that can be behind a comma."""
     return _pick(
         rng,
         [
@@ -1456,7 +1456,7 @@ def _has_verb(text: str) -> bool:
 def drop_clause(text: str, rng: Random, context: Context = Context()) -> Edited | None:
     """A shorter sentence: without its opening phrase, its last relative clause or its second main clause.
 
-    Only where nothing in the sentence denies, hedges, limits or compares, since what is left must still follow.
+    Only where nothing in the sentence denies, hedges, limits or compares, since the rest must still follow.
     """
     body, end = _body(text)
     if (
@@ -1557,7 +1557,7 @@ def synonym(text: str, rng: Random, context: Context = Context()) -> Edited | No
 
 
 def _fits(text: str, m: re.Match[str], old: str, new: str) -> bool:
-    """Not inside names ("Children's Act"), and the words around it let it stand there."""
+    """Not inside names ("Children's Act"), and the words around it allow it."""
     before, after = text[: m.start()], text[m.end() :]
     if (m.group()[0].isupper() and m.start() > 0) or (m.group()[0].isupper() and re.match(r" [A-Z]", after)):
         return False

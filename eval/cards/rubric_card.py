@@ -1,4 +1,4 @@
-"""Does a rubric judge see what is worse by construction? The human article is set against three articles made from human ones:
+"""Does a rubric judge see worse articles? The human article is set against three articles made from human ones:
 its first half, itself with its sections in another order, and the article about another event.
 
 A dimension on which one of them does not come out below the article that it was made to be worse than is withheld: its column

@@ -44,7 +44,7 @@ edits accepted): 0.845 and 27%, 0.834 and 23%, 0.824 and 18%, 0.811 and 13%; by 
 
 THRESHOLD = 0.5
 """Of the calibrated probability: more likely than not. The best balanced accuracy is at 0.31, for a third of the labelled
-claims are supported; but of the sentences of a human article a tenth stand in another text, and with 0.31 twice as many of
+claims are supported; but of the sentences of a human article a tenth are in another text, and with 0.31 twice as many of
 them were accepted as by words alone (`bm25` on two development topics 19 and 37%, by words 9 and 22%, with 0.5 8 and 15%)."""
 
 

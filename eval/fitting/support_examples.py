@@ -1,6 +1,6 @@
 """Labelled pairs for the network that reads claims beside evidence: which words of the claim are not supported?
 
-No large labelled set may be used here, so labels come from what is known by construction.
+No large labelled set may be used here, so labels come from construction.
 
 - **Statements of research agents** (Wiki Live Challenge, split `dev`) beside the pages they cite, and beside what the other
   agents write of the same topic: the same facts in other words. Those that the word-based judge accepts without a missing name
@@ -68,7 +68,7 @@ PARTIAL_TIMES = 3
 MOST_WORDS = 110
 """Of claim and evidence together; sentences of evidence beyond it are left out, the last ones first."""
 _LIKE_NEWS = re.compile("FreshWiki|milestones|history|government")
-"""Sources of open text that tell of events."""
+"""Sources of open text that report events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ def _without(claim: str, spans: Sequence[tuple[int, int]]) -> str | None:
 
 
 def read_text(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """(title, sentences of running text) of the documents of a `corpus.jsonl.xz` that tell of events."""
+    """(title, sentences of running text) of the documents of a `corpus.jsonl.xz` that report events."""
     import lzma
 
     with lzma.open(path, "rt", encoding="utf-8") as lines:

@@ -2,7 +2,7 @@
 
 Where most of a claim runs word for word as its evidence does, what it says otherwise decides. Claim and sentences are aligned by
 `eval.judges.lexemes`, so that other forms of a date, time, number or unit are no difference; words are alike when inflection,
-a listed synonym or an abbreviation relates them. What is left is a word too many, a word in the place of another, a lost
+a listed synonym or an abbreviation relates them. The rest is a word too many, a word in the place of another, a lost
 denial, hedge or limit, another tense, another sex, other neighbours of a number, or another order.
 """  # noqa: E501
 
@@ -409,7 +409,7 @@ def _negations(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference
 
 
 def _lost(claim: Sequence[Lexeme], aligned: Aligned, words: frozenset[str]) -> Iterator[tuple[Lexeme, Lexeme]]:
-    """What stands right and left of such a word in a sentence and stands together in the claim without it.
+    """What is right and left of such a word in a sentence and is together in the claim without it.
 
     The words themselves may be in the claim elsewhere, hence the place decides.
     """
@@ -439,7 +439,7 @@ def _hedges(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
 
 
 def _tenses(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
-    """What is to happen has happened."""
+    """Future events have happened."""
     for sentence, keys in zip(aligned.sentences, aligned.keys):
         for k in range(1, len(keys)):
             will = keys[k - 1] in ("will", "shall")

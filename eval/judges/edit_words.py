@@ -57,7 +57,7 @@ ANTONYMS = _pairs("""
     voluntary/compulsory, optional/mandatory, formal/informal, direct/indirect, directly/indirectly, morning/evening,
     summer/winter, spring/autumn, day/night, yesterday/tomorrow, ascending/descending, forward/backward
 """)
-"""Both ways. Words whose other meanings are more frequent (left, right, may, over) stand only where the meaning is likely."""
+"""Both ways. Words whose other meanings are more frequent (left, right, may, over) are only where the meaning is likely."""
 
 SYNONYMS = _pairs("""
     said that/stated that, said/stated, stated that/said that, films/movies, film/movie, movie/film, movies/films,

@@ -1,8 +1,8 @@
-"""The default judge: a small network reads the claim beside its evidence, word features and rules stand beside it.
+"""The default judge: a small network reads the claim beside its evidence, word features and rules are beside it.
 
 Three steps, each asked only where the one before has not decided:
 
-1. A look. The claim stands as a whole sentence in a premise: supported. It shares no word with any: not supported.
+1. A look. The claim is a whole sentence of a premise: supported. It shares no word with any: not supported.
 2. Rules (`eval.judges.vetoes`): a number, name, date, limit or denial differs, or the words are another sentence's. Refused.
 3. `decoding.support`: MiniLM with trained adapters reads the claim and the sentences that hold most of it. A logistic
    regression joins its readings with the word features of `LexicalJudge`, and is calibrated on held-out claims.

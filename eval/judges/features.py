@@ -4,7 +4,7 @@ Words are compared as lower-cased, accent-free Porter stems, so bare premises (t
 no punctuation) match like any other. Short months and weekdays, ordinals and the two commonest abbreviations of countries
 are written out first. What counts as a name is read from the capitals of the *claim* and looked up in the
 evidence case-insensitively. Numbers are compared as digits without separators, which is what bare text leaves of them
-("1,200" and "3.5" become 1200 and 35). Length and number of the premises are not features: they tell how evidence was
+("1,200" and "3.5" become 1200 and 35). Length and number of the premises are not features: they say how evidence was
 cut, not whether it supports.
 """
 
@@ -27,7 +27,7 @@ FEATURES = (
     "cov_all", "cov_best", "cov_top3", "bigram_all", "missing_second",
     "missing_names", "missing_numbers", "any_number_missing", "any_number_word_missing",
 )  # fmt: skip
-"""Coverage, which speaks for support, and what is missing, which speaks against. Tried and left out, because their
+"""Coverage, which speaks for support, and missing words, which speak against. Tried and left out, because their
 coefficients had the wrong sign or moved the AUROC by less than 0.003: the largest weight missing, missing years, names
 missing in the best sentence, coverage of the worst clause, the longest run of missing words, longest common subsequence,
 trigrams, length of the claim."""
@@ -83,7 +83,7 @@ _COUNTRIES = (
 )
 
 Weight = Callable[[str], float]
-"""Stem -> how much it tells; see `LexicalJudge`."""
+"""Stem -> how much it says; see `LexicalJudge`."""
 
 
 class Token(NamedTuple):

@@ -50,7 +50,7 @@ class Identified(Protocol):
 
 class Judge(Identified, Protocol):
     def score(self, pairs: Sequence[Pair]) -> Sequence[float | None]:
-        """Support in [0, 1] of each pair, in order; None where the judge could not tell (a claim longer than its model, an
+        """Support in [0, 1] of each pair, in order; None where the judge could not decide (a claim longer than its model, an
         unusable reply). A pair's score does not depend on the other pairs."""
         ...
 
@@ -61,7 +61,7 @@ def describe(judge: Identified) -> str:
 
 
 class Unjudged(Exception):
-    """A judge could not tell about a pair. What a metric then says of the article is null, not 0."""
+    """A judge could not decide about a pair. What a metric then says of the article is null, not 0."""
 
 
 def decided(judge: Judge, pairs: Sequence[Pair]) -> list[float]:

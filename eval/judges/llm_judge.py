@@ -1,6 +1,6 @@
 """A judge by a language model that follows instructions: one claim, numbered passages, one of three verdicts.
 
-Evidence is anybody's text, and so is the claim: both may hold sentences that address the judge. They stand between lines
+Evidence is anybody's text, and so is the claim: both may hold sentences that address the judge. They are between lines
 that carry a hash of both, which no page can know in advance, and the prompt says what such sentences are. No prompt makes a
 judge safe from them; what it accepts of edited claims is on its card (`python -m eval.judge_card`).
 """
@@ -62,7 +62,7 @@ PROMPT_SHA256 = codec.sha256(json.dumps([INSTRUCTIONS, AGAIN, dict(SCHEMA), "lay
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Strict):
-    """One pair as it was judged: what was asked of whom, and every reply as it came. `verdict` is None when none was usable."""
+    """One pair as it was judged: who was asked what, and every reply as it came. `verdict` is None when none was usable."""
 
     pair_sha256: str
     model: str

@@ -46,7 +46,7 @@ class NliJudge:
         return self._threshold
 
     def score(self, pairs: Sequence[Pair]) -> list[float | None]:
-        """The largest probability over what is read of each pair's premises; 0 without any, None for a claim too long."""
+        """The largest probability over the parts read of each pair's premises; 0 without any, None for a claim too long."""
         read = [readings(self.model, pair) for pair in pairs]
         asked = [(text, pair.claim) for pair, texts in zip(pairs, read, strict=True) for text in texts or ()]
         answers = iter(self.model.probabilities(asked))

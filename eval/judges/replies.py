@@ -1,5 +1,5 @@
 """What the judges by a served language model share: quoting, asking until a reply is usable, noticing that the server is gone,
-and records of what was replied.
+and records of the replies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_LOST = 5
 
 
 class Asker:
-    """One model, asked at temperature 0 by several threads. `what` a question is about stands in messages; `again` is said to
+    """One model, asked at temperature 0 by several threads. `what` a question is about is in messages; `again` is said to
     an unusable reply. `records` is a file of values, one JSON line each."""
 
     def __init__(self, generator: Generator, *, judge: str, what: str, again: str, records: Path | None) -> None:
@@ -83,7 +83,7 @@ class Asker:
 
 
 def judge_name(prefix: str, generator: Generator) -> str:
-    """`prefix` and what is asked, without the generator's own kind."""
+    """`prefix` and the questions, without the generator's own kind."""
     return f"{prefix}:{generator.name.partition(':')[2] or generator.name}"
 
 

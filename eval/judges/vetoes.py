@@ -129,7 +129,7 @@ def _alike(a: str, b: str) -> bool:
 
 
 def _exchanges(claim: Unit, best: Unit) -> bool:
-    """Two names stand each beside a word that the sentence has beside the other.
+    """Two names are each beside a word that the sentence has beside the other.
 
     A phrase that has moved takes its preposition along ("in May at Oslo", "at Oslo in May"), and a passive has other words
     beside the names ("was beaten by"), so neither is an exchange; nor is a list in another order.

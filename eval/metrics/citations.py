@@ -66,7 +66,7 @@ def valid_cites(sentence: Sentence, sources: Mapping[str, Source]) -> tuple[str,
 
 
 def judgeable(sentences: Iterable[Sentence], sources: Mapping[str, Source]) -> tuple[Sentence, ...]:
-    """Those whose support can be told: sentences without a source of unknown text among their citations.
+    """Those whose support can be judged: sentences without a source of unknown text among their citations.
 
     One unknown text is enough to leave a sentence out, also beside known ones that support it: if such sentences counted when
     they are supported and not otherwise, the share of supported ones would come out too high.
@@ -181,7 +181,7 @@ def check_claims(
 
     A citation of a supported claim is right unless it does not support the claim alone while the others do without it;
     so single and left-out scores are asked for claims with several citations only, and only where they can matter.
-    What `answers` holds is not asked again; what is asked is added to it. Claims at the places `repeated` are unsupported, and
+    What `answers` holds is not asked again; new answers are added to it. Claims at the places `repeated` are unsupported, and
     nothing is asked of them. Raises Unjudged when a score is missing.
     """
     valid = [valid_cites(claim, premises.sources) for claim in claims]

@@ -35,7 +35,7 @@ SHARED = 0.5
 ROUNDED = 0.06
 """Numbers this near to each other may be one, rounded."""
 ANCHOR = 2
-"""Words alike on either side of a name that stands in another's place; the sentence's end is as good."""
+"""Words alike on either side of a name that is in another's place; the sentence's end is as good."""
 
 _MONTHS = {name.lower(): n for n, name in enumerate(calendar.month_name) if name}
 _MONTH = r"(?P<month>January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -271,7 +271,7 @@ def _counts(text: str) -> Iterator[Figure]:
 
 
 def _noun(after: re.Match[str] | None) -> str:
-    """The stem of what is counted, with the word after it where that belongs to it; "" for what says too little."""
+    """The stem of the thing counted, with the word after it where that belongs to it; "" for words that say too little."""
     if after is None:
         return ""
     first, second = after["first"], after["second"] or ""
@@ -372,7 +372,7 @@ def _denies(unit: Unit) -> bool:
 
 
 def _beside(unit: Unit, word: str) -> set[str]:
-    """The content stems next to a word that stands there once; digits ("No. 151") are beside nothing."""
+    """The content stems next to a word that is there once; digits ("No. 151") are beside nothing."""
     stems = ["", *unit.stems, ""]
     if word.isdigit() or stems.count(word) != 1:
         return set()

@@ -1,7 +1,7 @@
 """How much of the article is copied, from the pages and from the human article, and how much it repeats itself.
 
 An extractive system has near-perfect citations for free, so a citation table needs these beside it; `leak8` and `gold_copy8`
-tell whether the pages or the writer knew the human article.
+say whether the pages or the writer knew the human article.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _QUOTED = re.compile(r"“[^“”\n]*”|«[^«»\n]*»|(?<!\w)\"[^\"\n]*\"(?!\
 
 
 class Copying:
-    """copy8                    share of the article's 8-grams that stand in a page, by a plain count
+    """copy8                    share of the article's 8-grams that are in a page, by a plain count
     copied_share             share of its words that lie in a copied run: 5 words or more that follow one another in a page
-    longest_copy_words       the longest run of words that stands in a page
-    verbatim_share           share of its sentences that stand word for word in a page
+    longest_copy_words       the longest run of words that is in a page
+    verbatim_share           share of its sentences that are word for word in a page
     repetition, duplicate_sentence_share   share of 4-grams, and of sentences, that came before
     leak8                    share of the human article's 8-grams in the page that has most of them
     gold_copy8               share of the article's 8-grams, joins included, that the human article has
@@ -99,7 +99,7 @@ class Copying:
 
 
 class _Pages:
-    """Spelled texts of pages. `places`: where each wanted run of 8 stands, the first of them where there are very many."""
+    """Spelled texts of pages. `places`: where each wanted run of 8 is, the first of them where there are very many."""
 
     def __init__(self, texts: Sequence[str], wanted: Set[str]) -> None:
         self._text = _FOREIGN.join(texts)
@@ -109,7 +109,7 @@ class _Pages:
                 places.append(place)
 
     def hold(self, run: str) -> bool:
-        """Whether the run stands in one text. The whole is searched only for a run whose parts are all there."""
+        """Whether the run is in one text. The whole is searched only for a run whose parts are all there."""
         return _FOREIGN not in run and all(part in self.places for part in _slices(run, _RUN)) and run in self._text
 
     def longest_run(self, text: str) -> int:

@@ -131,7 +131,7 @@ def searchable(texts: Iterable[str]) -> str:
 
 
 def contains(haystack: str, entity: str) -> bool:
-    """Whether the entity's tokens stand one after another in a `searchable` text."""
+    """Whether the entity's tokens are one after another in a `searchable` text."""
     return f" {entity} " in haystack
 
 

@@ -19,19 +19,19 @@ RUN = 8
 """Words of an n-gram. A sentence that is shorter is left out: it may be the same by chance."""
 
 NEAR = 0.5
-"""From this share of its 8-grams on, a sentence stands nearly word for word in the other text: one changed word in the middle
+"""From this share of its 8-grams on, a sentence is nearly word for word in the other text: one changed word in the middle
 of a sentence of 24 words takes 8 of its 17 8-grams away."""
 
 HOSTS = "leak_hosts.txt"
-"""Wikimedia, its mirrors and what is derived from it."""
+"""Wikimedia, its mirrors and derived sites."""
 
 _Runs = set[tuple[str, ...]]
 
 
 class Exposure:
     """
-    gold_sentence_share   share of the article's sentences that stand nearly word for word in the human article
-    gold_said_share       share of the human article's sentences that stand nearly word for word in the article
+    gold_sentence_share   share of the article's sentences that are nearly word for word in the human article
+    gold_said_share       share of the human article's sentences that are nearly word for word in the article
     encyclopedia_cites    share of its citations, each once a sentence, whose address is of a host in `data/leak_hosts.txt`
     All in [0, 1], None where there is nothing to count: no sentence of 8 words or more, no citation with an address.
     """

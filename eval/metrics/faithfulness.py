@@ -25,10 +25,10 @@ class Faithfulness:
     number_errors   share of claims with a number, written in digits, that no passage they cite contains; no judge needed
     name_errors     the same for a name, apart from those in the article's title; no judge needed
 
-    All look at the claims of `eval.metrics.citations`; one said again is not grounded. `grounded - cite_recall` is what was
-    right but wrongly cited. A claim with a number (a name) and without a valid citation is an error. The forms of a number
-    that count as equal are those of `eval.judges.features.Number`: separators, number words, "1.2 million", the short year of
-    a span. A name is a word that is capital inside a sentence; it is looked for as a stem, in any case.
+    All look at the claims of `eval.metrics.citations`; one said again is not grounded. `grounded - cite_recall` is right but
+    wrongly cited. A claim with a number (a name) and without a valid citation is an error. The forms of a number that count as
+    equal are those of `eval.judges.features.Number`: separators, number words, "1.2 million", the short year of a span. A name
+    is a word that is capital inside a sentence; it is looked for as a stem, in any case.
     """
 
     def __init__(self, judge: Judge) -> None:

@@ -55,7 +55,7 @@ def junk_kinds(case: Case) -> Counter[JunkKind | None]:
 
 
 def junk_kind(sentence: str) -> JunkKind | None:
-    """The first kind that the sentence is of, or None for one that may stand in an English encyclopedia."""
+    """The first kind that the sentence is of, or None for one that may be in an English encyclopedia."""
     text = " ".join(sentence.split())
     if len(text) > 2 * _MOST_CHARACTERS:
         text = f"{text[:_MOST_CHARACTERS]} {text[-_MOST_CHARACTERS:]}"
@@ -155,7 +155,7 @@ _BOILERPLATE = any_of("boilerplate", start=r"\b")
 
 def _is_furniture(text: str) -> bool:
     """What a page says about itself, its cookies, its shop and its readers. A phrase that may be a subject counts where little
-    stands beside it."""
+    is beside it."""
     text = _QUOTED.sub(" ", text)
     if _FURNITURE.search(text.lower()):
         return True
@@ -184,7 +184,7 @@ _BAR = re.compile(r" ?\| ?|\t")
 
 
 def _is_table(text: str) -> bool:
-    """Cells with bars, and rows in which numbers stand in place of words."""
+    """Cells with bars, and rows in which numbers are in place of words."""
     if len(_BAR.findall(text)) >= 2:
         return True
     words = _WORD.findall(text)

@@ -1,7 +1,7 @@
-"""Sentences that lean on what is not there: on a name, a day or a picture that the page had and the article does not.
+"""Sentences that lean on something missing: on a name, a day or a picture that the page had and the article does not.
 
 They come from sentences taken out of their place: "He said on Monday that the 30-year-old ..." is cited without a fault and
-tells nothing. By rule, for English; quotations are left out. A doubtful sentence passes: which name a pronoun means is not
+says nothing. By rule, for English; quotations are left out. A doubtful sentence passes: which name a pronoun means is not
 asked, only whether the sentence before it in the same section offers one.
 """
 

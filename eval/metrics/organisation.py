@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from decoding.api import Encoder
 
 LEAST_SIMILAR = 0.25
-"""Cosine from which two sentences are taken to tell the same."""
+"""Cosine from which two sentences are taken to say the same."""
 CLEARER = 1.5
 """How many times more alike the best section is than the second best."""
 LEAST_SHARED = 2
 """Content stems that two matched sentences share: one name is no fact."""
 LEAST_FACTS = 5
-"""Matched facts below which neither order nor placement is told from chance: the article then scores 0."""
+"""Matched facts below which neither order nor placement differs from chance: the article then scores 0."""
 
 
 class Told(NamedTuple):
@@ -48,7 +48,7 @@ class Told(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A sentence of the article (index `written`) that tells what sentence `gold` of the human article tells."""
+    """A sentence of the article (index `written`) that says what sentence `gold` of the human article says."""
 
     written: int
     gold: int
@@ -66,8 +66,8 @@ class Matching:
     def placed(self) -> list[Placed]:
         """The sentences that clearly belong to one human section.
 
-        A lead repeats what sections tell. So a sentence whose best match is in the human lead goes to the section that is about
-        as like (`CLEARER`), else it has no place; and a fact of the article's lead that its sections tell again counts there.
+        A lead repeats what sections say. So a sentence whose best match is in the human lead goes to the section that is about
+        as like (`CLEARER`), else it has no place; and a fact of the article's lead that its sections say again counts there.
         """
         found: list[Placed] = []
         sections = [one.section for one in self.gold]

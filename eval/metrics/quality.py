@@ -2,7 +2,7 @@
 
     quality = fact_f x (1 + organisation) / 2 x (1 - conflict_share) x (1 - junk_share) x support
 
-`fact_f` carries it: facts of the human article that are told, and how much of what is told the human article has, so that
+`fact_f` carries it: facts of the human article in the article, and how much of the article the human article has, so that
 padding costs. The other factors are shares of the article that hold. `support` is `cite_f1` (claims that their citations hold,
 citations that hold a claim) where at least nine in ten claims could be judged; where the cited texts are unknown it takes no
 part, for unknown is not wrong. `organisation` counts half, since a reader can use facts that are filed badly, and none where

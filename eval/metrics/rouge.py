@@ -1,6 +1,6 @@
 """ROUGE on prose (Lin 2004), equal to the rouge-score package without stemmer and some 300 times faster.
 
-Secondary metrics: on this benchmark ROUGE-1 and ROUGE-L hardly tell a right article from an article on another event of
+Secondary metrics: on this benchmark ROUGE-1 and ROUGE-L hardly separate a right article from an article on another event of
 the same length, and they follow the length ratio, which is why that is reported beside them.
 """
 
@@ -70,7 +70,7 @@ def lcs_length(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def bit_positions(tokens: Sequence[str]) -> dict[str, int]:
-    """For each token an integer whose set bits are the positions it stands at."""
+    """For each token an integer whose set bits are the positions it is at."""
     positions: dict[str, int] = {}
     for i, token in enumerate(tokens):
         positions[token] = positions.get(token, 0) | 1 << i

@@ -128,7 +128,7 @@ Text = tuple[Part, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rating(Strict):
-    """One question as it was answered: what was asked of whom, and every reply as it came.
+    """One question as it was answered: who was asked what, and every reply as it came.
 
     `asked_sha256` is of model, server, prompt and texts together. `part` counts from 1; `score` is None when no reply was
     usable.
@@ -318,7 +318,7 @@ def _mean(questions: Sequence[_Question], scores: Sequence[int | None]) -> float
 
 
 def _scores_in(records: Path | None) -> dict[str, int]:
-    """What is known from before. A line that a crash left torn is passed over: its question is asked again."""
+    """Answers from before. A line that a crash left torn is passed over: its question is asked again."""
     if records is None or not records.exists():
         return {}
     known = {}

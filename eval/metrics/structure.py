@@ -1,7 +1,7 @@
 """Headings of the article against those of the human one.
 
 The soft heading recall of STORM (Shao et al. 2024, after Fränti and Mariescu-Istodor 2023) is kept for comparison, but
-twenty common headings, the same for every article, score 0.87 on it; recall, precision and F on best matches tell more.
+twenty common headings, the same for every article, score 0.87 on it; recall, precision and F on best matches say more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The lexical scores of WikiGenBench (arXiv 2402.18264) as its published `metrics/metrics.py` computes them.
 
 They differ from the paper's text (which names NLG-eval) and from profile `clean`: the raw reference with its heading lines
-is compared to the raw generated text with `[1]` markers and `==Heading==` lines, tokens are whatever stands between white
+is compared to the raw generated text with `[1]` markers and `==Heading==` lines, tokens are whatever is between white
 space, and an exception scores 0. Only the averaging is ours: a missing article counts as 0 there, too. ROUGE-1 and ROUGE-2
 come from the same package; the script prints ROUGE-L alone.
 """
@@ -30,7 +30,7 @@ class WgbLexical:
     """BLEU-1, BLEU-4, METEOR and ROUGE in the published form.
 
     METEOR matches exact words and Porter stems. Give the folder of a WordNet database (index.noun, data.noun, ...) to add
-    its synonym stage, as the authors had it; the score then rises by one to one and a half points, so the signature tells.
+    its synonym stage, as the authors had it; the score then rises by one to one and a half points, so the signature says so.
     """
 
     def __init__(self, wordnet: Path | None = None) -> None:

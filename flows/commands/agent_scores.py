@@ -52,7 +52,7 @@ SPLITS = {"dev": "dev", "test": "test", "all": "full"}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for, checked. `agents` has the folder of each agent. `whole` is False for a part of the topics or of the
+    """The request, checked. `agents` has the folder of each agent. `whole` is False for a part of the topics or of the
     agents: its submissions go to a folder beside the runs, and not to `out`."""
 
     snapshot: Snapshot
@@ -172,7 +172,7 @@ def asked(
 
 
 def carry_out(asked: Asked) -> Ended:
-    """Write and score what does not stand yet, then submissions, standings and pages."""
+    """Write and score what is missing, then submissions, standings and pages."""
     metrics = build_metrics(asked.settings)
     clock = _Clock()
     with ExitStack() as held:
@@ -335,7 +335,7 @@ def _submission(
 
 
 def _write(asked: Asked, one: Prepared, made: Submission) -> list[str]:
-    """The submission with hashes in place of text, and what is wrong with it."""
+    """The submission with hashes in place of text, and its problems."""
     out = asked.target / one.system.name
     folder.clear(out)
     pages, evidence = {}, {}

@@ -1,4 +1,4 @@
-"""What `wikigenben agents` prints: who is scored, the tables, and which systems each measure tells apart."""
+"""What `wikigenben agents` prints: who is scored, the tables, and which systems each measure separates."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def report(asked: Asked, ended: Ended, *, as_json: bool) -> None:
 
 
 def told(found: Standings) -> list[str]:
-    """How many pairs the headline and single measures tell apart."""
+    """How many pairs the headline and single measures separate."""
     apart = found.apart
     who = f"{apart.n_pairs} pairs of {len(found.group.contestants)} systems"
     if not apart.n_pairs:

@@ -1,4 +1,4 @@
-"""`wikigenben doctor`: what this machine has for the job, what is missing, and the command that gets it."""
+"""`wikigenben doctor`: what this machine has for the job, what it lacks, and the command that gets it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 `ours` itself writes each event, through the same retrieval and the same prompts; in place of a language model a `Scribe` notes
 what it is asked and answers with what the extractive system would have written. So outlines, later sections (which are
 retrieved for what earlier ones lack) and rewrites have texts to build upon that are supported by the evidence. A model that
-continues documents is asked to quote: there the scribe answers with what is offered first.
+continues documents is asked to quote: there the scribe answers with the first offer.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Export:
 
 
 def export(request: Export, out: Path) -> tuple[PromptRow, ...]:
-    """Write the prompts of a split's events, one JSON line each; events without usable evidence are told and left out.
+    """Write the prompts of a split's events, one JSON line each; events without usable evidence are reported and left out.
 
     Raises UserError: no event of that split, a task that is unknown, or a context too small for a single passage.
     """
@@ -252,7 +252,7 @@ class PromptWriter:
         return scribe
 
     def _rewrite(self, event: Event, evidence: Evidence, n: int, kept: Kept) -> tuple[Message, ...] | None:
-        """The passages that section `n` cites, then others that were shown for it, and the section as it stands.
+        """The passages that section `n` cites, then others that were shown for it, and the section as it is.
 
         Its markers count those passages; where they do not all fit, some count passages that are not there, as a careless
         draft's do. None for a section of which nothing was left.

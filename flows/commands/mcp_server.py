@@ -78,7 +78,7 @@ def build_server(flags: tuple[str, ...] = ()) -> MCPServer[Any]:
 
     @server.tool()
     def evidence(run: str, citation: str) -> dict[str, Any]:
-        """The passage that a citation of a written article points to, with what stands around it. `run` and `citation` are as
+        """The passage that a citation of a written article points to, with what is around it. `run` and `citation` are as
         write_article returned them."""
         return answered(lambda: _evidence(run, citation))
 

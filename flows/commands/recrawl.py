@@ -1,8 +1,8 @@
 """`wikigenben recrawl`: what has become of the pages of a benchmark folder. Each is fetched again and compared with its text.
 
-A page counts as kept when most of what the benchmark stored of it still stands there, as changed when it does not, as gone
+A page counts as kept when most of what the benchmark stored of it is still there, as changed when it is not, as gone
 when there is no page to read, and as unknown when it was not had this time, or the benchmark has no text of it; with the
-reason each time. `web.max_pages` does not apply, and `web.total_s` is for each event. What was fetched in the last day is
+reason each time. `web.max_pages` does not apply, and `web.total_s` is for each event. Pages fetched in the last day are
 not asked for again, so the same command goes on where it stopped.
 """
 

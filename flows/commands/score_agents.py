@@ -6,11 +6,11 @@
     wikigenben agents DIR --split test --check       # score, and compare with the submissions that are there
 
 DIR holds data/wiki/<id>.json, data/google/<id>.json and articles/<agent>/<id>.json, as the public data of Wiki Live Challenge
-do once brought into that form. benchmark/comparing/agents.toml says which systems stand beside the agents and where the data
+do once brought into that form. benchmark/comparing/agents.toml says which systems are beside the agents and where the data
 come from; another file can be named with --recipe.
 
 All are scored by the same metrics and judge against the same pages, one topic after the other, so that pages, human articles
-and what a judge makes of them are computed once a topic. What is scored stands: the same command goes on where it broke off.
+and what a judge makes of them are computed once a topic. Scores are kept: the same command goes on where it broke off.
 An article that is missing, unreadable or cannot be scored stops nothing; it counts by the benchmark's rule (0 where 0 is worst)
 and is shown. A cited page whose text is not in the data stays a source without text. Submissions hold hashes in place of text.
 Exit code: 0 done, 1 an article failed, a submission is not valid or --check found a difference, 2 wrong input, 130 interrupted.

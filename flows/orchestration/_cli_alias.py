@@ -16,7 +16,7 @@ from prefect.plugins import register_hook
 
 ALIASES = {"wiki-gen": "wiki-gen/wiki-gen"}
 _PROGRAMS = frozenset({"prefect", "prefect.exe", "-m"})
-"""`-m` is what stands in argv[0] while `python -m prefect` is starting."""
+"""`-m` is what is in argv[0] while `python -m prefect` is starting."""
 
 
 def expand(argv: Sequence[str]) -> list[str]:

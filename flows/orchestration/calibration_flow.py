@@ -85,7 +85,7 @@ def calibrate_model(
 
     Args:
         model: Folder or hub id, with or without hf:, gguf:FILE, smollm2 or smollm2-base.
-        data: Benchmark folder; empty: WIKIGEN_DATA, else what was downloaded, else the sample.
+        data: Benchmark folder; empty: WIKIGEN_DATA, else the downloaded data, else the sample.
         split: Of events that are never scored: dev, or the bundled sample.
         limit: Only the first so many events.
         sections: At most so many sections of an event, and as many rewrites.

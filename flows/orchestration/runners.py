@@ -67,7 +67,7 @@ Submit: TypeAlias = "Callable[[TaskRunner[Any], str], PrefectFuture[Any]]"
 class RunnerSpec:
     """`threads` share one system, with its models, in this process; each worker of the other kinds builds its own.
 
-    `address` is that of a running cluster; then `workers` bounds what is handed to it.
+    `address` is that of a running cluster; then `workers` bounds the tasks handed to it.
     """
 
     kind: Kind
@@ -79,7 +79,7 @@ class RunnerSpec:
 
 
 def parse_runner(text: str) -> RunnerSpec:
-    """`KIND:N` or `KIND:ADDRESS`. Raises UserError that names what is wrong."""
+    """`KIND:N` or `KIND:ADDRESS`. Raises UserError that names the mistake."""
     kind, _, rest = text.strip().partition(":")
     if kind not in KINDS:
         raise UserError(f"runner {text!r} is of no known kind; known: {', '.join(KINDS)}, as in threads:4")
@@ -169,9 +169,9 @@ class WorkerDied(StageError):
 def run_all(spec: RunnerSpec, ids: Sequence[str], submit: Submit) -> Generator[tuple[str, Any], None, None]:
     """Each id with the result of its task, or with the exception that it ended in, in the order in which they end.
 
-    At most as many as there are workers are under way, so that an error of the caller stops what has not begun. When a
+    At most as many as there are workers are under way, so that an error of the caller stops jobs that have not begun. When a
     process of a pool dies, Prefect's whole pool is lost: those under way are then run alone, one after the other, which
-    tells whose fault it was (that one ends in WorkerDied), and the others go on in a new pool.
+    says whose fault it was (that one ends in WorkerDied), and the others go on in a new pool.
     """
     left = deque(ids)
     while left:

@@ -52,7 +52,7 @@ _here: dict[Job, Prepared] = {}
 def prepare_here(job: Job, *, afresh: bool = False, system: System | None = None) -> Prepared:
     """The job, prepared once in this process: threads share one system and its models, a worker process builds its own.
 
-    Only the newest job is kept, so a process holds the models of one job. `system` stands in for the job's own in this
+    Only the newest job is kept, so a process holds the models of one job. `system` replaces the job's own in this
     process. Raises UserError as `flows.wiring.prepare` does.
     """
     spin_briefly()
@@ -227,7 +227,7 @@ def step(kind: str, label: str, key: str | None, make: Callable[[], Any], result
     """Run `make` as a task of this kind, or give the result stored under the key. Results are JSON values, kept at the URL
     `results` or where Prefect keeps them; without a key they are not stored, and may be anything.
 
-    What is raised for a known reason fails the task and is raised here: inside, Prefect would log it with a traceback.
+    An error with a known reason fails the task and is raised here: inside, Prefect would log it with a traceback.
     """
     known: list[WikigenError] = []
 

@@ -125,7 +125,7 @@ class Child:
 
 
 def up(asked: Up) -> int:
-    """Runs until it is told to stop, which is its good end. Raises UserError for a port or folder that cannot be used, and
+    """Runs until it is asked to stop, which is its good end. Raises UserError for a port or folder that cannot be used, and
     WikigenError when the server or the worker ends by itself."""
     if not (asked.root / "prefect.yaml").is_file():
         raise UserError(f"{asked.root} has no prefect.yaml; run it in the repository, or use: wikigenben serve")

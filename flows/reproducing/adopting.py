@@ -56,7 +56,7 @@ def _adopted(prepared: Prepared, theirs: EventFolder, event_id: str) -> bool:
 
 
 def _is_whole(theirs: EventFolder) -> bool:
-    """Whether there is an article with its pages. What is damaged there is written here."""
+    """Whether there is an article with its pages. A damaged article is written here."""
     try:
         return theirs.article() is not None and theirs.stored_pages() is not None
     except UserError as error:

@@ -22,7 +22,7 @@ SUBMISSION = "submission.json"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the submission of a system goes: `made` holds its text, `final` is what is ranked; they are one where the text is
+    """Where the submission of a system goes: `made` holds its text, `final` is ranked; they are one where the text is
     published. `whole` is False for a part of a split, which is no submission to the contest."""
 
     one: SystemRecipe
@@ -72,7 +72,7 @@ def planned(
 
 
 def tell(plan: Plan) -> None:
-    """The plan on stdout: what would be run, and what stands."""
+    """The plan on stdout: what would be run, and what is done already."""
     steps = Steps(plan.out / "steps")
     for step in plan.steps:
         state = "stands" if steps.stands(step) else "to do"
@@ -82,7 +82,7 @@ def tell(plan: Plan) -> None:
 
 
 def carry_out(plan: Plan, *, as_json: bool = False, execute: Execute = in_a_process) -> int:
-    """Run what does not stand, then print the table. 0, or 1 when a step failed or a check found a difference."""
+    """Run what is not done yet, then print the table. 0, or 1 when a step failed or a check found a difference."""
     steps = Steps(plan.out / "steps")
     n_standing = sum(steps.stands(step) for step in plan.steps)
     console.note(f"{len(plan.steps)} steps, of which {n_standing} stand; runs, logs and stamps: {plan.out}")
@@ -291,7 +291,7 @@ def _is_done(target: Target, ended: list[Ended]) -> bool:
 
 
 def _unlike(plan: Plan, ready: list[Target]) -> Iterator[str]:
-    """What was made now against what lies in the folder of submissions; a part of a split by its events alone."""
+    """The new submission against that in the folder of submissions; a part of a split by its events alone."""
     from benchmark.submissions import folder, submission
     from benchmark.submissions.agreement import disagreements, row_disagreements
 

@@ -110,7 +110,7 @@ class Recipe(Strict):
 
 
 def read(path: Path) -> Recipe:
-    """Raises UserError naming what is wrong: a key, a system, a setting, a limit."""
+    """Raises UserError naming the mistake: a key, a system, a setting, a limit."""
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,7 +1,7 @@
 """From one file: calibrate, write, score, submit, score again and rank several systems, each step once.
 
     wikigenben reproduce benchmark/reference.toml --data DIR --plan       # what would be done
-    wikigenben reproduce benchmark/reference.toml --data DIR              # do it; again: go on, or find that all stands
+    wikigenben reproduce benchmark/reference.toml --data DIR              # do it; again: go on, or find that all is done
     wikigenben reproduce benchmark/reference.toml --data DIR --check      # compare with what lies in submissions/
     wikigenben reproduce benchmark/reference.toml --data DIR --limit 5    # try it on five events; submissions/ is not touched
 

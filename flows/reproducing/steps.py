@@ -1,6 +1,6 @@
 """Commands that are run once for the same inputs: what `flows.reproducing.reproduce` is made of.
 
-A step is a command of this package. It stands when a stamp says that it ended well with the same words, the same code and the
+A step is a command of this package. It is done when a stamp says that it ended well with the same words, the same code and the
 same inputs, and what it wrote is still as it was.
 """
 
@@ -60,7 +60,7 @@ class Stamp(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`code` is None where the step was not run, because it stands or a step before it failed."""
+    """`code` is None where the step was not run, because it is done or a step before it failed."""
 
     step: Step
     code: int | None
@@ -168,7 +168,7 @@ def content(path: Path) -> str:
 
 @cache
 def code_sha256() -> str:
-    """Of this package's code and its tables: with other code nothing stands."""
+    """Of this package's code and its tables: with other code nothing counts as done."""
     kinds = {".py", ".toml", ".json", ".txt", ".html", ".css", ".js", ".jinja"}
     files = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.suffix in kinds)
     digests = (codec.sha256_bytes(path.read_bytes()) for path in files if path.is_file())

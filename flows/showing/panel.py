@@ -67,7 +67,7 @@ class _Panel:
 
 
 def panel(view: View, now: float, *, height: int, plain_marks: bool = False) -> Group:
-    """The panel of a terminal of `height` lines, as long as needed to say what is known, never longer than the terminal."""
+    """The panel of a terminal of `height` lines, as long as needed to show everything, never longer than the terminal."""
     from rich.console import Group
     from rich.table import Table
 

@@ -27,7 +27,7 @@ def index_path(run: Path) -> Path:
 
 
 def write_previews(run: RunFolder, system: str) -> None:
-    """Files of articles that changed; an article's formats are remade when what is stored of it is newer."""
+    """Files of articles that changed; an article's formats are remade when the stored article is newer."""
     for folder in run.event_folders():
         article_path = folder.path / "article.json"
         if not article_path.exists():

@@ -1,6 +1,6 @@
 """What a command that writes articles is doing: one observer, which the terminal's panel and the web page both read.
 
-It looks on from outside. `Watch.collect` and `Watch.system` stand in for the two things that the runner asks of an event, pass
+It looks on from outside. `Watch.collect` and `Watch.system` replace the two things that the runner asks of an event, pass
 everything through, and note what went by: in a `View`, for whoever draws the present, and as `Happening`s, for whoever follows.
 """
 
@@ -50,7 +50,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A section as it stands in the article; it takes the place of what was said of it."""
+    """A section as it is in the article; it takes the place of its sentences so far."""
 
     number: int
     section: Section
@@ -139,7 +139,7 @@ def _left_of(current: Current, now: float) -> float | None:
 
 
 class Watch:
-    """Notes what one command does, event after event. Nothing here changes what is written."""
+    """Notes what one command does, event after event. Nothing here changes the text."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Who may ask: the person at this machine, or one with the token. A page of another site may not, whatever it sends.
 
 Checked before anything is read: the Host header (against DNS rebinding), where a request comes from (Origin and Sec-Fetch-Site,
-https://www.w3.org/TR/fetch-metadata/), the token where one is asked for, and the size of what is sent.
+https://www.w3.org/TR/fetch-metadata/), the token where one is asked for, and the size of uploads.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from pipeline.web.live import FILE_TYPES
 MAX_JSON_BYTES = 4 << 20
 MOST_FILES = 50
 UPLOADS = ".uploads"
-"""In the folder of all runs: what was uploaded, by the hash of its content."""
+"""In the folder of all runs: uploads, by the hash of its content."""
 STATIC = {"/": ("index.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}
 
 

@@ -1,6 +1,6 @@
-"""The desk: what was asked for, one after the other, and the process that does it.
+"""The desk: requests, one after the other, and the process that does it.
 
-A `Job` gathers what the worker tells, so that a browser that comes late, or again, sees all of it. A worker that dies takes its
+A `Job` gathers what the worker says, so that a browser that comes late, or again, sees all of it. A worker that dies takes its
 job with it, never the page; the next one is started for the next job.
 """
 

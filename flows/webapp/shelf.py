@@ -138,7 +138,7 @@ class Shelf:
         }
 
     def passage(self, name: str, cite: str) -> dict[str, Any]:
-        """The passage with what stands around it on its page. Raises UserError where there is none such."""
+        """The passage with what is around it on its page. Raises UserError where there is none such."""
         folder = _event(self.run(name))
         pages = (folder.stored_pages() if folder is not None else None) or ()
         match = re.fullmatch(r"(\d{1,6}):(\d{1,9})-(\d{1,9})", cite, re.ASCII)

@@ -68,7 +68,7 @@ class _Worker:
             self.out.write(json.dumps({"kind": kind, **values}, ensure_ascii=False) + "\n")
 
     def warm_up(self, words: Sequence[str]) -> None:
-        """What the first article would wait for. What is wrong with it is said by the article that needs it."""
+        """What the first article would wait for. Problems are reported by the article that needs it."""
         from flows.write import ANSWERS, request_for
 
         with contextlib.suppress(Exception):

@@ -89,7 +89,7 @@ def judge_card(judge: Identified) -> dict[str, Any]:
 
 
 def keep_card(judge: Identified, found: Mapping[str, Any]) -> None:
-    """Add what was found of a judge to its card, for the submissions that it decides."""
+    """Add findings on a judge to its card, for the submissions that it decides."""
     codec.write_atomic(_card_path(judge), json.dumps({**judge_card(judge), **found}, ensure_ascii=False, indent=1) + "\n")
 
 

@@ -108,7 +108,7 @@ def build_live(
     cache: PageCache | None = None,
     fetched: Callable[[FetchRecord], None] | None = None,
 ) -> LiveEvidence:
-    """Evidence from the live web; `fetched` is told of each page when it came. Raises UserError for settings that cannot be
+    """Evidence from the live web; `fetched` is called with each page when it came. Raises UserError for settings that cannot be
     used, and for a provider without its key."""
     from pipeline.planning.kinds import KindRecogniser
     from pipeline.web.live import LiveEvidence

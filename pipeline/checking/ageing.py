@@ -1,4 +1,4 @@
-"""Whether a statement tells, as done, of a day on which its pages were not yet written."""
+"""Whether a statement says, as done, of a day on which its pages were not yet written."""
 
 from __future__ import annotations
 

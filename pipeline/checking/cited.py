@@ -67,7 +67,7 @@ class References:
 
 
 def statements_of(paragraph: str, section: str) -> list[CitedStatement]:
-    """The sentences of one paragraph whose references stand in it as marks."""
+    """The sentences of one paragraph whose references are in it as marks."""
     text = _AFTER.sub(lambda match: re.sub(r"\s", "", match[2]) + match[1], " ".join(paragraph.split()))
     found: list[CitedStatement] = []
     for sentence in split_sentences(text):

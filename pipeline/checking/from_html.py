@@ -23,7 +23,7 @@ _NOTE = re.compile(r"\[?\s*[\w†*‡]{1,4}\s*\]?")
 
 
 def read_html(text: str, form: str = "HTML", known: References | None = None) -> CitedArticle:
-    """`known` are references whose marks stand in the text already. Raises UserError for what has no readable text."""
+    """`known` are references whose marks are in the text already. Raises UserError for a file without readable text."""
     try:
         root = lxml_html.document_fromstring(text)
     except (etree.ParserError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Any article -> statements with references: the form is told from the name and the text."""
+"""Any article -> statements with references: the form is recognised by the name and the text."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Candidate:
 
 
 def candidates(passages: Sequence[Passage], pages: Sequence[Page], *, shortest: int = 2, longest: int = 70) -> list[Candidate]:
-    """Every sentence of the passages that could stand in an article, in page order.
+    """Every sentence of the passages that could be in an article, in page order.
 
     Left out: subheadings of a page, its own title, bylines and head rows of tables; and, on a page that addresses a model, the
     sentence that does so with the rest of its paragraph, which may go on with what the model is to say. `quality` in (0, 1] is
@@ -178,5 +178,5 @@ def is_fragment(text: str) -> bool:
 
 
 def sentence_texts(passage: Passage, *, longest: int = 70) -> list[str]:
-    """The sentences of a passage as they stand, white space apart."""
+    """The sentences of a passage as they are, white space apart."""
     return [" ".join(passage.text[s.start : s.end].split()) for s in sentence_spans(passage.text, longest=longest)]

@@ -1,4 +1,5 @@
-"""English words that are no names: which capital letter belongs to the place and which to the word, and what is no word at all.
+"""English words that are no names: which capital letter belongs to the place and which to the word, and which are no words at
+all.
 
 The list is made by `tools.fit_words` from open text.
 """

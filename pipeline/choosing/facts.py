@@ -67,7 +67,7 @@ _COMMON_OPENERS = frozenset(
 )
 
 KEPT_SENTENCES = 4_096
-"""Sentences of which caches keep what was found in them: three times those of the benchmark's largest event. Hardly a
+"""Sentences of which caches keep their facts: three times those of the benchmark's largest event. Hardly a
 sentence of one event is asked for in another, so more room holds memory for nothing: 1 to 4 KiB a sentence."""
 
 

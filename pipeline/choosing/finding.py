@@ -23,7 +23,7 @@ OFF_TOPIC = 0.82
 """A page is off topic below this share of the usual likeness between pages (chosen on the sample and on split dev)."""
 MIN_PAGES_TO_JUDGE = 4
 UNTRUSTED = 0.3
-"""What is left of the relevance of a sentence whose page addresses a model."""
+"""The share that remains of the relevance of a sentence whose page addresses a model."""
 ENOUGH_WORDS = 2_000
 """With less than this on the subject, doubtful pages are used as well: they are right more often than not."""
 
@@ -83,7 +83,7 @@ def doubtful(found: Found) -> np.ndarray:
 
 
 def off_topic(found: Found) -> np.ndarray:
-    """Which candidates stand on a page that is about something else: bool, shape (n,).
+    """Which candidates are on a page that is about something else: bool, shape (n,).
 
     Pages on one event say similar things: a page whose sentences are on average much less like those of the other pages
     than is usual among them only shares words with the title. Judged from four pages on; with fewer there is no usual.

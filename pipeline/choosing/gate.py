@@ -1,7 +1,7 @@
-"""Which evidence sentences may be told in an article: whole clauses of prose about this subject that stand on their own.
+"""Which evidence sentences may be used in an article: whole clauses of prose about this subject that can be read alone.
 
 Web pages are full of what reads like a sentence and states nothing: captions, bylines, pleas to subscribe, headlines, the same
-event of another year. And a sentence taken out of its place leans on what stood before it: "He said on Monday that the
+event of another year. And a sentence taken out of its place leans on what was before it: "He said on Monday that the
 30-year-old ...". What can be resolved from its own page is resolved; the rest is left out, with the reason. English only.
 """
 
@@ -176,7 +176,7 @@ VERBS = frozenset(f"{_AUXILIARY_WORDS} {_IRREGULAR_WORDS} {_PRESENT_WORDS}".spli
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A sentence that may be told: the candidate it comes from, its text as it stands on its own, the ISO day it tells of, and
+    """A sentence that may be used: the candidate it comes from, its text as it can be read alone, the ISO day it reports, and
     the day on which its page was published (empty where unknown)."""
 
     candidate: Candidate
@@ -194,7 +194,7 @@ class Gated:
 
 
 def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
-    """Sort the candidates, which are in page order, into those that may be told and those that may not."""
+    """Sort the candidates, which are in page order, into those that may be used and those that may not."""
     title = evidence.event.title
     siblings = {n: why for n, page in enumerate(evidence.pages) if (why := sibling_page(title, page))}
     spoken = {n: [x for x in p.text.split("\n") if addresses_model(x)] for n, p in enumerate(evidence.pages) if p.usable}
@@ -244,7 +244,7 @@ def without_markdown(text: str) -> str:
 
 
 def why_not(text: str) -> str:
-    """Why the text is no prose that an encyclopedia could tell; empty if it is."""
+    """Why the text is no prose that an encyclopedia could say; empty if it is."""
     words = text.split()
     bare = _QUOTED.sub(" ", text)
     tokens = _WORD.findall(bare)
@@ -360,7 +360,7 @@ def sibling_page(title: str, page: Page) -> str:
 
 
 def sibling_sentence(title: str, text: str) -> str:
-    """Why a sentence tells of another event of the series: words of the title beside another year, and not beside its own."""
+    """Why a sentence reports another event of the series: words of the title beside another year, and not beside its own."""
     wanted = set(_YEAR.findall(title))
     named = set(_YEAR.findall(text))
     if not wanted or not named or named & wanted:
@@ -438,7 +438,7 @@ _NO_PERSON = re.compile(
 def _with_days(text: str, published: str | None) -> str:
     """Weekdays, today and yesterday as dates, counted back from the page's day. Without one, "on Sunday" is left away.
 
-    Empty where the day cannot be known: it is still to come, or stands in a place where its date would read otherwise.
+    Empty where the day cannot be known: it is still to come, or is in a place where its date would read otherwise.
     """
     if not _DAY_SAID.search(text):
         return text

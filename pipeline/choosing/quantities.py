@@ -1,4 +1,4 @@
-"""What a sentence counts: its numbers, each with the noun after it and what is said of that, and when two count the same thing.
+"""What a sentence counts: its numbers, each with the noun after it and the words about it, and when two count the same thing.
 
 Made for comparing sources, where a false alarm costs more than a miss: two numbers are compared only when noun, verb, names and
 years agree. Ages, dates, scores, addresses, durations and parts of names ("Flight 815") are no quantities.
@@ -34,7 +34,7 @@ _BOUND = re.compile(
 )
 _ADDED_AFTER = frozenset(["more", "additional", "further", "extra"])
 _ADDED_BEFORE = frozenset(["another", "additional", "further", "extra", "by", "from", "all", "these", "those"])
-"""Beside a number: it is a part, an increase, what was before, or those just spoken of."""
+"""Beside a number: it is a part, an increase, the earlier figure, or those just spoken of."""
 _TIME = frozenset(["second", "minute", "hour", "day", "night", "week", "month", "year", "decade", "century"])
 _NUMBERED = "aged age number no route flight highway road room level grade chapter section article page"
 _NAMED_BY_NUMBER = frozenset(_NUMBERED.split())
@@ -48,7 +48,7 @@ _TOLLS = {
     "evacu": "evacuated", "arrest": "arrested", "rescu": "rescued", "hospit": "hospitalised",
 }  # fmt: skip
 _NO_TOLLS = frozenset(["kills", "hurts", "missed", "misses"])
-"""After a number: points of a game, and what was not hit or met."""
+"""After a number: points of a game, and misses."""
 _PREDICATES = frozenset(_TOLLS.values())
 BARE_TOLLS = frozenset({"killed", "injured", "missing"})
 """What befalls people: where that was is then often left out, for the text is about one event; with the bare ones, also that
@@ -79,7 +79,7 @@ class Quantity:
     """One number of a sentence.
 
     `unit` and `predicate` are stems: of "15 people were killed" `person` and `killed`. `names` are all of the sentence but
-    those of who said it, `subject` the last of them before the number, or the sentence's first word. `bound` tells `over`,
+    those of who said it, `subject` the last of them before the number, or the sentence's first word. `bound` says `over`,
     `about` and `under` apart from exact numbers and least ones. `shown` is the number with the words that belong to it.
     """
 
@@ -104,7 +104,7 @@ class Quantity:
 
     @property
     def what(self) -> str:
-        """A name for a reader: what is counted."""
+        """A name for a reader: the thing counted."""
         if self.unit == "person":
             return f"people {self.predicate}"
         return " ".join(part for part in (self.unit, self.predicate) if part)
@@ -128,7 +128,7 @@ class _Word:
 def quantities(sentence: str) -> tuple[Quantity, ...]:
     """Those of one sentence.
 
-    One that speaks of another time ("last year") has none, nor has a clause that speaks of what was thought before ("up from
+    One that speaks of another time ("last year") has none, nor has a clause that speaks of an earlier belief ("up from
     12"). Where a sentence gives two values of one thing, they are of different things, and neither counts.
     """
     if _OTHER_TIME.search(sentence):
@@ -230,7 +230,7 @@ def _bound(clause: Sequence[_Word], i: int) -> tuple[int, str]:
 
 
 def _unit(clause: Sequence[_Word], at: int, match: re.Match[str]) -> tuple[str, int]:
-    """What is counted ("" when nothing follows), and where the words after it begin."""
+    """The thing counted ("" when nothing follows), and where the words after it begin."""
     rest = [word.low for word in clause[at : at + 2]]
     if match["percent"] or rest[:1] in (["percent"], ["%"]) or rest == ["per", "cent"]:
         at += 0 if match["percent"] else 2 if rest[0] == "per" else 1
@@ -261,7 +261,7 @@ def _noun_after(clause: Sequence[_Word], at: int, joints: tuple[str, ...]) -> tu
 
 
 def _predicate(clause: Sequence[_Word], begin: int, i: int, after: int) -> tuple[str, bool]:
-    """What is said of the number at `i`, whose words stand from `begin` to `after`, and whether it stands beside them."""
+    """The words about the number at `i`, whose words are from `begin` to `after`, and whether it is beside them."""
     at = after
     while at < len(clause) and (clause[at].low in _AUXILIARY or clause[at].low.endswith("ly")):
         at += 1

@@ -73,7 +73,7 @@ def relevance(features: np.ndarray, model: RelevanceModel) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Found:
-    """An event's candidates with what is measured on them once: unit `vectors` (n, D), the title's `title_vector` (D,), and
+    """An event's candidates with measurements made once: unit `vectors` (n, D), the title's `title_vector` (D,), and
     `passage_scores` (n,), BM25 of the passage around each for the title, best passage = 1."""
 
     candidates: Sequence[Candidate]

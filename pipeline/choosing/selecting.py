@@ -1,7 +1,7 @@
 """Choosing which evidence sentences an extractive article is made of.
 
 A budgeted greedy maximisation: relevance to the subject, plus the weighted names, numbers and words that a sentence adds
-to what is already chosen, less what it repeats (a submodular coverage objective after Lin and Bilmes, ACL 2011).
+to the sentences already chosen, less repetition (a submodular coverage objective after Lin and Bilmes, ACL 2011).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ MOST_CITES = 3
 FAR = 0.22
 """Cosine to the title below which a sentence must name a part of it."""
 APART = 0.35
-"""What is left of the worth of a sentence that does neither."""
+"""The share that remains of the worth of a sentence that does neither."""
 
 _OUTCOME = re.compile(
     r"\b(?:died|dead|killed|deaths?|injured|wounded|won|wins|elected|defeated|ruled|sentenced|convicted|acquitted|charged|arrested|"
@@ -126,7 +126,7 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
 
 
 def worths(pool: Pool) -> np.ndarray:
-    """How much each sentence matters, before what was chosen counts: relevance, publishers that say it, outcomes, tone."""
+    """How much each sentence matters, before earlier choices count: relevance, publishers that say it, outcomes, tone."""
     similar = pool.vectors @ pool.vectors.T
     value = np.clip(pool.relevance, 0.05, None).copy()
     for i, one in enumerate(pool.offered):

@@ -1,4 +1,4 @@
-"""What a person struck or reworded in an article, kept apart from what was written.
+"""What a person struck or reworded in an article, kept apart from the article.
 
 A correction names a sentence by its words. So it holds for the next run on the same title as well: a sentence that says the
 same again, in the same words or nearly, stays struck.
@@ -21,7 +21,7 @@ MOST_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Correction(Strict):
-    """`text` is the sentence as it was written, `now` what stands in its place: "" for a sentence that is struck."""
+    """`text` is the sentence as it was written, `now` what is in its place: "" for a sentence that is struck."""
 
     text: str
     now: str = ""

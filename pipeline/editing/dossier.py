@@ -1,4 +1,4 @@
-"""What an editor has to know before using an article: its sources, what rests on one page, what is missing, how much is copied.
+"""What an editor has to know before using an article: its sources, what rests on one page, gaps, how much is copied.
 
 Everything here follows from the article and its pages by rule, and is shown as a help for a person, never as a verdict.
 """

@@ -2,7 +2,7 @@
 
 Cited sentences are looked for in the current version of their page; figures are compared with those of all current pages, and
 those pages with each other. Sources are counted in clusters (`data.cleaning.clusters`): copies of one report are one source.
-What is newer is decided by days of publication, never by the order in which pages were found.
+Which text is newer is decided by days of publication, never by the order in which pages were found.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONGEST = 70
 class Revisit(Strict):
     """What became of a page: `current` is the index of today's version, its own when it is unchanged, None when it is gone.
 
-    A page that could not be read today (`unread`: a timeout, a login) is not gone: its stored text stands, as its own version.
+    A page that could not be read today (`unread`: a timeout, a login) is not gone: its stored text is used, as its own version.
     """
 
     page: int
@@ -81,7 +81,7 @@ class Figure(Strict):
 class Change(Strict):
     """Something that a cited sentence rests on and that is no longer so.
 
-    `section` counts from 0, the lead. `old` is the cited page's sentence, `new` what stands instead, at `start` to `end` of
+    `section` counts from 0, the lead. `old` is the cited page's sentence, `new` what is instead, at `start` to `end` of
     page `page` (-1 and "" when nothing does). `gone`: the page is. `lost`: its sentence is. `reworded` and `figures`: the page
     was edited. `outdated`: the page says the same, and newer ones give another figure.
     """

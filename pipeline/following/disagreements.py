@@ -1,10 +1,10 @@
-"""What an article's pages say differently about a figure that stands in it.
+"""What an article's pages say differently about a figure that is in it.
 
 Told is only what befell people (`Quantity.is_toll`): how many were killed, injured, missing. Other figures of pages about one
 subject (votes of two rounds, turnouts, sums) are mostly of different things even where their words agree.
 
-Only pages about the event count, by their title and opening, and no paragraph that tells of another year before it counts.
-Two counts are of one thing where `same_thing` says so, and names that tell of the event and not of a part of it go without
+Only pages about the event count, by their title and opening, and no paragraph that reports another year before it counts.
+Two counts are of one thing where `same_thing` says so, and names that report the event and not a part of it go without
 saying: "in a collision near San Giulio" says where it was, "14 people were injured in San Giulio" may be one of several places.
 """
 
@@ -29,7 +29,7 @@ ABOUT = 0.5
 """Share of the words of the article's title that a page's title and first `OPENING` characters must have."""
 OPENING = 1_000
 KNOWN = 0.5
-"""Share of the pages, at least two, that a name must stand in to be one of the event's own."""
+"""Share of the pages, at least two, that a name must be in to be one of the event's own."""
 LOOSE = 0.1
 """How far off "about 200" may be."""
 ROUNDED = 0.05
@@ -101,7 +101,7 @@ def disagreements(article: Article, pages: Sequence[Page]) -> Disagreements:
 @dataclass(frozen=True, slots=True)
 class _Count:
     """A count of the article or of a page, for being compared: `quantity` without how exact it is and without names that only
-    tell of the event, the days of the week on which it happened, and the year of its source ("" if unknown)."""
+    report the event, the days of the week on which it happened, and the year of its source ("" if unknown)."""
 
     quantity: Quantity
     weekdays: frozenset[str]
@@ -204,7 +204,7 @@ def _is_told(quantity: Quantity, text: str) -> bool:
 
 
 def _free(quantity: Quantity, text: str) -> set[str]:
-    """Names of a sentence that stand in what caused the count, or in a subject that is the incident ("A crash at X left")."""
+    """Names of a sentence that are in what caused the count, or in a subject that is the incident ("A crash at X left")."""
     at = text.find(quantity.shown)
     if at < 0:
         return set()

@@ -1,7 +1,7 @@
 """What pages of today say that the article does not: facts that no page said before, for the sections that they belong to.
 
 The evidence of today is planned as a new article would be. Of the plan's statements those are news whose passages all lie on
-pages that are new or were edited, that no earlier text has, and that tell something beside what the article says.
+pages that are new or were edited, that no earlier text has, and that say something beside what the article says.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def find_news(article: Article, before: Sequence[Page], plan: ArticlePlan) -> tu
 
 
 def with_news(article: Article, evidence: Evidence, news: Sequence[NewsSection], write: Write) -> Article:
-    """The article with the news at the end of the sections that they belong to. What stood there keeps its words and numbers; a
+    """The article with the news at the end of the sections that they belong to. What was there keeps its words and numbers; a
     heading that is not there yet comes last. News of the lead go into the section that comes first."""
     home = article.sections[0].heading.text if article.sections else "Recent developments"
     planned = tuple(PlannedSection(Heading(one.heading or home), (one.statements,)) for one in news)

@@ -2,7 +2,7 @@
 
 No language model is asked. A sentence whose page was edited becomes that page's sentence of today, quoted; one that lost its
 source is checked against all of today's evidence (`citing.repair`); a newer figure comes with its own sentence. Everything
-that was done stands in the article's repairs.
+that was done is in the article's repairs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Joining:
         return Revisit(i, "unread", i, told)
 
     def _add_others(self) -> None:
-        """What is new today, with its verdict. A page that could not be used before and still cannot is there already."""
+        """A page of today, with its verdict. A page that could not be used before and still cannot is there already."""
         known = {record.url for record in self._asked.values()}
         for at, (record, page) in enumerate(zip(self._now, self._fresh, strict=True)):
             revisited = record.url in known and not page.usable
@@ -299,7 +299,7 @@ class _Mending:
         return tuple(new.values())
 
     def _passage_of(self, change: Change) -> Passage | None:
-        """The passage that holds what stands in the old sentence's place."""
+        """The passage that holds what is in the old sentence's place."""
         page, start, end = change.page, change.start, change.end
         own = (p for p in self._evidence.passages if p.page == page and p.start <= start and end <= p.end)
         return next(own, None) or self._holding(page, change.new)
@@ -373,7 +373,7 @@ def fate(before: Section, after: Section) -> SectionFate:
 
 @dataclass(frozen=True, slots=True)
 class PageFate(Strict):
-    """One address of the earlier run, and what became of it. `unread`: it could not be read today; its stored text stands."""
+    """One address of the earlier run, and what became of it. `unread`: it could not be read today; its stored text is used."""
 
     url: str
     state: PageState

@@ -30,7 +30,7 @@ def to_wikitext(article: Article, *, accessed: str = "") -> str:
     The title is bold where the lead says it first, the short description and the categories (as a comment) follow the kind of
     article that the title names. References hold no quotations: they are long, and of tables they are unreadable.
     `accessed` is the date the pages were read, as `2023-02-11`, for the `access-date` of sources that do not know theirs.
-    A capture of a page that is gone stands beside its address.
+    A capture of a page that is gone is beside its address.
     No text of the article or of its pages can become a link, template, tag or list; only http(s) addresses are linked.
     """
     references = _References(article, accessed)
@@ -56,7 +56,7 @@ def to_wikitext(article: Article, *, accessed: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a title alone tells: a short description and categories; empty where it names no kind of article."""
+    """What a title alone says: a short description and categories; empty where it names no kind of article."""
 
     description: str = ""
     categories: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def subject_of(title: str) -> Subject:
 
 
 def _bold(title: str, line: str) -> str:
-    """The line with the subject's name in bold where it first stands, if it stands in the first sentence."""
+    """The line with the subject's name in bold where it comes first, if that is in the first sentence."""
     names = [title, _YEAR.sub("", title).strip(), re.sub(r"\s*\([^)]*\)\Z", "", title)]
     for name in sorted({as_words(name) for name in names if len(name) > 3}, key=len, reverse=True):
         at = line.lower().find(name.lower())

@@ -1,4 +1,4 @@
-"""Chosen statements -> an article plan: the kind of article, its headings, what stands under which, and in which order.
+"""Chosen statements -> an article plan: the kind of article, its headings, what is under which, and in which order.
 
 Start with `filing`. `outlines` reads a model's outline; `kinds` knows what articles of a kind usually have. Writes no sentence.
 """

@@ -22,11 +22,11 @@ MIN_SECTION_WORDS = 45
 _PROVISIONAL = re.compile(
     r"\b(?:will|at least|so far|expected to|hopes? to|tomorrow|tonight|projections?|provisional|preliminary|first reports)\b"
 )
-"""Marks of a report from before or during the event; a lead tells it from afterwards."""
+"""Marks of a report from before or during the event; a lead reports it from afterwards."""
 
 
 def opening_scores(scored: Scored, title: str) -> list[float]:
-    """How well each candidate would open the article: central, saying what the subject is, standing on its own."""
+    """How well each candidate would open the article: central, saying what the subject is, readable alone."""
     wanted = frozenset(terms(title))
     first_of_page: set[int] = set()
     seen: set[int] = set()

@@ -42,7 +42,7 @@ LEAST_STATEMENTS = 2
 PARAGRAPH = 4
 THIN_PAGES = 3
 UNTRUSTED = 0.3
-"""What is left of the relevance of a sentence whose page addresses a model."""
+"""The share that remains of the relevance of a sentence whose page addresses a model."""
 _ACCUSING = re.compile(
     r"\b(?:perpetrators?|suspects?|victims?|assailants?|shooters?|attackers?|gunm[ae]n|culprits?|offenders?|motives?|crimes?|"
     r"accused|defendants?|controvers(?:y|ies)|scandals?|criticisms?|fatalities|casualties|deaths|conspiracy|corruption|abuse|"
@@ -70,7 +70,7 @@ def planning_digest() -> str:
 
 
 def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings, banks: PlanningBanks) -> ArticlePlan:
-    """Choose, file and order. Raises NoEvidence when no sentence of the evidence may be told."""
+    """Choose, file and order. Raises NoEvidence when no sentence of the evidence may be used."""
     title = evidence.event.title
     gated = gate(evidence, candidates(evidence.passages, evidence.pages))
     if not gated.offered:

@@ -1,7 +1,7 @@
 """Which section headings an article's evidence calls for: those of its kind, those that articles usually have, its own.
 
 The bank in `heading_bank.json` holds headings that several open encyclopedia articles share (`python -m tools.fit_headings`):
-how often articles of each kind have them, where they stand, and typical words of their sections. It holds no sentence, and
+how often articles of each kind have them, where they are, and typical words of their sections. It holds no sentence, and
 nothing of any benchmark article. A heading is weighed by how usual it is for the kinds that the evidence looks like, and by
 how near the sentences come that are nearest to it: the mass of all sentences would favour what fits everything a little.
 """
@@ -32,7 +32,7 @@ BANK_FILE = Path(__file__).parent / "heading_bank.json"
 SPARE = 4
 """More headings are offered than asked for, so that a model has a choice."""
 LEAST_PRIOR = -3.0
-"""What is weaker than this beside the best is not worth a choice."""
+"""Anything weaker than this beside the best is not worth a choice."""
 SAME_MEANING = 0.75
 """Cosine of two headings from which they mean the same."""
 NEARLY = 0.15
@@ -142,7 +142,7 @@ class HeadingBank:
         self._vectors: dict[str, np.ndarray] = {}
 
     def offered(self, title: str, scored: Scored, kind: Kind, *, most: int) -> list[OfferedHeading]:
-        """At most `most` + SPARE headings in reading order; their `prior` tells the better ones.
+        """At most `most` + SPARE headings in reading order; their `prior` marks the better ones.
 
         No two mean the same, and each has evidence to fill a section with. With little evidence there are fewer: SPARE more
         than it has sections' worth of words. One is offered however thin it is; none only when there is no candidate sentence.
@@ -211,7 +211,7 @@ class HeadingBank:
         return np.asarray(cosines[-self._weights.nearest :].mean(axis=0))
 
     def _with_evidence(self, chosen: list[tuple[_Choice, float]], scored: Scored) -> list[tuple[_Choice, float]]:
-        """Without those that too few words could stand under, all that a sentence fits nearly best being open to it."""
+        """Without those that too few words could be under, all that a sentence fits nearly best being open to it."""
         fit = fits(scored, self._encode([_topic(c) for c, _ in chosen]))
         near = fit >= fit.max(axis=1, keepdims=True) - NEARLY
         words = near.T @ np.array([c.n_words for c in scored.candidates])
@@ -225,7 +225,7 @@ class HeadingBank:
 
 
 def merged(choices: Sequence[_Choice]) -> list[_Choice]:
-    """One of each heading: as usual as its sources together, worded as in the weightiest, standing where they do on average."""
+    """One of each heading: as usual as its sources together, worded as in the weightiest, placed where they are on average."""
     groups: dict[str, list[_Choice]] = {}
     for choice in choices:
         groups.setdefault(heading_key(choice.heading), []).append(choice)

@@ -182,7 +182,7 @@ _LIKELY = [
     "big5hkscs", "cp874", "cp932", "cp949", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257",
     "cp1258", "euc_jp", "gb18030", "koi8-r", "koi8-u",
 ]  # fmt: skip
-"""Those that pages without a declaration are in: the others are too much like one of these to be told from it."""
+"""Those that pages without a declaration are in: the others are too much like one of these to be separated from it."""
 
 
 def _detected(body: bytes) -> Decoded:

@@ -189,7 +189,7 @@ _PROSE_WORDS = 12
 def _times(tree: HtmlElement) -> Iterator[str]:
     """The day of the page's `<time>` elements: those marked as its publication, else those with a class that says so, else all.
 
-    Not counted are those in comments and teasers, those of an update and those in a sentence, which tell of an event. Where
+    Not counted are those in comments and teasers, those of an update and those in a sentence, which report an event. Where
     the rest disagree, the page lists several articles, and none of the days is its own.
     """
     elements = [e for e in tree.xpath("//time | //*[@itemprop and not(self::meta)]") if not _is_aside(e)]

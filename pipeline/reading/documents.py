@@ -29,7 +29,7 @@ from pipeline.reading.sandbox import Lost, WorkerPool, serve
 
 TextKind = Literal["article", "jsonld", "pdf", "plain"]
 MAX_NAME = 200
-"""Characters of an author's or a site's name: what is longer is a text in the wrong place."""
+"""Characters of an author's or a site's name: a longer one is a text in the wrong place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Document(Strict):
     """What one fetched page holds. `extracted` goes on to cleaning; the rest is for the record and for citations.
 
     `extracted.published` is a day; `published_at` the whole time stamp with its zone, where the page gives one.
-    `published_source` says who dated it; a `pdf` date is a hint only. `text_kind` is `jsonld` where the text stands in the
+    `published_source` says who dated it; a `pdf` date is a hint only. `text_kind` is `jsonld` where the text is in the
     page's metadata and not on the page. `canonical_url` is the page's own name for its address, else that address.
     """
 
@@ -80,7 +80,7 @@ def read_document(
     """One page, read in this process; never raises for a bad page.
 
     `url` is the address it came from after all redirects, `content_type` the header as sent ("" for none). `title` and
-    `provider_date` are the search provider's and stand in for what the page does not say. `run_date` (YYYY-MM-DD) is the
+    `provider_date` are the search provider's and replace what the page does not say. `run_date` (YYYY-MM-DD) is the
     latest day on which it can have been published.
     """
     job = Job(body, url, content_type, origin, run_date, title, provider_date)

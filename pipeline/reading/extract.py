@@ -176,7 +176,7 @@ _SHOWN = 0.5
 
 
 def _is_from_jsonld(text: str, node: Node, tree: HtmlElement) -> bool:
-    """Whether most of the text stands in the page's JSON-LD alone: a visitor sees "Subscribe to read" instead."""
+    """Whether most of the text is in the page's JSON-LD alone: a visitor sees "Subscribe to read" instead."""
     if not text_of(node, "articleBody"):
         return False
     shingles = ngrams(text, 5)

@@ -20,9 +20,9 @@ _LIMIT = 200
 
 
 def article_node(tree: HtmlElement, url: str) -> Node:
-    """The node of the page's article, else of the page; empty where there is none or nobody can tell which of several.
+    """The node of the page's article, else of the page; empty where there is none or nobody knows which of several.
 
-    Only what stands at the top, in `@graph` or as `mainEntity` counts: nested videos, comments and teasers have dates and
+    Only what is at the top, in `@graph` or as `mainEntity` counts: nested videos, comments and teasers have dates and
     texts of their own. Of several articles the one that names the page's address is its own.
     """
     nodes = [node for node, _ in zip(_nodes(tree), range(_LIMIT))]

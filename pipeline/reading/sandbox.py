@@ -71,7 +71,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """What is not done by now is not done at all: the processes are killed, and the futures of waiting jobs cancelled."""
+        """Jobs not finished by now are abandoned: the processes are killed, and the futures of waiting jobs cancelled."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._workers:
             worker.stop()

@@ -1,6 +1,6 @@
 """Which elements of a page its own stylesheets hide: rules of `<style>`, resolved by a CSS library, and style attributes.
 
-Sheets of other addresses are not fetched. Where a page has such, nothing is said about the ground that text stands on.
+Sheets of other addresses are not fetched. Where a page has such, nothing is said about the ground that text is on.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def declarations(style: str) -> dict[str, str]:
 def hides(said: Said) -> bool:
     """Whether these properties of one element make its text invisible to a reader.
 
-    White text on a white page is not found here: one element does not tell what it stands on, unless it says so itself.
+    White text on a white page is not found here: one element does not say what it is on, unless it says so itself.
     """
     clipped = any(
         "hidden" in said.get(name, "") or "clip" in said.get(name, "") for name in ("overflow", "overflow-x", "overflow-y")

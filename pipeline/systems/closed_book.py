@@ -1,7 +1,7 @@
-"""`closed_book`: the model writes from the title alone. Not a contestant: it tells what a model remembers of the human article.
+"""`closed_book`: the model writes from the title alone. Not a contestant: it says what a model remembers of the human article.
 
 One call without evidence, read as `rr` reads its answer. It cites nothing, so its citation scores are 0 and its coverage is
-what stands beside that of the same model with evidence.
+what is beside that of the same model with evidence.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`extractive`: an article of the evidence's own sentences, without a language model.
 
-What it says and where is the plan that `ours` writes from (`pipeline.planning.filing`); here every statement stands as its
+What it says and where is the plan that `ours` writes from (`pipeline.planning.filing`); here every statement is as its
 page has it, cited. It is the floor that a language model has to beat.
 """
 
@@ -73,7 +73,7 @@ class ExtractiveSystem:
 
 @dataclass(frozen=True)
 class QuotedPlan:
-    """A plan whose statements stand as they are."""
+    """A plan whose statements are as they are."""
 
     plan: ArticlePlan
 

@@ -3,8 +3,8 @@
 Each section is retrieved for its heading and for the names that nothing written so far mentions. The lead is written last,
 from the finished sections. The infobox holds only values found in the passages that they cite. Every sentence is checked
 against its citations (`pipeline.writing.citing`); repeats across sections go; everything changed is listed with the article.
-With `cite` the decoder lets a sentence end with numbers of shown passages alone. With `writing.contrast` what is written of
-shown passages is contrasted with what the model says without them.
+With `cite` the decoder lets a sentence end with numbers of shown passages alone. With `writing.contrast` text about shown
+passages is contrasted with what the model says without them.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class FreeWriting(ModelSystem):
 
 
 def check_infobox(text: str, shown: Sequence[Sequence[str]], by_id: Mapping[str, Passage]) -> WrittenInfobox:
-    """Rows `Label: value [k]` whose value stands in a passage that they cite; the others are reported, lines of another form
+    """Rows `Label: value [k]` whose value is in a passage that they cite; the others are reported, lines of another form
     are not rows. The first row of a label wins."""
     facts: dict[str, Fact] = {}
     repairs: list[Repair] = []

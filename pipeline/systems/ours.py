@@ -51,7 +51,7 @@ class OurSystem(FreeWriting):
         encoder: Encoder,
         reader: SupportReader | None = None,
     ) -> None:
-        """`reader` checks what is composed; it must not be the benchmark's own."""
+        """`reader` checks composed sentences; it must not be the benchmark's own."""
         self._mode = mode_for(writing.mode, generator)
         super().__init__(model, retrieval, writing, generator, encoder, cites=self._mode == "cite")
         self._reader = reader
@@ -91,10 +91,10 @@ class OurSystem(FreeWriting):
         return self._mode == "compose"
 
     def write_article(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        """Mode `compose`, a call a step. What is stored of a step is not made again.
+        """Mode `compose`, a call a step. A stored step is not made again.
 
         Raises:
-            StageError: the evidence has nothing to tell, or the model put none of it into words.
+            StageError: the evidence has nothing to say, or the model put none of it into words.
         """
         evidence = Evidence.unlapped(event, pages, self._retrieval)
         plan = stages.once("plan", ArticlePlan, lambda: self.plan(evidence))  # gate, choose, file

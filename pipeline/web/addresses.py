@@ -66,7 +66,7 @@ class Address(Strict):
 
     @property
     def url(self) -> str:
-        """What is requested, character by character: requests and urllib3 change nothing about it."""
+        """The requested string, character by character: requests and urllib3 change nothing about it."""
         return self.origin + self.target
 
 
@@ -166,7 +166,7 @@ def _wrong_host(host: str) -> str:
 
 
 def _quoted(text: str, safe: str) -> str:
-    """Percent-encoded UTF-8 where a character may not stand; unreserved characters plain (RFC 3986, 6.2.2)."""
+    """Percent-encoded UTF-8 where a character may not be; unreserved characters plain (RFC 3986, 6.2.2)."""
     text = _BARE_PERCENT.sub("%25", text)
     text = _ESCAPE.sub(lambda m: plain if (plain := chr(int(m[1], 16))) in _UNRESERVED else m[0].upper(), text)
     return quote(text, safe=safe + "%")

@@ -16,7 +16,7 @@ from data.types import Strict
 
 @dataclass(frozen=True, slots=True)
 class Archive(Strict):
-    """Where the services stand; `delay_s` between two requests to one of them."""
+    """Where the services are; `delay_s` between two requests to one of them."""
 
     availability: str = "https://archive.org"
     captures: str = "https://web.archive.org"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 CHUNK = 16_384
 SNIFFED = 1_024
-"""A server may send its body in pieces of one byte; so many bytes tell its kind."""
+"""A server may send its body in pieces of one byte; so many bytes say its kind."""
 
 DRAINED = 65_536
 """A body that nobody needs is read up to here, so that its connection can be used again."""
@@ -53,7 +53,7 @@ def read_head(response: requests.Response, most: int) -> bytes:
 
 
 def drain(response: requests.Response) -> None:
-    """Reads the rest of a short body. What is longer is left, and its connection with it."""
+    """Reads the rest of a short body. A longer one is left, and its connection with it."""
     left = DRAINED
     for chunk in response.raw.stream(CHUNK, decode_content=False):
         left -= len(chunk)

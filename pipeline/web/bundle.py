@@ -1,6 +1,6 @@
-"""What one collection of evidence was and found, as a folder that stands on its own: it can be handed on and replayed.
+"""What one collection of evidence was and found, as a folder that can be read alone: it can be handed on and replayed.
 
-manifest.json    what was asked for, by whom it was answered, with which settings and versions
+manifest.json    the request, who answered it, with which settings and versions
 fetches.jsonl    every address with how it was found and what came of it
 evidence.jsonl   every page as it was judged, kept or dropped with its reason: what a system is given
 bodies/          the raw pages by their sha256, where rights allow to hand them on
@@ -198,7 +198,7 @@ def lines(values: Iterable[object]) -> str:
 
 
 class Bundle:
-    """A folder with one collection; `manifest.json` is written last, so what has none is not whole."""
+    """A folder with one collection; `manifest.json` is written last, so sentences without one is not whole."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

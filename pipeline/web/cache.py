@@ -3,7 +3,7 @@
     web/bodies/ab/abcd...   raw bytes        web/fetches/12/1234....json   how they came, by the sha256 of the address
 
 An address is all that a page is found by; no header and no key of a provider gets here. A file's time of change is when it
-was last used: what was not for long goes, and the rest when there is too much. Nothing else depends on the folder; while
+was last used: pages unused for long go, and the rest when there is too much. Nothing else depends on the folder; while
 nothing runs, it may be deleted as a whole.
 """
 
@@ -63,7 +63,7 @@ class Bodies:
         return digest
 
     def get(self, digest: str) -> bytes | None:
-        """None when it is not there, or not what was put there."""
+        """None when it is not there, or not as it was put there."""
         try:
             body = self._path(digest).read_bytes()
         except OSError:
@@ -135,7 +135,7 @@ class PageCache:
             raise UserError(f"cannot write to {self.root}: {error.strerror}; set WIKIGEN_CACHE to another folder") from None
 
     def prune(self, most_mb: int, most_days: float) -> None:
-        """At most once an hour: delete what was not used for `most_days`, then the least recently used beyond `most_mb` MiB.
+        """At most once an hour: delete pages not used for `most_days`, then the least recently used beyond `most_mb` MiB.
 
         Any process may do so at any time: a page is read whole before it is used, and one that is gone is fetched again.
         """
@@ -163,7 +163,7 @@ class PageCache:
                     yield _Kept(path, stat.st_mtime, stat.st_size)
 
     def _delete(self, files: Sequence[_Kept]) -> None:
-        """What was used meanwhile stays."""
+        """Pages used meanwhile stay."""
         from filelock import FileLock
 
         with FileLock(self.root / ".lock"):  # no page is being written, so temporary files are left-overs
@@ -189,7 +189,7 @@ def pages_as_completed(
 ) -> Iterator[tuple[int, Fetched]]:
     """`Fetcher.fetch_all` with a memory: a record for each of the distinct addresses, with its place in `urls`.
 
-    What was fetched within `settings.cache_hours` is not asked for, and comes first; what is older is asked for
+    Pages fetched within `settings.cache_hours` is not asked for, and comes first; older pages is asked for
     conditionally, and kept when the server says that it is unchanged. Failures are not remembered.
     """
     exempted = exempt(settings.allow_origins)

@@ -74,7 +74,7 @@ class _Limits(threading.local):
 
 
 class _Limited:
-    """Mixed into urllib3's connections: tells the time limit which socket is used, also when it is used again."""
+    """Mixed into urllib3's connections: says the time limit which socket is used, also when it is used again."""
 
     sock: socket.socket | None
 
@@ -173,7 +173,7 @@ class _ProxyAdapter(HTTPAdapter):
 
 
 class GuardedSession(requests.Session):
-    """See `guarded_session`. `is_proxied` tells that a proxy resolves names, and must filter them."""
+    """See `guarded_session`. `is_proxied` says that a proxy resolves names, and must filter them."""
 
     def __init__(self, guard: Guard, user_agent: str, *, proxy: str, direct: frozenset[str]) -> None:
         super().__init__()

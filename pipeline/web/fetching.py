@@ -102,7 +102,7 @@ class _Answer:
 
 
 class _Trail:
-    """What is known so far of one address that is being fetched: enough for its record, however it ends."""
+    """Everything known so far of one address that is being fetched: enough for its record, however it ends."""
 
     def __init__(self, url: str, clock: Clock, flags: Sequence[FetchFlag] = ()) -> None:
         self.url = url
@@ -390,7 +390,7 @@ class Fetcher:
         raise AssertionError  # count() does not end
 
     def _is_final(self, answer: _Answer, turn: Turn, pause: float, is_last: bool) -> bool:
-        """Whether not to ask again; tells the host's turn how it went. Raises Refused when the host wants too long a pause."""
+        """Whether not to ask again; says the host's turn how it went. Raises Refused when the host wants too long a pause."""
         if answer.status not in _RETRIED:
             turn.failed("http_5xx", f"status {answer.status}") if answer.status >= 500 else turn.succeeded()
             return True
@@ -466,7 +466,7 @@ def _location_text(value: str) -> str:
 
 
 def _host_key(address: Address) -> str:
-    """By what hosts are told apart: http and https of one name are one host, an unusual port is another."""
+    """By what hosts are separated: http and https of one name are one host, an unusual port is another."""
     return address.host if address.port in DEFAULT_PORTS.values() else f"{address.host}:{address.port}"
 
 

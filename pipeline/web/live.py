@@ -61,7 +61,7 @@ FILE_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A page on disk. `name` is its path below the folder that all given files share: nothing else of the disk is told."""
+    """A page on disk. `name` is its path below the folder that all given files share: nothing else of the disk is shown."""
 
     name: str
     body: bytes = field(repr=False)
@@ -239,7 +239,7 @@ class Reading:
 
 
 class _Collection:
-    """What has been found so far. Addresses are told apart by their canonical form; each is asked for once."""
+    """All addresses found so far. Addresses are separated by their canonical form; each is asked for once."""
 
     def __init__(
         self,
@@ -461,7 +461,7 @@ def _record(one: FetchRecord, document: Document | None, page: Page) -> Evidence
 
 
 def _usable(event: Event, pages: tuple[Page, ...]) -> tuple[Page, ...]:
-    """Raises NoEvidence, with what was wrong with them, when none can be used."""
+    """Raises NoEvidence, with the reasons, when none can be used."""
     if not any(page.usable for page in pages):
         Evidence.cut(replace(event, title=event.title or "the given pages"), pages, RetrievalSettings())
     return pages
@@ -480,7 +480,7 @@ class BundleEvidence:
     """
 
     def __init__(self, folder: Path, *, copy: Path | None = None) -> None:
-        """`copy` is a folder where the evidence is left again, raw bodies aside. Raises UserError for what is no bundle."""
+        """`copy` is a folder where the evidence is left again, raw bodies aside. Raises UserError for anything but a bundle."""
         self.bundle = Bundle(folder)
         self.manifest = self.bundle.manifest()
         self._copy = Bundle(copy) if copy is not None else None

@@ -131,7 +131,7 @@ class Pacing:
     """`at_once` requests at a time over all hosts; to one host one at a time, `min_delay_s` from end to start.
 
     `hosts` is shared with other runs on the same clock, whose `at_once` then holds for all of them. Each run gives up hosts on
-    its own: what was down for one may be up for the next.
+    its own: a host down for one may be up for the next.
     """
 
     def __init__(self, *, at_once: int, min_delay_s: float, budget: Budget, clock: Clock, hosts: Hosts | None = None) -> None:

@@ -1,6 +1,6 @@
 """Which queries are put to a search engine: the title and questions about it first, then what the first pages call for.
 
-One query finds what stands in pages that use the title's words. Questions (who, what, when, where), the headings that
+One query finds what is in pages that use the title's words. Questions (who, what, when, where), the headings that
 articles of its kind have, and names that several sources mention find the others. Everything here is a function of its
 arguments, so that a run can be repeated.
 """
@@ -54,7 +54,7 @@ def second_queries(
     """Queries that the pages of the first round call for: names that recur in them, then the headings of the kind.
 
     `known` are queries asked before. The kind is recognised from title and pages with `recogniser`, from the title alone
-    without; a title that tells no kind brings no headings then.
+    without; a title that says no kind brings no headings then.
     """
     usable = [page for page in pages if page.usable]
     if recogniser is not None:
@@ -83,7 +83,7 @@ def kind_by_title(title: str) -> Kind | None:
 def search_window(as_of: str) -> tuple[date | None, date | None]:
     """`since` and `until` of the searches for an article as of a day (`YYYY-MM-DD`, "" for today).
 
-    There is no `since`: what led to an event was published before it. Raises UserError for what is no date.
+    There is no `since`: pages on its causes were published before it. Raises UserError for anything but a date.
     """
     if not as_of:
         return None, None

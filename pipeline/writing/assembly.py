@@ -67,7 +67,7 @@ def paragraphs_of(sentences: Sequence[Sentence], *, size: int = PARAGRAPH_SENTEN
 def within_words(
     lead: Section, sections: Sequence[Section], max_words: int
 ) -> tuple[Section, tuple[Section, ...], tuple[Repair, ...]]:
-    """Lead and sections cut to `max_words` words, and what was cut.
+    """Lead and sections cut to `max_words` words, and the parts cut.
 
     The longest part loses its last sentence until all fits, so that no subject is given up for another's length; when every
     part has one sentence left, the last section goes. One sentence always stays.

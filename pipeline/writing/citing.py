@@ -19,7 +19,7 @@ from pipeline.planning.outlines import MAX_HEADING_WORDS, clean_heading, heading
 from pipeline.retrieval import PassageIndex, terms
 
 SUPPORT = 0.6
-"""Least share of a sentence's words that its passage must hold for the sentence to stand."""
+"""Least share of a sentence's words that its passage must hold for the sentence to be kept."""
 ATTACH = 0.7
 """The same for a passage that the model did not name: attaching needs more certainty than keeping."""
 MIN_TERMS = 2
@@ -35,7 +35,7 @@ SHARED_MARKER = 4
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """Sentences ready for an article, and what was changed to make them so."""
+    """Sentences ready for an article, and the changes made."""
 
     sentences: tuple[Sentence, ...]
     repairs: tuple[Repair, ...]
@@ -49,7 +49,7 @@ def resolve(
 ) -> Cited:
     """Numbers -> passage ids; whether they support anything is not judged here.
 
-    Markers of passages that were not shown are dropped and reported. What is no sentence is left out: markup, the section's
+    Markers of passages that were not shown are dropped and reported. Fragments are left out: markup, the section's
     heading (or one of `headings`) repeated, and, reported, fragments, lists of sources, echoes of the prompt, and the last
     sentence when the token limit has `cut_off` the text within it.
 
@@ -217,7 +217,7 @@ def may_stand(text: str, evidence: str) -> bool:
 
 
 def repair(cited: Cited, index: PassageIndex, section: str, policy: UnsupportedPolicy) -> Cited:
-    """Check every sentence against what it cites; attach a better passage, or apply the policy to what has none."""
+    """Check every sentence against its citations; attach a better passage, or apply the policy to sentences without one."""
     by_id = {p.id: p for p in index.passages}
     kept: list[Sentence] = []
     repairs = list(cited.repairs)

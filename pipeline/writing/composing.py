@@ -57,7 +57,7 @@ NEW_WORDS_COST = 2.0
 QUOTED_WORDS = 25
 """Most words of a quotation."""
 PLAIN_SHARE, PLAIN_WORDS = 1 / 6, 18
-"""Share of a section's statements that may stand as they are, and their most words: a plain fact of few words has no other
+"""Share of a section's statements that may be as they are, and their most words: a plain fact of few words has no other
 form. A longer one is quoted, once and in the lead alone: nobody reads an article of quotations."""
 TOKENS_PER_WORD = 1.7
 _COPIED = " words in a row copied"
@@ -66,7 +66,7 @@ _ENDS = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s")
 
 @dataclass(frozen=True, slots=True)
 class Tried(Strict):
-    """One answer: the statements' places in the section, what was said, by what, and what is wrong with it (may be empty).
+    """One answer: the statements' places in the section, the answer, by what, and its problems (may be empty).
 
     `by` is `model` (freely), `steps` (small ones), `rule`, `plain` (the fact as it is) or `quotation`.
     """
@@ -167,7 +167,7 @@ class Composing:
 
         The model is asked once freely. Where its answer has a fault, copies or has words of its own, it is asked for small
         steps as well; where nothing is without a fault, it is asked again: for a pair its facts apart, for a long fact without
-        its last clause. What is still not said may copy more, and is quoted at last.
+        its last clause. A fact still not said may copy more, and is quoted at last.
         """
         tried = [self._answer(at, group, drafts)]
         if _is_good(tried[0]):
@@ -340,7 +340,7 @@ def _marked(tried: Sequence[Tried], best: Tried) -> list[Tried]:
 def _read(
     draft: ComposedDraft, heading: Heading, paragraphs: Sequence[Sequence[Statement]], statements: Sequence[Statement]
 ) -> WrittenSection:
-    """Sentences with the citations of the facts that they say, in the plan's paragraphs; and what was left out."""
+    """Sentences with the citations of the facts that they say, in the plan's paragraphs; and the facts left out."""
     chosen = sorted((one for one in draft.tried if one.chosen), key=lambda one: one.facts)
     written: list[Paragraph] = []
     repairs: list[Repair] = []

@@ -37,7 +37,7 @@ def in_style(text: str, style: Style) -> str:
 
 
 def in_one_style(sections: Sequence[Section], passages: Mapping[str, str]) -> tuple[Section, ...]:
-    """`passages` are texts by id. A sentence that would stand word for word in a passage that it cites keeps its own style: a
+    """`passages` are texts by id. A sentence that would be word for word in a passage that it cites keeps its own style: a
     copy is worse than a date of another form."""
     style = style_of([sentence.text for section in sections for sentence in section.sentences])
 

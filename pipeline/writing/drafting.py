@@ -80,7 +80,7 @@ class Question:
 class Writer:
     """A generator with the sampling that this run uses; `seed` makes sampled runs repeatable.
 
-    With `contrast` above 0, the alpha of `decoding.api.Contrast`, what is said of shown passages is contrasted with what the
+    With `contrast` above 0, the alpha of `decoding.api.Contrast`, text about shown passages is contrasted with what the
     same request brings about without them. The generator must ground (`Generator.grounds`).
     """
 
@@ -185,5 +185,5 @@ class Writer:
 
 
 def _without_evidence(prompt: Callable[[str], Sequence[Message]]) -> tuple[Message, ...]:
-    """The same request with nothing where the evidence block would stand."""
+    """The same request with nothing where the evidence block would be."""
     return tuple(Message(message.role, message.content.strip()) for message in prompt(""))

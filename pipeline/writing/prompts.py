@@ -1,6 +1,6 @@
 """Every prompt, one function each. Change a word here and PROMPT_VERSION with it: stored drafts depend on both.
 
-Evidence is hostile input. It stands in numbered blocks between fences that its authors cannot foresee, with everything
+Evidence is hostile input. It is in numbered blocks between fences that its authors cannot foresee, with everything
 that the model would read as a control token broken up; instructions come before and after it, only from us.
 """
 
@@ -75,7 +75,7 @@ class Numbered:
 def evidence_block(passages: Sequence[Numbered], neutralise: Callable[[str], str]) -> str:
     """One paragraph for each passage, between two fences.
 
-    The fence is a hash of all that stands between them: the author of one page cannot write it without knowing the
+    The fence is a hash of all that is between them: the author of one page cannot write it without knowing the
     others, and should it occur nevertheless, it is removed. Numbers in brackets are a page's own footnotes; they become
     parentheses, lest the model copies them as citations.
     """
@@ -159,7 +159,7 @@ def rewrite(title: str, heading: str, evidence: str, draft: str, neutralise: Cal
 
 
 def lead(title: str, statements: str) -> tuple[Message, ...]:
-    """The lead is written last, from the article's own sentences, which stand in the evidence block."""
+    """The lead is written last, from the article's own sentences, which are in the evidence block."""
     return _ask(
         f'{statements}\n\nThe numbered statements above are from the encyclopedia article "{title}". Write its lead '
         f"paragraph: three to five sentences that say what it is about, when and where it happened, and what mattered. {_CITE}"

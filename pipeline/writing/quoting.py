@@ -1,7 +1,7 @@
 """Evidence sentences as an answer may consist of them: what may be quoted, in which words, citing what.
 
 For one part of an article a pool of sentences is offered to a model, best first; this module makes the offer and the numbered
-passages that a prompt shows with it. A sentence stands in the prompt exactly as it will stand in the answer.
+passages that a prompt shows with it. A sentence is in the prompt exactly as it will be in the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline.writing.citing import may_stand
 from pipeline.writing.prompts import quotable
 
 MIN_QUALITY = 0.2
-"""Below it stand rows of tables, bits of lists and chatter: offered only where sentences cannot fill an article."""
+"""Below it are rows of tables, bits of lists and chatter: offered only where sentences cannot fill an article."""
 MAX_CHARS = 700
 """Of one sentence: seventy words of prose have less, text without spaces has no end."""
 LEAST_SHARE = 1.0
@@ -31,7 +31,7 @@ LEAST_SHARE = 1.0
 RANK_PRIOR, FIT_PRIOR, DANGLING_PRIOR = 2.0, 1.0, 0.5
 """Log weights that the last of a pool loses to the first, the worst fitting to the best, and "He said so" without its like."""
 FOLLOW_BONUS = 1.0
-"""Log weight that a sentence gains right after the one before it on its page: what was written together reads better so."""
+"""Log weight that a sentence gains right after the one before it on its page: sentences of one place read better together."""
 MIN_STOP_WORDS = 8
 
 _SPEAKERS = (
@@ -56,8 +56,8 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """What is offered of a pool when a prompt shows only its first passages: `indices[k]` is the candidate behind
-    `offer.items[k]`, `cites[k]` what it cites. `passages[n - 1]` stands behind the marker `[n]`."""
+    """The offer of a pool when a prompt shows only its first passages: `indices[k]` is the candidate behind
+    `offer.items[k]`, `cites[k]` what it cites. `passages[n - 1]` is behind the marker `[n]`."""
 
     offer: Offer
     indices: tuple[int, ...]
@@ -85,7 +85,7 @@ class Quotables:
         weights: SelectionWeights,
         enough_words: int,
     ) -> Quotables:
-        """Without what the check of a free text would remove, and, where `enough_words` are left, without what is no sentence.
+        """Without what the check of a free text would remove, and, where `enough_words` are left, without fragments.
 
         Raises NoEvidence if nothing is left.
         """

@@ -32,7 +32,7 @@ LEAST_KEPT = 0.5
 """Share of the facts' own words, figures and names apart, that sentences must keep or say otherwise (each new word stands for
 one that is gone)."""
 MOST_NEW_WORDS = 0.4
-"""Share of a text's words that stand in no fact."""
+"""Share of a text's words that are in no fact."""
 LONGER = 1.6
 """Times the facts' length from which a text says more than they do."""
 
@@ -420,7 +420,7 @@ _ALIKE |= dict.fromkeys(("hurt", "wound", "injuri"), "injur") | {"%": "cent", "p
 def _counted(text: str, *, wide: bool) -> dict[str, frozenset[str]]:
     """Number -> stems of what it may count: the words right behind it, or, where none are, those before.
 
-    `wide` takes the words on both sides, as evidence is to be read: more generously than what is checked against it. A number
+    `wide` takes the words on both sides, as evidence is to be read: more generously than the text checked against it. A number
     said more than once has the words of all places. Dates and times of day count nothing.
     """
     text = with_digits(_DATE.sub(" ", text))
@@ -449,7 +449,7 @@ def _lost(text: str, said: str) -> list[str]:
 
 
 def _runs_of(words: Sequence[str], text: str) -> list[list[str]]:
-    """Words that stand beside each other in the text, together: one name."""
+    """Words that are beside each other in the text, together: one name."""
     groups: list[list[str]] = []
     at = 0
     for word in words:
@@ -494,7 +494,7 @@ def _is_fixed(word: str, named: set[str]) -> bool:
 
 
 def _common_runs(words: Sequence[str], source: Sequence[str]) -> list[tuple[int, int]]:
-    """(start, length) of the maximal runs of `words` that stand in `source`."""
+    """(start, length) of the maximal runs of `words` that are in `source`."""
     runs = []
     before = [0] * (len(source) + 1)
     for i, word in enumerate(words):

@@ -123,9 +123,9 @@ def divided(fact: str) -> tuple[str, ...]:
 
 
 def shortened(fact: str) -> tuple[str, ...]:
-    """A long sentence without its last clause, where what is left says something on its own; else nothing.
+    """A long sentence without its last clause, where the rest says something on its own; else nothing.
 
-    Clauses that limit what is said ("unless", "if", "except") stay.
+    Clauses that limit the statement ("unless", "if", "except") stay.
     """
     match = _LAST_CLAUSE.fullmatch(fact)
     if not match or len(match[1].split()) < SHORTEST or not has_verb(match[1].split()) or is_spliced(f"{match[1]}."):
@@ -134,7 +134,7 @@ def shortened(fact: str) -> tuple[str, ...]:
 
 
 def is_spliced(sentence: str) -> bool:
-    """Whether two main clauses stand beside each other with only a comma between them."""
+    """Whether two main clauses are beside each other with only a comma between them."""
     if _DEPENDENT_OPENING.match(sentence):
         return False
     for match in _CLAUSE_BEHIND_COMMA.finditer(sentence):

@@ -215,7 +215,7 @@ class VerbatimWriting:
         return self._written(heading, [self._asked(name, "section", p, heading.text) for name, p in zip(names, pools)])
 
     def _n_parts(self, pool: Pool) -> int:
-        """How many questions the pool takes: its sentences stand in the prompt, and most of them once more in the answer."""
+        """How many questions the pool takes: its sentences are in the prompt, and most of them once more in the answer."""
         quotables = self._quotables
         count = self._writer.generator.count_tokens
         tokens = sum(count(f"{quotables.texts[i]} [10]") + ITEM_TOKENS for i in pool.indices)

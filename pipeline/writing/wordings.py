@@ -1,7 +1,7 @@
-"""Where a sentence can be said otherwise, word by word: a row of places, each with the wordings that may stand there.
+"""Where a sentence can be said otherwise, word by word: a row of places, each with the wordings that may be there.
 
 A language model chooses among them (`decoding.grounding.wordings`), so that its sentence is fluent and cannot come to mean
-something else. What may stand for what is in wordings.txt and in the few patterns below; both are English.
+something else. Replacements are in wordings.txt and in the few patterns below; both are English.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipeline.choosing.gate import has_verb
 WORDINGS_FILE = Path(__file__).with_name("wordings.txt")
 
 Place = tuple[str, ...]
-"""Texts that may stand here, with the space before them; the sentence's own first. One text: no choice."""
+"""Texts that may be here, with the space before them; the sentence's own first. One text: no choice."""
 
 _FIRST_WORD = re.compile(r"[A-Za-z][a-zA-Z’'-]*")
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|\([^)]*\)")
@@ -35,7 +35,7 @@ Form = Literal["base", "past", "participle", "ing", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class _Wording:
-    """`other` may stand where `pattern` matches. For a past or participle `participle` is the other verb's: where it differs
+    """`other` may be where `pattern` matches. For a past or participle `participle` is the other verb's: where it differs
     from `other`, its past, the words around decide which of the two it is."""
 
     pattern: re.Pattern[str]
@@ -115,7 +115,7 @@ def _by_word(sentence: str) -> Iterator[_Span]:
 
 
 def _fits(wording: _Wording, before: list[str], after: str) -> str | None:
-    """What may stand here, if the words around do not forbid it."""
+    """What may be here, if the words around do not forbid it."""
     last = before[-1].lower() if before else ""
     if wording.form == "plain":
         return wording.other
@@ -201,7 +201,7 @@ def _plural(noun: str) -> str:
 
 
 def _conjugated(verb: str) -> tuple[str, str, str, str]:
-    """Base, past, participle, -ing; what stands behind the verb itself stays."""
+    """Base, past, participle, -ing; what is behind the verb itself stays."""
     base, *irregular = verb.split("/")
     head, _, rest = base.partition(" ")
     tail = f" {rest}" if rest else ""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 PLOTS = "plots"
 REASONS_SHOWN = 20
-"""Of removing; reasons that name figures or passages are many, and each stands beside its sentence."""
+"""Of removing; reasons that name figures or passages are many, and each is beside its sentence."""
 
 STAGES = {
     "pages": "reading and cleaning the pages",

@@ -21,7 +21,7 @@ FEW = 15
 BINS = 20
 MOST_BAR_SPACE = 5.6
 LEAST_FOR_TREND = 20
-"""Events from which on a trend is drawn and a rank correlation told."""
+"""Events from which on a trend is drawn and a rank correlation is given."""
 
 INK, SOFT, RULE, ACCENT, BAD, MARK = "#202122", "#54595d", "#c8ccd1", "#3366cc", "#b32424", "#d98300"
 _COLOURS = {INK: "ink", SOFT: "soft", RULE: "rule", ACCENT: "accent", BAD: "bad", MARK: "mark"}
@@ -78,7 +78,7 @@ def _plots(contents: Contents) -> Iterator[Plot]:
 
 
 def _distribution(contents: Contents, line: MetricLine) -> Plot:
-    """Events that failed count as 0 in the mean, so they stand there, in another colour."""
+    """Events that failed count as 0 in the mean, so they are there, in another colour."""
     factor = 100.0 if line.is_share else 1.0
     written = [factor * v for e in contents.with_status("ok") if (v := e.values.get(line.name)) is not None]
     lost = [factor * v for e in contents.with_status("failed", "empty") if (v := e.values.get(line.name)) is not None]
@@ -219,7 +219,7 @@ def _svg(figure: Any) -> str:
 
 def as_markup(plot: Plot) -> str:
     """An `svg` element for a page: colours become the page's variables, styles become attributes (a page's policy may forbid
-    styles), names of parts become unique in the page, and what it shows is told."""
+    styles), names of parts become unique in the page, and what it shows is described."""
     root = ElementTree.fromstring(plot.svg)
     parents = {child: parent for parent in root.iter() for child in parent}
     for element in list(root.iter()):

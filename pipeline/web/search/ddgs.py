@@ -1,6 +1,6 @@
 """The package ddgs, which reads the result pages of public search engines and needs no key.
 
-It has its own HTTP client, follows the proxy variables of the environment, and tells neither refusals nor rate limits from
+It has its own HTTP client, follows the proxy variables of the environment, and says neither refusals nor rate limits from
 "nothing found". Engines are named always: left to itself it asks two encyclopedias first, and so it does when none of the
 names is known to it.
 """

@@ -14,7 +14,7 @@ def merge(lists: Sequence[Sequence[SearchHit]], *, k: int = 60) -> tuple[SearchH
     """One list of all addresses, best first, `rank` counted anew; the same for every order of `lists`.
 
     An address scores the sum over lists of 1 / (k + its best rank there), addresses being equal in their canonical form.
-    Ties go by address. What is shown of it is its best-ranked occurrence, with the first date that any occurrence gives.
+    Ties go by address. It is shown by its best-ranked occurrence, with the first date that any occurrence gives.
     """
     found: dict[str, list[SearchHit]] = {}
     shares: dict[str, list[float]] = {}

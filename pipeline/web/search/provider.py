@@ -23,7 +23,7 @@ MAX_QUERY_WORDS = 50
 """Brave refuses more."""
 
 _MAX_URL = 2_049
-"""One more than any address may have (RFC 9110 asks for 8,000 octets, sitemaps allow 2,048): what is longer stays too long."""
+"""One more than any address may have (RFC 9110 asks for 8,000 octets, sitemaps allow 2,048): a longer one stays too long."""
 _MAX_PUBLISHED = 100
 
 
@@ -109,7 +109,7 @@ def _storable(url: str) -> str:
 
 
 def entries_of(answer: Mapping[str, Any], *path: str, required: bool) -> list[Mapping[str, Any]]:
-    """The list of objects under `path`. Raises SearchFailed when something else stands there, or nothing and it is required."""
+    """The list of objects under `path`. Raises SearchFailed when something else is there, or nothing and it is required."""
     value: Any = answer
     for key in path:
         if value is None and not required:

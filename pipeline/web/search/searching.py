@@ -38,7 +38,7 @@ class SearchLog(Strict):
         return bool(self.answers) and not any(answer.provider for answer in self.answers)
 
     def describe(self) -> str:
-        """One line for a person: what was asked and found, and the first reason why something was not."""
+        """One line for a person: queries and results, and the first failure."""
         told = f"{len(self.answers)} queries found {len(self.hits)} addresses"
         if self.refused:
             told += f", {len(self.refused)} more are refused"
