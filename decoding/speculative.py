@@ -37,6 +37,7 @@ def decode(
     """
     limit = sampler.sampling.max_new_tokens
     started = time.perf_counter()
+    # Room for the prompt, the text, and the longest draft behind its last token.
     prefill = backend.prefill(prompt, capacity=len(prompt) + limit + drafter.max_tokens + 1, wants=drafter.wants)
     if on_prefill is not None:
         on_prefill(prefill)
@@ -82,9 +83,11 @@ def _rounds(
     while True:
         t0 = clock()
         room = end - len(text) - 1  # one token of a round is the model's own
-        draft = drafter.propose(text, room) if room > 0 else NOTHING
+        draft = drafter.propose(text, room) if room > 0 else NOTHING  # no room: this round is a plain step
         assert len(draft) <= max(0, min(room, drafter.max_tokens)), f"{drafter.name} drafted {len(draft)} tokens, room {room}"
         t1 = clock()
+        # The pending token goes first: its keys and values are not in the cache yet. Node k of a tree is row k + 1, so
+        # parents move by one, and -1 becomes the pending token.
         if draft.parents is None:
             rows = backend.step([text[-1], *draft.tokens])
         else:
@@ -93,6 +96,7 @@ def _rounds(
         t2 = clock()
         taken = 0
         going = True
+        # The accepted part of the draft, then the model's own token: a round always gives at least one.
         for token in accepted.tokens:
             text.append(token)
             taken += 1
@@ -104,11 +108,13 @@ def _rounds(
             on_round(taken)
         if not going or len(text) >= end:
             return
+        # Only now may rows become part of the cache; of a tree the rows of the accepted path move together. The model's own
+        # token stays pending.
         if draft.parents is None:
             backend.commit(len(accepted.tokens))
         else:
             backend.commit(len(accepted.tokens), path=[0, *(node + 1 for node in accepted.path)])
-        t3 = clock()
+        t3 = clock()  # learning counts as drafting: it is the price of the drafts
         drafter.observe(draft, accepted.tokens, rows)
         tally.draft_s += clock() - t3
 
@@ -135,7 +141,7 @@ class _Tally:
         self.verify_s += verify_s
         if not draft.tokens:
             return
-        kept = min(len(accepted.path), taken)
+        kept = min(len(accepted.path), taken)  # the text may have ended inside of the draft
         self.n_drafts += 1
         self.n_drafted += len(draft)
         self.n_accepted += kept

@@ -110,20 +110,23 @@ class MixDrafter:
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
         room = min(room, self._most)
+        # The rate to beat is a plain step's, and a margin for what the estimates miss.
         best, draft = Option(self._least, 0), NOTHING
         for tree in self._free(text, room):
             option = self._best(tree.values)
             if option.rate > best.rate:
                 best, draft = option, self._cut(tree, option.size)
+        # Free drafts are weighed first: only what they cannot promise is worth running the model for.
         if self._skip is not None and self._skip.ask(best, room):
             chain = self._skip.drafter.propose(text, self._skip.asked)
             if chain.tokens:
                 return chain
-            self._skip.asked = 0
+            self._skip.asked = 0  # it was unsure of its first token: then the free draft, or none
         return draft
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
         self._rounds += 1
+        # Free drafters learn from every round, whoever drafted it; the model part only from its own.
         if self._copy is not None:
             self._copy.learn(new)
         if self._recycle is not None:
@@ -146,7 +149,7 @@ class MixDrafter:
             tokens = copied.tokens
             yield ValuedTree(tokens, tuple(range(-1, len(tokens) - 1)), copied.survival, (True,) * len(tokens))
         if self._recycle is not None:
-            self._recycle.propose(text, 0)  # tells it where the text stands; the tree is made here
+            self._recycle.propose(text, 0)  # so that it knows the text's end; the tree is made here
             if self._rounds % _REFRESH == 0:
                 self._chances = self._rank_chances(self._recycle)
             yield merged_tree(text[-1], copied if self._merge else None, self._recycle.row, self._chances, room)
@@ -168,10 +171,11 @@ class MixDrafter:
 
     def _best(self, values: Sequence[float]) -> Option:
         """The size at which a draft with these chances gives most for its cost."""
+        # Nodes come best first, so a draft of n nodes is the first n; each adds its chance of being accepted.
         best, expected = Option(1 / self._verify[0], 0), 1.0
         for size, value in enumerate(values, 1):
             expected += value
-            if not self._guard.affords(self._verify[size] - 1):
+            if not self._guard.affords(self._verify[size] - 1):  # dearer than what drafting has gained so far
                 break
             if size in SIZES and expected > best.rate * self._verify[size]:
                 best = Option(expected / self._verify[size], size)
@@ -274,6 +278,7 @@ class AdvanceCounts:
 
     def add(self, reached: int, asked: int) -> None:
         """A chain that might have had `asked` tokens got to `reached`."""
+        # Texts change as they go on; with 0.97 the last 30 chains or so count.
         self._tried = [count * self._memory for count in self._tried]
         self._reached = [count * self._memory for count in self._reached]
         for depth in range(min(reached + 1, asked)):
@@ -284,6 +289,7 @@ class AdvanceCounts:
         """The chance to reach each depth from the start, for a chain that may be as long."""
         alive, chance, found = 1.0, self._prior, []
         for tried, reached in zip(self._tried, self._reached):
+            # A depth that was seldom tried is believed to be like the one before it.
             chance = (reached + self._weight * chance) / (tried + self._weight)
             alive *= chance
             found.append(alive)

@@ -196,10 +196,12 @@ class Gated:
 def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     """Sort the candidates, which are in page order, into those that may be used and those that may not."""
     title = evidence.event.title
+    # Of whole pages first: another year of the event, pages that speak to a model, pages that open without the subject's name.
     siblings = {n: why for n, page in enumerate(evidence.pages) if (why := sibling_page(title, page))}
     spoken = {n: [x for x in p.text.split("\n") if addresses_model(x)] for n, p in enumerate(evidence.pages) if p.usable}
     subject = subject_terms(title)
     stray = {n for n, page in enumerate(evidence.pages) if not names_subject(subject, f"{page.title} {_opening(page.text)}")}
+    # A pronoun is resolved from the sentence before it on its page, offered or not.
     before: dict[tuple[int, int], str] = {(c.page, c.index): c.text for c in found}
     offered: list[Offered] = []
     left_out: list[LeftOut] = []
@@ -209,7 +211,7 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
         text = without_markdown(candidate.text)
         reason = siblings.get(candidate.page) or why_not(text) or sibling_sentence(title, text)
         if any(candidate.text in line for line in spoken.get(candidate.page, ())):
-            reason = "speaks to a model"  # the whole paragraph: what it asks for stands beside the address
+            reason = "speaks to a model"  # the whole paragraph: the request comes beside the address
         if not reason:
             resolved = standing_alone(text, before.get((candidate.page, candidate.index - 1), ""), page.published)
             text, reason = (resolved, "") if resolved else (text, "leans on another sentence")
@@ -354,7 +356,7 @@ def sibling_page(title: str, page: Page) -> str:
     if named and not (named & wanted) and about >= 0.5:
         own = sum(page.text.count(year) for year in wanted)
         other = sum(page.text.count(year) for year in named)
-        if own < other:
+        if own < other:  # a page on last year's event that looks ahead to this one names this year, too, but less
             return "sibling event"
     return ""
 
@@ -387,12 +389,14 @@ def standing_alone(text: str, before: str, published: str | None) -> str:
         text = pattern.sub(other, text)
     text = " ".join(text.split())
     text = text[:1].upper() + text[1:]
+    # Quotations keep their pronouns: they are blanked, at the same length, before anything is looked for.
     bare = _QUOTED.sub(lambda m: "“" + "x" * (len(m.group()) - 2) + "”", text)
     if match := _PERSON.match(bare):
         name = _only_person(before)
-        if not name:
+        if not name:  # none, or two: guessing whom "he" means is how false statements are made
             return ""
         text = (name if match[1] in ("He", "She") else f"{name}'s") + text[match.end() :]
+        # "Her" may be an object ("Her they called"): only before a noun it is hers.
         if match[1] == "Her" and not re.match(r"\S+ [a-z]", text[len(name) + 2 :]):
             return ""
         bare = text
@@ -400,7 +404,7 @@ def standing_alone(text: str, before: str, published: str | None) -> str:
         return ""
     if _THAT_DAY.search(bare) and not _DAY.search(bare):
         return ""
-    text = _with_days(text, published)
+    text = _with_days(text, published)  # "on Monday" -> "on 3 March 2031", from the page's own day
     bare = _QUOTED.sub(" ", text)
     if re.search(r"\b(?:yesterday|today)\b", bare, re.I):
         return ""

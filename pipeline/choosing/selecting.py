@@ -73,8 +73,9 @@ def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: 
         nonlocal words
         chosen.append(i)
         words += items[i].n_words
-        open_facts.difference_update(items[i].facts)
+        open_facts.difference_update(items[i].facts)  # a name or number is worth something once
         similar = scored.likeness(i)
+        # To the nearest chosen one, not to their mean: saying one thing twice is bad however much else was said.
         np.maximum(nearest, similar, out=nearest)
         blocked[i] = True
         for j in np.flatnonzero(~blocked).tolist():
@@ -84,8 +85,11 @@ def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: 
     def gain(i: int, quoted: set[int]) -> float:
         item, relevant = items[i], float(scored.relevance[i])
         new = sum(weight_of[f] for f in item.facts if f in open_facts)
+        # Per word, but to a power below 1, so that short sentences do not always win; 8 words are the least for the same
+        # reason.
         density = item.quality * weights.facts * new / max(item.n_words, 8) ** weights.length_power
         value: float = relevant + density * max(relevant, 0.1) - weights.redundancy * max(float(nearest[i]) - 0.6, 0.0)
+        # Neighbours of a page read well together. A sentence that leans on one before it ("He said") does only beside that.
         if item.index - 1 in quoted or item.index + 1 in quoted:
             return value * (1 + weights.adjacency)
         return value * 0.5 if item.dangling else value
@@ -97,6 +101,7 @@ def select(scored: Scored, *, max_words: int, weights: SelectionWeights, taken: 
         fitting = [int(i) for i in np.flatnonzero(~blocked) if words + items[int(i)].n_words <= max_words]
         if not fitting:
             return chosen
+        # Greedy: for a submodular objective within 1 - 1/e of the best choice. Ties go to the earlier sentence.
         take(max(fitting, key=lambda i: (gain(i, quoted), -i)))
 
 
@@ -128,6 +133,7 @@ def _repeats(item: Candidate, other: Candidate, overlap: float) -> bool:
     if not item.terms:
         return True
     shared = len(item.terms & other.terms)
+    # + 2: a sentence with two words more than a chosen one, and no new fact, is the same sentence.
     return shared > overlap * min(len(item.terms), len(other.terms) + 2) and item.facts <= other.facts
 
 

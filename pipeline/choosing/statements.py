@@ -20,6 +20,8 @@ from pipeline.choosing.quantities import BARE_TOLLS, quantities
 from pipeline.evidence import Evidence
 from pipeline.retrieval import terms
 
+# Cosines are of MiniLM's sentence vectors. All of these were chosen by reading plans of development topics of Wiki Live
+# Challenge and of WikiGenBench's `dev`, never of reported events.
 SAME = 0.80
 """Cosine from which two sentences of different pages say the same, if neither has a number that the other lacks."""
 ECHO = 0.62
@@ -82,7 +84,7 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
     worth = worths(pool)
     weights = _fact_weights(pool)
     open_facts = set(weights)
-    blocked = np.array([i in old for i in range(len(pool.offered))])
+    blocked = np.array([i in old for i in range(len(pool.offered))])  # older figures are out from the start
     chosen: list[int] = []
     words = 0
     nearest = np.zeros(len(pool.offered))
@@ -91,8 +93,10 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
     def gain(i: int) -> float:
         item = pool.offered[i].candidate
         new = sum(weights[f] for f in item.facts if f in open_facts)
-        density = new / max(item.n_words, 10) ** 0.5
+        density = new / max(item.n_words, 10) ** 0.5  # facts a word, softened: else fragments would win
+        # A neighbour of a chosen sentence keeps its page's order of telling.
         beside = any(abs(item.index - pool.offered[j].candidate.index) == 1 for j in chosen)
+        # 0.5: a sentence without a new name or number may still matter. Likeness costs from a cosine of 0.5 on, at most 45%.
         value: float = (
             float(worth[i]) * (0.5 + density) * (1 - 0.9 * max(float(nearest[i]) - 0.5, 0.0)) * (1.15 if beside else 1.0)
         )
@@ -106,6 +110,7 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
             break
         best = max(fitting, key=lambda i: (gain(i), -i))
         value = gain(best)
+        # The third best, for one outstanding sentence would end the choice at once.
         first = sorted([*first, value], reverse=True)[:3]
         if len(chosen) >= 3 and value < ENOUGH * first[-1]:
             break
@@ -118,6 +123,7 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
         np.maximum(nearest, similar, out=nearest)
         for j in np.flatnonzero(~blocked).tolist():
             other = pool.offered[j].candidate
+            # Vectors miss a repetition in other word order, shared words one in other words: either is enough.
             shared = len(other.terms & item.terms) / max(len(other.terms), 1)
             if similar[j] > REPEATS or (shared > OVERLAP and other.facts <= item.facts):
                 blocked[j] = True
@@ -132,9 +138,10 @@ def worths(pool: Pool) -> np.ndarray:
     for i, one in enumerate(pool.offered):
         echoes = {pool.publishers[j] for j in np.flatnonzero(similar[i] > ECHO).tolist()} - {pool.publishers[i]}
         value[i] *= 1.0 if pool.tied[i] else APART
-        value[i] *= 1 + 0.25 * np.log1p(len(echoes))
+        value[i] *= 1 + 0.25 * np.log1p(len(echoes))  # other publishers: the second one says more than the tenth
         value[i] *= 1 + 0.15 * bool(_OUTCOME.search(one.text)) + 0.1 * bool(one.day)
         value[i] *= 1 - 0.25 * bool(_OPINION.search(one.text)) - 0.25 * bool(_FORTHCOMING.search(one.text))
+        # What somebody said is seldom what happened, and cannot be put into other words.
         if "“" in one.text or '"' in one.text:
             value[i] *= 0.7
     return np.asarray(value)
@@ -149,6 +156,7 @@ def outdated(pool: Pool) -> set[int]:
     found: dict[str, list[tuple[str, float, int]]] = {}
     for i, one in enumerate(pool.offered):
         for q in quantities(one.text):
+            # Tolls of another year are history, not earlier counts.
             if q.is_toll and q.predicate in BARE_TOLLS and q.years <= {one.published[:4]}:
                 found.setdefault(q.predicate, []).append((one.published, q.number, i))
     old: set[int] = set()
@@ -159,9 +167,10 @@ def outdated(pool: Pool) -> set[int]:
         dated = [t for t in tolls if t[0]]
         if len(dated) > len(tolls) / 2:
             latest = max(dated)[1]
+            # Within a factor of five: a number further off counts something else (one town, one day).
             old |= {i for day, value, i in tolls if value != latest and latest / 5 < value < latest * 5 and day}
         else:
-            latest = max(values, key=lambda v: (values[v], v))
+            latest = max(values, key=lambda v: (values[v], v))  # that most sentences have; of equals the larger
             old |= {i for _, value, i in tolls if latest / 5 < value < latest}
     return old
 
@@ -176,10 +185,12 @@ def stated(pool: Pool, i: int) -> Statement:
         other = pool.offered[j]
         if j == i or similar[j] < SAME or len(cites) == MOST_CITES:
             continue
+        # Another publisher, and nothing missing: a citation must hold the whole statement.
         if pool.publishers[j] in hosts or not item.candidate.facts <= other.candidate.facts:
             continue
         hosts.add(pool.publishers[j])
         cites.append(other.candidate.passage.id)
+        # With the same facts both ways its words may serve when the statement is said in other words.
         if other.candidate.facts <= item.candidate.facts:
             also.append(other.text)
     return Statement(item.text, tuple(cites), tuple(also), item.day)

@@ -31,6 +31,7 @@ from pipeline.retrieval import terms
 RULES = "2"
 """Raise when gate, choosing or filing give another plan."""
 
+# Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
 LEAD_STATEMENTS = 4
 LEAD_WORDS = 100
 LEAD_LIKENESS = 0.75
@@ -72,10 +73,12 @@ def planning_digest() -> str:
 def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings, banks: PlanningBanks) -> ArticlePlan:
     """Choose, file and order. Raises NoEvidence when no sentence of the evidence may be used."""
     title = evidence.event.title
+    # 1. What may be said at all: whole sentences of prose about this subject.
     gated = gate(evidence, candidates(evidence.passages, evidence.pages))
     if not gated.offered:
         reasons = ", ".join(sorted({one.reason for one in gated.left_out})[:4]) or "they hold no whole sentence"
         raise NoEvidence(f"no sentence of the pages on {title!r} could be told in an article: {reasons}")
+    # 2. How near each is to the subject. Pages that address a model count less, and pages about something else do not count.
     found = find_candidates(evidence, encoder, [o.candidate for o in gated.offered])
     trust = np.array([1.0 if c.trusted else UNTRUSTED for c in found.candidates])
     near = relevance(feature_rows(evidence, found), load_model()) * trust
@@ -84,9 +87,12 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     kept = [offered_at[c.index] for c, on in zip(found.candidates, on_topic, strict=True) if on]
     left_out = [*gated.left_out]
     left_out += [LeftOut(c.text, c.passage.id, "off topic") for c, on in zip(found.candidates, on_topic, strict=True) if not on]
+    # 3. Which of them matter, each once.
     rows = np.flatnonzero(on_topic)
     pool = Pool.of(evidence, kept, found.vectors[rows], near[rows], found.vectors[rows] @ found.title_vector)
     chosen, old = choose(pool, writing.max_words)
+    # 4. Where each goes: the lead first, for it takes what defines the subject; the rest under headings of this kind of
+    # article.
     scored = Scored([o.candidate for o in kept], pool.vectors, pool.relevance)
     lead = _lead(scored, title, chosen)
     body = [i for i in chosen if i not in set(lead)]
@@ -114,7 +120,7 @@ def _lead(scored: Scored, title: str, chosen: Sequence[int]) -> list[int]:
         c = scored.candidates[i]
         if any(float(scored.vectors[i] @ scored.vectors[j]) > LEAD_LIKENESS for j in picked):
             continue
-        if picked and words + c.n_words > LEAD_WORDS:
+        if picked and words + c.n_words > LEAD_WORDS:  # a shorter one may still fit
             continue
         picked.append(i)
         words += c.n_words
@@ -128,6 +134,7 @@ def _defines(text: str, title: str) -> bool:
     """Whether a sentence says what the subject is: its name, then "is" or "was" and what."""
     wanted = frozenset(terms(title))
     opening = re.split(r"\b(?:is|was|were|are)\b (?:a|an|the|one)\b", text, maxsplit=1)
+    # Its name within the first 14 words: further in, the verb belongs to something else.
     return (
         len(opening) == 2 and len(opening[0].split()) <= 14 and len(wanted & frozenset(terms(opening[0]))) >= 0.6 * len(wanted)
     )
@@ -137,14 +144,18 @@ def _filed(
     pool: Pool, scored: Scored, body: Sequence[int], offered: Sequence[OfferedHeading], encoder: Encoder, most: int
 ) -> list[tuple[Heading, list[list[int]]]]:
     """Headings in reading order with their statements in paragraphs."""
+    # A heading that accuses ("Perpetrator") needs statements that use its word: being alike is no evidence of guilt.
     headings = [h for h in offered if not _ACCUSING.search(h.heading) or _evidenced(h.heading, pool, body)] or list(offered)
     targets = encoder.encode([f"{h.heading}: {h.about}" for h in headings])
+    # How usual a heading is decides only between headings that fit about as well.
     fit = fits(scored, targets) + 0.02 * np.array([h.prior for h in headings])
     open_ones = list(range(len(headings)))
     while True:
         groups: dict[int, list[int]] = {k: [] for k in open_ones}
         for i in body:
             groups[max(open_ones, key=lambda k: (fit[i, k], -k))].append(i)
+        # The emptiest heading closes and its statements are filed again, until every open one has enough: closing all thin ones
+        # at once would lose two that could have filled one.
         thin = [k for k in open_ones if len(groups[k]) < LEAST_STATEMENTS]
         if len(open_ones) == 1 or not (thin or len(open_ones) > most):
             break
@@ -173,14 +184,14 @@ def _paragraphs(pool: Pool, group: Sequence[int]) -> list[list[int]]:
             last.append(i)
         else:
             runs.append([i])
-    runs = _linked(pool, runs)
+    runs = _linked(pool, runs)  # else half of the paragraphs were single sentences
     runs.sort(key=lambda run: (_when(pool, run), -float(max(pool.relevance[i] for i in run))))
     paragraphs: list[list[int]] = []
     for run in runs:
         if paragraphs and len(paragraphs[-1]) + len(run) <= PARAGRAPH:
             paragraphs[-1] += run
         else:
-            n = -(-len(run) // PARAGRAPH)
+            n = -(-len(run) // PARAGRAPH)  # equal parts: no paragraph of one sentence at the end
             size = -(-len(run) // n)
             paragraphs += [run[at : at + size] for at in range(0, len(run), size)]
     return paragraphs

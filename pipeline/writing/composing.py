@@ -143,7 +143,7 @@ class Composing:
                     self._stages.said(name, said)
                 tried += answers
                 at += len(group)
-        tried += self._plain(tried, statements)
+        tried += self._plain(tried, statements)  # last: the share is of what was said
         return _summed(tried, drafts)
 
     def _plain(self, tried: Sequence[Tried], statements: Sequence[Statement]) -> list[Tried]:
@@ -153,6 +153,7 @@ class Composing:
         for place, statement in enumerate(statements):
             if place in said or len(statement.text.split()) > PLAIN_WORDS:
                 continue
+            # Counted with itself: a section of nothing but copied facts gets none.
             if len(found) + 1 > PLAIN_SHARE * (len(said) + len(found) + 1):
                 break
             finding = compare(statement.text, (statement.text,), self._plan.title)
@@ -169,6 +170,7 @@ class Composing:
         steps as well; where nothing is without a fault, it is asked again: for a pair its facts apart, for a long fact without
         its last clause. A fact still not said may copy more, and is quoted at last.
         """
+        # 1. Freely. A pair that fails is said one by one, where each fact gets all the tries below.
         tried = [self._answer(at, group, drafts)]
         if _is_good(tried[0]):
             return _marked(tried, tried[0])
@@ -178,14 +180,18 @@ class Composing:
             for place, statement in zip(at, group, strict=True):
                 tried += self._said((place,), (statement,), drafts, may_quote=may_quote)
             return tried
+        # 2. In small steps: forms that keep the meaning, among which the model chooses.
         (statement,) = group
         tried += self._in_steps(at, statement, drafts)
+        # 3. Again freely, sampled, with a higher price on copying.
         for n in range(1, len(ANSWERS)):
             if not _best(tried) and not any(_only_copies(one, LAST_RUN) for one in tried):
                 tried.append(self._answer(at, group, drafts, n))
         wordings = [statement, *(replace(statement, text=text) for text in shortened(statement.text))]
+        # 4. An answer whose only fault is a copied run may have a longer one: correct comes before reworded.
         if not _best(tried):
             tried += [replace(one, faults=()) for one in tried if _only_copies(one, LAST_RUN)]
+        # 5. Without its last clause; 6. in the lead, once, as a quotation.
         for shorter in wordings[1:]:
             if not _best(tried):
                 tried += [self._answer(at, (shorter,), drafts), *self._in_steps(at, shorter, drafts)]
@@ -222,6 +228,7 @@ class Composing:
 
     def _put(self, texts: tuple[str, ...], group: Sequence[Statement], grounding: Grounding | None, writer: Writer) -> Draft:
         messages = prompts.compose(self._title, texts, examples=not writer.generator.composes)
+        # Rewording lengthens a little; what runs on is cut at a sentence (`_tidy`).
         limit = round(sum(len(text.split()) for text in texts) * TOKENS_PER_WORD * 1.3) + 24
         return writer.put(Question("compose", messages, limit, grounding), [s.cites for s in group], ())
 
@@ -242,6 +249,7 @@ class Composing:
         finding = self._compared(by, text, group)
         faults = list(finding.faults)
         support = None
+        # A mere change of order is not read: the network refuses half of those, and rules have compared every word.
         reordered = not finding.new_words and finding.kept >= REORDERED
         if by == "model" and self._reader is not None and not reordered and all(fault.endswith(_COPIED) for fault in faults):
             support, why = self._read(text, group)
@@ -252,6 +260,7 @@ class Composing:
     def _compared(self, by: str, text: str, group: Sequence[Statement]) -> Finding:
         facts = [s.text for s in group]
         finding = compare(text, facts, self._plan.title, [other for s in group for other in s.also])
+        # Of the adapted small model no word of its own is accepted: they are where it goes wrong (LOG.md, "Best of eight").
         if by == "model" and self._writer.generator.composes and (own := own_words(text, (*facts, self._plan.title))):
             return replace(finding, faults=(*finding.faults, f"words of its own: {', '.join(own)}"))
         if any(all(sentence.rstrip(".") in fact for sentence in split_sentences(text)) for fact in facts):
@@ -378,6 +387,7 @@ def _sentences(one: Tried, statements: Sequence[Statement]) -> list[Sentence]:
     for text in split_sentences(one.text):
         shares = [support(text, fact.text) for fact in facts]
         best = max(shares)
+        # 0.2: when two facts share most words, citing both is the safe side.
         cites = [c for fact, share in zip(facts, shares, strict=True) if share >= best - 0.2 for c in fact.cites]
         found.append(Sentence(text, tuple(dict.fromkeys(cites))))
     return found

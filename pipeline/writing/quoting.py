@@ -37,7 +37,8 @@ MIN_STOP_WORDS = 8
 _SPEAKERS = (
     r"(?:the )?"
     r"(?:(?:local|state|federal|city|county|health|government|fire|military|court|election|company|team) )?"
-    r"(?:officials?|police|authorities|investigators|organi[sz]ers|reports?|ministry|government|agency|company|department|office|"
+    # "(?:officials?|police|authorities|investigators|organi[sz]ers|reports?|ministry|government|agency|company|department|o
+    # ffice|"
     r"spokes(?:man|woman|person)|statement)"
 )
 _WHEN = r"(?: (?:late |early )?(?:on )?(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day| (?:yesterday|today)| in a statement)?"
@@ -91,6 +92,7 @@ class Quotables:
         """
         texts = [_finished(quotable(c.text, neutralise)) for c in scored.candidates]
         keep = np.array([_may_be_quoted(c, text) for c, text in zip(scored.candidates, texts, strict=True)])
+        # Rows of tables and chatter only where whole sentences cannot fill the part.
         good = keep & np.array([c.quality >= MIN_QUALITY for c in scored.candidates])
         if sum(len(text.split()) for text, held in zip(texts, good, strict=True) if held) >= enough_words:
             keep = good
@@ -117,6 +119,8 @@ class Quotables:
 
         `rank_prior` is the log weight that the last of them loses to the first.
         """
+        # Log weights beside the model's own: the ranking of the selection, how well a sentence fits this heading, and a price for
+        # one that leans on a sentence which is not offered.
         worth = dict(zip(indices, -rank_prior * np.linspace(0, 1, len(indices))))
         if fit is not None:
             mine = fit[list(indices)]
@@ -144,6 +148,7 @@ class Quotables:
         share = self.words(ordered) / n
         runs: list[list[int]] = [[] for _ in range(n)]
         words = 0
+        # Whole pages in turn, by words: a part then reads as its pages do, and no model call gets a page's second half.
         for i in ordered:
             runs[min(int(words / share), n - 1)].append(i)
             words += self.n_words(i)
@@ -180,11 +185,12 @@ class Quotables:
             )
             for (i, prior), cited, group in zip(held, cites, groups, strict=True)
         ]
-        most = min(pool.most, len(set(groups)))
+        most = min(pool.most, len(set(groups)))  # of a group that says the same only one may be chosen
         least = max(1, int(LEAST_SHARE * most))
         offer = Offer(
             tuple(items), separator=" ", least=least, most=most, prior_weight=self.prior_weight, follow_bonus=FOLLOW_BONUS
         )
+        # In the prompt each passage shows its sentences in its own order, not by rank: copying continues what it reads.
         lines: dict[str, list[int]] = {p.id: [] for p in shown}
         for i, cited in zip(indices, cites, strict=True):
             for c in cited:
