@@ -255,6 +255,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
+    from data.model_name import parse_model
     from data.runs import RunFolder
     from decoding.engine import backend_of
     from decoding.knn.artefact import calibration_folder
@@ -263,7 +264,7 @@ def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
     from decoding.knn.prompt_files import read_all
     from decoding.models.naming import load_named
 
-    if arguments.model.startswith("server:"):
+    if not parse_model(arguments.model).is_local:
         raise UserError(f"{arguments.model} runs elsewhere, so its layers cannot be skipped; use --model hf:FOLDER_OR_ID")
     rows = read_all(arguments.prompts)  # before the model, which takes longer to load
     settings = Settings(

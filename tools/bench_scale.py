@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
+from data.model_name import parse_model
 from data.runs import EventStats, RunFolder, Stages
 from data.snapshot import N_BENCHMARK_EVENTS, SAMPLE, Snapshot
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
@@ -243,10 +244,10 @@ def _cells(row: Row, rows: Sequence[Row], machine: Machine) -> tuple[str, ...]:
 def model_seconds(name: str) -> float | None:
     """For which the model server of that name (`server:NAME@URL`) has computed since it began; None of one that does not say
     so in `/metrics`, as `decoding.serve` does."""
-    _, at, base_url = name.partition("@")
-    if not name.startswith("server:") or not at:
+    asked = parse_model(name)
+    if asked.kind != "server" or not asked.is_whole:
         return None
-    answer = ask(base_url.rstrip("/").removesuffix("/v1"), "/metrics")
+    answer = ask(asked.url.rstrip("/").removesuffix("/v1"), "/metrics")
     seconds = answer.get("decode_s") if isinstance(answer, dict) else None
     return float(seconds) if isinstance(seconds, (int, float)) else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from data.errors import UserError
+from data.model_name import parse_model
 from decoding.models.gguf import Tell, load_gguf
 from decoding.models.loading import LoadedModel, load
 from decoding.smollm2 import BASE_NAME, NAME, gguf_file, load_smollm2
@@ -19,16 +20,17 @@ def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Te
     """
     if name in (NAME, BASE_NAME):
         return load_smollm2(name, device=device, dtype=dtype, tell=tell)
-    kind, colon, rest = name.partition(":")
-    if colon and kind in ("gguf", "hf") and not rest:
+    asked = parse_model(name)
+    if asked.kind in ("gguf", "hf") and not asked.is_whole:
         raise UserError(f"--model {name!r} names no model; known: {NAMES}")
-    if colon and kind == "gguf":
-        return load_gguf(rest, device=device, dtype=dtype, tell=tell)
-    return load(rest if colon and kind == "hf" else name, device=device, dtype=dtype)
+    if asked.kind == "gguf":
+        return load_gguf(asked.rest, device=device, dtype=dtype, tell=tell)
+    return load(asked.rest if asked.kind == "hf" else name, device=device, dtype=dtype)
 
 
 def gguf_file_of(name: str) -> Path | None:
     """The GGUF file that a name stands for, its weights as they are; None for other models."""
     if name == BASE_NAME:
         return gguf_file()
-    return Path(name.removeprefix("gguf:")).expanduser() if name.startswith("gguf:") else None
+    asked = parse_model(name)
+    return Path(asked.rest).expanduser() if asked.kind == "gguf" else None

@@ -25,6 +25,7 @@ from prefect.states import Completed, Failed
 from data import codec
 from data.errors import UserError
 from data.locate import locate
+from data.model_name import parse_model
 from data.runs import RunFolder
 from data.snapshot import Snapshot
 from decoding.calibrate import Settings, calibrate
@@ -108,7 +109,7 @@ def calibrate_model(
         SearchSettings(iterations=iterations), max_prompts=max_prompts, max_new_tokens=max_new_tokens, command=command
     )
     try:
-        if model.startswith("server:"):
+        if not parse_model(model).is_local:
             raise UserError(f"{model} runs elsewhere, so its layers cannot be skipped; name a folder or a hub id")
         loaded = load_named(name, device=device, dtype=dtype, tell=log.info)
         folder = Path(out).expanduser().absolute() if out else calibration_folder(loaded)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from data import codec
 from data.errors import UserError
+from data.model_name import parse_model
 
 if TYPE_CHECKING:
     from eval.judges.judge import Identified, Judge
@@ -29,7 +30,7 @@ def open_judge(name: str, *, device: str = "auto") -> Judge:
     from eval.judges.lexical_judge import LexicalJudge
     from eval.judges.overlap_judge import OverlapJudge
 
-    kind, _, rest = name.partition(":")
+    asked = parse_model(name)
     if name == "embedded":
         from decoding.support.reader import judge_reader
         from eval.judges.embedded_judge import EmbeddedJudge
@@ -39,14 +40,13 @@ def open_judge(name: str, *, device: str = "auto") -> Judge:
         return LexicalJudge()
     if name == "overlap":
         return OverlapJudge()
-    if kind == "nli" and rest:
-        return _nli_judge(rest, device)
-    if kind == "llm" and "@" in rest:
+    if asked.kind == "nli" and asked.is_whole:
+        return _nli_judge(asked.rest, device)
+    if asked.kind == "llm" and asked.is_whole:
         from decoding.serving.client import ServerGenerator
         from eval.judges.llm_judge import SCHEMA, LlmJudge
 
-        served, _, base_url = rest.partition("@")
-        return LlmJudge(ServerGenerator(served, base_url, reply_schema=SCHEMA), judged_folder() / "replies.jsonl")
+        return LlmJudge(ServerGenerator(asked.rest, asked.url, reply_schema=SCHEMA), judged_folder() / "replies.jsonl")
     raise UserError(f"there is no judge {name!r}; known: {JUDGES}")
 
 
@@ -55,11 +55,10 @@ def open_rubrics(name: str) -> Rubrics:
     from decoding.serving.client import ServerGenerator
     from eval.metrics.rubrics import SCHEMA, RubricJudge, Rubrics
 
-    kind, _, rest = name.partition(":")
-    served, at, base_url = rest.partition("@")
-    if kind != "llm" or not at:
+    asked = parse_model(name)
+    if asked.kind != "llm" or not asked.is_whole:
         raise UserError(f"{name!r} cannot rate by rubrics; give --set evaluation.rubrics=llm:NAME@BASE_URL, or leave it out")
-    return Rubrics(RubricJudge(ServerGenerator(served, base_url, reply_schema=SCHEMA), judged_folder() / "rubrics.jsonl"))
+    return Rubrics(RubricJudge(ServerGenerator(asked.rest, asked.url, reply_schema=SCHEMA), judged_folder() / "rubrics.jsonl"))
 
 
 def cached(judge: Judge) -> Judge:

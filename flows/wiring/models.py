@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from data.download import cache_folder
 from data.errors import UserError
+from data.model_name import parse_model
 from data.settings import DecodingSettings, ModelSettings, Settings
 from flows.showing import console
 
@@ -31,31 +32,30 @@ MODELS = "smollm2, smollm2-base, gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL
 def build_generator(system: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
     """The model of that name; without one, `smollm2` for `ours`."""
     name = model.name or (DEFAULT_MODEL if system == "ours" else "")
-    kind, _, rest = name.partition(":")
+    asked = parse_model(name)
     if not name:
         raise UserError(
             f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
             "for an OpenAI-compatible server; --system ours has smollm2 as its own, --system extractive needs none"
         )
-    if name in SMOLLM2 or (kind in ("hf", "gguf") and rest):
+    if name in SMOLLM2 or (asked.kind in ("hf", "gguf") and asked.is_whole):
         return _local_generator(name, model, decoding)
-    if kind == "server" and "@" in rest:
+    if asked.kind == "server" and asked.is_whole:
         if decoding != DecodingSettings():
             raise UserError(
                 f"{name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:... or gguf:..."
             )
         from decoding.serving.client import ServerGenerator, Timeouts
 
-        served, _, base_url = rest.partition("@")
-        return ServerGenerator(served, base_url, timeouts=Timeouts(read_s=model.timeout_s))
+        return ServerGenerator(asked.rest, asked.url, timeouts=Timeouts(read_s=model.timeout_s))
     raise _no_model(name)
 
 
 def check_model(system: str, settings: Settings) -> None:
     """Raises UserError for a model's name that means none, before anything is loaded."""
     name = settings.model.name
-    kind, _, rest = name.partition(":")
-    if not name or name in SMOLLM2 or (kind in ("hf", "gguf") and rest) or (kind == "server" and "@" in rest):
+    asked = parse_model(name)
+    if not name or name in SMOLLM2 or (asked.kind in ("hf", "gguf", "server") and asked.is_whole):
         return
     raise _no_model(name)
 

@@ -37,8 +37,7 @@ MIN_STOP_WORDS = 8
 _SPEAKERS = (
     r"(?:the )?"
     r"(?:(?:local|state|federal|city|county|health|government|fire|military|court|election|company|team) )?"
-    # "(?:officials?|police|authorities|investigators|organi[sz]ers|reports?|ministry|government|agency|company|department|o
-    # ffice|"
+    r"(?:officials?|police|authorities|investigators|organi[sz]ers|reports?|ministry|government|agency|company|department|office|"
     r"spokes(?:man|woman|person)|statement)"
 )
 _WHEN = r"(?: (?:late |early )?(?:on )?(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day| (?:yesterday|today)| in a statement)?"
@@ -119,8 +118,8 @@ class Quotables:
 
         `rank_prior` is the log weight that the last of them loses to the first.
         """
-        # Log weights beside the model's own: the ranking of the selection, how well a sentence fits this heading, and a price for
-        # one that leans on a sentence which is not offered.
+        # Log weights beside the model's own: the ranking of the selection, how well a sentence fits this heading, and a price
+        # for one that leans on a sentence which is not offered.
         worth = dict(zip(indices, -rank_prior * np.linspace(0, 1, len(indices))))
         if fit is not None:
             mine = fit[list(indices)]
