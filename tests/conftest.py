@@ -124,6 +124,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: some tests wait for servers and kills."""
+    return (os.cpu_count() or 1) + 1
+
+
 TOGETHER = {
     "a Prefect server": (
         "tests/flows/orchestration/test_wiki_gen.py",

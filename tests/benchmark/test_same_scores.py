@@ -24,6 +24,8 @@ from tests.benchmark.sample_folder import IDS, SNAPSHOT, collect
 from tests.benchmark.score_part import metrics
 from tests.fakes import FixedEncoder
 
+pytestmark = pytest.mark.slow  # seven whole scorings in processes of their own
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -8,7 +8,10 @@ import pytest
 
 from tools import bench_fetching as fetching
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="each host has a loopback address of its own")
+pytestmark = [  # a tool for those who work on this project, and seconds of measuring
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="each host has a loopback address of its own"),
+]
 
 
 def test_both_read_every_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,8 @@ from tests.fakes import FixedEncoder, FixedReader
 from tools import bench_scoring as timing
 from tools.bench_scoring import Measured, Reading
 
+pytestmark = pytest.mark.slow  # a tool for those who work on this project, and seconds of measuring
+
 
 @pytest.fixture
 def finished(sample_run: RunFolder, tmp_path: Path) -> Path:

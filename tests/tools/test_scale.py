@@ -20,6 +20,8 @@ from tools.bench_scale import Measured, Simulated, model_seconds, repeated_sampl
 from tools.scaling import Machine, Row, conclusions, limit, stops_growing
 from tools.usage import Sample, Use, can_watch, descendants, use_between, watching
 
+pytestmark = pytest.mark.slow  # a tool for those who work on this project, and seconds of measuring
+
 
 def test_where_it_stops_growing() -> None:
     assert stops_growing({1: 100.0, 2: 190.0, 4: 200.0, 8: 390.0}) == 2

@@ -20,7 +20,10 @@ from tools import bench_soak as soak
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.skipif(footprint() is None, reason="this system does not say what a process holds")
+pytestmark = [  # a tool for those who work on this project, and seconds of measuring
+    pytest.mark.slow,
+    pytest.mark.skipif(footprint() is None, reason="this system does not say what a process holds"),
+]
 
 
 HOARDED_MIB = 8

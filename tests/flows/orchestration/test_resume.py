@@ -52,7 +52,9 @@ def check_resumed(system: str, out: Path, expected: dict[str, bytes]) -> None:
     assert [name for name in same if now[name].read_bytes() != expected[name]] == []
 
 
-@pytest.mark.parametrize(("system", "moment"), [("extractive", "after"), ("bm25", "half_written")])
+@pytest.mark.parametrize(
+    ("system", "moment"), [("extractive", "after"), pytest.param("bm25", "half_written", marks=pytest.mark.slow)]
+)
 def test_killed_at_every_write_in_turn(
     system: str, moment: Moment, tmp_path: Path, undisturbed: dict[str, dict[str, bytes]]
 ) -> None:
