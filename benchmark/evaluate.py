@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="wikigenben evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_job_flags(parser, system_default=None, system_required=False)
-    shown = parser.add_argument_group("what stands beside the scores")
+    shown = parser.add_argument_group("the metrics beside the scores")
     shown.add_argument("--all", action="store_true", help="print all metrics, not the headline alone")
     shown.add_argument("--strata", action="store_true", help="also print the headline metrics by kind of event")
     shown.add_argument(
@@ -165,7 +165,7 @@ def _described(made: Submission, prepared: Prepared, said: Statement | None) -> 
     n_own, n_sources = (sum(getattr(one, name) for one in found.values()) for name in ("n_own", "n_sources"))
     if n_own:
         console.note(
-            f"{n_own} of {n_sources} cited texts stand in no usable page of {prepared.snapshot.root}: the system used evidence "
+            f"{n_own} of {n_sources} cited texts are in no usable page of {prepared.snapshot.root}: the system used evidence "
             "that others did not see, so it is marked uses_web and ranked apart"
         )
     n_written = sum(event.status == "ok" for event in made.events)

@@ -54,8 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("folder", type=Path, help="submission folder with articles")
     parser.add_argument("--data", required=True, metavar="DIR", help="benchmark folder, or: sample")
-    parser.add_argument("--write", action="store_true", help="replace submission.json by what was computed")
-    parser.add_argument("--strip", type=Path, metavar="OUT", help="write what was computed there, with hashes in place of text")
+    parser.add_argument("--write", action="store_true", help="replace submission.json by the computed one")
+    parser.add_argument(
+        "--strip", type=Path, metavar="OUT", help="write the computed submission there, with hashes in place of text"
+    )
     parser.add_argument("--replace", action="store_true", help="with --strip: an older submission in OUT is replaced")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
@@ -331,7 +333,7 @@ def honest(article: Article, pages: Sequence[Page], *, may_bring_own: bool) -> t
                 wrong.append(f"articles/{article.event_id}.json: source {source.id!r} has another title, address or date")
         else:
             kept[source.id] = (f"{INVALID}{k}", None)
-            wrong.append(f"articles/{article.event_id}.json: source {source.id!r} does not stand in page {passage.page}")
+            wrong.append(f"articles/{article.event_id}.json: source {source.id!r} is not in page {passage.page}")
     return _with_sources(article, kept), wrong
 
 

@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.result(line)
         console.result(f"{arguments.out}: {made.system.name} on {made.data.n_events} events of split {made.data.split!r}")
         if found.problems:
-            console.note("this submission is not valid; say what is missing with --about, or evaluate the run again")
+            console.note("this submission is not valid; name the missing parts with --about, or evaluate the run again")
         return 2 if found.problems else 0
 
     return guarded(run)

@@ -117,7 +117,7 @@ def calibrate(
         groups=tuple(sorted({logged.group for logged in (*together.calibration, *together.held_out)})),
     )
     calibration = artefact.Calibration(meta, plans, tuple(f.routing for f in found), everywhere, {}, costs)
-    say("how sure a draft is -> how often it stands")
+    say("how sure a draft is -> how often it is accepted")
     calibration = replace(calibration, stops=_stops(calibration, splits, trials))
     say(f"writing {out}")
     figures = calibration_report.measured(calibration, found, splits, trials)
@@ -293,7 +293,7 @@ def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=PROG, description="Find which sub-layers a model can leave out when it drafts, and how prompts are told apart."
+        prog=PROG, description="Find which sub-layers a model can leave out when it drafts, and how prompts are routed."
     )
     parser.add_argument("--model", required=True, metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
     parser.add_argument(

@@ -223,7 +223,7 @@ def _print_card(card: JudgeCard, *, as_json: bool) -> None:
         console.result(f"{card.n_unjudged} pairs could not be judged and count as refused")
     console.result(_cost(card.ms_per_pair))
     why = f" ({'; '.join(card.reasons)})" if card.reasons else ""
-    console.result(f"may stand behind headline scores: {card.headline}{why}")
+    console.result(f"may decide headline scores: {card.headline}{why}")
 
 
 EXPECTED = ("accepted", "mostly accepted", "refused")

@@ -96,7 +96,9 @@ class Vocabulary:
             for token, text in zip(ids, self._decode([[token] for token in ids])):
                 if len(text) == 1 and text.isascii() and text.isalpha():
                     return [token]
-        raise UserError("the tokenizer has no token for a single letter, so its markers cannot be told; choose another model")
+        raise UserError(
+            "the tokenizer has no token for a single letter, so its markers cannot be recognised; choose another model"
+        )
 
     def _read(self, special: Collection[int]) -> Iterator[str]:
         before = self._decode([self._anchor])[0]

@@ -60,7 +60,7 @@ def told(found: Standings) -> list[str]:
     who = f"{apart.n_pairs} pairs of {len(found.group.contestants)} systems"
     if not apart.n_pairs:
         return ["nothing to tell apart: there is one system"]
-    lines = [f"told apart at 5% (sign-flip test over shared topics, Holm), of {who}: {len(apart.headline)} by the headline"]
+    lines = [f"separated at 5% (sign-flip test over shared topics, Holm), of {who}: {len(apart.headline)} by the headline"]
     by_number: dict[int, list[str]] = {}
     for name, pairs in apart.measures.items():
         by_number.setdefault(len(pairs), []).append(name)

@@ -85,7 +85,7 @@ def carry_out(plan: Plan, *, as_json: bool = False, execute: Execute = in_a_proc
     """Run what is not done yet, then print the table. 0, or 1 when a step failed or a check found a difference."""
     steps = Steps(plan.out / "steps")
     n_standing = sum(steps.stands(step) for step in plan.steps)
-    console.note(f"{len(plan.steps)} steps, of which {n_standing} stand; runs, logs and stamps: {plan.out}")
+    console.note(f"{len(plan.steps)} steps, {n_standing} of them done; runs, logs and stamps: {plan.out}")
     for remark in plan.remarks:
         console.note(f"note: {remark}")
     for target in plan.targets:
@@ -117,7 +117,7 @@ def _remarks(targets: tuple[Target, ...], submissions: Path) -> Iterator[str]:
     for target in targets:
         one = target.one
         if "closed_book" in one.variants and not one.remembers:
-            yield f"{one.name}: no closed book, for it writes nothing that does not stand in the evidence"
+            yield f"{one.name}: no closed book, for it writes nothing that is not in the evidence"
         if not target.whole:
             yield f"{one.name}: the first {one.limit} events are no submission, so nothing is written to {submissions}"
 

@@ -157,4 +157,4 @@ def settings_of(one: SystemRecipe) -> Settings:
     try:
         return load_settings(None, one.assignments, model={"name": one.model or None}, writing={"mode": one.mode})
     except UserError as error:
-        raise UserError(f"{one.name}: {error}; all settings stand in data/settings.py") from None
+        raise UserError(f"{one.name}: {error}; all settings are in docs/settings.md") from None

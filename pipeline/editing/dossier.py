@@ -161,7 +161,7 @@ def _remarks(sentences: Sequence[tuple[str, Sentence]], by_id: dict[str, Source]
     for _, sentence in sentences:
         published = [(by_id[c].published or "")[:10] for c in sentence.cites if c in by_id]
         if tells_of_later_day(sentence.text, published):
-            found.append(Remark("tells of a day after its sources were published", sentence.text))
+            found.append(Remark("reports a day after its sources were published", sentence.text))
         if phrase := _CHATBOT.search(sentence.text):
             found.append(Remark(f"a phrase of chatbots: “{phrase[0]}”", sentence.text))
         if not sentence.cites or sentence.unsupported:

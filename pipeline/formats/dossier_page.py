@@ -24,7 +24,7 @@ def _parts(dossier: Dossier) -> Iterator[tuple[str, str, Sequence[str]]]:
     )
     yield "What is missing", usual, dossier.missing
     copied = (
-        f"{dossier.copied:.0%} of the words, quotations apart, stand in runs of five words or more on a cited page; the "
+        f"{dossier.copied:.0%} of the words, quotations apart, are in runs of five words or more on a cited page; the "
         f"longest run has {dossier.longest_run} words, names and numbers apart; {dossier.n_quotations} quotations. Close "
         "paraphrase is a matter of copyright, too: reword what stays."
     )

@@ -77,7 +77,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     gated = gate(evidence, candidates(evidence.passages, evidence.pages))
     if not gated.offered:
         reasons = ", ".join(sorted({one.reason for one in gated.left_out})[:4]) or "they hold no whole sentence"
-        raise NoEvidence(f"no sentence of the pages on {title!r} could be told in an article: {reasons}")
+        raise NoEvidence(f"no sentence of the pages on {title!r} could be used in an article: {reasons}")
     # 2. How near each is to the subject. Pages that address a model count less, and pages about something else do not count.
     found = find_candidates(evidence, encoder, [o.candidate for o in gated.offered])
     trust = np.array([1.0 if c.trusted else UNTRUSTED for c in found.candidates])

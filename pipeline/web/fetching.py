@@ -146,7 +146,7 @@ def default_user_agent(contact: str = "") -> str:
     except PackageNotFoundError:  # run from its sources
         name = AGENT
     if not contact.isascii() or not contact.isprintable() or set("()\\") & set(contact):
-        raise UserError(f"web.contact = {contact!r} cannot stand in a header; give an e-mail or web address")
+        raise UserError(f"web.contact = {contact!r} cannot be in a header; give an e-mail or web address")
     return f"{name} (+{contact})" if contact else name
 
 

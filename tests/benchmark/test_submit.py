@@ -283,7 +283,7 @@ def test_a_passage_that_stands_in_no_page_supports_nothing(good: Path) -> None:
 
     edit_article(good, change)
     again = rescored(good)
-    assert any(f"articles/{FIRST}.json: source" in line and "does not stand in page" in line for line in again.differences)
+    assert any(f"articles/{FIRST}.json: source" in line and "is not in page" in line for line in again.differences)
     before, after = (next(e for e in s.events if e.id == FIRST).scores for s in (read(good), again.submission))
     assert (after["invalid_citation_share"] or 0) > 0 and (after["cite_recall"] or 0) < (before["cite_recall"] or 0)
 

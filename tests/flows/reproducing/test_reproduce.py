@@ -119,7 +119,7 @@ def test_the_plan_says_each_command_and_starts_none(file: Path, tmp_path: Path, 
     told = capsys.readouterr().out
     assert told.count("to do") == 10 and "stands" not in told and not out.exists()
     assert "wikigenben evaluate --system lead --track search --set evaluation.resamples=200" in told
-    assert "first-words: no closed book, for it writes nothing that does not stand in the evidence" in told
+    assert "first-words: no closed book, for it writes nothing that is not in the evidence" in told
 
 
 def test_a_part_of_a_split_never_becomes_a_submission(file: Path, place: Path) -> None:

@@ -33,7 +33,7 @@ def test_what_is_told() -> None:
     assert found.kind and found.missing and "Impact" not in found.missing
     assert 0 < found.copied < 1 and found.longest_run >= 2
     kinds = {remark.kind for remark in found.remarks}
-    assert "tells of a day after its sources were published" in kinds and any("testament" in kind for kind in kinds)
+    assert "reports a day after its sources were published" in kinds and any("testament" in kind for kind in kinds)
 
 
 def test_no_text_of_a_page_becomes_markup() -> None:
