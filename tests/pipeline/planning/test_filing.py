@@ -78,7 +78,7 @@ def test_thin_evidence_is_told() -> None:
 
 def test_nothing_that_may_be_told_is_no_evidence() -> None:
     junk = page("a", "Flood", "Subscribe to our newsletter now and get all news. " * 12)
-    with pytest.raises(NoEvidence, match="could be told"):
+    with pytest.raises(NoEvidence, match="could be used in an article"):
         planned(junk)
 
 

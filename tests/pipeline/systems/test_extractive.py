@@ -91,7 +91,7 @@ def test_one_page_one_sentence() -> None:
 
 
 def test_pages_without_a_sentence_are_no_evidence() -> None:
-    with pytest.raises(NoEvidence, match=r"no sentence of the pages on .Flood. could be told"):
+    with pytest.raises(NoEvidence, match=r"no sentence of the pages on .Flood. could be used"):
         SYSTEM.write(Event("1", "Flood"), (page("Menu"),), Unstored())
 
 
