@@ -13,12 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
+from lemminflect import getAllLemmas
+
 from data.cleaning import addresses_model
-from data.types import Page
 from pipeline.article_plan import LeftOut
 from pipeline.choosing.candidates import Candidate, has_personal_words, is_fragment
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import names, numbers
+from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
+from pipeline.choosing.word_lists import words_of
 from pipeline.evidence import Evidence
 from pipeline.retrieval import terms
 
@@ -26,8 +29,6 @@ LEAST_WORDS = 6
 MOST_WORDS = 42
 ENOUGH_ON_SUBJECT = 60
 """Sentences on the subject from which those of pages that do not name it are left out."""
-OPENING_WORDS = 150
-"""Of a page, in which its subject is named."""
 MOST_CAPITALS = 0.6
 """Share of words with a capital from which a line is a headline or a list of names."""
 MOST_DIGITS = 0.3
@@ -36,7 +37,6 @@ MOST_DIGITS = 0.3
 _WEEKDAYS = {name: n for n, name in enumerate(calendar.day_name)}
 _MONTH = "|".join(name for name in calendar.month_name if name)
 _QUOTED = re.compile(r"“[^“”]*”|\"[^\"]*\"|«[^«»]*»")
-_YEAR = re.compile(r"\b(1[89]\d{2}|20\d{2})\b")
 _WORD = re.compile(r"[A-Za-z’'-]+")
 
 _FURNITURE = re.compile(
@@ -67,12 +67,6 @@ _RUN_TOGETHER = re.compile(
 )
 """Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice."""
 _GLUED = re.compile(r"\b([a-z]{3,})(were|was|the|and|with|from|that|have|has|which|for)\b")
-_MARKDOWN = (
-    (re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*\)?"), r"\1"),
-    (re.compile(r"(?<!\w)([*_]{1,3})(\S(?:[^*_]*\S)?)\1(?!\w)"), r"\2"),
-    (re.compile(r"^[#>*+\s-]+(?=[\w“\"])"), ""),
-    (re.compile(r"\\([\[\]().*_-])"), r"\1"),
-)
 _CODE = re.compile(r"[{}<>\\]|\w\(\)|==|/\*|\$\(|\|")
 _CAPTION = re.compile(
     r"^(?:A (?:view|photo|picture|map|still|look|general view|file)\b|(?:Above|Below|Left|Right|Top|Bottom|From left"
@@ -126,7 +120,15 @@ _DROPPED = (
     (re.compile(r"\s*\((?:pictured|left|right|above|below|centre|center|video|photo)\)", re.I), ""),
     (re.compile(r"\s*\[[^\]]{0,40}\]"), ""),
 )  # fmt: skip
-_OPENS_NAMED = re.compile(r"^(?:the |a |an )?[a-z]")
+_EVALUATION = re.compile(rf"\b(?:{'|'.join(sorted(words_of('evaluations')))})\b", re.I)
+"""Words of reviews and fans."""
+_HOLDER = re.compile(
+    r"[“\"].*[”\"]|\b(?:said|says|wrote|writes|called|calls|described|describes|praised|praises|criti[cq]\w*|reviewers?|reviews?|reviewed|"
+    r"according to|felt|noted|argued|considered|named|rated|ranked|voted|award(?:ed|s)?|nominated|prize|for best)\b",
+    re.I,
+)
+"""Whose opinion it is, or that it is an award's name: with it the sentence states a fact."""
+
 
 _ENDED = re.compile(r"[.][\"”’')\]]*\Z|[”\"]\Z")
 _SUBORDINATE = re.compile(
@@ -140,38 +142,9 @@ _PARTICIPLE_PHRASE = re.compile(
 )
 _SPEAKER_UNNAMED = re.compile(r"[,”\"] (?:he|she|they) (?:said|says|added|noted|explained|wrote|continued|told|recalled)\b")
 
-_AUXILIARY_WORDS = (
-    "is are was were be been has have had do does did will would shall should can could may might must cannot isn't "
-    "aren't wasn't "
-    "weren't hasn't haven't hadn't doesn't don't didn't won't wouldn't can't couldn't"
-)
-_IRREGULAR_WORDS = (
-    "began became broke brought built bought came caught chose cost cut drew drove fell felt fought found flew gave "
-    "got grew held "
-    "hit kept knew led left lost made met paid put ran rose said saw sent set shot shut sold spent spoke stood struck "
-    "swept took "
-    "taught thought told threw understood went withdrew won wore wrote beat bore bound cast dealt drank ate forgot "
-    "froze hid hung "
-    "hurt laid lay lent let lit meant overcame oversaw overtook proved quit rang read reset resold rode sang sank sat "
-    "sewed shook "
-    "shone slept slid sought split spread sprang stole stuck swam swore tore undertook upheld woke wound"
-)
-_PRESENT_WORDS = (
-    "says tells calls shows stars features includes contains remains becomes takes makes gives lies stands runs serves "
-    "holds plays "
-    "follows begins ends needs wants seeks plans aims expects believes claims offers provides allows requires covers "
-    "uses works "
-    "lives comes goes leads marks means opens closes sits sees sets keeps brings finds appears consists involves represents "
-    "refers relates belongs depends exists happens hosts hopes joins owns produces receives replaces returns sells sends spans "
-    "reveals explores discovers arrives asks attacks attempts becomes builds carries catches causes chooses combines confronts "
-    "continues creates decides delivers depicts describes dies discusses earns emerges enters escapes explains faces fails "
-    "falls features feels fights focuses forces gets grows helps hits introduces investigates joins kills knows learns leaves "
-    "loses manages materializes meets moves notes occurs orders performs portrays presents prevents promises proves reaches "
-    "realizes realises recalls remarks reports returns saves seems sings speaks spends steals suggests survives talks teaches "
-    "thinks travels turns understands visits warns watches wears shares suffers reads requires resembles pulls drops destroys "
-    "starts stays supports tries wins writes say live work lie remain include serve run"
-)
-VERBS = frozenset(f"{_AUXILIARY_WORDS} {_IRREGULAR_WORDS} {_PRESENT_WORDS}".split())
+_TAKEN = re.compile(r"(?:the|an?|his|her|its|their|it|him|them|for|as|into|to)\Z|[A-Z]")
+
+VERBS = words_of("auxiliaries", "irregular_past", "present")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +169,10 @@ class Gated:
 def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     """Sort the candidates, which are in page order, into those that may be used and those that may not."""
     title = evidence.event.title
-    # Of whole pages first: another year of the event, pages that speak to a model, pages that open without the subject's name.
+    subject = Subject(title, evidence.pages)
+    # Of whole pages first: another year of the event, pages that speak to a model, pages about something else.
     siblings = {n: why for n, page in enumerate(evidence.pages) if (why := sibling_page(title, page))}
     spoken = {n: [x for x in p.text.split("\n") if addresses_model(x)] for n, p in enumerate(evidence.pages) if p.usable}
-    subject = subject_terms(title)
-    stray = {n for n, page in enumerate(evidence.pages) if not names_subject(subject, f"{page.title} {_opening(page.text)}")}
     # A pronoun is resolved from the sentence before it on its page, offered or not.
     before: dict[tuple[int, int], str] = {(c.page, c.index): c.text for c in found}
     offered: list[Offered] = []
@@ -208,19 +180,21 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     elsewhere: list[int] = []  # places in `offered`
     for candidate in found:
         page = evidence.pages[candidate.page]
-        text = without_markdown(candidate.text)
-        reason = siblings.get(candidate.page) or why_not(text) or sibling_sentence(title, text)
+        text = candidate.text
+        reason = siblings.get(candidate.page) or why_not(text, subject) or sibling_sentence(title, text)
         if any(candidate.text in line for line in spoken.get(candidate.page, ())):
             reason = "speaks to a model"  # the whole paragraph: the request comes beside the address
         if not reason:
-            resolved = standing_alone(text, before.get((candidate.page, candidate.index - 1), ""), page.published)
+            here = None if candidate.page in subject.elsewhere else subject  # elsewhere "the film" is another film
+            resolved = standing_alone(text, before.get((candidate.page, candidate.index - 1), ""), page.published, here)
             text, reason = (resolved, "") if resolved else (text, "leans on another sentence")
+            before[candidate.page, candidate.index] = text  # "He" of the next sentence is the "he" of this one
         if not reason and len(text.split()) < LEAST_WORDS:
             reason = "too short"
         if reason:
             left_out.append(LeftOut(candidate.text, candidate.passage.id, reason))
         else:
-            if candidate.page in stray and not names_subject(subject, text):
+            if candidate.page in subject.elsewhere and not subject.is_named_in(text):
                 elsewhere.append(len(offered))
             offered.append(Offered(_retold(candidate, text), text, day_of(text), page.published or ""))
     if len(offered) - len(elsewhere) >= ENOUGH_ON_SUBJECT:  # thin evidence may call its subject by another name
@@ -239,15 +213,11 @@ def _retold(candidate: Candidate, text: str) -> Candidate:
 # --- form ----------------------------------------------------------------------------------------------------------------
 
 
-def without_markdown(text: str) -> str:
-    for pattern, kept in _MARKDOWN:
-        text = pattern.sub(kept, text)
-    return " ".join(text.split())
-
-
-def why_not(text: str) -> str:
+def why_not(text: str, subject: Subject | None = None) -> str:
     """Why the text is no prose that an encyclopedia could say; empty if it is."""
     words = text.split()
+    if subject is not None:
+        text = subject.masked(text)
     bare = _QUOTED.sub(" ", text)
     tokens = _WORD.findall(bare)
     if len(words) < LEAST_WORDS:
@@ -283,6 +253,8 @@ def why_not(text: str) -> str:
         return "another language"
     if _CHATTER.match(text):
         return "chatter"
+    if _EVALUATION.search(bare) and not _HOLDER.search(text):
+        return "an opinion of nobody"
     return ""
 
 
@@ -298,7 +270,19 @@ def _is_verb(tokens: Sequence[str], n: int) -> bool:
         return False
     if word in VERBS:
         return True
-    return n > 0 and word.endswith("ed") and len(word) > 3 and tokens[n - 1].lower() not in ("the", "a", "an", "of")
+    before = tokens[n - 1] if n else ""
+    if not n or before.lower() in ("the", "a", "an", "of", "to"):
+        return False
+    if word.endswith("ed"):
+        return len(word) > 3
+    if word.endswith(("ing", "'s")):
+        return False
+    readings = getAllLemmas(word)
+    if set(readings) == {"VERB"}:
+        return True
+    # "Shirley hands Ruby a taser": a name before, and what such a verb takes behind it.
+    behind = tokens[n + 1] if n + 1 < len(tokens) else ""
+    return "VERB" in readings and word.endswith("s") and before[:1].isupper() and bool(_TAKEN.match(behind))
 
 
 def has_main_verb(text: str) -> bool:
@@ -325,70 +309,23 @@ def _verb_groups(text: str) -> int:
     return sum(is_one and not (n and found[n - 1]) for n, is_one in enumerate(found))
 
 
-# --- another event of the same name --------------------------------------------------------------------------------------
-
-
-def subject_terms(title: str) -> frozenset[str]:
-    """Stems of the words that name the subject: those in parentheses and the years say which one of its name it is."""
-    bare = _YEAR.sub("", re.sub(r"\([^)]*\)", "", title))
-    return frozenset(terms(bare)) or frozenset(terms(title))
-
-
-def names_subject(subject: frozenset[str], text: str) -> bool:
-    """Whether a text has half of the words that name the subject. A page that opens without them is about something else; there
-    a sentence has to name the subject itself."""
-    return 2 * len(subject & frozenset(terms(text))) >= len(subject)
-
-
-def _opening(text: str) -> str:
-    return " ".join(text.split(maxsplit=OPENING_WORDS)[:OPENING_WORDS])
-
-
-def sibling_page(title: str, page: Page) -> str:
-    """Why a page is about another event of the same series: its title names another year than the article's, and its text
-    hardly names the article's own."""
-    wanted = set(_YEAR.findall(title))
-    if not wanted:
-        return ""
-    named = set(_YEAR.findall(page.title))
-    share = frozenset(terms(_YEAR.sub("", title)))
-    about = len(share & frozenset(terms(page.title))) / max(len(share), 1)
-    if named and not (named & wanted) and about >= 0.5:
-        own = sum(page.text.count(year) for year in wanted)
-        other = sum(page.text.count(year) for year in named)
-        if own < other:  # a page on last year's event that looks ahead to this one names this year, too, but less
-            return "sibling event"
-    return ""
-
-
-def sibling_sentence(title: str, text: str) -> str:
-    """Why a sentence reports another event of the series: words of the title beside another year, and not beside its own."""
-    wanted = set(_YEAR.findall(title))
-    named = set(_YEAR.findall(text))
-    if not wanted or not named or named & wanted:
-        return ""
-    key = [word for word in terms(_YEAR.sub("", title)) if len(word) > 3]
-    for match in _YEAR.finditer(text):
-        behind = terms(text[match.end() :])[:3]
-        if key and sum(word in key for word in behind) >= min(2, len(key)) and behind[:1] and behind[0] in key:
-            return "sibling event"
-    return ""
-
-
 # --- standing alone ------------------------------------------------------------------------------------------------------
 
 
-def standing_alone(text: str, before: str, published: str | None) -> str:
+def standing_alone(text: str, before: str, published: str | None, subject: Subject | None = None) -> str:
     """The sentence as it can be read without its page; empty if it cannot.
 
     Args:
         before: the sentence before it on its page, where "he" has its name.
         published: the page's day (ISO), from which weekdays and "yesterday" are counted; None if unknown.
+        subject: what the page is about, so that "The film" is known; None for a page about something else.
     """
     for pattern, other in _DROPPED:
         text = pattern.sub(other, text)
     text = " ".join(text.split())
     text = text[:1].upper() + text[1:]
+    if subject is not None:
+        text = subject.instead_of_it(text, before)
     # Quotations keep their pronouns: they are blanked, at the same length, before anything is looked for.
     bare = _QUOTED.sub(lambda m: "“" + "x" * (len(m.group()) - 2) + "”", text)
     if match := _PERSON.match(bare):
@@ -400,7 +337,10 @@ def standing_alone(text: str, before: str, published: str | None) -> str:
         if match[1] == "Her" and not re.match(r"\S+ [a-z]", text[len(name) + 2 :]):
             return ""
         bare = text
-    if _LEANS.match(bare) or _INNER_LEANS.search(bare) or _SPEAKER_UNNAMED.search(bare):
+    opened = ""
+    if subject is not None:
+        opened, bare = subject.opens(bare), subject.masked(bare)
+    if (_LEANS.match(bare) and not opened) or _INNER_LEANS.search(bare) or _SPEAKER_UNNAMED.search(bare):
         return ""
     if _THAT_DAY.search(bare) and not _DAY.search(bare):
         return ""

@@ -1,6 +1,7 @@
 """A raw page -> its text. One bad page never stops an event: it comes back with a reason instead of text.
 
-HTML goes through trafilatura; plain text passes as it is and is cleaned of its menus later (`data.blocks`).
+HTML goes through trafilatura, Markdown through `markdown_pages`; plain text passes as it is and is cleaned of its menus later
+(`data.blocks`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from data.cleaning import (
 from data.types import DropReason, PageFlag, RawPage
 from pipeline.reading.dates import Dates, find_dates
 from pipeline.reading.jsonld import Node, article_node, text_of
+from pipeline.reading.markdown_pages import is_markdown, plain_text
 from pipeline.reading.stylesheets import declarations, hidden_by_sheets, hides
 
 if TYPE_CHECKING:
@@ -73,7 +75,8 @@ def examine(raw: RawPage, *, run_date: str | None = None, provider_date: str = "
     if detail := binary_detail(raw.body):
         return Reading(_dropped(raw, "bad_type", detail))
     if raw.media == "text":
-        plain = Extracted(url=raw.url, title=raw.title, text=raw.body, origin=raw.origin, media="text")
+        text = plain_text(raw.body) if is_markdown(raw.body) else raw.body
+        plain = Extracted(url=raw.url, title=raw.title, text=text, origin=raw.origin, media="text")
         return Reading(plain, text_kind="plain")
     try:
         return _from_html(raw, run_date, provider_date, min_words)

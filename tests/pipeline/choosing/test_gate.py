@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from data.settings import RetrievalSettings
 from data.types import Event, Page
 from pipeline.choosing.candidates import candidates
-from pipeline.choosing.gate import day_of, gate, sibling_page, sibling_sentence, standing_alone, why_not, without_markdown
+from pipeline.choosing.gate import day_of, gate, standing_alone, why_not
 from pipeline.evidence import Evidence
 from tests.pipeline.flood import page
 
@@ -23,6 +21,10 @@ from tests.pipeline.flood import page
         "“We are back, but the street is not,” said Jonas Pell, whose bakery in Cooper Lane reopened in January.",
         "No one was on the bridge when it fell into the river.",
         "The film stars Ana Ruiz as a ferry pilot and premiered at Osmere in 2031.",
+        "The larva invades the nest of another species and denotes itself by smell.",
+        "In the second act Shirley hands Ruby a lamp from the ferry.",
+        "In its review the Courier called the film of Ana Ruiz a marvellous account of one night.",
+        "The ferry pilot was nominated for best outstanding rescue at the Osmere awards.",
     ],
 )
 def test_prose_passes(text: str) -> None:
@@ -54,6 +56,7 @@ def test_prose_passes(text: str) -> None:
         ("KF: The levee was rebuilt by the province in the year that followed.", "run together"),
         ("status at noon on the third day of the flood in the lowland", "fragment"),
         ("And the levee at Lower Quay was never inspected after 2019.", "chatter"),
+        ("The scene at the levee is a truly fantastic piece of work.", "an opinion of nobody"),
         ("The levee broke.", "too short"),
         ("The levee = {height: 4} was printed on the page of the province.", "page furniture"),
     ],
@@ -89,23 +92,6 @@ def test_what_is_no_prose_is_named(text: str, reason: str) -> None:
 )  # fmt: skip
 def test_what_leans_is_resolved_or_left_out(text: str, before: str, published: str | None, alone: str) -> None:
     assert standing_alone(text, before, published) == alone
-
-
-def test_sibling_events() -> None:
-    title = "2031 Osmere Marathon"
-    other = Page(
-        url="https://a.example/", title="Osmere Marathon 2029: results", text="In 2029 Ana Ruiz won. " * 9, origin="search"
-    )
-    assert sibling_page(title, other) == "sibling event"
-    assert sibling_page(title, replace(other, title="Osmere Marathon 2031: results")) == ""
-    assert sibling_page("Osmere Marathon", other) == ""
-    assert sibling_sentence(title, "Ana Ruiz, who won the 2029 Osmere Marathon, came second.") == "sibling event"
-    assert sibling_sentence(title, "Ana Ruiz won the 2031 Osmere Marathon after the 2029 one.") == ""
-    assert sibling_sentence(title, "The bridge was built in 1904 by the province.") == ""
-
-
-def test_markdown_goes() -> None:
-    assert without_markdown("The [levee](https://a.example/x_(y)) of **Osmere** _broke_.") == "The levee of Osmere broke."
 
 
 def test_days() -> None:

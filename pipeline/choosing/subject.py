@@ -1,0 +1,165 @@
+"""What an article is about, as its pages speak of it: which pages are about it, which about something of the same name, and
+what they call it ("the film").
+
+A name of one word is often part of other names: "Lux" is an episode, "Strackman Lux" a person of another one. A page where the
+word is mostly inside of longer names is about somebody else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from data.cleaning import host_of, registrable_domain
+from data.types import Page
+from pipeline.choosing.common_words import is_common
+from pipeline.choosing.word_lists import words_of
+from pipeline.retrieval import terms
+
+OPENING_WORDS = 150
+"""Of a page, in which its subject is named."""
+LEAST_CALLED, LEAST_HOSTS = 3, 2
+"""Sentences that open with "The film", and hosts that have them, from which that is what the subject is called."""
+
+_YEAR = re.compile(r"\b(1[89]\d{2}|20\d{2})\b")
+_CALLED = re.compile(r"(?:^|[.!?][”\"]? |\n)The ([a-z]{3,})\b(?=[ ’'])")
+THINGS = words_of("things")
+"""What an article may be about and go on to call "the ..."; persons are not among them, for pages speak of many."""
+
+_CLEFT = re.compile(
+    r"^It (?:is|was|has been|seems?|appears?|remains?|took|takes|would be) (?:\S+ ){0,4}?"
+    r"(?:that|to|who|whom|how|whether|when)\b"
+)
+"""Here "it" is nothing: "It was announced that ..."."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`pages` are all of the evidence, by place."""
+
+    title: str
+    pages: Sequence[Page]
+
+    @cached_property
+    def name(self) -> str:
+        """The title without what stands in parentheses."""
+        return " ".join(re.sub(r"\([^)]*\)", "", self.title).split()) or self.title
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return subject_terms(self.title)
+
+    @cached_property
+    def elsewhere(self) -> frozenset[int]:
+        """Places of pages about something else: they open without the name, or have it mostly inside of longer names."""
+        return frozenset(n for n, page in enumerate(self.pages) if page.usable and not self._is_about(page))
+
+    def _is_about(self, page: Page) -> bool:
+        if not names_subject(self.words, f"{page.title} {_opening(page.text)}"):
+            return False
+        alone, longer = self._mentions(page.text)
+        return alone >= longer
+
+    def _mentions(self, text: str) -> tuple[int, int]:
+        """How often a name of one word is said alone, and how often inside of a longer one; (0, 0) for longer names."""
+        if len(self.name.split()) > 1:
+            return 0, 0
+        found = [is_longer_name(text, m.start(), m.end()) for m in re.finditer(rf"\b{re.escape(self.name)}\b", text)]
+        return found.count(False), found.count(True)
+
+    def is_named_in(self, text: str) -> bool:
+        """Whether a sentence names the subject, and not somebody of whose name it is a part."""
+        alone, longer = self._mentions(text)
+        return names_subject(self.words, text) and not (longer and not alone)
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """What its pages call it: the nouns with which their sentences open ("The film ...")."""
+        hosts: dict[str, set[str]] = {}
+        counts: Counter[str] = Counter()
+        for n, page in enumerate(self.pages):
+            if page.usable and n not in self.elsewhere:
+                for noun in _CALLED.findall(page.text):
+                    if noun in THINGS:
+                        counts[noun] += 1
+                        hosts.setdefault(noun, set()).add(registrable_domain(page.url) or host_of(page.url))
+        return frozenset(n for n, times in counts.items() if times >= LEAST_CALLED and len(hosts[n]) >= LEAST_HOSTS)
+
+    def masked(self, text: str) -> str:
+        """The text with the name blanked, at the same length: the title "Here for It All" must not look like a pronoun."""
+        return re.sub(re.escape(self.name), lambda m: "X" + "x" * (len(m.group()) - 1), text, flags=re.I)
+
+    def opens(self, text: str) -> str:
+        """How a sentence opens if with the subject: "The film", its name; empty if with anything else."""
+        if match := re.match(r"The ([a-z]+)\b(?!-)", text):
+            return match.group() if match[1] in self.called else ""
+        return self.name if text.lower().startswith(self.name.lower()) else ""
+
+    def instead_of_it(self, text: str, before: str) -> str:
+        """A sentence that opens with "It" or "Its", with the subject in its place, if the one before opens with the subject."""
+        match = re.match(r"It(?P<of>s)?(?= [a-z])", text)
+        opened = self.opens(before)
+        if not match or not opened or _CLEFT.match(text):
+            return text
+        return f"{opened}’s{text[match.end() :]}" if match["of"] else f"{opened}{text[match.end() :]}"
+
+
+def subject_terms(title: str) -> frozenset[str]:
+    """Stems of the words that name the subject: those in parentheses and the years say which one of its name it is."""
+    bare = _YEAR.sub("", re.sub(r"\([^)]*\)", "", title))
+    return frozenset(terms(bare)) or frozenset(terms(title))
+
+
+def names_subject(subject: frozenset[str], text: str) -> bool:
+    """Whether a text has half of the words that name the subject. A page that opens without them is about something else; there
+    a sentence has to name the subject itself."""
+    return 2 * len(subject & frozenset(terms(text))) >= len(subject)
+
+
+def is_longer_name(text: str, start: int, end: int) -> bool:
+    """Whether the word between is part of a longer name: a word with a capital is right before it, inside of a sentence, or
+    behind it."""
+    before = re.search(r"(?P<open>\A|[.!?:;\n]\s*|[“\"(]\s*)?(?P<word>[A-Z][\w.’'-]*) \Z", text[max(0, start - 40) : start])
+    # What opens a sentence has its capital for that, unless it is no word of the language.
+    named = before and (before["open"] is None or not is_common(before["word"]))
+    if before and named and not before["word"].endswith(("’s", "'s")):
+        return True
+    return bool(re.match(r" [A-Z][a-z]", text[end : end + 3]))
+
+
+def _opening(text: str) -> str:
+    return " ".join(text.split(maxsplit=OPENING_WORDS)[:OPENING_WORDS])
+
+
+def sibling_page(title: str, page: Page) -> str:
+    """Why a page is about another event of the same series: its title names another year than the article's, and its text
+    hardly names the article's own."""
+    wanted = set(_YEAR.findall(title))
+    if not wanted:
+        return ""
+    named = set(_YEAR.findall(page.title))
+    share = frozenset(terms(_YEAR.sub("", title)))
+    about = len(share & frozenset(terms(page.title))) / max(len(share), 1)
+    if named and not (named & wanted) and about >= 0.5:
+        own = sum(page.text.count(year) for year in wanted)
+        other = sum(page.text.count(year) for year in named)
+        if own < other:  # a page on last year's event that looks ahead to this one names this year, too, but less
+            return "sibling event"
+    return ""
+
+
+def sibling_sentence(title: str, text: str) -> str:
+    """Why a sentence reports another event of the series: words of the title beside another year, and not beside its own."""
+    wanted = set(_YEAR.findall(title))
+    named = set(_YEAR.findall(text))
+    if not wanted or not named or named & wanted:
+        return ""
+    key = [word for word in terms(_YEAR.sub("", title)) if len(word) > 3]
+    for match in _YEAR.finditer(text):
+        behind = terms(text[match.end() :])[:3]
+        if key and sum(word in key for word in behind) >= min(2, len(key)) and behind[:1] and behind[0] in key:
+            return "sibling event"
+    return ""

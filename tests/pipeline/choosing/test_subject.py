@@ -1,0 +1,74 @@
+"""What an article is about, read off its pages. All of them are invented."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from data.types import Page
+from pipeline.choosing.gate import standing_alone
+from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
+
+
+def page(host: str, title: str, text: str) -> Page:
+    return Page(url=f"https://{host}.example/a", title=title, text=text, origin="search")
+
+
+FILM = "Lantern is a film by Ana Ruiz. The film was shot in Osmere. The film opened in May 2031. The film won a prize."
+BOTH = (
+    page("courier", "Lantern: a review", FILM),
+    page("ledger", "Ana Ruiz directs Lantern", FILM),
+    page("fans", "Marta Lantern", "Marta Lantern is a pilot. The film of Marta Lantern opened in 2029. Mrs Lantern left."),
+    page("town", "Roads of Osmere", "The bridge was closed for a week. " * 9),
+)
+
+
+def test_pages_about_something_else() -> None:
+    subject = Subject("Lantern (film)", BOTH)
+    assert subject.elsewhere == {2, 3}, "a longer name, and no name"
+    assert subject.called == {"film"}
+    assert subject.is_named_in("The prize went to Lantern in May.")
+    assert not subject.is_named_in("The prize went to Marta Lantern in May.")
+
+
+def test_names_of_several_words_are_never_parts_of_longer_ones() -> None:
+    pages = (page("a", "Old Osmere Bridge", "The Old Osmere Bridge was closed. Old Osmere Bridge Museum opened. " * 3),)
+    assert Subject("Osmere Bridge", pages).elsewhere == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "alone"),
+    [
+        ("The film was shown in June 2031 in two towns.", "", "The film was shown in June 2031 in two towns."),
+        (
+            "It was shot in Osmere by three cameras.",
+            "Lantern is a film by Ana Ruiz.",
+            "Lantern was shot in Osmere by three cameras.",
+        ),
+        ("Its score was written by Jonas Pell.", "The film was shot in Osmere.", "The film’s score was written by Jonas Pell."),
+        ("It was announced that the bridge would close.", "The film was shot in Osmere.", ""),
+        ("It was closed for three days.", "The bridge was damaged.", ""),
+        ("The book was printed in Osmere in 2031.", "", ""),
+    ],
+)
+def test_the_subject_may_be_called_by_its_kind(text: str, before: str, alone: str) -> None:
+    assert standing_alone(text, before, None, Subject("Lantern (film)", BOTH)) == alone
+
+
+def test_a_title_that_looks_like_a_pronoun() -> None:
+    subject = Subject("Here for It All", (page("a", "Here for It All", "Here for It All is an album. " * 9),))
+    said = "Here for It All was released by the label in September 2031."
+    assert standing_alone(said, "", None, subject) == said
+    assert standing_alone("Here the river was released by the dam.", "", None, subject) == ""
+
+
+def test_sibling_events() -> None:
+    title = "2031 Osmere Marathon"
+    other = page("a", "Osmere Marathon 2029: results", "In 2029 Ana Ruiz won. " * 9)
+    assert sibling_page(title, other) == "sibling event"
+    assert sibling_page(title, replace(other, title="Osmere Marathon 2031: results")) == ""
+    assert sibling_page("Osmere Marathon", other) == ""
+    assert sibling_sentence(title, "Ana Ruiz, who won the 2029 Osmere Marathon, came second.") == "sibling event"
+    assert sibling_sentence(title, "Ana Ruiz won the 2031 Osmere Marathon after the 2029 one.") == ""
+    assert sibling_sentence(title, "The bridge was built in 1904 by the province.") == ""
