@@ -75,14 +75,14 @@ class Facts:
 
     def _score(self, case: Case) -> dict[str, float | None]:
         wanted = reference_claims(case.gold.prose)
-        said = self._held(wanted, (sentence.text for sentence in case.sentences))
+        said = self.held(wanted, (sentence.text for sentence in case.sentences))
         claims = claims_of(case).sentences
         facts = [fact for claim in claims for fact in clauses(claim.text)]
         distinct = list({plain(fact): fact for fact in reversed(facts)}.values())
         windows, threshold = windows_of(case.pages), self.judge.threshold
         attainable = [score >= threshold for score in windows.support(wanted, self.judge)]
         in_evidence = [score >= threshold for score in windows.support(distinct, self.judge)]
-        in_gold = self._held(distinct, split_sentences(case.gold.prose))
+        in_gold = self.held(distinct, split_sentences(case.gold.prose))
         recall, focus = _share(said), _of(len(facts), sum(in_gold)) if case.gold.prose else None
         return {
             "fact_recall": recall,
@@ -94,7 +94,7 @@ class Facts:
             "n_facts_per_claim": len(facts) / len(claims) if claims else None,
         }
 
-    def _held(self, claims: Sequence[str], said: Iterable[str]) -> list[bool]:
+    def held(self, claims: Sequence[str], said: Iterable[str]) -> list[bool]:
         """Which claims the 5 best of the sentences `said` support together. Long ones are cut: one giant sentence is no premise
         of five."""
         pieces = (text[a:b] for text in said for a, b in sentence_spans(text, longest=LONGEST_WORDS))

@@ -326,6 +326,7 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
     text = text[:1].upper() + text[1:]
     if subject is not None:
         text = subject.instead_of_it(text, before)
+        text = re.sub(r"\b([Tt])his (?=([a-z]+)\b)", lambda m: f"{m[1]}he " if m[2] in subject.called else m.group(), text)
     # Quotations keep their pronouns: they are blanked, at the same length, before anything is looked for.
     bare = _QUOTED.sub(lambda m: "“" + "x" * (len(m.group()) - 2) + "”", text)
     if match := _PERSON.match(bare):
@@ -342,6 +343,8 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
         opened, bare = subject.opens(bare), subject.masked(bare)
     if (_LEANS.match(bare) and not opened) or _INNER_LEANS.search(bare) or _SPEAKER_UNNAMED.search(bare):
         return ""
+    if _DEMONSTRATIVE.search(bare):
+        return ""
     if _THAT_DAY.search(bare) and not _DAY.search(bare):
         return ""
     text = _with_days(text, published)  # "on Monday" -> "on 3 March 2031", from the page's own day
@@ -353,6 +356,14 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
     return text
 
 
+_DEMONSTRATIVE = re.compile(
+    r"\bthis(?! (?:is|was) )\b|\bthese\b|"
+    r"\bthose (?!(?:who|in|of|with|from|whose|that|affected|killed|injured)\b)|"
+    r"\b(?:to|of|in|with|off|for|by|at|on|about|like|from|than|do|does|did|pulls?|all) that"
+    r"(?=[.,;]| (?!(?:the|an?|it)\b)[a-z]+(?:[.,;]|\Z))",
+    re.I,
+)
+"""Words that point at what another sentence said: "adhered to that structure"."""
 _THAT_DAY = re.compile(r"\bthat (?:day|night|morning|afternoon|evening|week|month|year)\b", re.I)
 """Of a sentence without a date nobody knows which one."""
 

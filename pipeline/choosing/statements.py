@@ -6,10 +6,10 @@ several publishers say it, less the more it repeats. It ends when nothing is lef
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,72 +17,61 @@ from data.cleaning import host_of, registrable_domain
 from pipeline.article_plan import LeftOut, Statement
 from pipeline.choosing.gate import Offered
 from pipeline.choosing.quantities import BARE_TOLLS, quantities
+from pipeline.choosing.subject import Subject
+from pipeline.choosing.worth import fact_weights, load_model, worth_rows, worths
 from pipeline.evidence import Evidence
-from pipeline.retrieval import terms
 
 # Cosines are of MiniLM's sentence vectors. All of these were chosen by reading plans of development topics of Wiki Live
 # Challenge and of WikiGenBench's `dev`, never of reported events.
 SAME = 0.80
 """Cosine from which two sentences of different pages say the same, if neither has a number that the other lacks."""
-ECHO = 0.62
-"""Cosine from which one publisher's sentence speaks for what another one says."""
 REPEATS = 0.84
 """Cosine to a chosen sentence from which one is not chosen any more."""
 OVERLAP = 0.7
 """Share of its words in a chosen sentence, likewise, if it has no new name or number."""
-ENOUGH = 0.12
+ENOUGH = 0.05
 """Share of the third best sentence's worth below which nothing is chosen."""
 MOST_CITES = 3
 
-FAR = 0.22
-"""Cosine to the title below which a sentence must name a part of it."""
-APART = 0.35
-"""The share that remains of the worth of a sentence that does neither."""
 
-_OUTCOME = re.compile(
-    r"\b(?:died|dead|killed|deaths?|injured|wounded|won|wins|elected|defeated|ruled|sentenced|convicted|acquitted|charged|arrested|"
-    r"resigned|appointed|announced|approved|rejected|signed|passed|destroyed|damaged|collapsed|released|premiered|launched|opened|"
-    r"closed|cost|caused|founded|built|completed|declared|received|awarded|nominated|reached|recorded|ended|began|became|directed|"
-    r"written|produced|starring|stars|published|born|married|retired|signed|scored|finished|debuted|grossed|sold)\b",
-    re.I,
-)
-_OPINION = re.compile(
-    r"\b(?:beautiful|amazing|stunning|incredible|perfect|great|best|worst|wonderful|fascinating|interesting|important|certainly|"
-    r"clearly|obviously|really|very|quite|simply|truly|must|should|feel|feels|seems?|love|loved|hope|hopes|think|thinks|thought)\b",
-    re.I,
-)
-_FORTHCOMING = re.compile(r"\b(?:will|would|expected to|set to|scheduled|plans? to|is due|are due|hopes? to|going to)\b")
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
-    """An event's offered sentences with what choosing needs: unit `vectors` (n, D), `relevance` (n,), about 1 on average,
-    `tied` (n,) where a sentence names a part of the title or is near it."""
+    """An event's offered sentences with what choosing needs: unit `vectors` (n, D), `relevance` (n,), about 1 on average, the
+    features of `pipeline.choosing.worth` as `rows` (n, 29), and `trust` (n,), below 1 on pages that address a model."""
 
     offered: Sequence[Offered]
     vectors: np.ndarray
     relevance: np.ndarray
     publishers: Sequence[str]
-    tied: np.ndarray
+    rows: np.ndarray
+    trust: np.ndarray
 
     @classmethod
     def of(
-        cls, evidence: Evidence, offered: Sequence[Offered], vectors: np.ndarray, relevance: np.ndarray, to_title: np.ndarray
+        cls,
+        evidence: Evidence,
+        offered: Sequence[Offered],
+        vectors: np.ndarray,
+        features: np.ndarray,
+        near: np.ndarray,
+        trust: np.ndarray,
     ) -> Pool:
-        wanted = frozenset(terms(evidence.event.title))
-        tied = np.array([near >= FAR or bool(wanted & o.candidate.terms) for near, o in zip(to_title, offered, strict=True)])
-        hosts = [
-            registrable_domain(evidence.pages[o.candidate.page].url) or host_of(evidence.pages[o.candidate.page].url)
-            for o in offered
-        ]
-        return cls(offered, vectors, relevance, hosts, tied)
+        """`features` and `near` as in `worth_rows`."""
+        urls = [evidence.pages[o.candidate.page].url for o in offered]
+        hosts = [registrable_domain(url) or host_of(url) for url in urls]
+        rows = worth_rows(Subject(evidence.event.title, evidence.pages), offered, hosts, vectors, features, near)
+        return cls(offered, vectors, near * trust, hosts, rows, trust)
+
+    @cached_property
+    def worth(self) -> np.ndarray:
+        """The chance that a sentence should be said, shape (n,)."""
+        return worths(self.rows, load_model()) * self.trust
 
 
 def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
     """Indices of the chosen, best first, of at most `max_words` words in all; and what an older figure cost."""
     old = outdated(pool)
-    worth = worths(pool)
-    weights = _fact_weights(pool)
+    weights = fact_weights(pool.offered, pool.publishers)
     open_facts = set(weights)
     blocked = np.array([i in old for i in range(len(pool.offered))])  # older figures are out from the start
     chosen: list[int] = []
@@ -98,7 +87,7 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
         beside = any(abs(item.index - pool.offered[j].candidate.index) == 1 for j in chosen)
         # 0.5: a sentence without a new name or number may still matter. Likeness costs from a cosine of 0.5 on, at most 45%.
         value: float = (
-            float(worth[i]) * (0.5 + density) * (1 - 0.9 * max(float(nearest[i]) - 0.5, 0.0)) * (1.15 if beside else 1.0)
+            float(pool.worth[i]) * (0.5 + density) * (1 - 0.9 * max(float(nearest[i]) - 0.5, 0.0)) * (1.15 if beside else 1.0)
         )
         return value
 
@@ -129,22 +118,6 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
                 blocked[j] = True
     left_out = [LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, "an older figure") for i in sorted(old)]
     return chosen, left_out
-
-
-def worths(pool: Pool) -> np.ndarray:
-    """How much each sentence matters, before earlier choices count: relevance, publishers that say it, outcomes, tone."""
-    similar = pool.vectors @ pool.vectors.T
-    value = np.clip(pool.relevance, 0.05, None).copy()
-    for i, one in enumerate(pool.offered):
-        echoes = {pool.publishers[j] for j in np.flatnonzero(similar[i] > ECHO).tolist()} - {pool.publishers[i]}
-        value[i] *= 1.0 if pool.tied[i] else APART
-        value[i] *= 1 + 0.25 * np.log1p(len(echoes))  # other publishers: the second one says more than the tenth
-        value[i] *= 1 + 0.15 * bool(_OUTCOME.search(one.text)) + 0.1 * bool(one.day)
-        value[i] *= 1 - 0.25 * bool(_OPINION.search(one.text)) - 0.25 * bool(_FORTHCOMING.search(one.text))
-        # What somebody said is seldom what happened, and cannot be put into other words.
-        if "“" in one.text or '"' in one.text:
-            value[i] *= 0.7
-    return np.asarray(value)
 
 
 def outdated(pool: Pool) -> set[int]:
@@ -194,14 +167,3 @@ def stated(pool: Pool, i: int) -> Statement:
         if other.candidate.facts <= item.candidate.facts:
             also.append(other.text)
     return Statement(item.text, tuple(cites), tuple(also), item.day)
-
-
-def _fact_weights(pool: Pool) -> dict[str, float]:
-    """A name or number counts for more the more publishers have it."""
-    by_publisher: dict[str, set[str]] = {}
-    for one, host in zip(pool.offered, pool.publishers, strict=True):
-        by_publisher.setdefault(host, set()).update(one.candidate.facts)
-    counts: Counter[str] = Counter()
-    for facts in by_publisher.values():
-        counts.update(facts)
-    return {fact: float(n) ** 0.5 for fact, n in counts.items()}

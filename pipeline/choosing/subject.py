@@ -76,8 +76,8 @@ class Subject:
         return names_subject(self.words, text) and not (longer and not alone)
 
     @cached_property
-    def called(self) -> frozenset[str]:
-        """What its pages call it: the nouns with which their sentences open ("The film ...")."""
+    def _nouns(self) -> Counter[str]:
+        """What its pages call it, with how often: the nouns with which their sentences open ("The film ...")."""
         hosts: dict[str, set[str]] = {}
         counts: Counter[str] = Counter()
         for n, page in enumerate(self.pages):
@@ -86,7 +86,16 @@ class Subject:
                     if noun in THINGS:
                         counts[noun] += 1
                         hosts.setdefault(noun, set()).add(registrable_domain(page.url) or host_of(page.url))
-        return frozenset(n for n, times in counts.items() if times >= LEAST_CALLED and len(hosts[n]) >= LEAST_HOSTS)
+        return Counter({n: c for n, c in counts.items() if c >= LEAST_CALLED and len(hosts[n]) >= LEAST_HOSTS})
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        return frozenset(self._nouns)
+
+    @property
+    def noun(self) -> str:
+        """What its pages call it most often; empty if nothing."""
+        return max(sorted(self._nouns), key=lambda noun: self._nouns[noun], default="")
 
     def masked(self, text: str) -> str:
         """The text with the name blanked, at the same length: the title "Here for It All" must not look like a pronoun."""

@@ -31,10 +31,13 @@ class KindSection:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
+    """`called`: nouns that pages use for a subject of this kind ("The film")."""
+
     name: str
     about: str
     title: re.Pattern[str]
     sections: tuple[KindSection, ...]
+    called: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=1)
@@ -45,6 +48,7 @@ def load_kinds() -> tuple[Kind, ...]:
             name=table["name"],
             about=table["about"],
             title=re.compile(table["title"]),
+            called=frozenset(table.get("called", ())),
             sections=tuple(KindSection(heading, about) for heading, about in table["sections"]),
         )
         for table in tables
@@ -53,7 +57,9 @@ def load_kinds() -> tuple[Kind, ...]:
 
 def bank_digest() -> str:
     """Changes with every word of the bank; part of the identity of runs that use it."""
-    return codec.sha256("\n".join(f"{k.name} {k.about} {k.title.pattern} {k.sections}" for k in load_kinds()))[:12]
+    return codec.sha256(
+        "\n".join(f"{k.name} {k.about} {k.title.pattern} {sorted(k.called)} {k.sections}" for k in load_kinds())
+    )[:12]
 
 
 class KindRecogniser:
@@ -64,10 +70,11 @@ class KindRecogniser:
         self._kinds = load_kinds()
         self._vectors = encoder.encode([f"{kind.name}: {kind.about}" for kind in self._kinds])
 
-    def recognise(self, title: str, opening: Sequence[str]) -> Kind:
-        """`opening` are a few sentences that introduce the subject; the title counts as much as all of them."""
+    def recognise(self, title: str, opening: Sequence[str], noun: str = "") -> Kind:
+        """`opening` are a few sentences that introduce the subject; the title counts as much as all of them. `noun` is what
+        pages call the subject, where that is known (`pipeline.choosing.subject`)."""
         texts = [title, " ".join([title, *opening])[:600]]
         vector = self._encoder.encode(texts).mean(axis=0)
         scores = self._vectors @ vector / max(float(np.linalg.norm(vector)), 1e-9)
-        bonus = [TITLE_BONUS if kind.title.search(title) else 0.0 for kind in self._kinds]
+        bonus = [TITLE_BONUS * (bool(kind.title.search(title)) + (noun in kind.called)) for kind in self._kinds]
         return self._kinds[int(np.argmax(scores + np.array(bonus)))]
