@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from llguidance import LLTokenizer
 
 SCHEMA_BYTES = 64 << 10
+LEVELS = 64
+"""Of nested objects and lists. Deeper ones could exhaust the parser's stack."""
+REFERENCES = 100
 _OPTIONS = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{1,8}", "lenient": False}
 
 
@@ -39,8 +42,8 @@ class JsonRule:
         end_ids: tokens that end an answer.
 
     Raises:
-        UserError: a schema that is no JSON object, is too large, uses keywords that cannot be held to, or that no text satisfies;
-            a model without an end token, or with a tokenizer that cannot be read.
+        UserError: a schema that is no JSON object, is too large, uses keywords that cannot be held to, or that no text
+            satisfies; a model without an end token, or with a tokenizer that cannot be read.
     """
 
     def __init__(self, grounding: Json, tokenizer: Any, n_prompt: int, end_ids: Collection[int]) -> None:
@@ -88,7 +91,9 @@ class JsonRule:
 
         bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
         if self._matcher.is_error():
-            raise StageError("generate", f"the JSON schema became too hard to follow: {_first_lines(self._matcher.get_error())}")
+            raise StageError(
+                "generate", f"the JSON schema became too hard to follow: {_first_lines(self._matcher.get_error())}"
+            )
         return np.unpackbits(bits, bitorder="little").astype(bool)
 
     def _go_to(self, prefix: Sequence[int]) -> None:
@@ -122,7 +127,9 @@ def _token_reader(tokenizer: Any, n_tokens: int, ends: tuple[int, ...]) -> LLTok
     try:
         return from_tokenizer(tokenizer, n_vocab=max(n_tokens, *(end + 1 for end in ends), 1), eos_token=list(ends) or None)
     except ValueError as error:  # a tokenizer in Python, or one of a form that llguidance does not know
-        raise UserError(f"the tokens of this model cannot be read one by one ({error}); choose a model with tokenizer.json") from None
+        raise UserError(
+            f"the tokens of this model cannot be read one by one ({error}); choose a model with tokenizer.json"
+        ) from None
 
 
 def _grammar(schema: str) -> str:
@@ -136,40 +143,63 @@ def _grammar(schema: str) -> str:
         raise UserError(f"the JSON schema is not JSON ({error}); correct it") from None
     if not isinstance(value, dict):
         raise UserError(f"the JSON schema is {str(value)[:40]!r}, not an object; use an object such as {{'type': 'object'}}")
-    if _is_endless(value, value, frozenset()):
-        raise UserError("no text satisfies the JSON schema: a part of it requires itself, without an end; make that part optional")
+    try:
+        depth = _depth(value)
+    except RecursionError:
+        depth = LEVELS + 1
+    if depth > LEVELS:
+        raise UserError(f"the JSON schema has more than {LEVELS} levels; make it flatter, with $defs")
+    if not _ends(value):
+        raise UserError("no text satisfies the JSON schema: a part of it requires itself without an end; make it optional")
     try:
         return LLMatcher.grammar_from_json_schema(value, overrides=_OPTIONS)  # type: ignore[arg-type]
     except ValueError as error:
         raise UserError(f"the JSON schema cannot be used: {_first_lines(str(error))}; change it") from None
 
 
-def _is_endless(node: object, root: Mapping[str, Any], within: frozenset[str]) -> bool:
-    """Whether every value of `node` would contain another one of a reference that it is `within`: only an infinite one can.
+def _ends(schema: Mapping[str, Any]) -> bool:
+    """Whether a finite value can satisfy the schema, as far as references go in circles: llguidance does not see this, and a
+    model would write to the token limit. A least fixed point: a reference ends when what it names ends with those known to."""
+    references = {one["$ref"] for one in _objects(schema) if isinstance(one.get("$ref"), str) and one["$ref"].startswith("#")}
+    if len(references) > REFERENCES:
+        raise UserError(f"the JSON schema refers to {len(references)} parts of itself, more than {REFERENCES}; make it smaller")
+    targets = {reference: _target(schema, reference) for reference in references}
+    ending: set[str] = set()
+    while found := {name for name in references - ending if _ends_with(targets[name], ending)}:
+        ending |= found
+    return _ends_with(schema, ending)
 
-    llguidance does not see this; a model would write to the token limit.
-    """
+
+def _ends_with(node: object, ending: Collection[str]) -> bool:
     if not isinstance(node, dict):
-        return False
+        return True
     reference = node.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#"):
-        if reference in within or _is_endless(_target(root, reference), root, within | {reference}):
-            return True
-    for name, decide in (("allOf", any), ("anyOf", all), ("oneOf", all)):
-        if (parts := node.get(name)) and isinstance(parts, list) and decide(_is_endless(one, root, within) for one in parts):
-            return True
-    kind = node.get("type")
+    if isinstance(reference, str) and reference.startswith("#") and reference not in ending:
+        return False
+    for name, decide in (("allOf", all), ("anyOf", any), ("oneOf", any)):
+        if (parts := node.get(name)) and isinstance(parts, list) and not decide(_ends_with(one, ending) for one in parts):
+            return False
+    kind, needed = node.get("type"), list[object]()
     properties, required, least = node.get("properties"), node.get("required"), node.get("minItems")
     if kind in ("object", ["object"]) and isinstance(properties, dict) and isinstance(required, list):
-        if any(isinstance(name, str) and _is_endless(properties.get(name), root, within) for name in required):
-            return True
-    if kind in ("array", ["array"]) and isinstance(least, int) and least > 0:
+        needed = [properties.get(name) for name in required if isinstance(name, str)]
+    elif kind in ("array", ["array"]) and isinstance(least, int) and least > 0:
         first = node.get("prefixItems")
-        wanted = [*(first if isinstance(first, list) else [])[:least]]
-        if len(wanted) < least:
-            wanted.append(node.get("items"))
-        return any(_is_endless(one, root, within) for one in wanted)
-    return False
+        needed = [*first[:least]] if isinstance(first, list) else []
+        needed += [node.get("items")] * (len(needed) < least)
+    return all(_ends_with(one, ending) for one in needed)
+
+
+def _objects(value: object) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects(inner)
+
+
+def _depth(value: object) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_depth, inner), default=0)
 
 
 def _target(root: object, reference: str) -> object:

@@ -1,10 +1,10 @@
-"""Answers that are JSON of a schema: the same text whoever drafts, always valid, and schemas that nobody can satisfy refused."""
+"""Answers that are JSON of a schema: the same text whoever drafts, always valid; schemas that nobody can satisfy refused."""
 
 from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -22,23 +22,26 @@ from decoding.models.loading import LoadedModel, load
 from decoding.sampling import ForcingRule
 from tests.tiny_model import build_tiny_model
 
-TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", '{"name": "Zürich", "year": 1954, "tags": ["a", "b"]}']
+TEXT = [
+    "The bridge over the river fell on Monday morning, the mayor said.",
+    '{"name": "Zürich", "year": 1954, "tags": ["a", "b"]}',
+]
 EVENT: dict[str, Any] = {
     "type": "object",
     "properties": {
         "kind": {"enum": ["flood", "fire", "accident on the bridge"]},
         "year": {"type": "integer", "minimum": 1900, "maximum": 2100},
         "hurt": {"type": ["boolean", "null"]},
-        "places": {"type": "array", "items": {"type": "string", "maxLength": 6}, "minItems": 1, "maxItems": 2},
+        "places": {"type": "array", "items": {"type": "string", "maxLength": 4}, "minItems": 1, "maxItems": 2},
     },
     "required": ["kind", "year", "hurt", "places"],
     "additionalProperties": False,
 }
 ASK = [Message("user", "The bridge over the river fell")]
 VARIANTS = (
-    SamplingParams(max_new_tokens=250),
-    SamplingParams(max_new_tokens=250, temperature=1.0, seed=4),
-    SamplingParams(max_new_tokens=250, temperature=0.7, top_p=0.9, repetition_penalty=1.2, seed=5),
+    SamplingParams(max_new_tokens=160),
+    SamplingParams(max_new_tokens=160, temperature=1.0, seed=4),
+    SamplingParams(max_new_tokens=160, temperature=0.7, top_p=0.9, repetition_penalty=1.2, seed=5),
 )
 
 
@@ -60,8 +63,6 @@ def answer(loaded: LoadedModel, method: str, sampling: SamplingParams) -> tuple[
 
 
 def constrained(sampling: SamplingParams, schema: object) -> SamplingParams:
-    from dataclasses import replace
-
     return replace(sampling, grounding=Json(json.dumps(schema)))
 
 
@@ -76,15 +77,13 @@ def test_every_drafter_writes_what_plain_constrained_decoding_writes(
 
     def decode(prompt: Any, sampling: SamplingParams, take: Any) -> DecodeStats:
         rule = JsonRule(asked.grounding, loaded.tokenizer, len(prompt), loaded.eos_ids)  # type: ignore[arg-type]
-        from dataclasses import replace
-
         hidden = [lambda prefix, logits: rule(prefix, logits)]  # a rule that forces nothing
         free = replace(sampling, grounding=None)
         return engine.decode(prompt, free, lambda token: (plain.append(token), take(token))[1], rules=hidden)
 
     expected = complete(loaded, decode, LocalGenerator(loaded).prompt_ids(ASK), asked)
     assert (expected.stats.n_drafted, expected.stats.n_verify) == (0, expected.n_new_tokens - 1)
-    for method in ("greedy", "auto", "copy", "recycle", "recycling", "pld", "swift"):
+    for method in ("greedy", "mix", "recycle", "swift"):
         tokens, text, stop, _ = answer(loaded, method, asked)
         assert (tokens, text, stop) == (plain, expected.text, expected.stop), method
     if expected.stop == "end":
@@ -141,6 +140,8 @@ def test_a_rule_is_a_function_of_the_prefix(loaded: LoadedModel) -> None:
         ({"type": "string", "pattern": "("}, "unclosed group"),
         ({"$ref": "https://example.org/schema"}, "not present"),
         ({"$ref": "#"}, "requires itself"),
+        ('{"items": ' * 70 + "{}" + "}" * 70, "more than 64 levels"),
+        ({"anyOf": [{"$ref": f"#/$defs/{i}"} for i in range(101)]}, "101 parts of itself"),
         ({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "requires itself"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/a"}}}}, "itself"),
     ],
@@ -166,13 +167,15 @@ def test_inside_transformers_too(loaded: LoadedModel) -> None:
     grounding = Json(json.dumps(EVENT))
     processor = grounded_processor(grounding, loaded.tokenizer, n_prompt=ids.shape[1], end_ids=loaded.eos_ids)
     model: Any = loaded.model
-    out = model.generate(ids, logits_processor=[processor], max_new_tokens=250, do_sample=False, eos_token_id=list(loaded.eos_ids))
+    out = model.generate(
+        ids, logits_processor=[processor], max_new_tokens=160, do_sample=False, eos_token_id=list(loaded.eos_ids)
+    )
     text = loaded.tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
     jsonschema.validate(json.loads(text), EVENT)
-    ours = Decoder(loaded, Engine(loaded, "auto")).generate(prompt="The bridge", grounding=grounding, max_new_tokens=250)
+    ours = Decoder(loaded, Engine(loaded, "auto")).generate(prompt="The bridge", grounding=grounding, max_new_tokens=160)
     assert ours.text == text
 
 
-def test_a_model_without_an_end_token_cannot_end_json(loaded: LoadedModel, tmp_path: Path) -> None:
+def test_a_model_without_an_end_token_cannot_end_json(loaded: LoadedModel) -> None:
     with pytest.raises(UserError, match="no end token"):
         JsonRule(Json("{}"), loaded.tokenizer, 0, ())
