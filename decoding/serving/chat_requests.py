@@ -71,6 +71,9 @@ class Refused(Exception):
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
         self.status = status
+        # halves of characters that a request held cannot be sent back
+        message = message.encode(errors="replace").decode()
+        param = None if param is None else param.encode(errors="replace").decode()
         kind = "authentication_error" if status == 401 else "invalid_request_error" if status < 500 else "server_error"
         self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 

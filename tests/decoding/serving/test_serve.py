@@ -252,6 +252,9 @@ def test_control_tokens_cannot_be_injected(base: str, loaded: LoadedModel) -> No
         ({"messages": [{"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}]}, "messages[0]"),
         ({"messages": [{"role": "user", "content": "x", "name": "Ann"}]}, "messages[0]"),
         ({"stream": True, "stream_options": {"include_obfuscation": True}}, "stream_options"),
+        ({"half \ud800": 1}, "half ?"),
+        ({"speculation": "\ud800"}, "speculation"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": ["\ud800"]}}}}, "response_format"),
         ({"stop": ["x"] * 65}, "stop"),
         ({"stop": "x" * 1001}, "stop"),
         ({"prompt": "x"}, "prompt"),
@@ -273,7 +276,8 @@ def test_hints_and_codes(base: str) -> None:
     assert "did you mean 'max_tokens'?" in error["message"]
     long = [{"role": "user", "content": "river " * 5000}]
     assert post(base, status=400, model="tiny", messages=long)["error"]["code"] == "context_length_exceeded"
-    assert post(base, status=404, **{**CHAT, "model": "gpt"})["error"]["code"] == "model_not_found"
+    for name in ("gpt", "half \ud800"):
+        assert post(base, status=404, **{**CHAT, "model": name})["error"]["code"] == "model_not_found"
     assert post(base, "/v1/completions", status=400, model="tiny", prompt=[10**6])["error"]["param"] == "prompt"
     for prompt in ("", [], [[]], ["a", "b"], [-1], [True]):
         assert post(base, "/v1/completions", status=400, model="tiny", prompt=prompt)["error"]["param"] == "prompt"
