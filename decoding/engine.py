@@ -90,7 +90,7 @@ class Engine:
         drafter = self._drafter if drafts else NoDrafter()
         stats = decode(
             self._backend,
-            ForcedDrafter(drafter) if forces else drafter,
+            ForcedDrafter(drafter) if forces and drafts else drafter,
             prompt,
             Sampler(sampling, len(prompt), (*asked, *rules)),
             take,
