@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from decoding.methods import METHODS
 
 if TYPE_CHECKING:
-    from decoding.api import Cite, Item, Offer
+    from decoding.api import Cite, Item, Json, Offer
     from decoding.custom_generate import SpeculativeGenerate
     from decoding.decoder import Decoder, DecoderOutput, load
     from decoding.grounding.processors import grounded_processor
 
 __all__ = [
-    "METHODS", "Cite", "Decoder", "DecoderOutput", "Item", "Offer", "SpeculativeGenerate", "grounded_processor", "load",
+    "METHODS", "Cite", "Decoder", "DecoderOutput", "Item", "Json", "Offer", "SpeculativeGenerate", "grounded_processor", "load",
 ]  # fmt: skip
 
 _HOMES = {
@@ -30,6 +30,7 @@ _HOMES = {
     "SpeculativeGenerate": "decoding.custom_generate",
     "Cite": "decoding.api",
     "Item": "decoding.api",
+    "Json": "decoding.api",
     "Offer": "decoding.api",
     "grounded_processor": "decoding.grounding.processors",
 }

@@ -163,8 +163,15 @@ class Wordings(Strict):
     copy_penalty: float = 4.0
 
 
-Grounding = Offer | Cite | Rephrase | Wordings
-"""What ties an answer to its evidence; without it the answer is free."""
+@dataclass(frozen=True, slots=True)
+class Json(Strict):
+    """One JSON value that a JSON schema describes. `schema` is its text: an object, `{"type": "object"}` for any object."""
+
+    schema: str
+
+
+Grounding = Offer | Cite | Rephrase | Wordings | Json
+"""What an answer is held to, its evidence or a form; without it the answer is free."""
 
 
 @dataclass(frozen=True, slots=True)

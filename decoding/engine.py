@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from decoding.backends.build import Kind
     from decoding.knn.artefact import Calibration
     from decoding.models.loading import LoadedModel
+    from decoding.speculative import OnLogits
 
 logger = logging.getLogger(__name__)
 
@@ -73,13 +74,15 @@ class Engine:
         rules: Sequence[LogitsRule] = (),
         end_ids: frozenset[int] | None = None,
         on_round: Callable[[int], None] | None = None,
+        on_logits: OnLogits | None = None,
         drafts: bool = True,
     ) -> DecodeStats:
         """Continue `prompt` (see `decoding.local.Decode`, which this is); the caller holds `lock`.
 
         `rules` change the logits before a token is chosen, after those of `sampling` itself. `end_ids` are the tokens
         with which a grounded answer may end, None for the model's own. `on_round` gets the number of tokens that each pass of
-        the whole model gave, the prefill's 1 first. Without `drafts` one token is decoded at a time, to the same text.
+        the whole model gave, the prefill's 1 first; `on_logits` each token with the model's own logits. Without
+        `drafts` one token is decoded at a time, to the same text.
         """
         ends = self._loaded.eos_ids if end_ids is None else end_ids
         asked = answer_rules(sampling, self._loaded, len(prompt), ends)
@@ -87,13 +90,14 @@ class Engine:
         drafter = self._drafter if drafts else NoDrafter()
         stats = decode(
             self._backend,
-            ForcedDrafter(drafter) if forces else drafter,
+            ForcedDrafter(drafter) if forces and drafts else drafter,
             prompt,
             Sampler(sampling, len(prompt), (*asked, *rules)),
             take,
             task=sampling.task,
             sources=self._tokenised(sampling.sources),
             on_round=on_round,
+            on_logits=on_logits,
         )
         return with_cost(stats, asked)
 

@@ -88,8 +88,13 @@ def complete(
     prompt: Sequence[int],
     sampling: SamplingParams,
     on_text: Callable[[str], None] | None = None,
+    on_token: Callable[[int], None] | None = None,
 ) -> Completion:
-    """Continue token ids. Takes the model's lock; see `LocalGenerator.generate` for everything else."""
+    """Continue token ids. Takes the model's lock; see `LocalGenerator.generate` for everything else.
+
+    `on_token` learns of each token but an end token where it begins: how many characters of text are before it, those of a
+    stop string included. It is called before `on_text` gets the token's text.
+    """
     import torch
 
     check_sampling(sampling)
@@ -100,7 +105,7 @@ def complete(
             STAGE, f"the prompt has {len(prompt)} tokens and {loaded.name} reads {loaded.context_tokens}, answer included"
         )
     sampling = dataclasses.replace(sampling, max_new_tokens=min(sampling.max_new_tokens, room))
-    sink = TextSink(loaded, sampling, on_text)
+    sink = TextSink(loaded, sampling, on_text, on_token)
     with loaded.lock:
         try:
             stats = decode(prompt, sampling, sink.take)
@@ -124,8 +129,16 @@ class TextSink:
     beginning of a stop string, so the pieces joined are the final text. An incomplete last character is dropped.
     """
 
-    def __init__(self, loaded: LoadedModel, sampling: SamplingParams, on_text: Callable[[str], None] | None) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        sampling: SamplingParams,
+        on_text: Callable[[str], None] | None,
+        on_token: Callable[[int], None] | None = None,
+    ) -> None:
         self._loaded = loaded
+        self._on_token = on_token
+        self._n_characters = 0
         self._limit = sampling.max_new_tokens
         self._cut = StopCut(sampling.stop, on_text)
         self._ids: list[int] = []
@@ -142,6 +155,8 @@ class TextSink:
             self._stop = "end"
             return False
         self._ids.append(token)
+        if self._on_token is not None:
+            self._on_token(self._n_characters)
         if not self._cut.feed(self._new_text()):
             self._stop = "stop"
         elif self.n_tokens >= self._limit:
@@ -168,6 +183,7 @@ class TextSink:
                 return ""
             after = after.rstrip("�")
         self._prefix, self._read = self._read, len(self._ids)
+        self._n_characters += len(after) - len(before)
         return after[len(before) :]
 
     def _decoded(self, ids: list[int]) -> str:

@@ -94,7 +94,8 @@ def build_drafter(
 
             return PromptLookup()
         case _ if not can_skip(backend):
-            raise UserError(f"the method {method!r} skips layers, which this model's cannot be; choose copy, recycle, or auto")
+            others = "copy, recycle" if takes_trees(backend) else "copy"
+            raise UserError(f"the method {method!r} skips layers, which this model's cannot be; choose {others}, or auto")
         case "swift":
             from decoding.drafters.swift import SwiftDrafter
 

@@ -7,7 +7,9 @@
 `/v1/models`, `/v1/chat/completions`, `/v1/completions` (whole or streamed), `/health`, `/metrics` (JSON; in Prometheus' form,
 with vLLM's names, for who accepts text/plain). One text is written at a time, the others wait in order; a client that hangs up
 ends its text. Answers carry `timings` (llama.cpp's names) and `speculation` (vLLM's); `"speculation": "off"` in a request
-decodes one token at a time, to the same text. A request without a seed gets a random one, which the answer names. Contents of
+decodes one token at a time, to the same text. `logprobs` are the model's own (`decoding.serving.logprobs`), and
+`response_format` holds answers to a JSON schema while they are decoded. What is not supported is refused (400) by name, never
+ignored. A request without a seed gets a random one, which the answer names. Contents of
 messages cannot inject control tokens; a final assistant message is continued.
 """
 
@@ -31,9 +33,10 @@ from typing import TYPE_CHECKING, Any
 
 from data import codec
 from data.errors import StageError, UserError, WikigenError
-from decoding.api import Completion, DecodeStats, SamplingParams
+from decoding.api import Completion, DecodeStats, Json, SamplingParams
 from decoding.methods import METHODS, check_method
 from decoding.serving.chat_requests import Asked, Refused, read_request
+from decoding.serving.logprobs import LogprobWatch, TokenLogprob, chat_form, completion_form
 from decoding.serving.totals import Totals, exposition
 from decoding.statistics import SpeculationStats
 from decoding.waiting import spin_briefly
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 CHARACTERS_A_TOKEN = 64
 """More than any tokenizer puts into one, but for long runs of blanks."""
 BODY_BYTES = 32 << 20
+MOST_WAITING = 256
 _POLL_S = 0.1
 
 
@@ -57,10 +61,14 @@ class Abandoned(Exception):
 class Text:
     """One text being written for a request: where it is written from, and whether anybody still wants it."""
 
-    def __init__(self, prompt: Sequence[int], sampling: SamplingParams, drafts: bool) -> None:
+    def __init__(
+        self, prompt: Sequence[int], sampling: SamplingParams, drafts: bool, logprobs: LogprobWatch | None = None
+    ) -> None:
         self.prompt = prompt
         self.drafts = drafts
         self.sampling = sampling
+        self.logprobs = logprobs
+        """Set where the client wants them."""
         self.abandoned = threading.Event()
 
 
@@ -102,7 +110,20 @@ class Service:
                 param="messages" if asked.messages else "prompt",
                 code="context_length_exceeded",
             )
-        return Text(prompt, replace(asked.sampling, max_new_tokens=wanted), asked.drafts)
+        if isinstance(asked.sampling.grounding, Json):
+            self._check_schema(asked.sampling.grounding)
+        watch = None if asked.top_logprobs is None else LogprobWatch(self._loaded, asked.top_logprobs)
+        return Text(prompt, replace(asked.sampling, max_new_tokens=wanted), asked.drafts, watch)
+
+    def _check_schema(self, schema: Json) -> None:
+        """Before the text waits for its turn, and a stream has begun."""
+        from decoding.grounding.schema import check_json
+
+        try:
+            with self._loaded.tokenizer_lock:
+                check_json(schema, self._loaded.tokenizer, self._loaded.eos_ids)
+        except UserError as error:
+            raise Refused(400, str(error), param="response_format", code="invalid_json_schema") from None
 
     def _prompt_ids(self, asked: Asked) -> list[int]:
         text = asked.prompt if isinstance(asked.prompt, str) else "".join(message.content for message in asked.messages)
@@ -135,8 +156,10 @@ class Service:
     async def write(self, text: Text, on_text: Callable[[str], None] | None = None) -> Completion:
         """Waits for its turn. `on_text` is called on another thread. Raises Abandoned, or StageError as decoding does."""
         self.totals.waiting += 1
+        asked, queued_s = time.perf_counter(), 0.0
         try:
             async with self._turn:
+                queued_s = time.perf_counter() - asked
                 done = await asyncio.to_thread(self._written, text, on_text)
         except Abandoned:
             self.totals.abandoned += 1
@@ -146,7 +169,7 @@ class Service:
             raise
         finally:
             self.totals.waiting -= 1
-        self.totals.add(done)
+        self.totals.add(done, queued_s)
         return done
 
     def _written(self, text: Text, on_text: Callable[[str], None] | None) -> Completion:
@@ -158,9 +181,12 @@ class Service:
 
             if not self._is_wanted(text):
                 return DecodeStats(0.0)
-            return self._engine.decode(prompt, sampling, take_if_wanted, drafts=text.drafts)
+            seen = watch.on_logits if watch is not None else None
+            return self._engine.decode(prompt, sampling, take_if_wanted, on_logits=seen, drafts=text.drafts)
 
-        done = complete(self._loaded, decode, text.prompt, text.sampling, on_text)
+        watch = text.logprobs
+        on_token = watch.on_token if watch is not None else None
+        done = complete(self._loaded, decode, text.prompt, text.sampling, on_text, on_token)
         if not self._is_wanted(text):
             raise Abandoned
         return done
@@ -172,6 +198,9 @@ class Service:
 # --- answers ------------------------------------------------------------------------------------------------------------
 
 
+Logprobs = Sequence[TokenLogprob] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """How answers of one method look: whole, in pieces, and what all of them share."""
@@ -181,17 +210,17 @@ class Form:
     id: str
     created: int
 
-    def whole(self, done: Completion, seed: int) -> dict[str, Any]:
+    def whole(self, done: Completion, seed: int, tokens: Logprobs = None) -> dict[str, Any]:
         part = {"message": {"role": "assistant", "content": done.text}} if self.chat else {"text": done.text}
-        choice = {"index": 0, **part, "logprobs": None, **_ending(done)}
+        choice = {"index": 0, **part, "logprobs": self._logprobs(tokens), **_ending(done)}
         name = "chat.completion" if self.chat else "text_completion"
         return self._answer(name, [choice]) | {"usage": _usage(done)} | _statistics(done, seed)
 
     def first(self) -> dict[str, Any]:
         return self._piece({"role": "assistant", "content": ""}, "")
 
-    def piece(self, text: str) -> dict[str, Any]:
-        return self._piece({"content": text}, text)
+    def piece(self, text: str, tokens: Logprobs = None) -> dict[str, Any]:
+        return self._piece({"content": text}, text, logprobs=self._logprobs(tokens))
 
     def last(self, done: Completion, seed: int) -> dict[str, Any]:
         return self._piece({}, "", **_ending(done)) | _statistics(done, seed)
@@ -202,6 +231,11 @@ class Form:
     def _piece(self, delta: Mapping[str, str], text: str, **ending: object) -> dict[str, Any]:
         part: dict[str, Any] = {"delta": dict(delta)} if self.chat else {"text": text}
         return self._answer(self._chunk, [{"index": 0, **part, "logprobs": None, "finish_reason": None, **ending}])
+
+    def _logprobs(self, tokens: Logprobs) -> dict[str, Any] | None:
+        if tokens is None:
+            return None
+        return chat_form(tokens) if self.chat else completion_form(tokens)
 
     @property
     def _chunk(self) -> str:
@@ -349,12 +383,20 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
     from fastapi.responses import JSONResponse, StreamingResponse
 
     service.totals.requests += 1
+    if service.totals.waiting >= MOST_WAITING:
+        raise Refused(429, f"{MOST_WAITING} requests wait already; ask again later", code="rate_limit_exceeded")
     asked = read_request(await _body(request), chat=chat)
     text = await asyncio.to_thread(service.text_for, asked)
     form = Form(chat, service.name, f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}", int(time.time()))
     if asked.stream:
         return StreamingResponse(_events(service, text, form, asked.include_usage), media_type="text/event-stream")
-    writing = _started(service.write(text))
+    tokens: list[TokenLogprob] = []
+
+    def keep(piece: str) -> None:
+        if text.logprobs is not None:
+            tokens.extend(text.logprobs.passed(piece))
+
+    writing = _started(service.write(text, keep))
     while not (await asyncio.wait({writing}, timeout=_POLL_S))[0]:
         if await request.is_disconnected():
             text.abandoned.set()
@@ -362,7 +404,7 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
         done = writing.result()
     except Abandoned:
         raise Refused(503, "the text was given up: the client hung up, or the server is closing") from None
-    return JSONResponse(form.whole(done, text.sampling.seed))
+    return JSONResponse(form.whole(done, text.sampling.seed, None if text.logprobs is None else tokens))
 
 
 def _started(writing: Coroutine[Any, Any, Completion]) -> asyncio.Task[Completion]:
@@ -375,10 +417,11 @@ def _started(writing: Coroutine[Any, Any, Completion]) -> asyncio.Task[Completio
 async def _events(service: Service, text: Text, form: Form, include_usage: bool) -> AsyncIterator[bytes]:
     """Server-sent events. An error after the beginning can only be reported in the stream."""
     loop = asyncio.get_running_loop()
-    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+    pieces: asyncio.Queue[tuple[str, Logprobs] | None] = asyncio.Queue()
 
-    def hand_over(piece: str | None) -> None:
-        loop.call_soon_threadsafe(pieces.put_nowait, piece)
+    def hand_over(piece: str) -> None:
+        tokens = None if text.logprobs is None else text.logprobs.passed(piece)
+        loop.call_soon_threadsafe(pieces.put_nowait, (piece, tokens))
 
     writing = _started(service.write(text, hand_over))
     writing.add_done_callback(lambda task: pieces.put_nowait(None))
@@ -386,7 +429,7 @@ async def _events(service: Service, text: Text, form: Form, include_usage: bool)
         if form.chat:
             yield _event(form.first())
         while (piece := await pieces.get()) is not None:
-            yield _event(form.piece(piece))
+            yield _event(form.piece(*piece))
         done = writing.result()
         yield _event(form.last(done, text.sampling.seed))
         if include_usage:

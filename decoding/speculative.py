@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from decoding.api import DecodeStats, Task
 from decoding.backend import Prefill, StepBackend
@@ -13,6 +14,11 @@ from decoding.drafters.drafter import NOTHING, Draft, Drafter, Request, Source
 from decoding.sampling import Sampler
 from decoding.statistics import SourceStats, SpeculationStats
 from decoding.verify import Accepted, accept
+
+if TYPE_CHECKING:
+    import torch
+
+    OnLogits = Callable[[int, torch.Tensor], None]
 
 
 def decode(
@@ -26,12 +32,14 @@ def decode(
     sources: tuple[Source, ...] = (),
     on_prefill: Callable[[Prefill], None] | None = None,
     on_round: Callable[[int], None] | None = None,
+    on_logits: OnLogits | None = None,
 ) -> DecodeStats:
     """Continue `prompt`, handing each new token to `take` until it returns False.
 
     At most `sampler.sampling.max_new_tokens` tokens are handed over. Tokens that a round gives after the one at which
     `take` ended the text are dropped and not counted. `on_round` gets the tokens that each pass of the whole model gave to the
-    text: 1 for the prefill, then those of each verify step.
+    text: 1 for the prefill, then those of each verify step. `on_logits` gets each token, before `take` does, with the model's
+    own logits (V,) behind the text before it: no rule has changed them.
 
     Raises StageError as the backend does: prompt beyond the context, no memory, NaN logits.
     """
@@ -47,6 +55,8 @@ def decode(
 
     tally = _Tally()
     text.append(first)
+    if on_logits is not None:
+        on_logits(first, prefill.last.logits[0])
     going = take(first)
     if on_round is not None:
         on_round(1)
@@ -54,7 +64,7 @@ def decode(
         handed = time.perf_counter()
         drafter.start(Request(prompt, prefill, sampler, task, sources, limit), backend)
         tally.draft_s = time.perf_counter() - handed
-        _rounds(backend, drafter, text, len(prompt) + limit, sampler, take, tally, on_round)
+        _rounds(backend, drafter, text, len(prompt) + limit, sampler, take, tally, on_round, on_logits)
     ended = time.perf_counter()
     return DecodeStats(
         total_s=ended - started,
@@ -76,6 +86,7 @@ def _rounds(
     take: Callable[[int], bool],
     tally: _Tally,
     on_round: Callable[[int], None] | None,
+    on_logits: OnLogits | None,
 ) -> None:
     # numbers of the rejection rule: apart from those that choose tokens, lest a draw decides whether it is looked at
     fresh = random.Random(f"accept {sampler.sampling.seed}").random
@@ -97,9 +108,11 @@ def _rounds(
         taken = 0
         going = True
         # The accepted part of the draft, then the model's own token: a round always gives at least one.
-        for token in accepted.tokens:
+        for row, token in zip((0, *(node + 1 for node in accepted.path)), accepted.tokens):
             text.append(token)
             taken += 1
+            if on_logits is not None:
+                on_logits(token, rows.logits[row])
             going = take(token)
             if not going:
                 break

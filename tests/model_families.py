@@ -77,6 +77,16 @@ OTHER: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Families that run through their own forward only."""
 
+MORE: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt-neox": ("GPTNeoXConfig", {}),
+    "opt": ("OPTConfig", {"ffn_dim": 96, "word_embed_proj_dim": 64}),
+    "falcon-alibi": ("FalconConfig", {"alibi": True, "num_kv_heads": 2}),
+    "xglm": ("XGLMConfig", {"d_model": 64, "ffn_dim": 96, "num_layers": 4, "attention_heads": 4}),
+    "biogpt": ("BioGptConfig", {}),
+    "mpt": ("MptConfig", {"d_model": 64, "n_layers": 4, "n_heads": 4, "max_seq_len": 256}),
+}
+"""More of them, looked at in less detail."""
+
 
 def tiny_family(family: str, *, dtype: str = "float32", seed: int = 0, **changes: Any) -> Any:
     """A `LoadedModel` without a tokenizer: 4 layers, hidden 64, GQA 4:2 where the family has it.
@@ -88,7 +98,7 @@ def tiny_family(family: str, *, dtype: str = "float32", seed: int = 0, **changes
 
     from decoding.models.loading import LoadedModel
 
-    class_name, special = {**DRIVABLE, **OTHER}[family]
+    class_name, special = {**DRIVABLE, **OTHER, **MORE}[family]
     config = getattr(transformers, class_name)(**{**_COMMON, **special, **changes})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

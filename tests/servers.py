@@ -58,10 +58,15 @@ def _listening(app: FastAPI) -> Iterator[str]:
 
 
 @contextmanager
-def served_process(folder: Path, *flags: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """`python -m decoding.serve` on a model folder, until the end of the block: its address, and the process."""
+def served_process(folder: Path, *flags: str, key: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`python -m decoding.serve` on a model folder, until the end of the block: its address, and the process.
+
+    `key` is in its environment as TINY_KEY.
+    """
     words = ["-m", "decoding.serve", "--model", str(folder), "--served-name", "tiny", "--port", "0", "--device", "cpu", *flags]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}  # small matrices on many threads wait more than they compute
+    environment = (
+        os.environ | ({"TINY_KEY": key} if key else {}) | {"OMP_NUM_THREADS": "1"}
+    )  # small matrices on many threads wait more than they compute
     with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as server:
         assert server.stdout is not None
         try:

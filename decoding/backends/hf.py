@@ -14,6 +14,7 @@ from data.errors import UserError
 from decoding.backend import FULL, SkipSet
 from decoding.backends.masks import AttentionMasks, NoMask
 from decoding.backends.torch_backend import TorchBackend, relative_error
+from decoding.models.loading import STATEFUL, keeps_state
 
 if TYPE_CHECKING:
     import torch
@@ -156,6 +157,8 @@ class HFBackend(TorchBackend):
         return relative_error(found, expected) < (1e-3 if is_exact else 5e-2)
 
     def _unusable(self, why: str) -> UserError:
+        if keeps_state(self._model):
+            return UserError(f"{self._loaded.name}: {self._architecture} cannot be decoded step by step here: {STATEFUL}")
         return UserError(
             f"{self._loaded.name}: {self._architecture} cannot be decoded step by step here ({why}); choose a model whose only "
             "state is attention keys and values (Llama, Qwen, Mistral, Gemma, Phi, OLMo ...), or serve it and name the server"

@@ -2,11 +2,14 @@
 
     wikigenben prompts --split dev --limit 20 --out prompts.jsonl
     python -m decoding.bench --model MODEL --prompts prompts.jsonl --methods greedy,copy,mix --against hf,hf-pld --out DIR
+    python -m decoding.bench --model smollm2-base --against hf,hf-pld,llama.cpp,llama.cpp-ngram --threads 1
     python -m decoding.bench --model smollm2-base --steps --against hf,llama.cpp --threads 1
     python -m decoding.bench --shape llama-7b --device cuda --against hf
 
-Every condition is printed with the figures; the last line on stdout is the whole result as JSON. Exit code 0: all texts agree,
-or part where rounding explains it; 1: some text differs by more; 2: bad input.
+With --model alone it times single passes and then whole texts, of prompts made from the sample that the package holds
+(`data/sample/prompts.jsonl`). Every condition is printed with the figures; the last line on stdout is the whole result as
+JSON. Exit code 0: all texts agree, or part where rounding or another engine's arithmetic explains it; 1: some text differs by
+more; 2: bad input.
 """
 
 from __future__ import annotations
@@ -14,16 +17,23 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import data
 from data.errors import UserError, WikigenError
+from decoding.bench.llama_cpp import NAMES as LLAMA_CPP_PEERS
+from decoding.bench.peers import check_peers
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
 
 T = TypeVar("T")
+
+SAMPLE_PROMPTS = Path(data.__file__).parent / "sample" / "prompts.jsonl"
+"""Made by: wikigenben prompts --data data/sample --sections 1."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,9 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             torch.set_num_threads(arguments.threads)
         if arguments.shape:
             return _shape(arguments)
-        if arguments.steps:
-            return _steps(arguments)
-        return _spec_bench(arguments) if arguments.spec_bench else _bench(arguments)
+        if arguments.spec_bench:
+            return _spec_bench(arguments)
+        loaded, assistant = _loaded(arguments)
+        with _gguf(arguments, loaded) as file:
+            if arguments.steps:
+                return _steps(arguments, loaded, file)
+            if arguments.prompts:
+                return _bench(arguments, loaded, assistant, file, arguments.prompts)
+            _steps(arguments, loaded, file)
+            sys.stdout.write("\n")
+            return _bench(arguments, loaded, assistant, file, SAMPLE_PROMPTS)
     except WikigenError as error:
         sys.stderr.write(f"decoding.bench: {error}\n")
         return error.exit_code
@@ -50,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m decoding.bench",
         description="Measure decoding methods against our greedy decoding and against transformers, on identical text.",
     )
-    what = parser.add_argument_group("what to measure: --model with --prompts, --spec-bench or --steps, or --shape alone")
+    what = parser.add_argument_group(
+        "what to measure: --model, alone or with --prompts, --spec-bench or --steps; or --shape alone"
+    )
     what.add_argument("--model", metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
     what.add_argument("--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE")
     what.add_argument("--spec-bench", type=Path, metavar="FILE", help="Spec-Bench's question.jsonl: all turns of each question")
@@ -58,16 +78,27 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--steps", action="store_true", help="with --model: time single passes over 1 to 16 tokens, --against hf,llama.cpp"
     )
-    what.add_argument("--methods", type=_names, default=("greedy",), metavar="A,B", help="ours (greedy is always measured)")
     what.add_argument(
-        "--against", type=_names, default=(), metavar="A,B", help="transformers': hf, hf-pld, hf-early-exit, hf-assisted"
+        "--methods",
+        type=_names,
+        metavar="A,B",
+        help="ours (greedy is always measured; with --model alone the default is copy,mix)",
+    )
+    what.add_argument(
+        "--against",
+        type=_names,
+        default=(),
+        metavar="A,B",
+        help="hf, hf-pld, hf-early-exit, hf-assisted (transformers'), llama.cpp, llama.cpp-ngram (pip install cyllama)",
     )
     what.add_argument("--assistant", metavar="FOLDER_OR_ID", help="the drafting model of hf-assisted")
     what.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
     what.add_argument("--lengths", metavar="POLICY", help="how long drafts of skipped models are (default: the method's own)")
     how = parser.add_argument_group("how")
     how.add_argument("--max-new-tokens", type=int, metavar="N", help="default: 200; with --shape 64")
-    how.add_argument("--prompt-tokens", type=int, default=1024, metavar="N", help="with --shape and --steps (default: 1024)")
+    how.add_argument(
+        "--prompt-tokens", type=int, default=1024, metavar="N", help="of --shape and single passes (default: 1024)"
+    )
     how.add_argument("--limit", type=int, metavar="N", help="only N prompts, evenly over the file")
     how.add_argument("--repetitions", type=int, default=3, metavar="N", help="default: 3")
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the order of runs")
@@ -90,12 +121,17 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _check(arguments: argparse.Namespace) -> None:
     given = [flag for flag in ("prompts", "spec_bench", "shape", "steps") if getattr(arguments, flag)]
-    if len(given) != 1 or bool(arguments.shape) == bool(arguments.model):
-        raise UserError("name --model with one of --prompts FILE, --spec-bench FILE and --steps, or --shape NAME alone")
+    if len(given) > 1 or bool(arguments.shape) == bool(arguments.model):
+        raise UserError(
+            "name --model, alone or with one of --prompts FILE, --spec-bench FILE and --steps; or --shape NAME alone"
+        )
+    if arguments.methods is None:
+        arguments.methods = ("greedy",) if given else ("copy", "mix")
     for flag in ("max_new_tokens", "prompt_tokens", "limit", "repetitions", "threads"):
         value = getattr(arguments, flag)
         if value is not None and value < 1:
             raise UserError(f"--{flag.replace('_', '-')} {value} is too small; the least is 1")
+    check_peers(arguments.against)
     if arguments.shape and set(arguments.against) - {"hf"}:
         raise UserError(f"--shape compares with hf only, not {', '.join(arguments.against)}: drafts need trained weights")
     if arguments.shape and set(arguments.methods) - {"greedy"}:
@@ -104,15 +140,16 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UserError("--spec-bench measures our methods; drop --against, or use --prompts with the same file")
 
 
-def _bench(arguments: argparse.Namespace) -> int:
+def _bench(
+    arguments: argparse.Namespace, loaded: LoadedModel, assistant: LoadedModel | None, file: Path | None, prompts: Path
+) -> int:
     from data import codec
     from decoding.bench.session import Request, bench_prompts, measure
     from decoding.bench.tables import markdown, plot
     from decoding.certificate import RECORDS, write_records
     from decoding.knn.prompt_files import read_prompts
 
-    rows = _evenly(read_prompts(arguments.prompts), arguments.limit)
-    loaded, assistant = _loaded(arguments)
+    rows = _evenly(read_prompts(prompts), arguments.limit)
     limit = arguments.max_new_tokens or 200
     request = Request(
         methods=arguments.methods,
@@ -123,7 +160,8 @@ def _bench(arguments: argparse.Namespace) -> int:
         backend=arguments.backend,
         lengths=arguments.lengths,
         calibration=arguments.calibration,
-        prompts_name=arguments.prompts.name,
+        prompts_name="the sample" if prompts == SAMPLE_PROMPTS else prompts.name,
+        gguf=file,
     )
     measured = measure(loaded, bench_prompts(rows, loaded, limit), request, assistant=assistant, told=_note)
     told = markdown(measured.result)
@@ -210,18 +248,16 @@ def _shape(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _steps(arguments: argparse.Namespace) -> int:
+def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None) -> int:
     import json
 
     from data import codec
-    from decoding.bench.step_timings import measure_steps, peers_of, step_lines
+    from decoding.bench.step_timings import PEERS, measure_steps, peers_of, step_lines
     from decoding.engine import backend_of
     from decoding.machine import cpu_features, signature, versions
-    from decoding.models.naming import gguf_file_of
 
-    loaded, _ = _loaded(arguments)
-    file = gguf_file_of(arguments.model)
-    peers = peers_of(loaded, arguments.against, backend=arguments.backend, file=file, prompt_tokens=arguments.prompt_tokens)
+    named = arguments.against if arguments.steps else [name for name in arguments.against if name in PEERS]
+    peers = peers_of(loaded, named, backend=arguments.backend, file=file, prompt_tokens=arguments.prompt_tokens)
     info = backend_of(loaded, arguments.backend).info
     found = measure_steps(
         peers, info.vocab_size, prompt_tokens=arguments.prompt_tokens, repetitions=arguments.repetitions, seed=arguments.seed
@@ -236,9 +272,24 @@ def _steps(arguments: argparse.Namespace) -> int:
     line = json.dumps({"conditions": dict(conditions), "steps": [codec.to_plain(one) for one in found]}, ensure_ascii=False)
     if arguments.out:
         codec.write_atomic(arguments.out / "steps.json", line + "\n")
-        codec.write_atomic(arguments.out / "table.md", told)
+        codec.write_atomic(arguments.out / ("table.md" if arguments.steps else "steps.md"), told)
     sys.stdout.write(told + line + "\n")
     return 0
+
+
+@contextmanager
+def _gguf(arguments: argparse.Namespace, loaded: LoadedModel) -> Iterator[Path | None]:
+    """The model's weights as llama.cpp reads them, where it is asked and they can be had."""
+    from decoding.models.naming import gguf_file_of
+    from decoding.smollm2 import NAME, gguf_file
+
+    if arguments.model == NAME and set(arguments.against) & set(LLAMA_CPP_PEERS):
+        from decoding.bench.gguf_file import as_gguf
+
+        with as_gguf(loaded, gguf_file()) as file:
+            yield file
+    else:
+        yield gguf_file_of(arguments.model)
 
 
 def _loaded(arguments: argparse.Namespace) -> tuple[LoadedModel, LoadedModel | None]:

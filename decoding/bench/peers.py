@@ -1,25 +1,29 @@
-"""What others offer today, on the same weights: `transformers.generate`, plain and with its own assisted decoding.
+"""What others offer today, on the same weights: `transformers.generate`, plain and with its own assisted decoding; llama.cpp.
 
 hf             greedy, one token at a time
 hf-pld         prompt lookup, 10 tokens (Saxena 2023; `prompt_lookup_num_tokens`)
 hf-early-exit  the model's own first half drafts (`assistant_early_exit`; meant for LayerSkip checkpoints)
 hf-assisted    a smaller model drafts (`assistant_model`), transformers' defaults for its schedule
+llama.cpp, llama.cpp-ngram    see `decoding.bench.llama_cpp`
 """
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from decoding.api import DecodeStats, SamplingParams
+from decoding.bench.llama_cpp import NAMES
 
 if TYPE_CHECKING:
     from decoding.bench.timed_runs import TimedDecode
     from decoding.models.loading import LoadedModel
 
-PEERS = ("hf", "hf-pld", "hf-early-exit", "hf-assisted")
+HF_PEERS = ("hf", "hf-pld", "hf-early-exit", "hf-assisted")
+PEERS = (*HF_PEERS, *NAMES)
 PLD_TOKENS = 10
 
 
@@ -79,8 +83,6 @@ def peer(name: str, loaded: LoadedModel, assistant: LoadedModel | None = None) -
 
 
 def _options(name: str, loaded: LoadedModel, assistant: LoadedModel | None) -> dict[str, int]:
-    if name not in PEERS:
-        raise UserError(f"--against knows no {name!r}; choose from {', '.join(PEERS)}")
     if name == "hf-pld":
         return {"prompt_lookup_num_tokens": PLD_TOKENS}
     if name == "hf-early-exit":
@@ -88,6 +90,15 @@ def _options(name: str, loaded: LoadedModel, assistant: LoadedModel | None) -> d
     if name == "hf-assisted":
         _check_assistant(loaded, assistant)
     return {}
+
+
+def check_peers(names: Sequence[str]) -> None:
+    """Raises UserError for a name that is no peer, with the nearest one."""
+    for name in names:
+        if name not in PEERS:
+            near = difflib.get_close_matches(name, PEERS, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UserError(f"--against knows no {name!r}; {hint}choose from {', '.join(PEERS)}")
 
 
 def early_exit_layer(loaded: LoadedModel) -> int:

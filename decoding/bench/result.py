@@ -45,6 +45,9 @@ class Conditions(Strict):
     assistant: str
     early_exit_layer: int | None
     """After which hf-early-exit drafts; None when it did not run."""
+    cpu_features: str = ""
+    llama_cpp: str = ""
+    """Which one it was, and what it read; empty when it did not run."""
 
 
 @dataclass(frozen=True, slots=True)

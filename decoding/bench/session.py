@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from decoding.bench.divergence import compare, peer_noise, step_noise
-from decoding.bench.peers import PEERS, early_exit_layer, peer
+from decoding.bench.llama_cpp import DRAFTED, NAMES, LlamaCpp, build, llama_cpp_texts
+from decoding.bench.peers import PEERS, check_peers, early_exit_layer, peer
 from decoding.bench.result import BenchResult, Conditions, Floor, grouped, method_result, timings
 from decoding.bench.spec_bench import Answer, Choice
 from decoding.bench.timed_runs import BenchPrompt, Contestant, Run, run_all
@@ -41,6 +42,8 @@ class Request:
     lengths: str | None = None
     calibration: Path | None = None
     prompts_name: str = ""
+    gguf: Path | None = None
+    """The same weights as a file that llama.cpp reads, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def measure(
     """Raises UserError before anything is timed when a method cannot run, and StageError when one fails."""
     from decoding.engine import backend_of
 
-    contestants = entered(loaded, request, assistant)
+    contestants = entered(loaded, request, assistant, max(len(prompt.ids) + prompt.limit for prompt in prompts))
     with loaded.lock:
         backend = backend_of(loaded, request.backend)
         told("measuring what steps cost")
@@ -124,11 +127,20 @@ def measure(
     return Measured(result, tuple(runs), tuple(prompts))
 
 
-def entered(loaded: LoadedModel, request: Request, assistant: LoadedModel | None) -> list[Contestant]:
-    """All methods, built: whatever one of them lacks (a calibration, say) is reported here."""
-    against = [Contestant(name, peer(name, loaded, assistant), True) for name in dict.fromkeys(request.against)]
+def entered(loaded: LoadedModel, request: Request, assistant: LoadedModel | None, longest: int) -> list[Contestant]:
+    """All methods, built: whatever one of them lacks (a calibration, say) is reported here. `longest`: tokens of a text."""
+    import torch
+
+    check_peers(request.against)
     built = engines(loaded, request.methods, backend=request.backend, calibration=request.calibration, lengths=request.lengths)
-    return [*(Contestant(name, engine.decode) for name, engine in built.items()), *against]
+    others, llama = [], None
+    for name in dict.fromkeys(request.against):
+        if name in NAMES:
+            llama = llama or LlamaCpp(request.gguf, longest + DRAFTED + 1, torch.get_num_threads())
+            others.append(Contestant(name, llama_cpp_texts(name, llama), True, same_arithmetic=False))
+        else:
+            others.append(Contestant(name, peer(name, loaded, assistant), True))
+    return [*(Contestant(name, engine.decode) for name, engine in built.items()), *others]
 
 
 def engines(
@@ -208,7 +220,7 @@ def _result(
     greedy = {prompt: of[0].tokens for prompt, of in by_method[REFERENCE].items()}
     probed = prompts[:_NOISE_PROMPTS]
     noise = max(step_noise(backend, p.ids, greedy[p.id]) for p in probed)
-    with_peers = any(contestant.is_peer for contestant in contestants)
+    with_peers = any(contestant.is_peer and contestant.same_arithmetic for contestant in contestants)
     outside = max(peer_noise(backend, loaded, p.ids, greedy[p.id]) for p in probed) if with_peers else None
     times = timings(runs)
     results = []
@@ -217,6 +229,8 @@ def _result(
         known = max(noise, outside or 0.0) if contestant.is_peer else noise
         compared = (compare(backend, p, greedy[p.id], of[p.id][0].tokens, known) for p in prompts)
         parted = [divergence for divergence in compared if divergence is not None]
+        if not contestant.same_arithmetic:
+            parted = [replace(divergence, verdict="arithmetic") for divergence in parted]
         results.append(method_result(contestant.name, of, prompts, times, parted, REFERENCE))
     return BenchResult(
         conditions=_conditions(loaded, backend, prompts, request, list(greedy.values()), assistant),
@@ -239,7 +253,7 @@ def _conditions(
 ) -> Conditions:
     import torch
 
-    from decoding.machine import signature, versions
+    from decoding.machine import cpu_features, signature, versions
 
     info = backend.info
     return Conditions(
@@ -263,6 +277,8 @@ def _conditions(
         calibration=str(request.calibration or ""),
         assistant=assistant.name if assistant is not None else "",
         early_exit_layer=early_exit_layer(loaded) if "hf-early-exit" in request.against else None,
+        cpu_features=cpu_features(),
+        llama_cpp=build(request.gguf) if request.gguf is not None and set(request.against) & set(NAMES) else "",
     )
 
 

@@ -1,7 +1,4 @@
-"""What one pass over T tokens takes, behind a prompt: ours, transformers', and llama.cpp's on the same weights, in turn.
-
-llama.cpp is asked through `cyllama`, whose wheel holds it (`pip install cyllama`); another build of it has other times.
-"""
+"""What one pass over T tokens takes, behind a prompt: ours, transformers', and llama.cpp's on the same weights, in turn."""
 
 from __future__ import annotations
 
@@ -11,17 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from data.errors import UserError
 from data.types import Strict
+from decoding.bench.llama_cpp import LLAMA_CPP, LlamaCpp
 
 if TYPE_CHECKING:
     from decoding.backend import StepBackend
     from decoding.models.loading import LoadedModel
 
 SIZES = (1, 2, 4, 8, 16)
-LLAMA_CPP = "llama.cpp"
+PEERS = ("hf", LLAMA_CPP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,44 +63,6 @@ class OurSteps:
 
     def step(self, ids: Sequence[int]) -> None:
         self._backend.step(ids).argmax()
-
-
-class LlamaCppSteps:
-    """Its own greedy pass: `llama_decode` with logits of every token."""
-
-    def __init__(self, file: Path, capacity: int, threads: int) -> None:
-        try:
-            from cyllama.llama import llama_cpp
-        except ImportError as error:
-            raise UserError(
-                f"{LLAMA_CPP} is asked through cyllama, which cannot be used ({error}); run: pip install cyllama"
-            ) from error
-        self.name = f"{LLAMA_CPP} (cyllama)"
-        self._api: Any = llama_cpp
-        self._model = llama_cpp.LlamaModel(str(file), llama_cpp.LlamaModelParams(), verbose=False)
-        asked = llama_cpp.LlamaContextParams()
-        asked.n_ctx = asked.n_batch = capacity
-        asked.n_threads = asked.n_threads_batch = threads
-        self._context = llama_cpp.LlamaContext(self._model, asked, verbose=False)
-        self._n = 0
-
-    def forget(self) -> None:
-        self._context.kv_cache_clear()
-
-    def read(self, ids: Sequence[int]) -> None:
-        self._run(ids, 0, all_logits=False)
-        self._n = len(ids)
-
-    def step(self, ids: Sequence[int]) -> None:
-        self._context.memory_seq_rm(0, self._n, -1)
-        self._run(ids, self._n, all_logits=True)
-
-    def _run(self, ids: Sequence[int], at: int, *, all_logits: bool) -> None:
-        batch = self._api.LlamaBatch(n_tokens=len(ids), embd=0, n_seq_max=1)
-        for i, token in enumerate(ids):
-            batch.add(token, at + i, [0], all_logits or i == len(ids) - 1)
-        self._context.decode(batch)
-        self._context.synchronize()
 
 
 def measure_steps(
@@ -167,10 +127,8 @@ def peers_of(loaded: LoadedModel, names: Sequence[str], *, backend: str, file: P
             found.append(OurSteps(HFBackend(loaded), capacity))
         elif name != LLAMA_CPP:
             raise UserError(f"--steps compares with hf and {LLAMA_CPP}, not {name!r}")
-        elif file is None:
-            raise UserError(f"{LLAMA_CPP} reads GGUF files; name the model as gguf:FILE, or smollm2-base")
         else:
-            found.append(LlamaCppSteps(file, capacity, torch.get_num_threads()))
+            found.append(LlamaCpp(file, capacity, torch.get_num_threads()))
     return found
 
 

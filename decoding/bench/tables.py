@@ -33,6 +33,7 @@ def _conditions(c: Conditions) -> Iterator[str]:
             ("shape", c.shape),
             ("dtype, device", f"{c.dtype} on {c.device}"),
             ("machine", c.machine),
+            ("CPU features", c.cpu_features or "unknown"),
             ("threads", str(c.threads)),
             ("backend", f"{c.backend}{', batch invariant' if c.batch_invariant else ''}"),
             ("versions", ", ".join(f"{name} {version}" for name, version in c.versions.items())),
@@ -41,6 +42,7 @@ def _conditions(c: Conditions) -> Iterator[str]:
             ("repetitions", f"{c.repetitions}, interleaved in shuffled order (seed {c.seed}); medians"),
             ("calibration", c.calibration or "none"),
             ("assistant", c.assistant or "none"),
+            *([("llama.cpp", c.llama_cpp)] if c.llama_cpp else []),
             *([("hf-early-exit", f"drafts with layers 0 to {c.early_exit_layer - 1}")] if c.early_exit_layer else []),
         ],
     )
@@ -88,6 +90,7 @@ def _methods(result: BenchResult) -> Iterator[str]:
         "decode only",
         *(f"{task}" for task in tasks),
         "over hf",
+        "tok/s",
         "decode tok/s",
         "prefill s",
         "decode s",
@@ -119,6 +122,7 @@ def _speed_row(m: MethodResult, tasks: Sequence[str]) -> Row:
         show_ratio(m.decode.get(ALL)),
         *(show_ratio(m.end_to_end.get(task)) for task in tasks),
         show_ratio(m.over_hf),
+        f"{m.n_tokens / m.total_s:.1f}" if m.total_s else "-",
         f"{m.n_decoded / m.decode_s:.1f}" if m.decode_s else "-",
         f"{m.prefill_s:.2f}",
         f"{m.decode_s:.2f}",
@@ -159,12 +163,16 @@ def _parted(result: BenchResult) -> Iterator[str]:
                 m.name,
                 f"{n - len(m.divergences)} of {n}{unstable}",
                 str(m.n_differing_tokens),
-                f"{len(m.divergences) - bugs}",
+                f"{sum(d.verdict == 'numerics' for d in m.divergences)}",
+                f"{sum(d.verdict == 'arithmetic' for d in m.divergences)}",
                 f"{bugs}",
                 f"{max(margins):.3g}" if margins else "-",
             )
         )
-    yield from table(("method", "identical texts", "differing tokens", "by numerics", "by a bug", "largest margin"), rows)
+    yield from table(
+        ("method", "identical texts", "differing tokens", "by numerics", "by other arithmetic", "by a bug", "largest margin"),
+        rows,
+    )
     for m in result.methods:
         for d in m.divergences:
             if d.verdict == "bug":

@@ -50,6 +50,8 @@ class Contestant:
     name: str
     decode: TimedDecode
     is_peer: bool = False
+    same_arithmetic: bool = True
+    """Whether its text must be ours up to the rounding of sums."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""Ties an answer to its evidence while it is decoded: `decoding.api.Grounding` and `Contrast` as logits rules."""
+"""Holds an answer to its evidence or form while it is decoded: `decoding.api.Grounding` and `Contrast` as logits rules."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from decoding.api import Cite, Grounding, Offer, Rephrase, SamplingParams, Wordings
+from decoding.api import Cite, Grounding, Json, Offer, Rephrase, SamplingParams, Wordings
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
@@ -62,3 +62,7 @@ def grounding_rules(
             from decoding.grounding.wordings import WordingsRule
 
             return (WordingsRule(grounding, tokenizer, n_prompt, end_ids),)
+        case Json():
+            from decoding.grounding.schema import JsonRule
+
+            return (JsonRule(grounding, tokenizer, n_prompt, end_ids),)

@@ -361,7 +361,28 @@ def _context_tokens(config: PreTrainedConfig, asked: str) -> int:
             return value
     if text_config.model_type in _TRAINED_CONTEXT:
         return _TRAINED_CONTEXT[text_config.model_type]
+    if keeps_state(_causal_class(config)):
+        raise UserError(f"{asked}: {STATEFUL}")
     raise UserError(f"{asked}: config.json does not say how long a text may be; add max_position_embeddings (in tokens) to it")
+
+
+STATEFUL = (
+    "it keeps a recurrent state, which cannot be taken back when a draft is refused; choose a model whose only state is "
+    "attention keys and values (Llama, Qwen, Mistral, Gemma, Phi, OLMo ...), or serve it and name the server"
+)
+"""Why a model is not decoded here."""
+
+
+def keeps_state(model: object) -> bool:
+    """Whether a model, or its class, may have a state that is not keys and values (Mamba, RWKV, hybrids)."""
+    return bool(getattr(model, "_is_stateful", False))
+
+
+def _causal_class(config: PreTrainedConfig) -> Any:
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
+
+    found = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+    return found[0] if isinstance(found, tuple) else found
 
 
 def read_tokenizer(folder: Path, asked: str) -> PreTrainedTokenizerBase:

@@ -7,16 +7,22 @@ request are accepted and ignored.
 from __future__ import annotations
 
 import difflib
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, cast
 
 from data.errors import UserError
-from decoding.api import Message, SamplingParams
+from decoding.api import Json, Message, SamplingParams
 from decoding.sampling import check_sampling
 
-LABELS = frozenset({"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"})
+LABELS = frozenset(
+    {
+        "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_options",
+        "prompt_cache_retention",
+    }
+)  # fmt: skip
 """Fields about a request, not about its answer."""
 
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
@@ -25,22 +31,38 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
     "logit_bias": ({},),
-    "logprobs": (False, 0),
-    "top_logprobs": (0,),
     "echo": (False,),
     "suffix": ("",),
     "min_p": (0,),
     "tools": ([],),
     "tool_choice": ("none", "auto"),
     "parallel_tool_calls": (True, False),
-    "response_format": ({"type": "text"},),
+    "functions": ([],),
+    "function_call": ("none", "auto"),
+    "modalities": (["text"],),
+    "audio": (),
+    "prediction": (),
+    "reasoning_effort": ("none",),
+    "verbosity": ("medium",),
+    "web_search_options": (),
+    "moderation": (),
 }
 """Fields that are not supported, with the values at which they ask for nothing. Null is one for each."""
+
+MOST_TOP_LOGPROBS = {True: 20, False: 5}
+"""Of chats and of the older method: OpenAI's limits."""
+MOST_STOPS = 64
+LONGEST_STOP = 1000
+"""Characters. OpenAI takes 4 stop strings."""
 
 _OWN = (
     "model", "messages", "prompt", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p",
     "top_k", "repetition_penalty", "seed", "stop", "speculation",
+    "logprobs", "top_logprobs", "response_format",
 )  # fmt: skip
+
+
+UNSUPPORTED = "unsupported_parameter"
 
 
 class Refused(Exception):
@@ -49,6 +71,9 @@ class Refused(Exception):
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
         self.status = status
+        # halves of characters that a request held cannot be sent back
+        message = message.encode(errors="replace").decode()
+        param = None if param is None else param.encode(errors="replace").decode()
         kind = "authentication_error" if status == 401 else "invalid_request_error" if status < 500 else "server_error"
         self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
@@ -67,6 +92,8 @@ class Asked:
     """Its max_new_tokens is not meant."""
     drafts: bool = True
     """False for `speculation: "off"`: the same text, one token a pass."""
+    top_logprobs: int | None = None
+    """How many tokens to name beside each token of the answer, with their log probabilities; None for no such list."""
 
 
 def read_request(body: object, *, chat: bool) -> Asked:
@@ -78,6 +105,7 @@ def read_request(body: object, *, chat: bool) -> Asked:
     options = _object(body, "stream_options")
     if options and not stream:
         raise Refused(400, "stream_options needs stream: true", param="stream_options")
+    _check_keys(options, {"include_usage": None, "include_obfuscation": (False,)}, "stream_options")
     return Asked(
         model=_text(body, "model"),
         messages=_messages(body.get("messages")) if chat else (),
@@ -87,6 +115,7 @@ def read_request(body: object, *, chat: bool) -> Asked:
         max_tokens=_max_tokens(body, chat),
         sampling=_sampling(body),
         drafts=_drafts(body.get("speculation")),
+        top_logprobs=_top_logprobs(body, chat),
     )
 
 
@@ -98,7 +127,18 @@ def _check_fields(body: Mapping[str, Any], chat: bool) -> None:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise Refused(400, f"unrecognised field {name!r}{hint}", param=name, code="unknown_parameter")
         if name in NEUTRAL and value is not None and value not in NEUTRAL[name]:
-            raise Refused(400, f"{name} is not supported here; leave it out", param=name, code="unsupported_parameter")
+            instead = "".join(f" or send {json.dumps(same)}" for same in NEUTRAL[name][:1])
+            raise Refused(
+                400, f"{name}: {_shown(value)} is not supported here; leave it out{instead}", param=name, code=UNSUPPORTED
+            )
+
+
+def _check_keys(value: Mapping[str, Any], known: Mapping[str, tuple[Any, ...] | None], where: str) -> None:
+    """Refuses keys that are not `known`, and values of those that ask for something which is not done; None is any value."""
+    for key, one in value.items():
+        if one is None or (key in known and ((allowed := known[key]) is None or one in allowed)):
+            continue
+        raise Refused(400, f"{where}.{key}: {_shown(one)} is not supported here; leave it out", param=where, code=UNSUPPORTED)
 
 
 def _sampling(body: Mapping[str, Any]) -> SamplingParams:
@@ -106,6 +146,8 @@ def _sampling(body: Mapping[str, Any]) -> SamplingParams:
     stops = [] if stop is None else [stop] if isinstance(stop, str) else stop
     if not isinstance(stops, list) or not all(isinstance(one, str) for one in stops):
         raise Refused(400, "stop must be a string or a list of strings", param="stop")
+    if len(stops) > MOST_STOPS or any(len(one) > LONGEST_STOP for one in stops):
+        raise Refused(400, f"stop takes at most {MOST_STOPS} strings of {LONGEST_STOP} characters; send fewer", param="stop")
     seed = _number(body, "seed", int)
     if seed is not None and not -(2**63) <= seed < 2**64:
         raise Refused(400, f"seed {seed} is no 64-bit number", param="seed")
@@ -116,6 +158,7 @@ def _sampling(body: Mapping[str, Any]) -> SamplingParams:
         repetition_penalty=_given(_number(body, "repetition_penalty", float), 1.0),
         seed=secrets.randbits(63) if seed is None else seed,
         stop=tuple(stops),
+        grounding=_response_format(body.get("response_format")),
     )
     try:
         check_sampling(sampling)
@@ -129,6 +172,48 @@ def _drafts(value: object) -> bool:
     if value not in (None, "on", "off"):
         raise Refused(400, f"speculation is {value!r}; use 'on' or 'off'", param="speculation")
     return value != "off"
+
+
+def _top_logprobs(body: Mapping[str, Any], chat: bool) -> int | None:
+    """Chats have a flag `logprobs` and a number `top_logprobs`, the older method has a number `logprobs`."""
+    if not chat:
+        if body.get("top_logprobs") is not None:
+            raise Refused(400, "top_logprobs is of chats; here logprobs is the number", param="top_logprobs")
+        return None if body.get("logprobs") is False else _at_most(body, "logprobs", MOST_TOP_LOGPROBS[False])
+    found = _at_most(body, "top_logprobs", MOST_TOP_LOGPROBS[True])
+    if _flag(body, "logprobs"):
+        return found or 0
+    if found:
+        raise Refused(400, "top_logprobs needs logprobs: true", param="top_logprobs")
+    return None
+
+
+def _at_most(body: Mapping[str, Any], name: str, most: int) -> int | None:
+    value = _number(body, name, int)
+    if value is not None and not 0 <= value <= most:
+        raise Refused(400, f"{name} is {value}; it must be from 0 to {most}", param=name)
+    return value if value is None else int(value)
+
+
+def _response_format(value: object) -> Json | None:
+    """What `text`, `json_object` and `json_schema` hold an answer to. Whether its schema can be satisfied shows later."""
+    if value is None:
+        return None
+    where = "response_format"
+    kind = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or kind not in ("text", "json_object", "json_schema"):
+        shown = f"{where}.type is {_shown(kind)}" if isinstance(value, dict) else f"{where} must be an object"
+        raise Refused(400, f"{shown}; use text, json_object or json_schema", param=where)
+    _check_keys(value, {"type": None, **({"json_schema": None} if kind == "json_schema" else {})}, where)
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return Json('{"type": "object"}')
+    named = value.get("json_schema")
+    if not isinstance(named, dict) or not isinstance(named.get("schema"), dict):
+        raise Refused(400, f"{where}.json_schema must be an object with a name and a schema, itself an object", param=where)
+    _check_keys(named, {"name": None, "description": None, "schema": None, "strict": (True, False)}, f"{where}.json_schema")
+    return Json(json.dumps(named["schema"]))
 
 
 def _max_tokens(body: Mapping[str, Any], chat: bool) -> int | None:
@@ -150,6 +235,7 @@ def _messages(value: object) -> tuple[Message, ...]:
 def _message(value: object, where: str) -> Message:
     if not isinstance(value, dict):
         raise Refused(400, f"{where} must be an object with role and content", param=where)
+    _check_keys(value, {"role": None, "content": None, "tool_calls": ([],), "annotations": ([],)}, where)
     role = "system" if value.get("role") == "developer" else value.get("role")
     if role not in ("system", "user", "assistant"):
         raise Refused(400, f"{where}.role is {role!r}; use system, developer, user or assistant", param=f"{where}.role")
@@ -210,6 +296,12 @@ def _number(body: Mapping[str, Any], name: str, kind: type[int] | type[float]) -
     if not abs(value) < 2**64:  # in this form NaN is refused too
         raise Refused(400, f"{name} is out of range", param=name)
     return value
+
+
+def _shown(value: object) -> str:
+    """Short, as JSON."""
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _given(value: Any, default: Any) -> Any:

@@ -6,6 +6,7 @@ import random
 from functools import cache
 
 import pytest
+import torch
 
 from data.errors import UserError
 from decoding.api import SamplingParams
@@ -14,7 +15,7 @@ from decoding.backends.build import build_backend
 from decoding.methods import build_drafter
 from decoding.sampling import Sampler
 from decoding.speculative import decode
-from tests.model_families import OTHER, WINDOW, tiny_family
+from tests.model_families import MORE, OTHER, WINDOW, tiny_family
 
 PROMPT = random.Random(3).choices(range(3, 300), k=3 * WINDOW)
 
@@ -62,3 +63,21 @@ def test_layers_are_skipped_where_they_can_be(family: str) -> None:
 
 def test_a_window_that_our_masks_do_not_know_takes_no_trees() -> None:
     assert not takes_trees(build_backend(tiny_family("gpt-neo")))
+
+
+@pytest.mark.parametrize("family", MORE)
+def test_other_families_write_their_own_text_or_are_refused_before_any(family: str) -> None:
+    loaded = tiny_family(family)
+    backend = build_backend(loaded)
+    for method in ("auto", "copy", "recycling", "swift"):
+        fits = {"recycling": takes_trees(backend), "swift": can_skip(backend)}.get(method, True)
+        if fits:
+            assert written(family, method) == greedy(family), method
+        else:
+            with pytest.raises(UserError, match="choose copy"):
+                build_drafter(method, backend)
+    ids = torch.tensor([PROMPT])
+    theirs = loaded.model.generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=40, do_sample=False, eos_token_id=None, use_cache=False
+    )
+    assert theirs[0, len(PROMPT) :].tolist() == greedy(family)

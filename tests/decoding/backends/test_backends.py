@@ -21,7 +21,7 @@ from decoding.backends.hf import HFBackend
 from decoding.backends.layers import NotDrivable
 from decoding.backends.rows import TorchRows
 from decoding.backends.torch_backend import PREFILL_TOKENS
-from decoding.models.loading import LoadedModel, load
+from decoding.models.loading import LoadedModel, in_memory, load
 from tests.grids import rest_slow
 from tests.model_families import DRIVABLE, OTHER, WINDOW, tiny_family
 from tests.tiny_model import build_tiny_model
@@ -455,8 +455,10 @@ def test_a_model_with_a_recurrent_state_is_refused() -> None:
     from transformers import MambaConfig, MambaForCausalLM
 
     model = MambaForCausalLM(MambaConfig(vocab_size=300, hidden_size=32, num_hidden_layers=2, state_size=4)).eval()
-    with pytest.raises(UserError, match=r"MambaForCausalLM cannot be decoded step by step.*choose a model"):
+    with pytest.raises(UserError, match=r"MambaForCausalLM cannot be decoded step by step.*recurrent state.*choose a model"):
         build_backend(dataclasses.replace(loaded("llama"), name="hf:mamba", model=model))
+    with pytest.raises(UserError, match="recurrent state"):  # not: add max_position_embeddings, which would not help
+        in_memory(model, None)
 
 
 def test_sub_layers_come_back_when_a_skipped_step_fails() -> None:

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from data import codec
 from data.errors import UserError
+from data.snapshot import Snapshot
 from decoding.api import DecodeStats, Message, SamplingParams
 from decoding.backend import StepBackend
 from decoding.backends.build import build_backend
-from decoding.bench.__main__ import main
+from decoding.bench.__main__ import SAMPLE_PROMPTS, main
 from decoding.bench.divergence import compare, first_difference, peer_noise, step_noise
+from decoding.bench.gguf_file import as_gguf
+from decoding.bench.llama_cpp import llama_cpp_texts
 from decoding.bench.peers import peer
 from decoding.bench.result import ALL, BenchResult, ratio
 from decoding.bench.session import Request, bench_prompts, measure
 from decoding.bench.spec_bench import Answer, mean_accepted_tokens
+from decoding.bench.tables import markdown
 from decoding.bench.timed_runs import BenchPrompt, Contestant, run_all, run_once
 from decoding.certificate import read_records
 from decoding.certify import main as certify
-from decoding.knn.prompt_files import PromptRow
+from decoding.engine import Engine
+from decoding.knn.prompt_files import PromptRow, read_prompts
+from decoding.lowbit.matrix import matrices_in
+from decoding.machine import cpu_features
+from decoding.models.gguf import load_gguf
 from decoding.models.loading import LoadedModel, load
+from tests.gguf_file import write_gguf
 from tests.tiny_model import build_tiny_model
 
 TEXT = "The bridge over the river fell on Monday morning, the mayor said. Nobody was hurt, as the road was closed."
@@ -205,6 +216,8 @@ def test_ratios_are_of_total_seconds() -> None:
         (["--methods", "knn-ssd"], "calibration"),
         (["--methods", "hf"], "--against hf"),
         (["--against", "vllm"], "hf-pld"),
+        (["--against", "llama.cp"], "did you mean 'llama.cpp'?"),
+        (["--against", "llama.cpp-ngram"], "reads GGUF files"),
         (["--against", "hf-assisted"], "--assistant"),
         (["--max-new-tokens", "500"], "--max-new-tokens"),
         (["--repetitions", "0"], "--repetitions 0"),
@@ -296,3 +309,119 @@ def test_steps_are_timed_in_turn_and_shown_beside_each_other(folder: Path, capsy
 def test_llama_cpp_needs_a_gguf(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model", str(folder), "--steps", "--against", "llama.cpp", "--prompt-tokens", "20"]) == 2
     assert "llama.cpp reads GGUF files; name the model as gguf:FILE, or smollm2-base" in capsys.readouterr().err
+
+
+class StandIn:
+    """In place of llama.cpp: our backend, and n-grams that always propose what followed the last token before, or nonsense."""
+
+    def __init__(self, backend: StepBackend) -> None:
+        self._backend, self._rows = backend, list[int]()
+        self.n = 0
+
+    def forget(self) -> None:
+        self.n = 0
+
+    def read(self, ids: Sequence[int]) -> None:
+        self._ids, self.n = list(ids), len(ids)
+        self._rows = self._backend.prefill(ids, capacity=512).last.argmax()
+
+    def step(self, ids: Sequence[int]) -> None:
+        self._backend.commit(self.n - self._backend.n)
+        self._rows = self._backend.step(ids).argmax()
+
+    def chosen(self, row: int) -> int:
+        return self._rows[row]
+
+    def ngrams(self) -> StandIn:
+        self._known: list[int] = []
+        return self
+
+    def update(self, text: Sequence[int], least: int, most: int, new: int) -> None:
+        assert len(self._known) + new == len(text)
+        self._known = list(text)
+
+    def draft(self, last: Sequence[int], most: int, *sizes: int) -> list[int]:
+        assert self._known[-len(last) :] == list(last)
+        found = [at for at, token in enumerate(self._known[:-1]) if token == last[-1]]
+        return self._known[found[-1] + 1 :][:most] if found else [5, 6, 7]
+
+
+@pytest.mark.parametrize("name", ["llama.cpp", "llama.cpp-ngram"])
+def test_texts_of_another_engine_are_its_greedy_ones(loaded: LoadedModel, backend: StepBackend, name: str) -> None:
+    for row in ROWS:
+        (prompt,) = bench_prompts([row], loaded, 40)
+        expected = run_once(Contestant("greedy", Engine(loaded, "greedy").decode), prompt, loaded)
+        found = run_once(Contestant(name, llama_cpp_texts(name, StandIn(backend)), True), prompt, loaded)  # type: ignore[arg-type]
+        assert found.tokens == expected.tokens
+        assert sum(found.accept_lengths) >= len(found.tokens) and 0 < found.prefill_s <= found.total_s
+        assert (max(found.accept_lengths) > 1) <= (name == "llama.cpp-ngram")
+
+
+def test_a_text_of_another_arithmetic_is_no_bug(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The same wrong token that is a bug of a method, or of transformers, is none of an engine that rounds otherwise."""
+    from decoding.bench import session
+
+    def wrong(name: str, engine: object) -> object:
+        def decode(
+            prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool], **options: object
+        ) -> DecodeStats:
+            begun = time.perf_counter()
+            while take(5):
+                pass
+            return DecodeStats(time.perf_counter() - begun, prefill_s=0.0)
+
+        return decode
+
+    monkeypatch.setattr(session, "LlamaCpp", lambda file, capacity, threads: None)
+    monkeypatch.setattr(session, "llama_cpp_texts", wrong)
+    monkeypatch.setattr(session, "build", lambda file: f"b1 {file.name}")
+    request = Request(methods=("greedy",), against=("llama.cpp",), repetitions=1, gguf=tmp_path / "tiny.gguf")
+    result = measure(loaded, bench_prompts(ROWS[:2], loaded, 12), request, told=lambda text: None).result
+    other = result.methods[-1]
+    assert {d.verdict for d in other.divergences} == {"arithmetic"} and len(other.divergences) == 2
+    assert result.n_bugs == 0 and other.end_to_end == {} and result.conditions.llama_cpp == "b1 tiny.gguf"
+    assert result.peer_noise is None and "by other arithmetic" in markdown(result) and "b1 tiny.gguf" in markdown(result)
+
+
+def test_a_model_alone_is_measured_on_the_sample(
+    folder: Path, prompts_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On shorter prompts here: those of the sample do not fit into the tiny model."""
+    from decoding.bench import __main__ as command
+
+    monkeypatch.setattr(command, "SAMPLE_PROMPTS", prompts_file)
+    words = ["--model", str(folder), "--against", "hf", "--prompt-tokens", "20", "--repetitions", "1", "--device", "cpu"]
+    assert main([*words, "--max-new-tokens", "8", "--limit", "2", "--out", str(tmp_path / "o")]) == 0
+    told = capsys.readouterr().out
+    assert told.index("| ms a step |") < told.index("# Decoding speed") and "2 of the sample" in told
+    assert cpu_features() in told
+    result = codec.read(BenchResult, tmp_path / "o" / "bench.json")
+    assert [m.name for m in result.methods] == ["greedy", "copy", "mix", "hf"]
+    assert (tmp_path / "o" / "steps.md").is_file() and (tmp_path / "o" / "table.md").is_file()
+
+
+def test_the_prompts_of_the_sample_are_those_of_its_events() -> None:
+    rows, sample = read_prompts(SAMPLE_PROMPTS), Snapshot(SAMPLE_PROMPTS.parent)
+    ids = list(sample.ids("search"))
+    assert [(row.event, row.task) for row in rows] == [
+        (event, task) for event in ids for task in ("outline", "section", "rewrite")
+    ]
+    for row in rows:
+        assert sample.event(row.event).title in row.messages[-1].content
+
+
+def test_a_model_in_8_bits_as_a_file_for_llama_cpp(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same whole numbers, and scales up to float16: by our own reader of such files."""
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
+    template = write_gguf(folder, tmp_path / "template.gguf")
+    eight = load(str(folder), device="cpu", dtype="int8")
+    with as_gguf(dataclasses.replace(eight, name="tiny"), template) as file:
+        found = load_gguf(file, device="cpu")
+        told = file
+    assert found.is_low_bit and not told.exists()
+    pairs = list(zip(matrices_in(eight.model), matrices_in(found.model), strict=True))
+    assert len(pairs) == 4 * 7 + 2
+    for (_, ours), (_, theirs) in pairs:
+        assert np.array_equal(ours.packed, theirs.packed) and np.allclose(ours.scales, theirs.scales, rtol=1e-3)
+    with pytest.raises(UserError, match="in 8 bits; drop --dtype"), as_gguf(load(str(folder), device="cpu"), template):
+        pass

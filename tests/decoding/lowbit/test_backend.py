@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from data.errors import UserError
+from decoding.api import SamplingParams
 from decoding.backend import SkipSet, Wants
 from decoding.backends.build import build_backend
 from decoding.backends.hf import HFBackend
@@ -17,7 +18,10 @@ from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
 from decoding.bench.roofline import step_bytes
 from decoding.lowbit.matrix import matrices_in
+from decoding.methods import build_drafter
 from decoding.models.loading import LoadedModel, load, lowered
+from decoding.sampling import Sampler
+from decoding.speculative import decode
 from tests.model_families import tiny_family
 from tests.tiny_model import build_tiny_model
 
@@ -174,3 +178,27 @@ def test_a_step_reads_every_matrix_once_and_an_input_embedding_never(family: str
     if family == "llama":  # its input embedding is a matrix of its own
         read -= model.get_input_embeddings().matrix.n_bytes
     assert step_bytes(model).weights == read + norms
+
+
+@pytest.mark.parametrize("method", ["mix", "recycling", "swift"])
+def test_the_logits_of_each_token_are_the_bits_of_decoding_without_drafts(method: str) -> None:
+    """So log probabilities that a server gives do not depend on what was drafted."""
+    model = backend("llama", "int8")
+
+    def written(method: str, sampling: SamplingParams) -> list[tuple[int, torch.Tensor]]:
+        seen: list[tuple[int, torch.Tensor]] = []
+        prompt, taken = PROMPT + PROMPT, []
+
+        def take(token: int) -> bool:
+            taken.append(token)
+            return len(taken) < 30
+
+        sampler = Sampler(sampling, len(prompt))
+        drafter = build_drafter(method, model)
+        decode(model, drafter, prompt, sampler, take, on_logits=lambda token, row: seen.append((token, row.clone())))
+        assert [token for token, _ in seen][: len(taken)] == taken
+        return seen
+
+    for sampling in (SamplingParams(max_new_tokens=30), SamplingParams(max_new_tokens=30, temperature=0.8, seed=1)):
+        for (token, row), (same, expected) in zip(written(method, sampling), written("greedy", sampling), strict=True):
+            assert token == same and torch.equal(row, expected)

@@ -114,8 +114,20 @@ def test_metrics_have_the_names_of_vllm(base: str) -> None:
     known = totals(base)
     response = requests.get(f"{base}/metrics", headers={"accept": "text/plain;version=0.0.4"}, timeout=10)
     assert response.headers["content-type"].startswith("text/plain"), response.text
-    found = {s.name: s.value for f in text_string_to_metric_families(response.text) for s in f.samples}
-    assert found["vllm:request_success_total"] == known["finished"] > 0
+    samples = [sample for family in text_string_to_metric_families(response.text) for sample in family.samples]
+    assert {sample.labels["model_name"] for sample in samples} == {"tiny"}
+    found = {sample.name: sample.value for sample in samples}
+    ends = {s.labels["finished_reason"]: s.value for s in samples if s.name == "vllm:request_success_total"}
+    assert ends["stop"] + ends["length"] == known["finished"] > 0 and ends["length"] == known["cut"] > 0
+    accepted = [s.value for s in samples if s.name == "vllm:spec_decode_num_accepted_tokens_per_pos_total"]
+    assert sum(accepted) == found["vllm:spec_decode_num_accepted_tokens_total"]
+    for name in (
+        "e2e_request_latency_seconds", "time_to_first_token_seconds", "request_queue_time_seconds",
+        "request_prefill_time_seconds", "request_decode_time_seconds", "request_prompt_tokens", "request_generation_tokens",
+    ):  # fmt: skip
+        buckets = [s.value for s in samples if s.name == f"vllm:{name}_bucket"]
+        assert buckets == sorted(buckets) and buckets[-1] == found[f"vllm:{name}_count"] == known["finished"]
+    assert found["vllm:request_generation_tokens_sum"] == known["completion_tokens"]
     assert found["vllm:generation_tokens_total"] == known["completion_tokens"]
     assert found["vllm:spec_decode_num_draft_tokens_total"] == known["speculation"]["num_draft_tokens"]
     assert found["vllm:num_requests_waiting"] == found["vllm:num_requests_running"] == 0
@@ -221,8 +233,30 @@ def test_control_tokens_cannot_be_injected(base: str, loaded: LoadedModel) -> No
         ({"stream_options": {"include_usage": True}}, "stream_options"),
         ({"n": 2}, "n"),
         ({"tools": [{"type": "function"}]}, "tools"),
-        ({"logprobs": True}, "logprobs"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"tools": [{"type": "function"}], "stream": True}, "tools"),
+        ({"logit_bias": {"5": 3}}, "logit_bias"),
+        ({"logprobs": 1}, "logprobs"),
+        ({"top_logprobs": 2}, "top_logprobs"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+        ({"logprobs": True, "top_logprobs": -1}, "top_logprobs"),
+        ({"response_format": "json"}, "response_format"),
+        ({"response_format": {"type": "xml"}}, "response_format"),
+        ({"response_format": {"type": "json_object", "schema": {}}}, "response_format"),
+        ({"response_format": {"type": "json_schema"}}, "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": "{}"}}}, "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": []}}}}, "response_format"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "bogus"}}}, "stream": True},
+            "response_format",
+        ),
+        ({"messages": [{"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}]}, "messages[0]"),
+        ({"messages": [{"role": "user", "content": "x", "name": "Ann"}]}, "messages[0]"),
+        ({"stream": True, "stream_options": {"include_obfuscation": True}}, "stream_options"),
+        ({"half \ud800": 1}, "half ?"),
+        ({"speculation": "\ud800"}, "speculation"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": ["\ud800"]}}}}, "response_format"),
+        ({"stop": ["x"] * 65}, "stop"),
+        ({"stop": "x" * 1001}, "stop"),
         ({"prompt": "x"}, "prompt"),
         ({"max_token": 5}, "max_token"),
         ({"max_tokens": CONTEXT}, "messages"),
@@ -242,7 +276,8 @@ def test_hints_and_codes(base: str) -> None:
     assert "did you mean 'max_tokens'?" in error["message"]
     long = [{"role": "user", "content": "river " * 5000}]
     assert post(base, status=400, model="tiny", messages=long)["error"]["code"] == "context_length_exceeded"
-    assert post(base, status=404, **{**CHAT, "model": "gpt"})["error"]["code"] == "model_not_found"
+    for name in ("gpt", "half \ud800"):
+        assert post(base, status=404, **{**CHAT, "model": name})["error"]["code"] == "model_not_found"
     assert post(base, "/v1/completions", status=400, model="tiny", prompt=[10**6])["error"]["param"] == "prompt"
     for prompt in ("", [], [[]], ["a", "b"], [-1], [True]):
         assert post(base, "/v1/completions", status=400, model="tiny", prompt=prompt)["error"]["param"] == "prompt"
