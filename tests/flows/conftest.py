@@ -30,15 +30,6 @@ def judge_without_network() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True, scope="module")
-def plots_where_they_are_looked_at(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Elsewhere a report has none: drawing them is a sixth of what it takes to write and score the sample's events."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.path.name != "test_report.py":
-            patch.setattr("flows.showing.report.plots.draw", lambda contents: ())
-        yield
-
-
 @pytest.fixture(scope="session")
 def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A server of its own, and a results folder of its own: the harness isolates the database only, so without it a result

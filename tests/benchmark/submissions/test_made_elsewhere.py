@@ -24,6 +24,7 @@ from eval.judges.lexical_judge import LexicalJudge
 from flows.job import Job
 from flows.wiring.prepared import Prepared
 from tests.benchmark.sample_folder import FAILED, IDS
+from tests.conftest import stand_in_encoder
 
 PAGES = (
     Page("https://a.example/", "A", "Twelve people died in the fire.\nThe mill was built in 1890.", "search"),
@@ -88,7 +89,8 @@ def scored(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     about.write_text('url = "https://mine.example"\n[cost]\nusd = 0.5\n')
     words = ("--articles", elsewhere, "--name", "mine", "--data", "sample", "--about", about, "--out", out, "--no-floors")
     words = (*words, "--judge", "lexical")  # as the sample's run was scored
-    assert evaluate.main([*map(str, words), "--set", "evaluation.resamples=200"]) == 1  # one event has no file
+    with stand_in_encoder():
+        assert evaluate.main([*map(str, words), "--set", "evaluation.resamples=200"]) == 1  # one event has no file
     return out
 
 
