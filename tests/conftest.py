@@ -30,6 +30,10 @@ from flows.cli import main
 # before torch is loaded. The tests run side by side, and small matrices on many threads wait more than they compute
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# Test processes and the commands that tests start would each compile all our modules, and pytest all tests, anew: eight seconds
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # What judges said is kept beside the runs, for later commands. Most tests have a stand-in for the judge's network: what that
 # says must never be found by a person's next command in this folder
 os.environ["WIKIGEN_RUNS"] = tempfile.mkdtemp(prefix="wikigen-test-runs-")
