@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -26,6 +26,9 @@ from hypothesis import settings
 from data.snapshot import SAMPLE
 from decoding.backends import costs
 from flows.cli import main
+
+if TYPE_CHECKING:
+    from pipeline.reading.sandbox import WorkerPool
 
 # before torch is loaded. The tests run side by side, and small matrices on many threads wait more than they compute
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -186,6 +189,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             return unit.get(file, file)
 
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session")
+def reader_pools() -> Iterator[dict[tuple[object, ...], WorkerPool]]:
+    pools: dict[tuple[object, ...], WorkerPool] = {}
+    yield pools
+    for pool in pools.values():
+        pool.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def page_readers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Commands share the processes that read pages: each takes more than a second to start."""
+    _, package, room, *_ = (*request.path.relative_to(ROOT).parts, "")
+    if package not in ("flows", "benchmark", "eval", "pipeline") or room == "reading":
+        yield
+        return
+    from tests.readers import kept_readers
+
+    with kept_readers(request.getfixturevalue("reader_pools")):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

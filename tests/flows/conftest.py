@@ -10,18 +10,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import stand_in_reader
-from tests.flows.readers import kept_readers
 from tests.prefect_installation import FlowProcess
 
 UNUSED_SERVICES = ("SCHEDULER", "LATE_RUNS", "PAUSE_EXPIRATIONS", "CANCELLATION_CLEANUP", "FOREMAN", "TRIGGERS", "REPOSSESSOR")
 """Of the server: each looks at the database every few seconds, for what no test here has."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def page_readers() -> Iterator[None]:
-    """The commands of a file share the processes that read pages."""
-    with kept_readers():
-        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

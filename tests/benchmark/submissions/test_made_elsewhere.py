@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +73,12 @@ def test_equal_texts_are_one_source() -> None:
     assert len({source.id for source in article.sources}) == len(article.sources)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def stand_in() -> Iterator[None]:
+    with stand_in_encoder():
+        yield
+
+
 @pytest.fixture(scope="module")
 def elsewhere(sample_run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four of five articles, as another program would leave them."""
@@ -89,8 +95,7 @@ def scored(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     about.write_text('url = "https://mine.example"\n[cost]\nusd = 0.5\n')
     words = ("--articles", elsewhere, "--name", "mine", "--data", "sample", "--about", about, "--out", out, "--no-floors")
     words = (*words, "--judge", "lexical")  # as the sample's run was scored
-    with stand_in_encoder():
-        assert evaluate.main([*map(str, words), "--set", "evaluation.resamples=200"]) == 1  # one event has no file
+    assert evaluate.main([*map(str, words), "--set", "evaluation.resamples=200"]) == 1  # one event has no file
     return out
 
 

@@ -45,6 +45,7 @@ def asked(folder: Path, origin: str, *calls: tuple[str, dict[str, Any]]) -> list
     return asyncio.run(ask())
 
 
+@pytest.mark.slow  # a process of its own that loads the sentence model and the judge, ten seconds
 def test_an_assistant_writes_checks_and_reads_evidence(tmp_path: Path) -> None:
     with serving() as server:
         urls = []
