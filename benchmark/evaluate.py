@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from benchmark.submissions.made_elsewhere import Oddities
     from benchmark.submissions.statement import Statement
     from benchmark.submissions.submission import Submission
-    from flows.evaluate import Evaluated
-    from flows.generate import Write
     from flows.job import Job
+    from flows.run_events import Write
+    from flows.run_scores import Evaluated
     from flows.wiring.prepared import Prepared
 
 
@@ -62,8 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("name either --system or --articles")
 
     def run() -> int:
-        from flows.evaluate import evaluate, report
         from flows.reproducing import adopting
+        from flows.run_scores import evaluate, report
         from flows.wiring.prepared import prepare
 
         if arguments.articles is None:
@@ -109,9 +109,9 @@ def evaluate_files(
     from benchmark.submissions.made_elsewhere import ArticleFiles
     from data.locate import locate
     from data.snapshot import Snapshot
-    from flows import generate
-    from flows.evaluate import evaluate
+    from flows import run_events
     from flows.job import SYSTEMS
+    from flows.run_scores import evaluate
     from flows.showing import console
     from flows.wiring.prepared import prepare
 
@@ -135,7 +135,7 @@ def evaluate_files(
     if foreign:
         console.note(f"{len(foreign)} files name no event of {snapshot.root} and are not read: {', '.join(foreign[:5])}")
     prepared = prepare(job, files)
-    evaluated = evaluate(prepared, write or generate.one_by_one, with_floors=with_floors)
+    evaluated = evaluate(prepared, write or run_events.one_by_one, with_floors=with_floors)
     with prepared.run.locked():
         submission.write(evaluated.submission, _described(submission.read(evaluated.submission), prepared, said))
     return evaluated

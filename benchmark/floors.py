@@ -120,7 +120,7 @@ def score_floors(
                 row = stored.get(event_id)
                 if row is None or row.made_from != digest:
                     make = partial(_row, digest, gold, pages, others, metrics)
-                    row = make() if shared is None else _once(shared / f"{event_id}-{digest[:16]}.json", make)
+                    row = make() if shared is None else codec.once(EventFloors, shared / f"{event_id}-{digest[:16]}.json", make)
             except StageError:  # unreadable files: nobody is scored on this event, floors neither
                 continue
             rows[event_id] = row
@@ -133,14 +133,6 @@ def _row(
     digest: str, gold: GoldArticle, pages: tuple[Page, ...], others: Sequence[GoldArticle], metrics: Sequence[Metric]
 ) -> EventFloors:
     return EventFloors(gold.event_id, digest, _values(articles(gold, pages, others), gold, pages, metrics))
-
-
-def _once(path: Path, make: Callable[[], EventFloors]) -> EventFloors:
-    if path.exists():
-        return codec.read(EventFloors, path)
-    row = make()
-    codec.write_atomic(path, codec.to_json(row) + "\n")
-    return row
 
 
 def means(rows: Iterable[EventFloors]) -> dict[str, dict[str, float]]:

@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
+from data.settings import add_setting_flags, load_settings
 
 if TYPE_CHECKING:
     from benchmark.strata import Traits
@@ -60,10 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--replace", action="store_true", help="with --strip: an older submission in OUT is replaced")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting, as the judge"
-    )
+    add_setting_flags(parser)
     arguments = parser.parse_args(argv)
 
     from flows.showing.console import guarded
@@ -71,7 +69,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     def run() -> int:
         from benchmark.submissions import folder
         from data.locate import locate
-        from data.settings import load_settings
         from data.snapshot import Snapshot
         from flows.showing import console
         from flows.wiring.judges import judge_card

@@ -11,7 +11,7 @@ from typing import Literal
 from benchmark.system import System
 from data import heap, wikigenbench
 from data.errors import StageError, UserError
-from data.runs import EventFailure, EventFolder, EventStats, RunFolder, StageClock, Stages, TimedStages, footprint
+from data.runs import NOBODY, EventFailure, EventFolder, EventStats, ObservedStages, Observer, RunFolder, Stages, footprint
 from data.types import Article, Event, Page
 
 
@@ -33,16 +33,16 @@ def run_event(
     load_event: Callable[[str], Event],
     collect: Callable[[Event], tuple[Page, ...]],
     stages: Callable[[EventFolder], Stages] = lambda folder: folder,
+    observer: Observer = NOBODY,
 ) -> EventOutcome:
     """Collect pages, let the system write, store the article and its WikiGenBench file.
 
     An error of the set-up (UserError) stops the run; everything else is this event's failure. `stages` may wrap the
-    event's folder, which is how an orchestrator sees the steps.
+    event's folder, which is how an orchestrator takes the steps over; an `observer` only looks on.
     """
     folder = run.event(event_id)
     began = time.perf_counter()
     title = event_id
-    clock = StageClock()
     try:
         event = load_event(event_id)
         title = event.title
@@ -51,8 +51,12 @@ def run_event(
             folder.clear_failure()
             _export(run, article)
             return EventOutcome(event_id, title, "reused", 0.0)
-        pages = folder.pages(clock.timing("pages", lambda: collect(event)))
-        article = system.write(event, pages, TimedStages(stages(folder), clock))
+        observer.begins(event)
+        collecting = ObservedStages(folder, observer)
+        pages = folder.pages(lambda: collecting.making("pages", lambda: collect(event)))
+        observer.writes(event, pages)
+        writing = ObservedStages(stages(folder), observer)
+        article = system.write(event, pages, writing)
     except UserError:
         raise
     except Exception as error:
@@ -61,9 +65,8 @@ def run_event(
     folder.clear_failure()
     n_usable = sum(page.usable for page in pages)
     heap.trim()
-    folder.write_stats(
-        EventStats(event_id, round(seconds, 3), len(pages), n_usable, folder.usage(), tuple(clock.times), footprint())
-    )
+    times = (*collecting.times, *writing.times)
+    folder.write_stats(EventStats(event_id, round(seconds, 3), len(pages), n_usable, folder.usage(), times, footprint()))
     _export(run, article)
     return EventOutcome(event_id, title, "written", seconds)
 

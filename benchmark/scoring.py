@@ -13,7 +13,7 @@ from data.runs import RunFolder, own_article
 from data.scores import Estimate, EventScores, SystemScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Page
-from eval.aggregate import estimate
+from eval.aggregate import estimates
 from eval.metric import Better, Case, Metric
 from eval.metrics import quality
 
@@ -124,18 +124,9 @@ def system_scores(
 ) -> SystemScores:
     """Means and 95% intervals over all rows, failures included."""
     ordered = tuple(sorted(rows, key=lambda row: row.event_id))
-    estimates = {
-        name: estimate(
-            [row.values[name] for row in ordered],
-            name=name,
-            seed=seed,
-            resamples=resamples,
-            n_failed=sum(row.status != "ok" for row in ordered),
-        )
-        for name in metric_names(metrics)
-        if any(row.values[name] is not None for row in ordered)
-    }
-    return SystemScores(system, track, split, signature(metrics), estimates, ordered)
+    n_failed = sum(row.status != "ok" for row in ordered)
+    found = estimates([row.values for row in ordered], metric_names(metrics), n_failed=n_failed, seed=seed, resamples=resamples)
+    return SystemScores(system, track, split, signature(metrics), found, ordered)
 
 
 def failed_values(names: Mapping[str, Better]) -> dict[str, float | None]:

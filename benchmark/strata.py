@@ -22,7 +22,7 @@ from data.runs import RunFolder
 from data.scores import Estimate, EventScores
 from data.snapshot import Snapshot
 from data.types import Event, Page
-from eval.aggregate import estimate
+from eval.aggregate import estimates
 from eval.catalogue import HEADLINE
 
 RECENT_FROM = 2021
@@ -100,14 +100,8 @@ def stratify(traits: Mapping[str, Traits], rows: Sequence[EventScores], *, resam
     by_id = {row.event_id: row for row in rows}
     found = {}
     for name, ids in members({i: t for i, t in traits.items() if i in by_id}).items():
-        n_failed = sum(by_id[i].status != "ok" for i in ids)
-        values = {metric: [by_id[i].values.get(metric) for i in ids] for metric in HEADLINE}
-        found[name] = Stratum(
-            ids,
-            {
-                metric: estimate(of, name=metric, seed=seed, resamples=resamples, n_failed=n_failed)
-                for metric, of in values.items()
-                if any(value is not None for value in of)
-            },
-        )
+        here = [by_id[i] for i in ids]
+        n_failed = sum(row.status != "ok" for row in here)
+        values = [row.values for row in here]
+        found[name] = Stratum(ids, estimates(values, HEADLINE, n_failed=n_failed, seed=seed, resamples=resamples))
     return found

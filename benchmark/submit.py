@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from data.remote import place
+from data.settings import add_setting_flags, load_settings
 
 if TYPE_CHECKING:
     from benchmark.submissions.folder import JudgedSentence
@@ -46,10 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--variant", action="append", default=[], metavar="NAME=RUN", help="scores of the same system run otherwise"
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML, as the run was scored with")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(parser)
     arguments = parser.parse_args(argv)
 
     from flows.showing.console import guarded
@@ -57,7 +55,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     def run() -> int:
         from benchmark.submissions import folder, statement
         from data.runs import RunFolder
-        from data.settings import load_settings
         from flows.showing import console
         from flows.wiring.judges import judge_card
         from flows.wiring.metrics import build_metrics

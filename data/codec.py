@@ -9,6 +9,7 @@ import os
 import stat
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -174,6 +175,15 @@ def _finite(digits: str) -> float:
 def _exact(digits: str) -> int:
     if len(digits) > 17 or abs(value := int(digits)) > MOST_WHOLE:
         raise ValueError(f"{digits[:40]}{'...' if len(digits) > 40 else ''} is too large a whole number, beyond {MOST_WHOLE}")
+    return value
+
+
+def once(kind: type[T], path: Path, make: Callable[[], T]) -> T:
+    """The value that the file holds, or `make()`, stored there: what is done is not done again."""
+    if path.exists():
+        return read(kind, path)
+    value = make()
+    write_atomic(path, to_json(value) + "\n")
     return value
 
 

@@ -17,18 +17,18 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from data import codec
 from data.errors import StageError, UserError
 from data.markup import is_invalid
 from data.remote import Carrier, Place, RunUrl
 from data.settings import EvidenceFrom
-from data.types import Article, Page, Sentence, Strict
+from data.types import Article, Event, Page, Sentence, Strict
 
 T = TypeVar("T")
 EVIDENCE = "evidence"
@@ -68,41 +68,74 @@ class StageTime(Strict):
     seconds: float
 
 
-class StageClock:
-    """Times the stages of one event, which are made one after the other or inside each other, never side by side."""
+class Observer:
+    """Looks on while an event is written and changes nothing. This one ignores all it hears: others override what they need."""
 
-    def __init__(self) -> None:
+    def begins(self, event: Event) -> None:
+        """The event has no article yet; its pages come next."""
+
+    def writes(self, event: Event, pages: tuple[Page, ...]) -> None:
+        """The pages are known, made now or found stored: the system begins."""
+
+    def enters(self, stage: str) -> None:
+        """A stage is asked for."""
+
+    def leaves(self, stage: str, value: object, *, made: bool) -> None:
+        """It is there: made now, or found stored. Of a stage that raises nothing more is heard."""
+
+    def said(self, stage: str, sentences: tuple[Sentence, ...]) -> None:
+        """As `Stages.said`."""
+
+
+NOBODY = Observer()
+
+
+class ObservedStages:
+    """Other stages, with an observer, and with the time of each that has to be made; one that is found stored leaves none.
+
+    The stages of an event are made one after the other or inside each other, never side by side.
+    """
+
+    def __init__(self, stages: Stages, observer: Observer) -> None:
         self.times: list[StageTime] = []
+        self._stages = stages
+        self._observer = observer
         self._inside = [0.0]  # for each stage that is being made, the outermost first: seconds of the stages inside it
 
-    def timing(self, name: str, make: Callable[[], T]) -> Callable[[], T]:
-        """`make`, adding to `times` when it is called, also when it raises."""
+    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+        made = False
 
         def timed() -> T:
-            began = time.perf_counter()
-            self._inside.append(0.0)
-            try:
-                return make()
-            finally:
-                took = time.perf_counter() - began
-                self.times.append(StageTime(name, round(took - self._inside.pop(), 3)))
-                self._inside[-1] += took
+            nonlocal made
+            made = True
+            return self._timed(name, make)
 
-        return timed
+        self._observer.enters(name)
+        value = self._stages.once(name, kind, timed)
+        self._observer.leaves(name, value, made=made)
+        return value
 
-
-@dataclass(frozen=True, slots=True)
-class TimedStages:
-    """Other stages, with the time of each that has to be made; one that is found stored leaves none."""
-
-    stages: Stages
-    clock: StageClock
-
-    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
-        return self.stages.once(name, kind, self.clock.timing(name, make))
+    def making(self, name: str, make: Callable[[], T]) -> T:
+        """A stage that is stored elsewhere, and has to be made."""
+        self._observer.enters(name)
+        value = self._timed(name, make)
+        self._observer.leaves(name, value, made=True)
+        return value
 
     def said(self, name: str, sentences: tuple[Sentence, ...]) -> None:
-        self.stages.said(name, sentences)
+        self._observer.said(name, sentences)
+        self._stages.said(name, sentences)
+
+    def _timed(self, name: str, make: Callable[[], T]) -> T:
+        """`make()`, adding to `times`, also when it raises."""
+        began = time.perf_counter()
+        self._inside.append(0.0)
+        try:
+            return make()
+        finally:
+            took = time.perf_counter() - began
+            self.times.append(StageTime(name, round(took - self._inside.pop(), 3)))
+            self._inside[-1] += took
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +179,28 @@ class Usage(Strict):
     n_contrast: int | None = None
     contrast_s: float | None = None
     by_drafter: tuple[DrafterUsage, ...] = ()
+
+    @property
+    def n_passes(self) -> int | None:
+        """Of the whole model: each call begins with reading its prompt. None of a model that counts none."""
+        return None if self.n_verify is None else self.n_verify + self.n_calls
+
+    @classmethod
+    def total(cls, parts: Sequence[Usage]) -> Usage:
+        """What some count and others do not is summed over those that do."""
+        contrast_s = [part.contrast_s for part in parts if part.contrast_s is not None]
+        return cls(
+            n_calls=sum(part.n_calls for part in parts),
+            n_prompt_tokens=sum(part.n_prompt_tokens for part in parts),
+            n_new_tokens=sum(part.n_new_tokens for part in parts),
+            generate_s=sum(part.generate_s for part in parts),
+            n_verify=_known_sum(part.n_verify for part in parts),
+            n_drafted=_known_sum(part.n_drafted for part in parts),
+            n_accepted=_known_sum(part.n_accepted for part in parts),
+            n_contrast=_known_sum(part.n_contrast for part in parts),
+            contrast_s=sum(contrast_s) if contrast_s else None,
+            by_drafter=total_by_drafter(used for part in parts for used in part.by_drafter),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,23 +298,9 @@ class EventFolder:
         drafts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((self.path / "drafts").glob("*.json"))]
         if not drafts:
             return None
-        contrast_s = [float(d["contrast_s"]) for d in drafts if d.get("contrast_s") is not None]
-        return Usage(
-            n_calls=sum(int(d.get("n_calls", 1)) for d in drafts),  # a section's draft may be of several calls
-            n_prompt_tokens=sum(int(d["n_prompt_tokens"]) for d in drafts),
-            n_new_tokens=sum(int(d["n_new_tokens"]) for d in drafts),
-            generate_s=round(sum(float(d["seconds"]) for d in drafts), 3),
-            n_verify=_known_sum(drafts, "n_verify"),
-            n_drafted=_known_sum(drafts, "n_drafted"),
-            n_accepted=_known_sum(drafts, "n_accepted"),
-            n_contrast=_known_sum(drafts, "n_contrast"),
-            contrast_s=round(sum(contrast_s), 3) if contrast_s else None,
-            by_drafter=total_by_drafter(
-                codec.from_plain(DrafterUsage, used, where=f"{self.path}/drafts")
-                for draft in drafts
-                for used in draft.get("by_drafter", ())
-            ),
-        )
+        total = Usage.total([_usage_of(draft, where=f"{self.path}/drafts") for draft in drafts])
+        contrast_s = None if total.contrast_s is None else round(total.contrast_s, 3)
+        return replace(total, generate_s=round(total.generate_s, 3), contrast_s=contrast_s)
 
     def write_stats(self, stats: EventStats) -> None:
         self._store(self.path / "stats.json", codec.to_json(stats, indent=1) + "\n")
@@ -332,8 +373,20 @@ def total_by_drafter(parts: Iterable[DrafterUsage]) -> tuple[DrafterUsage, ...]:
     return tuple(DrafterUsage(drafter, *of) for drafter, of in sorted(sums.items()))
 
 
-def _known_sum(drafts: Iterable[Mapping[str, object]], key: str) -> int | None:
-    known = [value for draft in drafts if isinstance(value := draft.get(key), int)]
+def _usage_of(draft: Mapping[str, Any], where: str) -> Usage:
+    """Of a stored draft of any system (`pipeline.writing.drafting.Draft` and `composing.ComposedDraft`)."""
+    return Usage(
+        n_calls=draft.get("n_calls", 1),  # a section's draft may be of several calls
+        n_prompt_tokens=draft["n_prompt_tokens"],
+        n_new_tokens=draft["n_new_tokens"],
+        generate_s=float(draft["seconds"]),
+        **{name: draft.get(name) for name in ("n_verify", "n_drafted", "n_accepted", "n_contrast", "contrast_s")},
+        by_drafter=tuple(codec.from_plain(DrafterUsage, used, where=where) for used in draft.get("by_drafter", ())),
+    )
+
+
+def _known_sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 

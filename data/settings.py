@@ -5,6 +5,7 @@ Functions take the slice they need, never the whole tree. Secrets are not settin
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -146,6 +147,15 @@ class Settings(Strict):
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     writing: WritingSettings = field(default_factory=WritingSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+
+
+def add_setting_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup, *, file: bool = True) -> None:
+    """`--config` and `--set`, whose values are the first two arguments of `load_settings`."""
+    if file:
+        parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
+    parser.add_argument(
+        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
+    )
 
 
 def load_settings(config: Path | None = None, assignments: Sequence[str] = (), **flags: Mapping[str, Any]) -> Settings:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -69,6 +69,18 @@ def estimate(
         raise ValueError(f"no event has a value of {name or 'this metric'}, so it has no mean")
     mean, low, high = _bootstrap(scored, _generator(seed, name), resamples)
     return Estimate(mean=mean, low=low, high=high, n=len(scored), n_failed=n_failed, n_unscored=len(values) - len(scored))
+
+
+def estimates(
+    rows: Sequence[Mapping[str, float | None]], names: Iterable[str], *, n_failed: int, seed: int, resamples: int
+) -> dict[str, Estimate]:
+    """`estimate` of each of these metrics over rows in id order. A metric that no row has a value of is left out."""
+    values = {name: [row.get(name) for row in rows] for name in names}
+    return {
+        name: estimate(of, name=name, n_failed=n_failed, seed=seed, resamples=resamples)
+        for name, of in values.items()
+        if any(value is not None for value in of)
+    }
 
 
 def paired(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import quote, unquote, urlsplit
 
 from data.errors import UserError
-from data.settings import Settings, load_settings
+from data.settings import Settings, add_setting_flags, load_settings
 from data.types import Strict
 from flows.write import slug
 
@@ -137,10 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--judge", default="embedded", metavar="NAME", help="as for evaluate (default: embedded)")
     parser.add_argument("--wiki", default=WIKI, metavar="URL", help=f"where titles are looked up (default: {WIKI})")
     parser.add_argument("--labelled", type=Path, metavar="FILE", help="statements labelled by people: how often is this right?")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(parser)
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
     return parser
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from data.errors import UserError
 from data.remote import Place, RunUrl, place
-from data.settings import Settings, WebSettings, load_settings
+from data.settings import Settings, WebSettings, add_setting_flags, load_settings
 from data.types import Article, DropReason, Event, Page
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--dry-run", action="store_true", help="say what changed and write nothing")
     parser.add_argument("--no-news", action="store_true", help="mend what the article says, and add nothing")
     parser.add_argument("--out", type=place, metavar="DIR", help="new run folder, or a URL (default: RUN-YYYY-MM-DD)")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(parser, file=False)
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded

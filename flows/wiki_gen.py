@@ -40,13 +40,13 @@ from data.runs import default_run_path
 from data.settings import load_settings
 from data.snapshot import Snapshot
 from decoding.methods import METHODS
-from flows.evaluate import evaluate as evaluate_run
-from flows.generate import Generated, generate
 from flows.job import SYSTEMS, Job
 from flows.orchestration.artifacts import Artifacts
 from flows.orchestration.prefect_server import outlast_server, run_here
 from flows.orchestration.runners import RunnerSpec, make_runner, parse_runner, run_all
 from flows.orchestration.stages import check_results, prepare_here, write_event
+from flows.run_events import Generated, generate
+from flows.run_scores import evaluate as evaluate_run
 from flows.showing import console
 from flows.wiring.prepared import Prepared
 

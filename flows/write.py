@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from data.errors import UserError
 from data.remote import Place, place
-from data.settings import Settings, WebSettings, load_settings
+from data.settings import Settings, WebSettings, add_setting_flags, load_settings
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from benchmark.system import System
     from data.runs import EventFolder, RunFolder, Stages
     from data.types import Article, Event, Page
-    from flows.generate import Generated
+    from flows.run_events import Generated
     from flows.showing.watching import Watch
     from pipeline.editing.corrections import Corrections
     from pipeline.evidence import EvidenceSource
@@ -106,10 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         "--model", metavar="NAME", help="of ours: smollm2 (default), gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
     )
     how.add_argument("--words", type=int, metavar="N", help="at most so many words")
-    how.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
-    how.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(how)
     how.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     return parser
 
@@ -266,7 +263,7 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
 
     from benchmark.runner import run_event
     from data.types import Event
-    from flows.generate import Generated
+    from flows.run_events import Generated
     from flows.showing import panel, preview
     from pipeline.web.bundle import Bundle
 
@@ -284,9 +281,7 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
             return pages
 
         with nullcontext(watchers.watch) if watchers else panel.watching(1) as watch:
-            outcome = run_event(
-                run, watch.system(system), name, lambda event_id: Event(event_id, request.title), watch.collect(collect)
-            )
+            outcome = run_event(run, system, name, lambda event_id: Event(event_id, request.title), collect, observer=watch)
             watch.ended(outcome)
         run.write_failures()
         article, told = _with_disagreements(folder)

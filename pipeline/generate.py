@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
 
     def run() -> int:
-        from flows.generate import generate, report
+        from flows.run_events import generate, report
         from flows.wiring.prepared import prepare
 
         generated = generate(prepare(job_from(arguments)))

@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -27,13 +27,27 @@ from data.snapshot import SAMPLE
 from decoding.backends import costs
 from flows.cli import main
 
+if TYPE_CHECKING:
+    from pipeline.reading.sandbox import WorkerPool
+
 # before torch is loaded. The tests run side by side, and small matrices on many threads wait more than they compute
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# Test processes and the commands that tests start would each compile all our modules, and pytest all tests, anew: eight seconds
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What judges said is kept beside the runs, for later commands. Most tests have a stand-in for the judge's network: what that
 # says must never be found by a person's next command in this folder
 os.environ["WIKIGEN_RUNS"] = tempfile.mkdtemp(prefix="wikigen-test-runs-")
 atexit.register(shutil.rmtree, os.environ["WIKIGEN_RUNS"], ignore_errors=True)
+
+FLOORS = "WIKIGEN_TEST_FLOORS"
+"""The folder of floors that all tests with the stand-in judge share, test processes included: scoring an event's six floors
+takes six times what scoring its article takes. They are kept by all that they depend on, as they are for people."""
+if FLOORS not in os.environ:  # a test process finds that of the first one
+    os.environ[FLOORS] = tempfile.mkdtemp(prefix="wikigen-test-floors-")
+    atexit.register(shutil.rmtree, os.environ[FLOORS], ignore_errors=True)
 
 settings.register_profile("short", derandomize=True, deadline=None, print_blob=True, max_examples=40)
 settings.register_profile("long", settings.get_profile("short"), max_examples=200)
@@ -136,8 +150,15 @@ TOGETHER = {
         "tests/flows/test_live_events.py",
     ),
     "the sentence model": ("tests/pipeline/systems/test_live.py", "tests/decoding/models/test_encoder.py"),
+    "compiled kernels": (
+        "tests/decoding/lowbit/test_kernels.py",
+        "tests/decoding/lowbit/test_backend.py",
+        "tests/decoding/lowbit/test_matrix.py",
+        "tests/decoding/bench/test_bench.py",
+        "tests/decoding/test_smollm2.py",
+    ),
 }
-"""Files that one worker runs one after the other: what they share takes seconds to start or load, and is there once."""
+"""Files that one worker runs one after the other: what they share takes seconds to start, load or compile."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -170,17 +191,50 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return Scheduling(config, log)
 
 
+@pytest.fixture(scope="session")
+def reader_pools() -> Iterator[dict[tuple[object, ...], WorkerPool]]:
+    pools: dict[tuple[object, ...], WorkerPool] = {}
+    yield pools
+    for pool in pools.values():
+        pool.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def page_readers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Commands share the processes that read pages: each takes more than a second to start."""
+    _, package, room, *_ = (*request.path.relative_to(ROOT).parts, "")
+    if package not in ("flows", "benchmark", "eval", "pipeline") or room == "reading":
+        yield
+        return
+    from tests.readers import kept_readers
+
+    with kept_readers(request.getfixturevalue("reader_pools")):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def plots_where_they_are_looked_at(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Elsewhere a report has none: drawing them is a sixth of what it takes to write and score the sample's events."""
+    reports = request.path.relative_to(ROOT).parts[1] in ("flows", "benchmark", "eval", "tools")
+    with pytest.MonkeyPatch.context() as patch:
+        if reports and request.path.name != "test_report.py":
+            patch.setattr("flows.showing.report.plots.draw", lambda contents: ())
+        yield
+
+
 @contextmanager
 def stand_in_reader() -> Iterator[None]:
     """The default judge asks a `FixedReader` in place of its network, which takes half a minute for the sample's events.
 
     What the judge does with a reading, and before one is asked for, stays its own. The network runs in `decoding/support`.
+    Floors judged so are kept apart from those of the real one.
     """
     from decoding.support import reader
     from tests.fakes import FixedReader
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "judge_reader", FixedReader)
+        patch.setattr("flows.wiring.metrics.judged_folder", lambda: Path(os.environ[FLOORS]))
         yield
 
 

@@ -18,8 +18,8 @@ from data.errors import UserError
 from data.runs import RunFolder, Unstored
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
-from flows.generate import generate
 from flows.job import Job
+from flows.run_events import generate
 from flows.wiring.page_sources import build_collect
 from flows.wiring.prepared import Prepared, identity
 from flows.wiring.systems import build_system

@@ -52,11 +52,10 @@ def help_of(program: str, command: str) -> str:
             if program == "wikigenben":
                 main([command, "--help"])
             else:
-                argv, sys.argv = sys.argv, [program, "--help"]
-                try:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(sys, "argv", [program, "--help"])
+                    patch.delitem(sys.modules, program, raising=False)  # a test imported it: it would be there twice
                     runpy.run_module(program, run_name="__main__", alter_sys=True)
-                finally:
-                    sys.argv = argv
         except SystemExit as end:
             assert not end.code, told.getvalue()
     return told.getvalue()

@@ -32,6 +32,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ from flows.job import Job
 from flows.orchestration.prefect_server import ask
 from flows.orchestration.runners import RunnerSpec, n_cores, parse_runner
 from flows.showing import console
+from pipeline.writing.assembly import WrittenSection
 from tools.scaling import Machine, Row, conclusions
 from tools.usage import Sample, Use, can_watch, cpu_s, descendants, total_mib, use_between, watching
 
@@ -113,8 +115,12 @@ class Simulated:
 
         headings = tuple(Heading(f"Part {n}") for n in range(1, N_SECTIONS + 1))
         outline = stages.once("outline", Outline, lambda: Outline(event.title, headings))
+
+        def section(heading: Heading) -> WrittenSection:
+            return WrittenSection(Section(heading, ((text(),),)), ())
+
         sections = tuple(
-            stages.once(f"sections/{n:02}", Section, lambda heading=heading: Section(heading, ((text(),),)))  # type: ignore[misc]
+            stages.once(f"sections/{n:02}", WrittenSection, partial(section, heading)).section
             for n, heading in enumerate(outline.headings, 1)
         )
         lead = Section(Heading("", 1), ((text(),),))
@@ -125,9 +131,9 @@ def measure(job: Job, spec: RunnerSpec, system: System | None = None) -> Measure
     """Write the job's events as `wiki-gen` does, without scoring. `system` replaces the job's own; threads only."""
     from prefect import flow
 
-    from flows.generate import Generated, generate
     from flows.orchestration.artifacts import Artifacts
     from flows.orchestration.stages import prepare_here
+    from flows.run_events import Generated, generate
     from flows.wiki_gen import write_all
 
     begun_at = time.time()

@@ -12,8 +12,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from data import codec
-from data.settings import Settings
+from data.settings import Settings, load_settings
 from eval.catalogue import CATALOGUE, by_group
+from eval.metrics import quality, rubrics
 
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- metrics: python -m tools.make_docs -->", "<!-- end of metrics -->"
@@ -70,15 +71,31 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def homes() -> dict[str, str]:
+    """The module that computes each metric. Loads the sentence model, which two of them ask for."""
+    from flows.wiring.metrics import build_metrics
+
+    made = {
+        name: type(metric).__module__
+        for metric in build_metrics(load_settings(evaluation={"judge": "lexical"}))
+        for name in metric.names
+    }
+    made |= {f"rubric_{dimension}": rubrics.__name__ for dimension in rubrics.RUBRICS} | {quality.NAME: quality.__name__}
+    return made
+
+
 def metrics_tables() -> str:
     lines: list[str] = []
+    made_in = homes()
     for group, entries in by_group(CATALOGUE):
-        lines += [f"**{group}**", "", "| metric | | better | in | what it says |", "|---|---|---|---|---|"]
+        lines += [f"**{group}**", "", "| metric | | better | in | what it says | made in |", "|---|---|---|---|---|---|"]
         for one in entries:
             place = "*headline*" if one.place == "headline" else "beside" if one.place else ""
             unit = "percent" if one.unit != "count" else "a number"
             better = one.better if one.better != "neither" else ""
-            lines.append(f"| `{one.name}` {place} | {one.label} | {better} | {unit} | {one.meaning} |")
+            module = made_in[one.name]
+            home = f"[{module.rpartition('.')[2]}](../{module.replace('.', '/')}.py)"
+            lines.append(f"| `{one.name}` {place} | {one.label} | {better} | {unit} | {one.meaning} | {home} |")
         lines.append("")
     return "\n".join(lines)
 

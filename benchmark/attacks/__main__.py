@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from data.settings import add_setting_flags, load_settings
 from flows.job import SYSTEMS
 from flows.showing.console import guarded
 
@@ -35,10 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where articles and scores are kept (default: RUN-attacks)")
     parser.add_argument("--judge", metavar="NAME", help="what decides support (default: as for evaluate)")
     parser.add_argument("--model", metavar="NAME", help="with --system: the language model, as for evaluate")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(parser)
     parser.add_argument("--all", action="store_true", help="print all measures, not only those that rank and the main others")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout, with all measures")
     parser.add_argument("--allow-undefeated", action="store_true", help="exit code 0 also when an attack is not below")
@@ -48,7 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         from benchmark.attacks.all_attacks import chosen
-        from data.settings import load_settings
         from flows.commands import run_attacks
 
         wanted = chosen(name for name in arguments.only.split(",") if name)

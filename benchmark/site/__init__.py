@@ -1,1 +1,4 @@
-"""The leaderboard as static pages: what is read (`entries`), how it is ranked (`ranking`), how it is shown (`pages`)."""
+"""The leaderboard as static pages that load nothing from elsewhere and trust no text of a submission.
+
+Start with `pages`. `entries` reads submissions, `ranking` orders them, `figures` and `article_view` draw.
+"""

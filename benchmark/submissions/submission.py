@@ -29,7 +29,7 @@ from benchmark.splits import ids_sha256, in_dev
 from data import codec
 from data.errors import UserError
 from data.scores import Estimate, EventStatus, SystemScores
-from eval.aggregate import estimate
+from eval.aggregate import estimate, estimates
 from eval.catalogue import is_share
 
 if TYPE_CHECKING:
@@ -308,12 +308,14 @@ def part(submission: Submission, split: str, keep: Callable[[str], bool]) -> Sub
     if not events:
         raise UserError(f"{submission.system.name} has no event of split {split!r}; evaluate it on --split full")
     profile, n_failed = submission.profile, sum(event.status != "ok" for event in events)
-    scores = {}
-    for name in submission.scores:
-        values = [event.scores.get(name) for event in events]
-        if any(value is not None for value in values):
-            e = estimate(values, name=name, seed=profile.seed, resamples=profile.resamples, n_failed=n_failed)
-            scores[name] = submitted_score(e, submission.scores[name].judge)
+    found = estimates(
+        [event.scores for event in events],
+        submission.scores,
+        n_failed=n_failed,
+        seed=profile.seed,
+        resamples=profile.resamples,
+    )
+    scores = {name: submitted_score(e, submission.scores[name].judge) for name, e in found.items()}
     data = replace(submission.data, split=split, n_events=len(events), ids_sha256=ids_sha256(event.id for event in events))
     return replace(
         submission, data=data, scores=scores, events=events, floors={}, ceilings={}, variants={}, strata={}

@@ -57,12 +57,7 @@ class Stages:
 
     def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
         """The stored value, or `make()`, stored."""
-        path = self._folder / f"{name}.json"
-        if path.exists():
-            return codec.read(kind, path)
-        value = make()
-        codec.write_atomic(path, codec.to_json(value) + "\n")
-        return value
+        return codec.once(kind, self._folder / f"{name}.json", make)
 
     def agreements(
         self, logged: Logged, plans: Sequence[SkipSet], measure: Callable[[Sequence[SkipSet]], Iterable[Agreement]]

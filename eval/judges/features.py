@@ -19,6 +19,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from data.passages import sentence_spans
+from eval.text import porter_stem
 
 VERSION = "lex3"
 """Changes whenever the same text could give other features or vetoes; part of the judge's revision."""
@@ -161,19 +162,7 @@ def stem(word: str) -> str:
         return number
     if ordinal := _ORDINAL.fullmatch(word):
         return ordinal.group(1)
-    return _porter_stem(_SHORT_DATES.get(word, word))
-
-
-@lru_cache(maxsize=1)
-def _porter_stemmer() -> Callable[[str], str]:
-    from nltk.stem.porter import PorterStemmer  # half a second: loaded on use
-
-    stemmer: Callable[[str], str] = PorterStemmer().stem
-    return stemmer
-
-
-def _porter_stem(word: str) -> str:
-    return _porter_stemmer()(word)
+    return porter_stem(_SHORT_DATES.get(word, word))
 
 
 def analyse(text: str) -> Unit:

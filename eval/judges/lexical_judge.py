@@ -82,6 +82,13 @@ class LexicalModel(Strict):
     card: Card
 
 
+def digest_of(model: Strict) -> str:
+    """Of a fitted model without its card, which changes no score."""
+    fitted = codec.to_plain(model)
+    del fitted["card"]
+    return codec.sha256(json.dumps(fitted))[:12]
+
+
 class LexicalJudge:
     """`score` is deterministic and independent of everything but the pair. A claim that shares no content word scores 0."""
 
@@ -103,9 +110,7 @@ class LexicalJudge:
 
     @cached_property
     def revision(self) -> str:
-        fitted = codec.to_plain(self.model)
-        del fitted["card"]  # what the card says changes no score
-        return f"{VERSION}-{codec.sha256(json.dumps(fitted))[:12]}"
+        return f"{VERSION}-{digest_of(self.model)}"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         return [self.judge(pair)[0] for pair in pairs]

@@ -40,8 +40,8 @@ from data.settings import Settings, load_settings
 from data.snapshot import Snapshot
 from data.types import Article, Event, Page
 from eval.metric import Metric
-from flows.evaluate import submission_of, with_tables
 from flows.job import SYSTEMS, Job
+from flows.run_scores import submission_of, with_tables
 from flows.showing import console
 from flows.wiring.metrics import build_metrics, floors_folder
 from flows.wiring.page_sources import build_collect

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import get_args
 
 from data.errors import UserError
 from data.remote import place
-from data.settings import EvidenceFrom, WritingMode, load_settings
+from data.settings import EvidenceFrom, WritingMode, add_setting_flags, load_settings
 from flows.job import SYSTEMS, Job
 
 
@@ -62,10 +61,7 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
         metavar="DIR",
         help="run folder, or the URL of one, such as s3://bucket/runs/x (default: runs/SYSTEM-SPLIT-TRACK)",
     )
-    how.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
-    how.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(how)
     how.add_argument(
         "--decoding",
         metavar="METHOD",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from data.remote import Place
 from data.settings import Settings
-from flows import evaluate
+from flows import run_scores
 from flows.job import Job
 from flows.showing import console
 from flows.wiring.prepared import prepare
@@ -17,6 +17,6 @@ def demo(out: Place, *, as_json: bool, everything: bool = False) -> int:
     )
     prepared = prepare(Job(system="ours", settings=Settings(), data="sample", out=out))
     console.note(f"writing {len(prepared.ids)} articles on invented events, from their web pages; nothing is fetched")
-    evaluated = evaluate.evaluate(prepared)
-    evaluate.report(evaluated, as_json=as_json, everything=everything)
+    evaluated = run_scores.evaluate(prepared)
+    run_scores.report(evaluated, as_json=as_json, everything=everything)
     return evaluated.generated.exit_code

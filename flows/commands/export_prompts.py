@@ -219,7 +219,7 @@ class PromptWriter:
         plan = QuotedPlan(plan_article(evidence, self._encoder, writing, self._banks))
         kept = Kept()
         scribe = self._write(event, pages, plan, kept)
-        topic = self._banks.recogniser().recognise(event.title, [s.text for s in plan.lead.sentences]).name
+        topic = self._banks.recogniser().recognise(event.title, [s.text for s in plan.lead().section.sentences]).name
         sections = [messages for task, messages in scribe.asked if task == "section"]
         for task, messages in scribe.asked:
             if task in ("outline", "lead"):
@@ -241,8 +241,8 @@ class PromptWriter:
             if task == "section":
                 outline = kept.values["outline"]
                 assert isinstance(outline, Outline)
-                return _text(plan.section(outline.headings[n]))
-            return _text(plan.lead) if task == "lead" else ""
+                return _text(plan.section(outline.headings[n]).section)
+            return _text(plan.lead().section) if task == "lead" else ""
 
         scribe = Scribe(self._reader, answer)
         mode: WritingMode = "verbatim" if scribe.prompt_form == "document" else "free"

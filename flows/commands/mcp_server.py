@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import MissingExtra, UserError, WikigenError
+from data.settings import add_setting_flags
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -27,9 +28,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--system", choices=("ours", "extractive"), help="as for `wikigenben write`")
     parser.add_argument("--model", metavar="NAME", help="as for `wikigenben write` (default: smollm2)")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(parser, file=False)
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 

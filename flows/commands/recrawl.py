@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from data.errors import UserError
-from data.settings import Settings, load_settings
+from data.settings import Settings, add_setting_flags, load_settings
 from data.types import DropReason, RawPage, Strict
 
 if TYPE_CHECKING:
@@ -110,10 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
     parser.add_argument("--track", choices=("search", "cited", "both"), help="which pages (default: search)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="one JSON line a page (default: runs/recrawl.jsonl)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(parser)
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     return parser
 

@@ -21,7 +21,7 @@ from data.settings import Settings
 from data.snapshot import Snapshot
 from data.types import Article, Page
 from eval.catalogue import HEADLINE
-from flows import generate
+from flows import run_events
 from flows.job import Job
 from flows.showing import console
 from flows.wiring.metrics import build_metrics
@@ -89,7 +89,7 @@ def _of_system(asked: Asked, system: str) -> Honest:
     siblings = {i: other for i in ids if i in titles and (other := sibling_of(i, titles)) is not None}
     wanted = tuple(dict.fromkeys((*ids, *siblings.values())))
     prepared = prepare(Job(system, asked.settings, data=asked.data, split=split, events=wanted))
-    generate.generate(prepared)
+    run_events.generate(prepared)
     return _read(system, prepared.run, snapshot, split, ids, siblings)
 
 

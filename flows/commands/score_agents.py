@@ -23,6 +23,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from data.settings import add_setting_flags
 from flows.showing.console import guarded
 
 
@@ -43,9 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=Path, metavar="DIR", help="articles and rows as they are made (default: runs/agents)")
     parser.add_argument("--html", type=Path, metavar="DIR", help="also build the pages of these submissions there")
     parser.add_argument("--no-floors", action="store_true", help="without floors and ceilings, which take a while")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting, as the judge"
-    )
+    add_setting_flags(parser, file=False)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--plan", action="store_true", help="only say what would be done")
     what.add_argument("--check", action="store_true", help="compare hashes and scores with the submissions that are there")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from benchmark.runner import EventOutcome
     from data.runs import RunFolder
-    from flows.evaluate import Evaluated
+    from flows.run_scores import Evaluated
 
 T = TypeVar("T")
 

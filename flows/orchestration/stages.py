@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-PIPELINE_VERSION = "1"
+PIPELINE_VERSION = "2"
 """Raise when stored results of steps must not be used any more and nothing in a run's identity says so."""
 
 _lock = threading.Lock()

@@ -1,1 +1,4 @@
-"""`wikigenben reproduce`: from a recipe to steps, each done once, to a table of all systems. Start with `plan`."""
+"""`wikigenben reproduce`: from a file that names systems to a ranking, each step done once.
+
+Start with `plan`. `recipe` reads the file, `steps` runs commands, `adopting` takes over articles, `standings` is the table.
+"""

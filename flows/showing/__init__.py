@@ -1,1 +1,4 @@
-"""What people see of a run: the console, the live panel, previews of articles, the report. Nothing here computes a score."""
+"""What people see of a run. Nothing here computes a score.
+
+`console` for lines and tables, `watching` and `panel` for what is happening, `preview` and `report/` for what was made.
+"""

@@ -1,7 +1,7 @@
 """What a command that writes articles is doing: one observer, which the terminal's panel and the web page both read.
 
-It looks on from outside. `Watch.collect` and `Watch.system` replace the two things that the runner asks of an event, pass
-everything through, and note what went by: in a `View`, for whoever draws the present, and as `Happening`s, for whoever follows.
+A `Watch` is the runner's `data.runs.Observer`. It notes what goes by in a `View`, for whoever draws the present, and as
+`Happening`s, for whoever follows.
 """
 
 from __future__ import annotations
@@ -9,19 +9,16 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from benchmark.runner import EventOutcome
-from benchmark.system import System
-from data.runs import Stages
-from data.types import Article, DropReason, Event, Heading, Outline, Page, Section, Sentence
+from data.runs import Observer
+from data.types import DropReason, Event, Heading, Outline, Page, Section, Sentence
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.composing import ComposedDraft
 from pipeline.writing.drafting import Draft
 
-T = TypeVar("T")
 SECTION = re.compile(r"(?:sections|drafts)/(\d+)")
 
 
@@ -138,8 +135,8 @@ def _left_of(current: Current, now: float) -> float | None:
     return (now - current.sections_began) / done * (len(current.headings) - done)
 
 
-class Watch:
-    """Notes what one command does, event after event. Nothing here changes the text."""
+class Watch(Observer):
+    """Notes what one command does, event after event."""
 
     def __init__(
         self,
@@ -150,19 +147,6 @@ class Watch:
         self._now = now
         self._tell = tell
         self.view = View(total, now())
-
-    def collect(self, collect: Callable[[Event], tuple[Page, ...]]) -> Callable[[Event], tuple[Page, ...]]:
-        def watched(event: Event) -> tuple[Page, ...]:
-            self._begin(event)
-            self._enter("pages")
-            pages = collect(event)
-            self._leave("pages", pages)
-            return pages
-
-        return watched
-
-    def system(self, system: System) -> System:
-        return _WatchedSystem(system, self)
 
     def ended(self, outcome: EventOutcome) -> None:
         """To be called after each event, also for one that was reused or failed."""
@@ -178,91 +162,39 @@ class Watch:
             current=None,
         )
 
+    def begins(self, event: Event) -> None:
+        self.view = replace(self.view, current=Current(event.title, self._now()))
+
     def writes(self, event: Event, pages: tuple[Page, ...]) -> None:
-        """The pages are known, made now or found stored: writing begins."""
-        if self.view.current is None:
-            self._begin(event)
         reasons = Counter(page.drop_reason for page in pages if page.drop_reason)
         self._note(kept=sum(page.usable for page in pages), dropped=tuple(reasons.most_common()), steps=())
         self._tell(PagesKept(pages))
 
-    def once(self, stages: Stages, name: str, kind: type[T], make: Callable[[], T]) -> T:
-        """`stages.once`, noted. A stage that raises stays in hand until its event has ended."""
-        made = False
-
-        def noted() -> T:
-            nonlocal made
-            made = True
-            return make()
-
-        self._enter(name)
-        value = stages.once(name, kind, noted)
-        self._leave(name, value)
-        if made and isinstance(value, Draft | ComposedDraft):
-            self.view = replace(self.view, spent=self.view.spent.plus(value))
-        return value
-
-    def _begin(self, event: Event) -> None:
-        self.view = replace(self.view, current=Current(event.title, self._now()))
-
-    def _enter(self, name: str) -> None:
+    def enters(self, stage: str) -> None:
         if (current := self.view.current) is None:
             return
-        now, section = self._now(), SECTION.match(name)
+        now, section = self._now(), SECTION.match(stage)
         first = current.sections_began is None and section is not None and int(section[1]) > 0
-        self._note(steps=(*current.steps, Step(name, now)), sections_began=now if first else current.sections_began)
+        self._note(steps=(*current.steps, Step(stage, now)), sections_began=now if first else current.sections_began)
 
-    def _leave(self, name: str, value: object) -> None:
+    def leaves(self, stage: str, value: object, *, made: bool) -> None:
+        """A stage that raises stays in hand until its event has ended."""
         if (current := self.view.current) is None:
             return
-        self._note(steps=tuple(step for step in current.steps if step.name != name))
+        self._note(steps=tuple(step for step in current.steps if step.name != stage))
         if isinstance(value, Outline):
             self._note(title=value.title, headings=tuple(heading.text for heading in value.headings))
             self._tell(Planned(value.title, value.headings))
-        elif name.startswith("sections/") and (match := SECTION.match(name)):
+        elif isinstance(value, WrittenSection) and (match := SECTION.match(stage)):
             self._note(done=current.done | {int(match[1])})
-            if isinstance(value, WrittenSection | Section):
-                self._tell(Finished(int(match[1]), value.section if isinstance(value, WrittenSection) else value))
+            self._tell(Finished(int(match[1]), value.section))
+        elif made and isinstance(value, Draft | ComposedDraft):
+            self.view = replace(self.view, spent=self.view.spent.plus(value))
 
-    def said(self, name: str, sentences: tuple[Sentence, ...]) -> None:
-        if match := SECTION.match(name):
+    def said(self, stage: str, sentences: tuple[Sentence, ...]) -> None:
+        if match := SECTION.match(stage):
             self._tell(Said(int(match[1]), sentences))
 
     def _note(self, **changes: object) -> None:
         if self.view.current is not None:
             self.view = replace(self.view, current=replace(self.view.current, **changes))  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class _WatchedSystem:
-    """Implements `benchmark.system.System`."""
-
-    inner: System
-    watch: Watch
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        return self.inner.identity
-
-    def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        self.watch.writes(event, pages)
-        return self.inner.write(event, pages, _WatchedStages(stages, self.watch))
-
-
-@dataclass(frozen=True, slots=True)
-class _WatchedStages:
-    """Implements `data.runs.Stages`."""
-
-    inner: Stages
-    watch: Watch
-
-    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
-        return self.watch.once(self.inner, name, kind, make)
-
-    def said(self, name: str, sentences: tuple[Sentence, ...]) -> None:
-        self.watch.said(name, sentences)
-        self.inner.said(name, sentences)

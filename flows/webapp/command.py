@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data.errors import UserError
+from data.settings import add_setting_flags
 
 PORT = 8765
 
@@ -25,10 +26,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}; 0 takes a free one")
     parser.add_argument("--system", choices=("ours", "extractive"), help="as for `wikigenben write`")
     parser.add_argument("--model", metavar="NAME", help="as for `wikigenben write` (default: smollm2)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
-    parser.add_argument(
-        "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
-    )
+    add_setting_flags(parser)
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 

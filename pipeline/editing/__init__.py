@@ -1,1 +1,4 @@
-"""What an editor needs beside an article (`dossier`), and what an editor changed in it (`corrections`)."""
+"""For the person who publishes an article, or does not.
+
+`dossier` lists what to check beside it; `corrections` reads what was changed by hand.
+"""

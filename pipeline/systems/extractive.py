@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from data.runs import Stages
 from data.settings import RetrievalSettings, WritingSettings
@@ -49,20 +49,21 @@ class ExtractiveSystem:
 
     def say(self, evidence: Evidence, plan: ArticlePlan, stages: Stages) -> list[WrittenSection]:
         quoted = QuotedPlan(plan)
-        return [WrittenSection(quoted.section(section.heading), ()) for section in plan.sections]
+        return [quoted.section(section.heading) for section in plan.sections]
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.unlapped(event, pages, self._retrieval)
         plan = stages.once("plan", ArticlePlan, lambda: self.plan(evidence))
         quoted = QuotedPlan(plan)
         stages.once("outline", Outline, lambda: quoted.outline)
-        sections = [
-            stages.once(f"sections/{n:02}", Section, lambda heading=heading: quoted.section(heading))  # type: ignore[misc]
+        written = [
+            stages.once(f"sections/{n:02}", WrittenSection, partial(quoted.section, heading))
             for n, heading in enumerate(quoted.outline.headings, 1)
         ]
-        lead = stages.once("sections/00", Section, lambda: quoted.lead)
+        opened = stages.once("sections/00", WrittenSection, quoted.lead)
 
         def make() -> Article:
+            lead, sections = opened.section, [one.section for one in written]
             cited = sorted({int(c.split(":")[0]) for s in (lead, *sections) for x in s.sentences for c in x.cites})
             opening = " ".join(s.text for s in lead.sentences)
             article = assemble(evidence, lead, sections, infobox=infobox_rows(evidence, cited, opening))
@@ -81,16 +82,13 @@ class QuotedPlan:
     def outline(self) -> Outline:
         return Outline(self.plan.title, tuple(section.heading for section in self.plan.sections))
 
-    @property
-    def lead(self) -> Section:
-        return Section(LEAD_HEADING, (tuple(map(_quoted, self.plan.lead)),))
+    def lead(self) -> WrittenSection:
+        return WrittenSection(Section(LEAD_HEADING, (tuple(map(_quoted, self.plan.lead)),)), ())
 
-    def section(self, heading: Heading) -> Section:
+    def section(self, heading: Heading) -> WrittenSection:
         """Without sentences for a heading that is not planned."""
-        for planned in self.plan.sections:
-            if planned.heading == heading:
-                return Section(heading, tuple(tuple(map(_quoted, paragraph)) for paragraph in planned.paragraphs))
-        return Section(heading, ())
+        planned = next((one.paragraphs for one in self.plan.sections if one.heading == heading), ())
+        return WrittenSection(Section(heading, tuple(tuple(map(_quoted, paragraph)) for paragraph in planned)), ())
 
 
 def _quoted(statement: Statement) -> Sentence:

@@ -11,6 +11,7 @@ not a number; lines that are no sentences are left out; the article is cut to `w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from data.errors import StageError
 from data.runs import Stages
@@ -21,7 +22,7 @@ from pipeline.evidence import Evidence
 from pipeline.planning.outlines import heading_line, is_apparatus, parse_outline, same_words
 from pipeline.retrieval import PassageIndex
 from pipeline.writing import prompts
-from pipeline.writing.assembly import LEAD_HEADING, assemble, paragraphs_of, within_words
+from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, assemble, paragraphs_of, within_words
 from pipeline.writing.citing import Cited, resolve
 from pipeline.writing.drafting import Draft, Quote, Writer, quotes
 
@@ -190,7 +191,8 @@ class PlanRetrieveRead(ModelSystem):
             )
             answers.append(draft.answer)
             section = Section(heading, paragraphs_of(cited.sentences))
-            sections.append(stages.once(f"sections/{n:02}", Section, lambda section=section: section))  # type: ignore[misc]
+            written = stages.once(f"sections/{n:02}", WrittenSection, partial(WrittenSection, section, cited.repairs))
+            sections.append(written.section)
             repairs += cited.repairs
         return stages.once("article", Article, lambda: self._finished(evidence, Section(LEAD_HEADING, ()), sections, repairs))
 

@@ -10,6 +10,7 @@ from eval.catalogue import BESIDE, CATALOGUE, GROUPS, HEADLINE, by_group, direct
 from flows.wiring.metrics import build_metrics
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_every_value_of_a_row_has_an_entry_and_every_entry_a_metric() -> None:
     made = metric_names(build_metrics(load_settings(evaluation={"judge": "lexical"})))
     assert made == {name: CATALOGUE[name].better for name in made}

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.conftest import stand_in_reader
-from tests.flows.readers import kept_readers
 from tests.prefect_installation import FlowProcess
 
 UNUSED_SERVICES = ("SCHEDULER", "LATE_RUNS", "PAUSE_EXPIRATIONS", "CANCELLATION_CLEANUP", "FOREMAN", "TRIGGERS", "REPOSSESSOR")
@@ -18,24 +17,8 @@ UNUSED_SERVICES = ("SCHEDULER", "LATE_RUNS", "PAUSE_EXPIRATIONS", "CANCELLATION_
 
 
 @pytest.fixture(autouse=True, scope="module")
-def page_readers() -> Iterator[None]:
-    """The commands of a file share the processes that read pages."""
-    with kept_readers():
-        yield
-
-
-@pytest.fixture(autouse=True, scope="module")
 def judge_without_network() -> Iterator[None]:
     with stand_in_reader():
-        yield
-
-
-@pytest.fixture(autouse=True, scope="module")
-def plots_where_they_are_looked_at(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Elsewhere a report has none: drawing them is a sixth of what it takes to write and score the sample's events."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.path.name != "test_report.py":
-            patch.setattr("flows.showing.report.plots.draw", lambda contents: ())
         yield
 
 

@@ -354,6 +354,7 @@ def test_stored_file_was_damaged_by_hand(wikigenben: Command, name: str) -> None
     assert (folder / "article.json").read_bytes() == article
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_edited_outline_fails_its_event_only(wikigenben: Command, copied_sample: Path) -> None:
     words = ("generate", "--system", "extractive", "--data", copied_sample, "--out", "run", "--json")
     folder = Path(f"run/events/{BAD}")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_settings
 
+from flows.orchestration.stages import PIPELINE_VERSION
 from pipeline.web.bundle import Bundle
 from tests.conftest import Command, set_pages
 from tests.object_store import BUCKET, ObjectStore, serving
@@ -258,6 +259,7 @@ def run_flow(**parameters: Any) -> Any:
     return wiki_gen(return_state=True, **parameters)
 
 
+@pytest.mark.slow  # a worker process that loads everything anew, six seconds
 @pytest.mark.usefixtures("prefect_api")
 def test_worker_processes_carry_their_own_events(
     store: ObjectStore, folder: str, toys: Path, machine: Machine, wikigenben: Command, tmp_path: Path
@@ -282,8 +284,8 @@ def test_results_of_steps_at_a_url_are_found_by_another_machine(
     steps = {"results": f"s3://{BUCKET}/{folder}/steps"}
     assert run_flow(**asked, **steps, out=str(tmp_path / "a")).is_completed()
     kept = store.objects(f"{folder}/steps")
-    (key,) = (name for name in kept if name.startswith("retrieve/v1/7000001/"))
-    assert any(name.startswith("article/v1/7000001/") for name in kept)
+    (key,) = (name for name in kept if name.startswith(f"retrieve/v{PIPELINE_VERSION}/7000001/"))
+    assert any(name.startswith(f"article/v{PIPELINE_VERSION}/7000001/") for name in kept)
     store.put(f"{folder}/steps/{key}", kept[key].replace(b"talers", b"ducats"))  # what is found there is used
     with temporary_settings({PREFECT_RESULTS_LOCAL_STORAGE_PATH: tmp_path / "nothing"}):
         assert run_flow(**asked, **steps, out=str(tmp_path / "b")).is_completed()

@@ -199,6 +199,7 @@ def test_what_sources_say_differently_is_told(wikigenben: Command) -> None:
     assert (folder / "events" / name / "article.json").read_bytes() == article
 
 
+@pytest.mark.slow  # the real model: where its kernels are not compiled yet, that alone takes half a minute
 def test_the_default_model_writes_offline_of_files_alone(wikigenben: Command) -> None:
     """The real one, from its package."""
     ran = wikigenben("write", "--file", PAGES[0], "--words", "60", "--out", "here")

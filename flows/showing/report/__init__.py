@@ -1,1 +1,4 @@
-"""report.html of a scored run: `contents` gathers it as values, `plots` draws, `page` renders."""
+"""report.html of a scored run: one file that loads nothing.
+
+`contents` gathers it as values, `plots` draws, `page` renders.
+"""

@@ -10,7 +10,7 @@ from statistics import mean, median
 from benchmark.submissions import submission
 from benchmark.submissions.submission import Submission, SubmittedEvent, SubmittedScore
 from data.errors import UserError
-from data.runs import DrafterUsage, EventFailure, EventFolder, EventStats, RunFolder, Usage, total_by_drafter
+from data.runs import DrafterUsage, EventFailure, EventFolder, EventStats, RunFolder, Usage
 from data.scores import EventStatus
 from data.types import DropReason, Page, RepairKind
 from eval.catalogue import HEADLINE, is_share, less_is_better
@@ -266,19 +266,18 @@ def _stages(stats: Sequence[EventStats]) -> tuple[StageLine, ...]:
 def _decoding(usages: Sequence[Usage]) -> Decoding | None:
     if not usages:
         return None
-    local = [usage for usage in usages if usage.n_verify is not None]
-    passes = [(usage.n_verify or 0) + usage.n_calls for usage in local]  # each call begins with reading its prompt
-    per_event = tuple(usage.n_new_tokens / n for usage, n in zip(local, passes, strict=True) if n)
+    everything, local = Usage.total(usages), [usage for usage in usages if usage.n_passes]
+    counted = Usage.total(local)
     return Decoding(
         n_events=len(usages),
-        n_calls=sum(usage.n_calls for usage in usages),
-        n_prompt_tokens=sum(usage.n_prompt_tokens for usage in usages),
-        n_new_tokens=sum(usage.n_new_tokens for usage in usages),
-        generate_s=sum(usage.generate_s for usage in usages),
-        n_passes=sum(passes),
-        n_drafted=sum(usage.n_drafted or 0 for usage in local),
-        n_accepted=sum(usage.n_accepted or 0 for usage in local),
-        per_pass=sum(usage.n_new_tokens for usage in local) / sum(passes) if per_event else None,
-        per_pass_of_events=per_event,
-        by_drafter=total_by_drafter(of for usage in local for of in usage.by_drafter),
+        n_calls=everything.n_calls,
+        n_prompt_tokens=everything.n_prompt_tokens,
+        n_new_tokens=everything.n_new_tokens,
+        generate_s=everything.generate_s,
+        n_passes=counted.n_passes or 0,
+        n_drafted=counted.n_drafted or 0,
+        n_accepted=counted.n_accepted or 0,
+        per_pass=counted.n_new_tokens / counted.n_passes if counted.n_passes else None,
+        per_pass_of_events=tuple(usage.n_new_tokens / usage.n_passes for usage in local if usage.n_passes),
+        by_drafter=counted.by_drafter,
     )

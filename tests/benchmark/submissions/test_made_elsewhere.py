@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from eval.judges.lexical_judge import LexicalJudge
 from flows.job import Job
 from flows.wiring.prepared import Prepared
 from tests.benchmark.sample_folder import FAILED, IDS
+from tests.conftest import stand_in_encoder
 
 PAGES = (
     Page("https://a.example/", "A", "Twelve people died in the fire.\nThe mill was built in 1890.", "search"),
@@ -70,6 +71,12 @@ def test_a_text_that_no_usable_page_holds_stays_as_it_was(text: str) -> None:
 def test_equal_texts_are_one_source() -> None:
     article = made_elsewhere.located(given("It began at night.", "It began  at night. ".strip()), PAGES)
     assert len({source.id for source in article.sources}) == len(article.sources)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def stand_in() -> Iterator[None]:
+    with stand_in_encoder():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,8 @@ def test_attention_sees_the_committed_tokens_and_its_own_branch(group: int) -> N
             np.testing.assert_allclose(out[t, h], raised / raised.sum() @ values[h // group][seen], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("instructions", ["avx2", pytest.param("generic", marks=pytest.mark.slow)])
+@pytest.mark.slow  # kernels are compiled anew, seven seconds each
+@pytest.mark.parametrize("instructions", ["avx2", "generic"])
 def test_other_instructions_give_the_same_bits(instructions: str, tmp_path: Path) -> None:
     """In a process of its own, whose kernels are compiled for them."""
     if instructions == "avx2" and vector_code.INSTRUCTIONS == "generic":

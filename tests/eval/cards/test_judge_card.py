@@ -136,8 +136,8 @@ def test_a_claim_scores_the_maximum_over_its_rows_and_unjudged_ones_are_refused(
         (("--judge", "nli:"), "'nli:'"),
         (("--judge", "nli:x,speed=3"), "'speed'"),
         (("--judge", "nli:x,threshold=2"), "threshold"),
-        (("--pairs", "none.jsonl"), "none.jsonl"),
-        (("--data", "nowhere"), "nowhere"),
+        (("--judge", "overlap", "--pairs", "none.jsonl"), "none.jsonl"),
+        (("--judge", "overlap", "--data", "nowhere"), "nowhere"),
     ],
 )
 def test_wrong_input_is_named(capsys: pytest.CaptureFixture[str], words: Sequence[str], named: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from decoding.methods import METHODS
-from flows.generate import generate
 from flows.job import SYSTEMS, Job
 from flows.orchestration._cli_alias import ALIASES
+from flows.run_events import generate
 from flows.wiring.prepared import prepare
 from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
 from tests.toy_events import make_events, results

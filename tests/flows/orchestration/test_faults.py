@@ -18,7 +18,7 @@ N_EVENTS = 30
 
 def test_thirty_events_with_random_kills(tmp_path: Path, flow_process: Callable[..., FlowProcess]) -> None:
     """Also scored, which a kill may hit as well."""
-    from flows.evaluate import evaluate
+    from flows.run_scores import evaluate
 
     toys = make_events(tmp_path / "toys", N_EVENTS)
     flow_process("system=extractive", f"data={toys}", "runner=threads:2").kill_at_random(4, most=40)

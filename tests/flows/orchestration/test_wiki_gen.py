@@ -26,10 +26,10 @@ from data.runs import EventFailure, EventFolder, RunFolder, Stages
 from data.snapshot import SAMPLE
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.methods import METHODS
-from flows.generate import Generated, generate
 from flows.job import SYSTEMS, Job
 from flows.orchestration.runners import KINDS
 from flows.orchestration.stages import PIPELINE_VERSION, PrefectStages, digest_of, prepare_here, result_key
+from flows.run_events import Generated, generate
 from flows.wiring.prepared import prepare
 from tests.prefect_installation import ROOT, FlowProcess
 from tests.servers import faulty
@@ -415,6 +415,7 @@ def test_read_only_folder_is_said(toys: Path, tiny_disk: Callable[[str], Path], 
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.slow  # two processes that load Prefect, ten seconds; `test_resume` and `test_remote_runs` kill always
 def test_killed_flow_goes_on(tmp_path: Path, toys: Path, flow_process: Callable[..., FlowProcess]) -> None:
     """kill -9, once; many more of them in test_faults."""
     flow_process("system=bm25", f"data={toys}", "evaluate=false", "runner=threads:2").kill_at_random(1, most=9)

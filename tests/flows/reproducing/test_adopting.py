@@ -10,7 +10,7 @@ import pytest
 
 from data.errors import UserError
 from data.settings import load_settings
-from flows import generate
+from flows import run_events
 from flows.job import Job
 from flows.reproducing.adopting import adopt
 from flows.wiring.prepared import Prepared, prepare
@@ -25,7 +25,7 @@ def _prepared(out: Path, settings=None, system: str = "bm25") -> Prepared:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("adopting") / "on"
-    assert generate.generate(_prepared(out)).exit_code == 0
+    assert run_events.generate(_prepared(out)).exit_code == 0
     return out
 
 
@@ -36,10 +36,10 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_it_is_the_run_that_writing_all_anew_makes(written: Path, tmp_path: Path) -> None:
     anew, taken = _prepared(tmp_path / "anew", OFF), _prepared(tmp_path / "taken", OFF)
-    generate.generate(anew)
+    run_events.generate(anew)
     n_adopted = adopt(taken, written)
     assert 0 < n_adopted < len(taken.ids)  # the sample has a page that only the filter drops
-    outcomes = generate.generate(taken).outcomes
+    outcomes = run_events.generate(taken).outcomes
     assert [o.status for o in outcomes].count("reused") == n_adopted
     assert _files(anew.run.path / "events") == _files(taken.run.path / "events")
     assert not list(taken.run.path.glob(".*.half"))
@@ -47,7 +47,7 @@ def test_it_is_the_run_that_writing_all_anew_makes(written: Path, tmp_path: Path
 
 def test_what_is_there_already_stays(written: Path, tmp_path: Path) -> None:
     prepared = _prepared(tmp_path / "some", OFF)
-    generate.generate(replace(prepared, ids=prepared.ids[:1]))
+    run_events.generate(replace(prepared, ids=prepared.ids[:1]))
     before = _files(prepared.run.event(prepared.ids[0]).path)
     adopt(prepared, written)
     assert _files(prepared.run.event(prepared.ids[0]).path) == before
@@ -57,7 +57,7 @@ def test_what_is_there_already_stays(written: Path, tmp_path: Path) -> None:
 def test_pages_of_another_run_decide(written: Path, tmp_path: Path) -> None:
     other = _prepared(tmp_path / "half")
     event_id = other.ids[0]
-    generate.generate(replace(other, ids=(event_id,)))
+    run_events.generate(replace(other, ids=(event_id,)))
     pages = other.run.event(event_id).path / "pages.jsonl"
     pages.write_text(pages.read_text(encoding="utf-8").replace("the", "teh", 1), encoding="utf-8")
     assert adopt(_prepared(tmp_path / "mine", OFF), other.run.path) == 0

@@ -27,6 +27,7 @@ from data.runs import RunFolder, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section
 from flows.cli import main
 from flows.showing import console, panel, watching
+from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import Draft
 from tests.toy_events import make_events
 
@@ -68,8 +69,9 @@ class StagedSystem:
             stages.once(f"drafts/{n:02}", Draft, make(draft(60, 19)))
             if event.title == "Second" and n == 2:
                 raise StageError("writing", "it fell silent")
-            sections.append(stages.once(f"sections/{n:02}", Section, make(Section(heading, ()))))
-        lead = stages.once("sections/00", Section, make(Section(Heading(""), ())))
+            written = stages.once(f"sections/{n:02}", WrittenSection, make(WrittenSection(Section(heading, ()), ())))
+            sections.append(written.section)
+        lead = stages.once("sections/00", WrittenSection, make(WrittenSection(Section(Heading(""), ()), ()))).section
         return stages.once("article", Article, make(Article(event.id, event.title, lead, tuple(sections), (), ())))
 
 
@@ -86,16 +88,15 @@ def test_what_is_said_while_events_are_written(tmp_path: Path) -> None:
     watch = watching.Watch(3, lambda: float(next(seconds)))
     seen: list[list[str]] = []
     titles = {"1": "First", "2": "Second", "3": "Third"}
-    system = watch.system(StagedSystem(lambda: seen.append(drawn(watch.view, float(next(seconds))))))
+    system = StagedSystem(lambda: seen.append(drawn(watch.view, float(next(seconds)))))
 
     def found(event: Event) -> tuple[Page, ...]:
         seen.append(drawn(watch.view, float(next(seconds))))
         return PAGES
 
-    collect = watch.collect(found)
     run = RunFolder.open(tmp_path / "run", {})
     for event_id in titles:
-        watch.ended(run_event(run, system, event_id, lambda i: Event(i, titles[i]), collect))
+        watch.ended(run_event(run, system, event_id, lambda i: Event(i, titles[i]), found, observer=watch))
     collecting, preparing, planning, drafting = seen[:4]
     assert collecting[0] == "Event 1 of 3  First" and collecting[1] == "now   collecting its pages, for 1 s"
     assert preparing[1].split() == ["now", "preparing", "to", "write"]
@@ -118,7 +119,7 @@ def test_stored_drafts_are_not_counted_again(tmp_path: Path) -> None:
     tokens = []
     for _ in range(2):
         watch = watching.Watch(1)
-        run_event(run, watch.system(StagedSystem(lambda: None)), "1", lambda i: event, watch.collect(lambda e: PAGES))
+        run_event(run, StagedSystem(lambda: None), "1", lambda i: event, lambda e: PAGES, observer=watch)
         tokens.append(watch.view.spent.tokens)
         (run.event("1").path / "article.json").unlink()
     assert tokens == [180, 0] and watch.view.current is not None and watch.view.current.kept == 1

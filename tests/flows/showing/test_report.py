@@ -19,7 +19,7 @@ from benchmark import scoring
 from benchmark.submissions import submission
 from benchmark.submissions.submission import SubmittedCost, SubmittedSystem
 from data import codec
-from data.runs import DrafterUsage, EventFailure, EventFolder, EventStats, RunFolder, StageClock, StageTime, TimedStages, Usage
+from data.runs import NOBODY, DrafterUsage, EventFailure, EventFolder, EventStats, ObservedStages, RunFolder, StageTime, Usage
 from data.scores import EventScores
 from data.types import Article, Heading, Outline, Page, Repair, Section
 from eval.judges.lexical_judge import LexicalJudge
@@ -28,7 +28,7 @@ from eval.metrics.citations import Citations
 from eval.metrics.coverage import Coverage
 from eval.metrics.junk import Junk
 from eval.metrics.organisation import Organisation
-from flows import generate
+from flows import run_events
 from flows.job import Job
 from flows.showing.report import contents, page, plots
 from flows.wiring.prepared import prepare
@@ -62,7 +62,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """Written by `lead` and scored by metrics that need no model."""
     folder = tmp_path_factory.mktemp("report")
     prepared = prepare(Job(system="lead", data=str(attacked(folder)), out=folder / "run"))
-    generate.generate(prepared)
+    run_events.generate(prepared)
     article = prepared.run.event(HOSTILE).path / "article.json"  # `lead` removes nothing
     codec.write_atomic(article, codec.to_json(replace(codec.read(Article, article), repairs=(REMOVED,)), indent=1))
     metrics = (Citations(LexicalJudge()), Coverage(), Organisation(FixedEncoder()))
@@ -255,9 +255,9 @@ def test_evaluate_writes_it(wikigenben: Command, tmp_path: Path) -> None:
 
 
 def test_a_stage_is_timed_without_those_inside_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    clock, now = StageClock(), iter([0.0, 1.0, 5.0, 5.5, 20.0, 20.25])
+    now = iter([0.0, 1.0, 5.0, 5.5, 20.0, 20.25])
     monkeypatch.setattr(data.runs.time, "perf_counter", lambda: next(now))
-    stages = TimedStages(EventFolder(tmp_path / "7"), clock)
+    stages = ObservedStages(EventFolder(tmp_path / "7"), NOBODY)
 
     def section() -> Section:
         stages.once("outline", Outline, lambda: Outline("T", ()))
@@ -267,7 +267,7 @@ def test_a_stage_is_timed_without_those_inside_it(monkeypatch: pytest.MonkeyPatc
     stages.once("sections/01", Section, section)  # found
     with pytest.raises(RuntimeError):
         stages.once("article", Article, failing)
-    assert clock.times == [StageTime("outline", 4.0), StageTime("sections/01", 1.5), StageTime("article", 0.25)]
+    assert stages.times == [StageTime("outline", 4.0), StageTime("sections/01", 1.5), StageTime("article", 0.25)]
 
 
 def failing() -> Article:

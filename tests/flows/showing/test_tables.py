@@ -12,7 +12,7 @@ from benchmark.floors import CEILINGS, COLUMNS, FLOORS
 from benchmark.strata import STRATA, Stratum
 from data.scores import Estimate, SystemScores
 from eval.catalogue import BESIDE, CATALOGUE, HEADLINE, entry
-from flows.evaluate import explained, preconditions, score_table, strata_table
+from flows.run_scores import explained, preconditions, score_table, strata_table
 
 NAMES = [*HEADLINE, *BESIDE, *(name for name in CATALOGUE if name not in (*HEADLINE, *BESIDE))]
 

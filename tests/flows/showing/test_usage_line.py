@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.runner import EventOutcome
 from data.runs import EventStats, RunFolder, Usage
-from flows.generate import Generated, report
+from flows.run_events import Generated, report
 
 OURS = Usage(4, 900, 220, 2.0, n_verify=100, n_drafted=300, n_accepted=116)
 CONTRASTED = Usage(2, 400, 120, 2.0, n_verify=60, n_drafted=0, n_accepted=0, n_contrast=120, contrast_s=0.9)

@@ -215,7 +215,7 @@ def test_a_server_that_recovers_is_asked_again(
 def test_a_wrong_key_or_name_stops_the_run(
     server: str, words: list[str], base: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert generate("ours", server.format(base=base), tmp_path / "run") == 2
+    assert generate("prr", server.format(base=base), tmp_path / "run") == 2
     told = capsys.readouterr().err
     assert "Traceback" not in told
     assert all(word in told for word in words), told

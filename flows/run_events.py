@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmark.runner import EventOutcome, run_event
 from data import codec
 from data.errors import NoEvidence
-from data.runs import RunFolder
+from data.runs import RunFolder, Usage
 from data.snapshot import N_BENCHMARK_EVENTS
 from flows.showing import console, panel, preview
 from flows.wiring.prepared import Prepared
@@ -53,9 +53,10 @@ class Generated:
 def one_by_one(prepared: Prepared, ids: tuple[str, ...]) -> Iterator[EventOutcome]:
     """In this process; on a terminal a panel shows how far it is."""
     with panel.watching(len(ids)) as watch:
-        system, collect = watch.system(prepared.system), watch.collect(prepared.collect)
         for event_id in ids:
-            outcome = run_event(prepared.run, system, event_id, prepared.snapshot.event, collect)
+            outcome = run_event(
+                prepared.run, prepared.system, event_id, prepared.snapshot.event, prepared.collect, observer=watch
+            )
             watch.ended(outcome)
             yield outcome
 
@@ -133,18 +134,15 @@ def _usage_line(generated: Generated) -> str:
     usages = [s.usage for s in stats if s is not None and s.usage is not None]
     if not usages:
         return ""
-    calls, new = sum(u.n_calls for u in usages), sum(u.n_new_tokens for u in usages)
-    line = f"language model: {calls} calls, {new} new tokens in {sum(u.generate_s for u in usages):.1f} s"
-    local = [u for u in usages if u.n_verify is not None]
-    drafted = sum(u.n_drafted or 0 for u in local)
-    if drafted:
-        passes = sum((u.n_verify or 0) + u.n_calls for u in local)  # each call begins with reading its prompt
-        accepted = sum(u.n_accepted or 0 for u in local)
-        rate = sum(u.n_new_tokens for u in local) / passes
-        line += f"; {rate:.2f} tokens for each pass of the model, {accepted / drafted:.0%} of {drafted} drafted accepted"
-    contrasted = [u for u in usages if u.n_contrast]
-    if contrasted:
-        passes, seconds = sum(u.n_contrast or 0 for u in contrasted), sum(u.contrast_s or 0 for u in contrasted)
-        share = seconds / sum(u.generate_s for u in contrasted)
-        line += f"; contrast: {passes} passes without evidence in {seconds:.1f} s, {share:.0%} of the time"
+    all_of = Usage.total(usages)
+    line = f"language model: {all_of.n_calls} calls, {all_of.n_new_tokens} new tokens in {all_of.generate_s:.1f} s"
+    local = Usage.total([u for u in usages if u.n_verify is not None])
+    if local.n_drafted and local.n_passes:
+        rate, kept = local.n_new_tokens / local.n_passes, (local.n_accepted or 0) / local.n_drafted
+        line += f"; {rate:.2f} tokens for each pass of the model, {kept:.0%} of {local.n_drafted} drafted accepted"
+    contrasted = Usage.total([u for u in usages if u.n_contrast])
+    if contrasted.n_contrast:
+        seconds = contrasted.contrast_s or 0.0
+        share = seconds / contrasted.generate_s
+        line += f"; contrast: {contrasted.n_contrast} passes without evidence in {seconds:.1f} s, {share:.0%} of the time"
     return line

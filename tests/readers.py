@@ -29,10 +29,13 @@ class Borrowed:
             future.cancel()
 
 
+Pools = dict[tuple[object, ...], WorkerPool]
+
+
 @contextmanager
-def kept_readers() -> Iterator[None]:
-    """Within it, page readers of the same limits share processes. How a reader ends its own: `pipeline/web/test_workers`."""
-    pools: dict[tuple[object, ...], WorkerPool] = {}
+def kept_readers(pools: Pools) -> Iterator[None]:
+    """Within it, page readers of the same limits share the processes of `pools`, which whoever made it closes. How a reader
+    ends its own: `pipeline/reading/test_sandbox`."""
 
     def lend(module: str, **limits: Any) -> Borrowed:
         key = (module, *sorted(limits.items()))
@@ -42,8 +45,4 @@ def kept_readers() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(documents, "WorkerPool", lend)
-        try:
-            yield
-        finally:
-            for pool in pools.values():
-                pool.close()
+        yield

@@ -16,7 +16,7 @@ from benchmark.submissions import submission
 from data.scores import Estimate, EventScores, SystemScores
 from eval.catalogue import BESIDE, CATALOGUE, HEADLINE, by_group, entry
 from eval.catalogue import shown as shown_value
-from flows import generate
+from flows import run_events
 from flows.job import MODEL_SYSTEMS
 from flows.showing import console, preview
 from flows.showing.report.page import REPORT, write_report
@@ -37,15 +37,15 @@ class Evaluated:
 
     scores: SystemScores
     submission: Path
-    generated: generate.Generated
+    generated: run_events.Generated
     score_s: float
     beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     strata: Mapping[str, strata.Stratum] = field(default_factory=dict)
 
 
-def evaluate(prepared: Prepared, write: generate.Write = generate.one_by_one, *, with_floors: bool = True) -> Evaluated:
+def evaluate(prepared: Prepared, write: run_events.Write = run_events.one_by_one, *, with_floors: bool = True) -> Evaluated:
     """Floors take longer than a system without a model; they are computed once, for all runs on the same data."""
-    generated = generate.generate(prepared, write)
+    generated = run_events.generate(prepared, write)
     settings = prepared.job.settings
     metrics = build_metrics(settings)
     began = time.perf_counter()
