@@ -44,6 +44,7 @@ _FURNITURE = re.compile(
     r"follow (?:us|him|her|them) on|share this|all rights reserved|terms of (?:use|service)|privacy policy|paywall|"
     r"download (?:the|our) app|watch (?:the|this) (?:video|live)|check out|stay tuned|scroll|swipe|tap (?:here|the)|"
     r"spoilers?|as follows|"
+    r"full review|critics consensus|ticket information|our (?:newsletter|partners|reviewers?)|"
     r"left to read|min(?:ute)? read|free (?:trial|account)|gift (?:this )?article|for more (?:information|details|on)|"
     r"copyright|©|getty images?|ap photo|file (?:photo|image|picture)|photo(?:graph)? (?:by|credit|courtesy)"
     r"|image (?:credit|source)|"
@@ -63,9 +64,11 @@ _JOINED = re.compile(
 """Lines of a page that were run together: a byline with the first sentence."""
 _RUN_TOGETHER = re.compile(
     r"\w\*\w|[a-z][.,;]\d{0,3}[A-Z][a-z]|(?<![\d.,/:–-])\b\d{1,3} \d{1,3}\b(?! ?[°%/])|(?:^|\s)1\) |"
-    r"\b([A-Z][a-z]+ [A-Z][a-z]+) \1\b|^[A-Z]{1,3}: |^\d+ ?(?:of|/) ?\d+\b|\bFILE\b|\s[*–-]$"
+    r"\b([A-Z][a-z]+ [A-Z][a-z]+) \1\b|^[A-Z]{1,3}: |^[A-Z]\w+ [A-Z][\w’'-]+: |^\d+ ?(?:of|/) ?\d+\b|\bFILE\b|\s[*–-]$"
 )
 """Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice."""
+_DATED_COMMENT = re.compile(rf"^\S+ (?:{_MONTH}) \d{{1,2}}, \d{{4}} [A-Z]")
+"""A reader's name and day before what he says."""
 _GLUED = re.compile(r"\b([a-z]{3,})(were|was|the|and|with|from|that|have|has|which|for)\b")
 _CODE = re.compile(r"[{}<>\\]|\w\(\)|==|/\*|\$\(|\|")
 _CAPTION = re.compile(
@@ -76,11 +79,18 @@ _CAPTION = re.compile(
     r"\b(?:seen here|is seen|are seen|poses? for|looks on|stands? (?:in front of|next to|outside) .* (?:on|in) [A-Z])\b",
     re.I,
 )
+_BYLINE = re.compile(
+    r"^[A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){0,2} (?:is|was) (?:an?|the|one of)\b.{0,60}"
+    r"\b(?:writer|journalist|contributor|editor|critic|reporter|columnist|correspondent|blogger|freelance\w*)\b(?! of)|"
+    r"^[A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){0,2} (?:covers|writes about|has been writing|has written for|contributes)\b|"
+    r"\b(?:his|her|their|’s|'s) work (?:can be found|has (?:also )?appeared)\b"
+)
 _CHATTER = re.compile(
     r"^(?:And|But|So|Or|Granted|Regardless|Warning|Yes,|No,|Well,|Oh|OK|Okay|Look|Let|Imagine|Here[’']s|That[’']s|There[’']s|What[’']s|It[’']s|Now|Just|Thanks|"
     r"Thank|Please|Welcome|Sorry|Sure|Maybe|Perhaps|Why|How|What|When will|Who|Don[’']t|Do you|Did you|Get|Find|See"
     r"|Learn|Make|Try|Visit|"
-    r"Tune|Note|Remember|Keep)\b(?!,? (?:the|a) (?:mayor|council))",
+    r"Tune|Note|Notice|Remember|Keep"
+    r"|Be (?:the|sure)|Not (?:to|sure)|Ya|Read|Stay|Go|Click|Scroll|Spoiler)\b(?!,? (?:the|a) (?:mayor|council))",
 )
 _LEANS = re.compile(
     r"^(?:(?:In|On|At|By|From|During|After|Before|Since|Until) [^A-Z,]{0,24}(?:\d{4}|\d{1,2}|[A-Z][a-z]+)?,? "
@@ -226,7 +236,7 @@ def why_not(text: str, subject: Subject | None = None) -> str:
         return "too long"
     if text.endswith(("?", "!", "…", "...", ":")) or "?" in bare or "!" in bare:
         return "question or call"
-    if not _ENDED.search(text):
+    if not _ENDED.search(text) or text.endswith(" ."):  # cut at the point of an abbreviation
         return "fragment"
     if is_fragment(text) or not (text[0].isupper() or text[0].isdigit() or text[0] in "“\"'‘$€£"):
         return "fragment"
@@ -234,6 +244,8 @@ def why_not(text: str, subject: Subject | None = None) -> str:
         return "page furniture"
     if _CAPTION.search(bare):
         return "caption"
+    if _BYLINE.search(bare):
+        return "about an author of the page"
     if has_personal_words(text):
         return "first or second person"
     if text.count("“") != text.count("”") or text.count('"') % 2:
@@ -243,7 +255,11 @@ def why_not(text: str, subject: Subject | None = None) -> str:
         return "headline"
     if sum(any(c.isdigit() for c in w) for w in words) > MOST_DIGITS * len(words) or text.count(",") > 8:
         return "table row"
-    if _RUN_TOGETHER.search(text) or any(not is_common(m.group()) and is_common(m[1]) for m in _GLUED.finditer(text)):
+    if (
+        _RUN_TOGETHER.search(text)
+        or _DATED_COMMENT.match(text)
+        or any(not is_common(m.group()) and is_common(m[1]) for m in _GLUED.finditer(text))
+    ):
         return "run together"
     if len(tokens) < 0.45 * len(words):
         return "quotation"
@@ -266,12 +282,12 @@ def has_verb(tokens: Sequence[str]) -> bool:
 def _is_verb(tokens: Sequence[str], n: int) -> bool:
     """A capital inside of a sentence makes it a name: "National Glass Works"."""
     word = tokens[n].lower().replace("’", "'")
-    if n and tokens[n][:1].isupper():
+    before = tokens[n - 1] if n else ""
+    if (n and tokens[n][:1].isupper()) or before.lower() == "to":
         return False
     if word in VERBS:
         return True
-    before = tokens[n - 1] if n else ""
-    if not n or before.lower() in ("the", "a", "an", "of", "to"):
+    if not n or before.lower() in ("the", "a", "an", "of"):
         return False
     if word.endswith("ed"):
         return len(word) > 3
@@ -416,7 +432,9 @@ def _with_days(text: str, published: str | None) -> str:
         before = f"{lead} " if lead in _LINKS else "on "
         return f" {before}{_spelled(day - timedelta(days=back))} "
 
-    text = _DAY_SAID.sub(of, text)
+    # What is quoted stays as it was said.
+    quotes = [match.span() for match in _QUOTED.finditer(text)]
+    text = _DAY_SAID.sub(lambda m: m.group() if any(a < m.start() < b for a, b in quotes) else of(m), text)
     if _UNKNOWN in text or _TWICE_DATED.search(text):
         return ""
     text = re.sub(r"\s+([,.;:)])", r"\1", " ".join(text.split())).removeprefix(", ")
