@@ -63,6 +63,40 @@ def test_every_verdict(wikigenben: Command, server: WebServer, flags: tuple[str,
     assert "5 statements: 1 supported, 1 not found on the cited page" in told.out and "report.html" in told.out
 
 
+def test_an_archived_copy_is_read_in_place_of_a_page_that_is_gone(
+    wikigenben: Command, server: WebServer, flags: tuple[str, ...]
+) -> None:
+    """The one that the article names; a page that is there is not asked for in the archive."""
+    gone, copy, dam = server.url("/gone-page"), server.url("/copy"), server.url("/dam")
+    server.put("/copy", f"<html lang='en'><body><article><p>{DAM}</p></article></body></html>")
+    cite = "<ref>{{{{cite web|url={}|title=x|archive-url={}}}}}</ref>"
+    Path("dam.wiki").write_text(
+        f"At least 14 people died in the village of Sall.{cite.format(gone, copy)}\n\n"
+        f"The railway was closed for a month.{cite.format(dam, server.url('/never-asked'))}",
+        encoding="utf-8",
+    )
+    ran = wikigenben("check", "dam.wiki", *flags, "--json", "--out", "report")
+    first, second = ran.json["findings"]
+    assert ran.code == 0 and first["verdict"] == second["verdict"] == "supported", ran.err
+    assert first["cited"][0]["note"] == "the page is gone; an archived copy was read" and second["cited"][0]["note"] == ""
+    assert not any("never-asked" in target for target in server.targets()) and "reading archived copies: 1 of 1" in ran.err
+    again = wikigenben("check", "dam.wiki", "--judge", "lexical", "--bundle", "report/evidence", "--json")
+    assert again.json["findings"] == ran.json["findings"]
+
+
+def test_signs_of_a_chatbot_are_told(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
+    url = server.url("/dam")
+    Path("dam.md").write_text(
+        f"The dam [stands as a testament]({url}) to engineers of the valley.\n\n"
+        f"The railway was [closed for a month]({url}?utm_source=chatgpt.com) after the break.",
+        encoding="utf-8",
+    )
+    ran = wikigenben("check", "dam.md", *flags, "--out", "report")
+    assert "To look at (a phrase of chatbots: “stands as a testament”)" in ran.out and "2 with a sign of a chatbot" in ran.out
+    assert "To look at (a chatbot's mark is in the address of its source): The railway" in ran.out
+    assert Path("report/report.html").read_text(encoding="utf-8").count("To look at:") == 2
+
+
 def test_an_article_of_a_wiki_by_its_title(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
     ran = wikigenben("check", "Larrow dam", "--wiki", server.url("/wiki/"), *flags, "--json")
     assert ran.code == 0 and ran.json["title"] == "Larrow dam", ran.err
