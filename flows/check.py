@@ -254,11 +254,9 @@ def _fetched(url: str, request: Request) -> CitedArticle:
 # --- its pages -----------------------------------------------------------------------------------------------------------
 
 
-def _pages(
-    article: CitedArticle, request: Request, folder: Path, given: Path | None, tell: Tell
-) -> dict[str, EvidenceRecord]:
-    """The cited pages by their address, kept or not, with the reason. In place of a page that is gone there is the archived copy
-    that the article names, where that can be read."""
+def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | None, tell: Tell) -> dict[str, EvidenceRecord]:
+    """The cited pages by their address, kept or not, with the reason. In place of a page that is gone there is the archived
+    copy that the article names, where that can be read."""
     from pipeline.web.bundle import Bundle
 
     cited = [article.references[i] for i in sorted({i for statement in article.statements for i in statement.references})]

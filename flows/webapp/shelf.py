@@ -8,8 +8,10 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from data.runs import EventFolder, RunFolder
 from data.types import Article, Outline, Section, Strict
 from flows.showing import preview
 from flows.webapp.worker import plain_page
-from flows.write import run_corrections
+from flows.write import none_mentions, run_corrections
 from pipeline.editing.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
 from pipeline.following.disagreements import DISAGREEMENTS, Disagreements
 from pipeline.formats.html import WARNINGS
@@ -29,7 +31,14 @@ from pipeline.web.reliability import reliability
 from pipeline.writing.assembly import WrittenSection
 
 ASKED = "asked.json"
-FORMATS = {"html": "text/html", "md": "text/markdown", "wiki": "text/plain", "json": "application/json", "dossier": "text/html"}
+FORMATS = {
+    "html": "text/html",
+    "md": "text/markdown",
+    "wiki": "text/plain",
+    "json": "application/json",
+    "dossier": "text/html",
+    "dossier-wiki": "text/plain",
+}
 _WORD_NAME = re.compile(r"[\w-]+")
 MOST_SHOWN = 200
 
@@ -54,10 +63,23 @@ class Shelf:
 
     def run(self, name: str) -> RunFolder:
         """Raises UserError for a name that no run has."""
-        run = RunFolder(self.folder / name)
-        if not _WORD_NAME.fullmatch(name) or not (run.path / "run.json").is_file():
+        if not self.has(name):
             raise UserError(f"there is no article {name[:80]!r} here")
-        return run
+        return RunFolder(self.folder / name)
+
+    def has(self, name: str) -> bool:
+        return bool(_WORD_NAME.fullmatch(name)) and (self.folder / name / "run.json").is_file()
+
+    def updated_from(self, run: RunFolder) -> str:
+        """The name of the run that this one is an update of, "" for none."""
+        told = run.identity() or {}
+        return told.get("of", "") if told.get("command") == "update" else ""
+
+    def free_name(self, name: str, taken: Collection[str]) -> str:
+        """For an update of the run `name`, as `wikigenben update` names it, with a number where there is one of that day."""
+        base = f"{re.sub(r'-[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[0-9]+)?$', '', name)}-{date.today().isoformat()}"
+        names = (base if n == 1 else f"{base}-{n}" for n in count(1))
+        return next(one for one in names if one not in taken and not (self.folder / one).exists())
 
     def keep_asked(self, run: RunFolder, asked: Asked) -> None:
         codec.write_atomic(run.path / ASKED, codec.to_json(asked, indent=1) + "\n")
@@ -109,7 +131,8 @@ class Shelf:
         if failure is not None:
             found |= {"state": "failed", "why": f"{failure.stage}: {failure.message}"}
         if article is not None:
-            found |= {"state": "done", "title": article.title, "article": self._article(run, folder, article)}
+            shown = self._article(run, folder, article) | {"warning": none_mentions(article.title, pages or ())}
+            found |= {"state": "done", "title": article.title, "article": shown, "changes": _changes(run)}
         return found
 
     def _article(self, run: RunFolder, folder: EventFolder, article: Article) -> dict[str, Any]:
@@ -184,9 +207,20 @@ class Shelf:
             shown = corrected(article, run_corrections(run, folder.event_id))
             return f"{name}.json", f"{codec.to_json(shown, indent=1)}\n".encode()
         preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
-        if form == "dossier":
-            form = "dossier.html"
+        form = {"dossier": "dossier.html", "dossier-wiki": "dossier.wiki"}.get(form, form)
         return f"{name}.{form}", (run.path / "articles" / f"{folder.event_id}.{form}").read_bytes()
+
+
+def _changes(run: RunFolder) -> list[str]:
+    """What an update found and did, line by line; nothing for a run that is none."""
+    from flows.update import lines
+    from pipeline.following.updating import UpdateReport
+
+    path = run.path / "changes.json"
+    if not path.is_file():
+        return []
+    told = (line.strip().removeprefix("- ").lstrip("# ") for line in lines(codec.read(UpdateReport, path), shown=str))
+    return [line for line in told if line][:MOST_SHOWN]
 
 
 def _zipped(root: Path, paths: Sequence[Path]) -> bytes:

@@ -25,6 +25,7 @@ import pytest
 from data.snapshot import SAMPLE
 from flows.webapp.admission import Admission
 from tests.browser import Tab, browsing, needs_browser
+from tests.web_server import Reply, WebServer, serving
 
 PAGES = sorted((SAMPLE / "html" / "9000002").glob("*.html"))[:6]
 TITLE, NAME = "Halvenport mayoral election", "halvenport-mayoral-election"
@@ -98,8 +99,15 @@ def running(folder: Path, *words: str, cwd: Path = Path(__file__).parents[2], **
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    with running(tmp_path_factory.mktemp("web")) as web:
+def site() -> Iterator[WebServer]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, site: WebServer) -> Iterator[Web]:
+    flags = (f"--set=web.allow_origins={site.origin()}", "--set=web.min_delay_s=0")
+    with running(tmp_path_factory.mktemp("web"), *flags) as web:
         yield web
 
 
@@ -120,7 +128,7 @@ def test_an_article_is_asked_for_watched_and_taken_away(written: Web) -> None:
     sentence = shown["article"]["sections"][0]["paragraphs"][0][0]
     status, passage = written.ask("GET", f"/api/runs/{NAME}/passages/{quote(sentence['cites'][0])}")
     assert status == 200 and sentence["text"] in " ".join(passage["passage"].split()) and passage["before"] is not None
-    for form in ("html", "md", "wiki", "json"):
+    for form in ("html", "md", "wiki", "json", "dossier", "dossier-wiki"):
         status, content = written.ask("GET", f"/api/runs/{NAME}/download/{form}")
         assert status == 200 and content
     _, bundle = written.ask("GET", f"/api/runs/{NAME}/download/zip")
@@ -165,6 +173,47 @@ def test_an_article_is_checked_in_the_page(written: Web) -> None:
     for wrong in ("/etc/passwd", "../../secret"):
         _, asked = written.ask("POST", "/api/checks", {"article": wrong})
         assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "failed"  # a title, not a file
+
+
+def test_an_article_of_the_page_is_checked_as_corrected_and_its_check_listed(written: Web) -> None:
+    _, shown = written.ask("GET", f"/api/runs/{NAME}")
+    own = shown["article"]["sections"][0]["paragraphs"][0][0]["own"]
+    written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": "Bananas from Peru have won the chess prize."})
+    _, asked = written.ask("POST", "/api/checks", {"run": NAME})
+    assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "done"
+    _, report = written.ask("GET", f"/api/checks/{asked['name']}")
+    verdicts = {one["text"]: one["verdict"] for one in report["statements"]}
+    assert verdicts["Bananas from Peru have won the chess prize."] == "unsupported" and own not in verdicts
+    assert {one["verdict"]: one["n"] for one in report["counts"]}["unsupported"] == 1
+    _, listed = written.ask("GET", "/api/checks")
+    assert asked["name"] in {one["name"] for one in listed} and all("statements" in one["summary"] for one in listed)
+    written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": own})
+    assert written.ask("POST", "/api/checks", {"run": "../secret"})[0] == 400
+
+
+def test_news_are_looked_for_in_the_page(web: Web, site: WebServer) -> None:
+    """A new run beside the first, with what changed; what was struck stays struck, and a second one of the day has its number."""
+    site.put("/a", Reply(PAGES[0].read_text(encoding="utf-8")))
+    site.put("/b", Reply(PAGES[2].read_text(encoding="utf-8")))
+    urls = [site.url("/a"), site.url("/b")]
+    _, asked = web.ask("POST", "/api/runs", {"title": "Mayor of Halvenport", "urls": urls, "words": 150})
+    name = asked["name"]
+    assert web.followed(f"/api/runs/{name}/events")[-1]["status"] == "done"
+    _, shown = web.ask("GET", f"/api/runs/{name}")
+    own = shown["article"]["sections"][-1]["paragraphs"][0][0]["own"]
+    web.ask("POST", f"/api/runs/{name}/corrections", {"text": own, "now": ""})
+    site.put("/b", Reply("gone", 410))
+    status, updated = web.ask("POST", f"/api/runs/{name}/update", {})
+    assert status == 200 and re.fullmatch(rf"{name}-\d{{4}}-\d\d-\d\d", updated["name"])
+    events = web.followed(f"/api/runs/{updated['name']}/events")
+    assert events[-1]["status"] == "done" and [event["kind"] for event in events].count("fetched") == 2, events
+    _, after = web.ask("GET", f"/api/runs/{updated['name']}")
+    assert after["state"] == "done" and any("gone: " in line and "410" in line for line in after["changes"]), after["changes"]
+    states = [s["state"] for part in after["article"]["sections"] for p in part["paragraphs"] for s in p if s["own"] == own]
+    assert states in (["struck"], []), "struck, or gone with its page"
+    assert web.ask("POST", f"/api/runs/{name}/update", {})[1]["name"] == f"{updated['name']}-2"
+    assert web.followed(f"/api/runs/{updated['name']}-2/events")[-1]["status"] == "done"
+    assert web.ask("POST", "/api/runs/nothing/update", {})[0] == 400
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,11 @@ def test_no_text_of_a_page_becomes_markup() -> None:
 
 def test_an_article_of_one_publisher_lists_no_sentence_for_it() -> None:
     whole, pages = article()
-    lead = Section(Heading("", 1), ((Sentence("Fourteen died.", (whole.sources[1].id,)), Sentence("Rain fell.", (whole.sources[2].id,))),))
+    lead = Section(
+        Heading("", 1), ((Sentence("Fourteen died.", (whole.sources[1].id,)), Sentence("Rain fell.", (whole.sources[2].id,))),)
+    )
     one = dossier_of(replace(whole, lead=lead, sections=(), sources=whole.sources[1:3]), pages)
     assert one.rests_on_one_publisher and not dossier_of(whole, pages).rests_on_one_publisher
-    assert "every sentence rests on the same publisher" in dossier_html(one) and "<li dir=\"auto\">Rain fell." not in dossier_html(one)
+    assert "every sentence rests on the same publisher" in dossier_html(
+        one
+    ) and '<li dir="auto">Rain fell.' not in dossier_html(one)
