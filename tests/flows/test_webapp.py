@@ -192,7 +192,7 @@ def test_an_article_of_the_page_is_checked_as_corrected_and_its_check_listed(wri
 
 
 def test_news_are_looked_for_in_the_page(web: Web, site: WebServer) -> None:
-    """A new run beside the first, with what changed; what was struck stays struck, and a second one of the day has its number."""
+    """A new run beside the first, with what changed; what was struck stays struck; a second one of the day has its number."""
     site.put("/a", Reply(PAGES[0].read_text(encoding="utf-8")))
     site.put("/b", Reply(PAGES[2].read_text(encoding="utf-8")))
     urls = [site.url("/a"), site.url("/b")]
