@@ -42,10 +42,24 @@ LABELS: dict[str, str] = {
     "unread": "The cited page could not be read",
     "uncited": "No citation",
 }
+IN_WORDS: dict[str, str] = {
+    "supported": "supported",
+    "doubtful": "doubtful",
+    "unsupported": "not found on the cited page",
+    "older": "younger than the cited page",
+    "gone": "on a page that is gone",
+    "unread": "on a page that could not be read",
+    "uncited": "without a citation",
+}
+"""What a number of statements is, in a summary."""
 BAD: frozenset[Verdict] = frozenset({"unsupported", "older", "gone"})
 ARCHIVED = "archived"
 """Beside the bundle `evidence`: the archived copies that were read in place of pages that are gone."""
-GONE = frozenset({"http_4xx", "dns", "soft_404"})
+GONE = frozenset({"dns", "soft_404"})
+GONE_STATUS = (404, 410)
+"""Of `http_4xx`; others refuse this program, or ask for a subscription, and the page may well be there."""
+OFFLINE = 3
+"""From so many hosts on, of which none is found, it is this machine that has no network."""
 READABLE = 30
 """Words of a page from which it says something."""
 Tell = Callable[[int, int, str], None]
@@ -103,7 +117,7 @@ class CheckReport(Strict):
         return Counter(finding.verdict for finding in self.findings)
 
     def in_words(self) -> str:
-        told = ", ".join(f"{self.counts[v]} {LABELS[v].lower()}" for v in VERDICTS if self.counts[v])
+        told = ", ".join(f"{self.counts[v]} {IN_WORDS[v]}" for v in VERDICTS if self.counts[v])
         remarks = sum(bool(finding.remark) for finding in self.findings)
         more = f"; {remarks} with a sign of a chatbot" if remarks else ""
         return f"{len(self.findings)} statements: {told}; {self.n_pages_read} of {self.n_pages} cited pages read{more}"
@@ -267,7 +281,7 @@ def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | 
         raise UserError(f"the article cites {len(urls):,} pages; at most {MOST_PAGES} are asked for; check a part of it")
     else:
         found = _gathered(urls, request, folder / "evidence", "reading the cited pages", tell) if urls else {}
-    copies = {r.archive_url: r.url for r in cited if r.archive_url and r.url in found and found[r.url].drop_reason in GONE}
+    copies = {r.archive_url: r.url for r in cited if r.archive_url and r.url in found and _is_gone(found[r.url])}
     if not copies:
         return found
     if given is None:
@@ -281,7 +295,11 @@ def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | 
 
 def _is_readable(record: EvidenceRecord) -> bool:
     """Also of a page too short or too odd to write from."""
-    return len(record.text.split()) >= READABLE and record.drop_reason not in GONE
+    return len(record.text.split()) >= READABLE and not _is_gone(record)
+
+
+def _is_gone(record: EvidenceRecord) -> bool:
+    return record.drop_reason in GONE or (record.drop_reason == "http_4xx" and record.http_status in GONE_STATUS)
 
 
 def _recorded(bundle: Bundle) -> dict[str, EvidenceRecord]:
@@ -290,6 +308,7 @@ def _recorded(bundle: Bundle) -> dict[str, EvidenceRecord]:
 
 def _gathered(urls: Sequence[str], request: Request, bundle: Path, what: str, tell: Tell) -> dict[str, EvidenceRecord]:
     from flows.wiring.page_sources import build_live
+    from pipeline.provenance import host_of
 
     web = replace(request.settings.web, search="", max_pages=len(urls), leak_hosts=False)
     read = 0
@@ -302,6 +321,9 @@ def _gathered(urls: Sequence[str], request: Request, bundle: Path, what: str, te
     tell(0, len(urls), what)
     settings = replace(request.settings, web=web)
     gathered = build_live(settings, urls=urls, bundle=bundle, keep_bodies=False, fetched=fetched).gather("")
+    hosts = {host_of(one.url) for one in gathered.records if one.drop_reason == "dns"}
+    if len(hosts) >= OFFLINE and all(one.drop_reason == "dns" for one in gathered.records):
+        raise UserError(f"none of the {len(hosts)} hosts was found; connect this machine to the internet and check again")
     return {one.url: one for one in gathered.records}
 
 
@@ -343,8 +365,8 @@ def _finding(
     if not statement.references:
         verdict = "uncited"
     elif not readable:
-        reasons = [one.drop_reason for i in statement.references if (one := pages.get(references[i].url)) is not None]
-        verdict = "gone" if reasons and all(reason in GONE for reason in reasons) else "unread"
+        records = [one for i in statement.references if (one := pages.get(references[i].url)) is not None]
+        verdict = "gone" if records and all(map(_is_gone, records)) else "unread"
     elif found.support == "unjudged":
         verdict = "unread"
     elif found.support == "supported":

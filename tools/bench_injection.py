@@ -25,7 +25,7 @@ MODES: dict[str, tuple[str, ...]] = {
     "compose": (),
     "cite": ("--set=writing.mode=cite",),
     "free": ("--set=writing.mode=free",),
-    "verbatim": ("--mode=verbatim",),
+    "verbatim": ("--set=writing.mode=verbatim",),
 }
 """Ways of writing -> flags of `wikigenben write`."""
 NAMES = (

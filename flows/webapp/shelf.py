@@ -144,18 +144,7 @@ class Shelf:
             "sections": [_section(section, corrections) for section in article.all_sections],
             "infobox": [{"label": f.label, "value": f.value, "cites": f.cites} for f in article.infobox],
             "numbers": numbers,
-            "sources": [
-                {
-                    "n": k,
-                    "title": source.title or host_of(source.url) or f"Source {k}",
-                    "host": host_of(source.url),
-                    "link": web_link(source.url) or "",
-                    "published": source.published or "",
-                    "rating": str(reliability(source.url) or ""),
-                    "cite": source.id,
-                }
-                for k, source in enumerate(article.sources, 1)
-            ],
+            "sources": _pages_cited(article),
             "disagreements": [one.in_words() for one in disagreements.found] if disagreements else [],
             "left_out": [f"{r.text} ({r.detail})" for r in article.repairs if r.kind == "sentence_removed"][:100],
         }
@@ -209,6 +198,25 @@ class Shelf:
         preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
         form = {"dossier": "dossier.html", "dossier-wiki": "dossier.wiki"}.get(form, form)
         return f"{name}.{form}", (run.path / "articles" / f"{folder.event_id}.{form}").read_bytes()
+
+
+def _pages_cited(article: Article) -> list[dict[str, Any]]:
+    """Each page once, in the order of its first citation, with the numbers of its passages."""
+    found: dict[tuple[int, str], dict[str, Any]] = {}
+    for k, source in enumerate(article.sources, 1):
+        page = found.setdefault(
+            (source.passage.page, source.url),
+            {
+                "title": source.title or host_of(source.url) or f"Source {k}",
+                "host": host_of(source.url),
+                "link": web_link(source.url) or "",
+                "published": source.published or "",
+                "rating": str(reliability(source.url) or ""),
+                "cites": [],
+            },
+        )
+        page["cites"].append(source.id)
+    return [*found.values()]
 
 
 def _changes(run: RunFolder) -> list[str]:

@@ -139,7 +139,7 @@ def _rows(
 def _same_as(is_copy: bool, other: str) -> str:
     if is_copy:
         return "the same text as a page read before"
-    return f"the publisher of “{other}”" if other else ""
+    return f"the same site as “{other}”" if other else ""
 
 
 def _worth(row: SourceRow) -> tuple[bool, bool, bool, int]:

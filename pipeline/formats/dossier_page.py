@@ -28,11 +28,15 @@ def _parts(dossier: Dossier) -> Iterator[tuple[str, str, Sequence[str]]]:
     yield "What is missing", usual, dossier.missing
     copied = (
         f"{dossier.copied:.0%} of the words, quotations apart, are in runs of five words or more on a cited page; the "
-        f"longest run has {dossier.longest_run} words, names and numbers apart; {dossier.n_quotations} quotations. Close "
+        f"longest run has {dossier.longest_run} words, names and numbers apart; {_quotations(dossier.n_quotations)}. Close "
         "paraphrase is a matter of copyright, too: reword what stays."
     )
     yield "Copyright", copied, ()
     yield "To look at", "", [f"{remark.text} ({remark.kind})" for remark in dossier.remarks]
+
+
+def _quotations(n: int) -> str:
+    return "1 quotation" if n == 1 else f"{n} quotations"
 
 
 def _is_whole(heading: str, about: str) -> bool:

@@ -223,10 +223,11 @@ function actions() {
     found.push(make("button", { type: "button", id: "correct", "aria-pressed": String(correcting), onclick: (event) => {
       event.currentTarget.setAttribute("aria-pressed", String(document.body.classList.toggle("correcting")));
     } }, "Correct sentences"));
-    found.push(make("span", {}, "Take it away:"));
+    const take = make("span", { class: "take" }, "Take it away:");
     for (const [form, label] of [["html", "HTML"], ["md", "Markdown"], ["wiki", "wikitext"], ["json", "JSON"], ["zip", "bundle"], ["dossier", "dossier for editors"],
       ["dossier-wiki", "dossier as wikitext"]])
-      found.push(make("a", { href: `${at}/download/${form}`, download: true }, label));
+      take.append(make("a", { href: `${at}/download/${form}`, download: true }, label));
+    found.push(take);
   }
   $("actions").replaceChildren(...found);
 }
@@ -249,9 +250,9 @@ function draw() {
     sections.forEach((section, n) => parts.push(make("h2", { dir: "auto" }, section.heading), ...paragraphs(section.paragraphs, `${n + 1}`)));
     if (article.disagreements.length)
       parts.push(make("h2", {}, "Sources disagree"), make("ul", {}, ...article.disagreements.map((one) => make("li", {}, one))));
-    parts.push(make("h2", {}, "Sources"), make("ol", { class: "sources" }, ...article.sources.map((source) =>
-      make("li", { value: source.n }, linked(source.title, source.link), make("span", { class: "meta" },
-        ` ${[source.host, source.published.slice(0, 10), source.rating].filter(Boolean).join(", ")}`), ...cites([source.cite], `evidence ${source.n}`)))));
+    parts.push(make("h2", {}, "Sources"), make("ul", { class: "sources" }, ...article.sources.map((source) =>
+      make("li", {}, linked(source.title, source.link), make("span", { class: "meta" },
+        ` ${[source.host, source.published.slice(0, 10), source.rating].filter(Boolean).join(", ")} `), ...cites(source.cites, source.title)))));
     $("left-fold").hidden = !article.left_out.length;
     $("left").replaceChildren(...article.left_out.map((one) => make("li", { dir: "auto" }, one)));
   } else {
@@ -298,8 +299,8 @@ function sentence(one, key) {
 
 function cites(ids, label = "", key = "") {
   return ids.map((cite) => make("button", { type: "button", class: "cite", "data-cite": cite, "data-key": `${key}.cite.${cite}`,
-    "aria-label": `Evidence ${run.numbers[cite] ?? ""} of this sentence`, onclick: guarded((event) => evidence(cite, event.currentTarget)) },
-  label ? `[${label}]` : `[${run.numbers[cite] ?? "?"}]`));
+    "aria-label": `Evidence ${run.numbers[cite] ?? ""} ${label ? `from ${label}` : "of this sentence"}`,
+    onclick: guarded((event) => evidence(cite, event.currentTarget)) }, `[${run.numbers[cite] ?? "?"}]`));
 }
 
 async function correct(text, now) {

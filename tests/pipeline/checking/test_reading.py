@@ -99,7 +99,9 @@ def test_the_notice_of_our_own_articles_is_no_statement() -> None:
     from tests.pipeline.editing.test_dossier import article
 
     written = replace(article()[0], notice="This article rests on little evidence: 2 pages, 1 publisher.")
+    assert parse("{{Infobox\n| title = Larrow flood\n}}\nThe dam of [[Larrow]] broke in the night.").title == "Larrow flood"
     for text in (to_markdown(written), to_wikitext(written)):
+        assert not parse(text).title.startswith("Machine")
         told = [statement.text for statement in parse(text).statements]
         assert told and not any("evidence" in one or "Machine-written" in one for one in told), told
 

@@ -30,7 +30,7 @@ def article() -> tuple[Article, list[Page]]:
 def test_what_is_told() -> None:
     found = dossier_of(*article())
     assert [row.publisher for row in found.best] == ["reuters.com", "web.example", "paper.example"]
-    assert found.sources[2].same_as == "the publisher of “Title 1 ”" and found.sources[0].sections == ("lead",)
+    assert found.sources[2].same_as == "the same site as “Title 1 ”" and found.sources[0].sections == ("lead",)
     assert found.one_publisher[0].startswith("It stands") and len(found.one_publisher) == 2
     assert found.kind and found.missing and "Impact" not in found.missing
     assert 0 < found.copied < 1 and found.longest_run >= 2
