@@ -122,7 +122,7 @@ def test_signs_of_a_chatbot_are_told(wikigenben: Command, server: WebServer, fla
 
 
 def test_without_a_network_no_page_is_called_gone(wikigenben: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere(*_: object) -> object:
+    def nowhere(*_: object, **__: object) -> object:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", nowhere)
