@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ class Shelf:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._correcting = threading.Lock()
 
     def run(self, name: str) -> RunFolder:
         """Raises UserError for a name that no run has."""
@@ -179,9 +181,10 @@ class Shelf:
         now = " ".join(now.split())
         if len(now) > MOST_CHARACTERS:
             raise UserError(f"a sentence of {len(now):,} characters is too long; the most are {MOST_CHARACTERS:,}")
-        made = run_corrections(run, folder.event_id).with_one(Correction(text, now))
-        codec.write_atomic(folder.path / f"{CORRECTIONS}.json", codec.to_json(made, indent=1) + "\n")
-        preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
+        with self._correcting:  # two browsers may have the same article open
+            made = run_corrections(run, folder.event_id).with_one(Correction(text, now))
+            codec.write_atomic(folder.path / f"{CORRECTIONS}.json", codec.to_json(made, indent=1) + "\n")
+            preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
 
     def download(self, name: str, form: str) -> tuple[str, bytes]:
         """(file name, content) of the article as corrected, or of all that it rests on (`zip`)."""

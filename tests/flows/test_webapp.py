@@ -14,6 +14,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -173,6 +174,26 @@ def test_an_article_is_checked_in_the_page(written: Web) -> None:
     for wrong in ("/etc/passwd", "../../secret"):
         _, asked = written.ask("POST", "/api/checks", {"article": wrong})
         assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "failed"  # a title, not a file
+
+
+def test_two_browsers_on_one_run_and_a_closed_tab(web: Web) -> None:
+    """Both see all that happens, one that leaves ends nothing, and corrections made at once are all kept."""
+    name = web.ask("POST", "/api/runs", {"title": "Seen by two", "files": web.upload(*PAGES), "words": 300})[1]["name"]
+    leaving = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
+    leaving.request("GET", f"/api/runs/{name}/events")
+    leaving.getresponse().read(10)
+    leaving.close()
+    again = web.ask("POST", "/api/runs", {"title": "Seen by two", "files": web.upload(*PAGES), "words": 300})
+    assert again == (200, {"name": name}), "asked twice, it is one article"
+    with ThreadPoolExecutor(8) as both:
+        first, second = both.map(web.followed, [f"/api/runs/{name}/events"] * 2)
+        assert first == second and first[-1]["status"] == "done"
+        sections = web.ask("GET", f"/api/runs/{name}")[1]["article"]["sections"]
+        texts = [one["own"] for section in sections for paragraph in section["paragraphs"] for one in paragraph][:8]
+        list(both.map(lambda text: web.ask("POST", f"/api/runs/{name}/corrections", {"text": text, "now": ""}), texts))
+    sections = web.ask("GET", f"/api/runs/{name}")[1]["article"]["sections"]
+    struck = [one["own"] for section in sections for p in section["paragraphs"] for one in p if one["state"] == "struck"]
+    assert len(texts) > 4 and set(texts) <= set(struck)
 
 
 def test_an_article_of_the_page_is_checked_as_corrected_and_its_check_listed(written: Web) -> None:
