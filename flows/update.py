@@ -313,7 +313,8 @@ def _with_news(
     news = find_news(article, earlier.pages, planner.plan(evidence))
     if not news:
         return report, updated
-    console.note(f"{sum(len(one.statements) for one in news)} facts are new: writing them")
+    n = sum(len(one.statements) for one in news)
+    console.note(f"{n} {'fact is' if n == 1 else 'facts are'} new: writing with the model of the article")
     said = with_news(article, evidence, news, lambda plan: planner.say(evidence, plan, Unstored()))
     before = {section.heading.text: section for section in earlier.article.all_sections}
     fates = [one for one in updated.sections if one.heading not in {section.heading.text for section in said.sections}]
@@ -372,8 +373,9 @@ def lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str]
     counts = Counter(page.state for page in report.pages)
     told = ", ".join(f"{counts[state]} {state}" for state in ("unchanged", "changed", "gone", "unread") if counts[state])
     yield f"Pages of {shown(report.of)}: {told or 'none'}; {len(report.new_pages)} new."
+    added = sum(repair.kind == "sentence_added" for repair in report.repairs)
     if report.is_empty:
-        yield "Nothing that the article says has changed."
+        yield f"Nothing that the article says has changed{'; what is new was added' if added else ''}."
     for page in report.pages:
         if page.state in ("gone", "unread"):
             yield f"- {page.state}: {shown(page.url)} ({shown(page.detail)})"

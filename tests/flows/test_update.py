@@ -238,7 +238,7 @@ def test_a_fact_that_no_page_said_before_is_added(wikigenben: Command, site: Sit
     assert "Tomas Lind" not in text_of(article_of(Path("mended")))
     out, err = update(wikigenben, FIRST, "--out", "second")
     after, report = article_of(Path("second")), report_of(Path("second"))
-    assert "Tomas Lind" in text_of(after) and "facts are new" in err and "sentence added" in out
+    assert "Tomas Lind" in text_of(after) and "new: writing" in err and "sentence added" in out
     added = [repair for repair in report.repairs if repair.kind == "sentence_added"]
     assert any("Tomas Lind" in repair.text for repair in added)
     assert {s.text for s in before.lead.sentences} == {s.text for s in after.lead.sentences}

@@ -377,7 +377,7 @@ def test_a_person_needs_no_terminal(written: Web, tab: Tab, width: int, height: 
     tab.call("DOM.setFileInputFiles", nodeId=chosen, files=[str(path) for path in PAGES])
     until(tab, f"document.querySelectorAll('#chosen li').length === {len(PAGES)}")
     tab.click("#ask button[type=submit]")
-    until(tab, "document.querySelector('#state').textContent.startsWith('Done') && document.querySelector('.cite')")
+    until(tab, "document.querySelector('#state').textContent.startsWith('Done') && document.querySelector('#correct')")
     assert tab.value("document.querySelectorAll('#pages li').length") == len(PAGES)
     assert tab.value("document.documentElement.scrollWidth") == width
     assert violations(tab) == []
@@ -397,6 +397,17 @@ def test_a_person_needs_no_terminal(written: Web, tab: Tab, width: int, height: 
     tab.open(tab.value("location.href"))
     until(tab, "document.querySelector('.s.struck')")
     assert tab.value("document.querySelector('.s .words').textContent") == own
+    numbers = tab.value("[...document.querySelectorAll('.sources .cite')].map((e) => Number(e.textContent.slice(1, -1)))")
+    assert sorted(numbers) == [*range(1, len(numbers) + 1)]
+    tab.value("[...document.querySelectorAll('#actions button')].find((e) => e.textContent.startsWith('Check')).click()")
+    until(tab, "document.querySelector('.finding.supported blockquote')")
+    assert tab.value("document.querySelector('#check-filter [aria-pressed=true]').textContent").startswith("All ")
+    tab.click("#check-filter [data-show=look]")
+    assert tab.value("document.querySelectorAll('.finding').length") == 0
+    assert tab.value("document.activeElement.dataset.show") == "look"
+    assert tab.value("document.documentElement.scrollWidth") == width and violations(tab) == []
+    tab.open(f"{written.address}#check")
+    until(tab, "document.querySelectorAll('#checks li').length")
     assert all(url.startswith((written.address, "data:")) for url in tab.requested)
     assert tab.complaints == []
 
@@ -409,6 +420,10 @@ def test_wrong_input_is_told_in_the_page(web: Web, tab: Tab) -> None:
     tab.click("#ask button[type=submit]")
     until(tab, "!document.querySelector('#problem').hidden")
     assert "nothing to write from" in tab.value("document.querySelector('#problem').textContent")
+    tab.value("document.querySelector('#title').value = 'x'.repeat(5000)")
+    tab.value("document.querySelector('#urls').value = 'http://e.org/ '.repeat(9)")
+    tab.click("#ask button[type=submit]")
+    until(tab, "document.querySelector('#problem').textContent.includes('5,000 characters')")
     tab.open(f"{web.address}#check")
     until(tab, "!document.querySelector('#view-check').hidden")
     assert violations(tab) == []
