@@ -232,7 +232,7 @@ def read_article(request: Request) -> tuple[CitedArticle, Path | None]:
         found = sorted(path.glob("events/*/article.json"))
         if not found:
             raise UserError(f"{path} holds no article; name a run folder of `wikigenben write`, or the file of an article")
-        path = found[0]
+        return parse(_as_corrected(found[0])), request.bundle
     if path.is_file():
         if path.stat().st_size > MOST_BYTES:
             raise UserError(f"{path} has more than {MOST_BYTES:,} bytes; give a shorter one")
@@ -243,6 +243,17 @@ def read_article(request: Request) -> tuple[CitedArticle, Path | None]:
     if re.search(r"[/\\]|\.(?:md|html?|wiki|json|txt)\Z", name) and "/wiki/" not in name:
         raise UserError(f"there is no file {name}; name a file, an address, or the title of a Wikipedia page")
     return _fetched(request.wiki + quote(name.replace(" ", "_")), request), request.bundle
+
+
+def _as_corrected(path: Path) -> str:
+    """The article of a run, without what a person struck and with what they reworded."""
+    from data import codec
+    from data.types import Article
+    from pipeline.editing.corrections import CORRECTIONS, Corrections, corrected
+
+    made = path.with_name(f"{CORRECTIONS}.json")
+    corrections = codec.read(Corrections, made) if made.is_file() else Corrections()
+    return codec.to_json(corrected(codec.read(Article, path), corrections))
 
 
 def _fetched(url: str, request: Request) -> CitedArticle:

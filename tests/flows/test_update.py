@@ -256,6 +256,8 @@ def test_what_was_struck_stays_struck(wikigenben: Command, site: Site) -> None:
     update(wikigenben, FIRST, "--out", "second")
     assert (Path("second") / corrections).read_bytes().strip() and struck in text_of(article_of(Path("second")))
     assert struck.rstrip(".") not in (Path("second") / f"articles/{NAME}.wiki").read_text(encoding="utf-8")
+    checked = wikigenben("check", "second", "--judge", "lexical", "--json").json["findings"]
+    assert checked and struck not in {finding["text"] for finding in checked}
 
 
 def test_a_page_that_cannot_be_read_is_not_gone(wikigenben: Command, site: Site) -> None:
