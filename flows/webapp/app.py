@@ -114,7 +114,15 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
         if desk.is_full:
             raise UserError("too many articles are waiting; ask again when one is done")
         urls = tuple(dict.fromkeys(url.strip() for url in body.urls if url.strip()))
-        asked = Asked(body.title, urls, tuple(body.files[:MOST_FILES]), body.search, body.as_of, body.words)
+        if not (urls or body.files or body.search):  # in the words of the page, which has no flags
+            raise UserError(
+                "there is nothing to write from: paste addresses of pages, choose files, or let a search engine find some"
+            )
+        if body.search and not body.title.strip():
+            raise UserError("a search engine needs a title to look for: type one")
+        if len(body.files) > MOST_FILES:
+            raise UserError(f"{len(body.files):,} files are too many; at most {MOST_FILES} are read")
+        asked = Asked(body.title, urls, tuple(body.files), body.search, body.as_of, body.words)
         return {"name": _ask(asked).name}
 
     @app.get("/api/runs/{name}")

@@ -477,5 +477,6 @@ guarded(async () => {
   $("files").accept = about.endings.join(",");
   for (const engine of about.engines) $("search").append(make("option", { value: engine }, engine));
   $("engines-row").hidden = !about.engines.length;
+  $("no-engines").hidden = about.engines.length > 0;
 })();
 route();
