@@ -1,6 +1,6 @@
 """`wikigenben check`: each statement of an article that was made anywhere, judged against the pages that it cites.
 
-    runs/check/NAME/  article.txt  evidence/ (a bundle)  report.json  report.html
+    runs/check/NAME/  evidence/ (a bundle)  archived/ (another)  report.json  report.html
 
 The same command again takes pages from the bundle and judgements from the judge's memory: it goes on where it was stopped.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from eval.judges.judge import Judge
     from eval.statement_support import PageText
     from pipeline.checking.cited import CitedArticle, CitedStatement, Reference
-    from pipeline.web.bundle import EvidenceRecord
+    from pipeline.web.bundle import Bundle, EvidenceRecord, FetchRecord
 
 WIKI = "https://en.wikipedia.org/wiki/"
 MOST_PAGES = 400
@@ -42,8 +42,24 @@ LABELS: dict[str, str] = {
     "unread": "The cited page could not be read",
     "uncited": "No citation",
 }
+IN_WORDS: dict[str, str] = {
+    "supported": "supported",
+    "doubtful": "doubtful",
+    "unsupported": "not found on the cited page",
+    "older": "younger than the cited page",
+    "gone": "on a page that is gone",
+    "unread": "on a page that could not be read",
+    "uncited": "without a citation",
+}
+"""What a number of statements is, in a summary."""
 BAD: frozenset[Verdict] = frozenset({"unsupported", "older", "gone"})
-GONE = frozenset({"http_4xx", "dns", "soft_404"})
+ARCHIVED = "archived"
+"""Beside the bundle `evidence`: the archived copies that were read in place of pages that are gone."""
+GONE = frozenset({"dns", "soft_404"})
+GONE_STATUS = (404, 410)
+"""Of `http_4xx`; others refuse this program, or ask for a subscription, and the page may well be there."""
+OFFLINE = 3
+"""From so many hosts on, of which none is found, it is this machine that has no network."""
 READABLE = 30
 """Words of a page from which it says something."""
 Tell = Callable[[int, int, str], None]
@@ -75,7 +91,7 @@ class CitedPage(Strict):
 @dataclass(frozen=True, slots=True)
 class Finding(Strict):
     """`passage` is the best place on the cited pages, `score` the judge's; a statement that `inherits` has its neighbour's
-    citation."""
+    citation. `remark` says what else an editor should look at, whatever the verdict."""
 
     text: str
     section: str
@@ -84,6 +100,7 @@ class Finding(Strict):
     passage: str
     cited: tuple[CitedPage, ...]
     inherits: bool = False
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +117,10 @@ class CheckReport(Strict):
         return Counter(finding.verdict for finding in self.findings)
 
     def in_words(self) -> str:
-        told = ", ".join(f"{self.counts[v]} {LABELS[v].lower()}" for v in VERDICTS if self.counts[v])
-        return f"{len(self.findings)} statements: {told}; {self.n_pages_read} of {self.n_pages} cited pages read"
+        told = ", ".join(f"{self.counts[v]} {IN_WORDS[v]}" for v in VERDICTS if self.counts[v])
+        remarks = sum(bool(finding.remark) for finding in self.findings)
+        more = f"; {remarks} with a sign of a chatbot" if remarks else ""
+        return f"{len(self.findings)} statements: {told}; {self.n_pages_read} of {self.n_pages} cited pages read{more}"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -178,8 +197,7 @@ def check(request: Request, tell: Tell = lambda n, of, what: None) -> CheckRepor
     judge = build_judge(request.judge, device=request.settings.model.device)
     article, bundle = read_article(request)
     folder = report_folder(request, article)
-    tell(0, len(article.statements), "reading the cited pages")
-    pages = _pages(article, request, folder, bundle)
+    pages = _pages(article, request, folder, bundle, tell)
     report = _judged(article, pages, judge, tell)
     codec.write_atomic(folder / "report.json", codec.to_json(report, indent=1) + "\n")
     codec.write_atomic(folder / "report.html", check_html(report, LABELS))
@@ -211,7 +229,7 @@ def read_article(request: Request) -> tuple[CitedArticle, Path | None]:
         found = sorted(path.glob("events/*/article.json"))
         if not found:
             raise UserError(f"{path} holds no article; name a run folder of `wikigenben write`, or the file of an article")
-        path = found[0]
+        return parse(_as_corrected(found[0])), request.bundle
     if path.is_file():
         if path.stat().st_size > MOST_BYTES:
             raise UserError(f"{path} has more than {MOST_BYTES:,} bytes; give a shorter one")
@@ -222,6 +240,17 @@ def read_article(request: Request) -> tuple[CitedArticle, Path | None]:
     if re.search(r"[/\\]|\.(?:md|html?|wiki|json|txt)\Z", name) and "/wiki/" not in name:
         raise UserError(f"there is no file {name}; name a file, an address, or the title of a Wikipedia page")
     return _fetched(request.wiki + quote(name.replace(" ", "_")), request), request.bundle
+
+
+def _as_corrected(path: Path) -> str:
+    """The article of a run, without what a person struck and with what they reworded."""
+    from data import codec
+    from data.types import Article
+    from pipeline.editing.corrections import CORRECTIONS, Corrections, corrected
+
+    made = path.with_name(f"{CORRECTIONS}.json")
+    corrections = codec.read(Corrections, made) if made.is_file() else Corrections()
+    return codec.to_json(corrected(codec.read(Article, path), corrections))
 
 
 def _fetched(url: str, request: Request) -> CitedArticle:
@@ -247,23 +276,62 @@ def _fetched(url: str, request: Request) -> CitedArticle:
 # --- its pages -----------------------------------------------------------------------------------------------------------
 
 
-def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | None) -> dict[str, EvidenceRecord]:
-    """The cited pages by their address, kept or not, with the reason."""
-    from flows.wiring.page_sources import build_live
+def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | None, tell: Tell) -> dict[str, EvidenceRecord]:
+    """The cited pages by their address, kept or not, with the reason. In place of a page that is gone there is the archived
+    copy that the article names, where that can be read."""
     from pipeline.web.bundle import Bundle
 
+    cited = [article.references[i] for i in sorted({i for statement in article.statements for i in statement.references})]
+    urls = list(dict.fromkeys(r.url for r in cited if r.url and not r.passage))
     if given is not None:
-        records = Bundle(given).records()
-        return {address: one for one in records for address in (one.final_url, one.url)}
-    cited = {i for statement in article.statements for i in statement.references}
-    urls = list(dict.fromkeys(r.url for i, r in enumerate(article.references) if i in cited and r.url and not r.passage))
-    if not urls:
-        return {}
-    if len(urls) > MOST_PAGES:
-        raise UserError(f"the article cites {len(urls):,} pages; at most {MOST_PAGES} are asked for")
-    web = replace(request.settings.web, search="", max_pages=max(len(urls), 1), leak_hosts=False)
+        found = _recorded(Bundle(given))
+    elif len(urls) > MOST_PAGES:
+        raise UserError(f"the article cites {len(urls):,} pages; at most {MOST_PAGES} are asked for; check a part of it")
+    else:
+        found = _gathered(urls, request, folder / "evidence", "reading the cited pages", tell) if urls else {}
+    copies = {r.archive_url: r.url for r in cited if r.archive_url and r.url in found and _is_gone(found[r.url])}
+    if not copies:
+        return found
+    if given is None:
+        archived = _gathered(list(copies), request, folder / ARCHIVED, "reading archived copies", tell)
+    else:
+        beside = Bundle(given.with_name(ARCHIVED))
+        archived = _recorded(beside) if beside.is_whole else {}
+    read = {url: replace(one, archive_url=at) for at, url in copies.items() if (one := archived.get(at)) and _is_readable(one)}
+    return found | read
+
+
+def _is_readable(record: EvidenceRecord) -> bool:
+    """Also of a page too short or too odd to write from."""
+    return len(record.text.split()) >= READABLE and not _is_gone(record)
+
+
+def _is_gone(record: EvidenceRecord) -> bool:
+    return record.drop_reason in GONE or (record.drop_reason == "http_4xx" and record.http_status in GONE_STATUS)
+
+
+def _recorded(bundle: Bundle) -> dict[str, EvidenceRecord]:
+    return {address: one for one in bundle.records() for address in (one.final_url, one.url)}
+
+
+def _gathered(urls: Sequence[str], request: Request, bundle: Path, what: str, tell: Tell) -> dict[str, EvidenceRecord]:
+    from flows.wiring.page_sources import build_live
+    from pipeline.provenance import host_of
+
+    web = replace(request.settings.web, search="", max_pages=len(urls), leak_hosts=False)
+    read = 0
+
+    def fetched(_: FetchRecord) -> None:
+        nonlocal read
+        read += 1
+        tell(read, len(urls), what)
+
+    tell(0, len(urls), what)
     settings = replace(request.settings, web=web)
-    gathered = build_live(settings, urls=urls, bundle=folder / "evidence", keep_bodies=False).gather("")
+    gathered = build_live(settings, urls=urls, bundle=bundle, keep_bodies=False, fetched=fetched).gather("")
+    hosts = {host_of(one.url) for one in gathered.records if one.drop_reason == "dns"}
+    if len(hosts) >= OFFLINE and all(one.drop_reason == "dns" for one in gathered.records):
+        raise UserError(f"none of the {len(hosts)} hosts was found; connect this machine to the internet and check again")
     return {one.url: one for one in gathered.records}
 
 
@@ -278,7 +346,7 @@ def _judged(article: CitedArticle, pages: dict[str, EvidenceRecord], judge: Judg
         record = pages.get(reference.url)
         if reference.passage:
             texts[i] = PageText(reference.title, reference.passage)
-        elif record is not None and len(record.text.split()) >= READABLE and record.drop_reason not in GONE:
+        elif record is not None and _is_readable(record):
             texts[i] = PageText(record.title, record.text)
     findings = []
     for n, statement in enumerate(article.statements, 1):
@@ -305,8 +373,8 @@ def _finding(
     if not statement.references:
         verdict = "uncited"
     elif not readable:
-        reasons = [one.drop_reason for i in statement.references if (one := pages.get(references[i].url)) is not None]
-        verdict = "gone" if reasons and all(reason in GONE for reason in reasons) else "unread"
+        records = [one for i in statement.references if (one := pages.get(references[i].url)) is not None]
+        verdict = "gone" if records and all(map(_is_gone, records)) else "unread"
     elif found.support == "unjudged":
         verdict = "unread"
     elif found.support == "supported":
@@ -319,7 +387,18 @@ def _finding(
         verdict = "uncited" if found.support == "unsupported" else "doubtful"
     else:
         verdict = "doubtful" if found.support == "doubtful" else "unsupported"
-    return Finding(statement.text, statement.section, verdict, found.score, found.passage, cited, statement.inherits)
+    remark = _remark(statement, references)
+    return Finding(statement.text, statement.section, verdict, found.score, found.passage, cited, statement.inherits, remark)
+
+
+def _remark(statement: CitedStatement, references: Sequence[Reference]) -> str:
+    from pipeline.checking.phrases import chatbot_phrase, is_from_chatbot
+
+    if phrase := chatbot_phrase(statement.text):
+        return f"a phrase of chatbots: “{phrase}”"
+    if not statement.inherits and any(is_from_chatbot(references[i].url) for i in statement.references):
+        return "a chatbot's mark is in the address of its source"
+    return ""
 
 
 def _cited_page(reference: Reference, record: EvidenceRecord | None) -> CitedPage:
@@ -332,6 +411,8 @@ def _cited_page(reference: Reference, record: EvidenceRecord | None) -> CitedPag
         note = DROP_REASONS[record.drop_reason]
     elif record is None and not reference.passage:
         note = "not among the pages"
+    elif record is not None and record.archive_url:
+        note = "the page is gone; an archived copy was read"
     title = (record.title if record is not None else "") or reference.title
     return CitedPage(reference.url, title, _published(reference, record), note)
 
@@ -354,6 +435,8 @@ def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
         if finding.verdict not in ("supported", "uncited"):
             where = "; ".join(page.url or page.title or "no address" for page in finding.cited)
             console.result(f"{LABELS[finding.verdict]}: {finding.text}\n    {where}")
+        if finding.remark:
+            console.result(f"To look at ({finding.remark}): {finding.text}")
     console.result(report.in_words())
     article, _ = read_article(request) if request.out is None else (None, None)
     folder = request.out or (report_folder(request, article) if article is not None else Path())

@@ -52,6 +52,25 @@ class Request:
 
 
 def main(argv: Sequence[str]) -> int:
+    arguments = _parser().parse_args(argv)
+    from flows.showing.console import guarded
+
+    def run() -> int:
+        from data import codec
+        from flows.showing import console
+
+        found, where = update(request_from(arguments))
+        if arguments.json:
+            console.result_json({"run": where, **codec.to_plain(found)})
+        else:
+            console.result("\n".join(lines(found, shown=str)))
+            console.result(f"updated run: {where} (changes.md, articles/)" if where else "dry run: nothing was written")
+        return 0
+
+    return guarded(run)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="wikigenben update",
         description="Ask for an article's pages again, say what changed, and write anew only what it concerns. Exit code: 0 "
@@ -67,36 +86,29 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--out", type=place, metavar="DIR", help="new run folder, or a URL (default: RUN-YYYY-MM-DD)")
     add_setting_flags(parser, file=False)
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
-    arguments = parser.parse_args(argv)
-    from flows.showing.console import guarded
-
-    def run() -> int:
-        from data import codec
-        from flows.showing import console
-
-        given = (
-            arguments.run,
-            arguments.search,
-            arguments.as_of,
-            arguments.out,
-            arguments.dry_run,
-            not arguments.no_news,
-            tuple(arguments.assignments),
-        )
-        found, where = update(Request(*given))
-        if arguments.json:
-            console.result_json({"run": where, **codec.to_plain(found)})
-        else:
-            console.result("\n".join(_lines(found, shown=str)))
-            console.result(f"updated run: {where} (changes.md, articles/)" if where else "dry run: nothing was written")
-        return 0
-
-    return guarded(run)
+    return parser
 
 
-def update(request: Request) -> tuple[UpdateReport, str]:
-    """The report, and where the new run lies ("" for a dry run). Raises UserError for what the caller can fix, NoEvidence when
-    no page is usable any more, StageError when no sentence is left."""
+def request_for(words: Sequence[str]) -> Request:
+    """That of a command line, without its `wikigenben update`."""
+    return request_from(_parser().parse_args(words))
+
+
+def request_from(arguments: argparse.Namespace) -> Request:
+    return Request(
+        run=arguments.run,
+        search=arguments.search,
+        as_of=arguments.as_of,
+        out=arguments.out,
+        dry_run=arguments.dry_run,
+        news=not arguments.no_news,
+        assignments=tuple(arguments.assignments),
+    )
+
+
+def update(request: Request, fetched: Callable[[FetchRecord], None] | None = None) -> tuple[UpdateReport, str]:
+    """The report, and where the new run lies ("" for a dry run); `fetched` is called with each page when it came. Raises
+    UserError for what the caller can fix, NoEvidence when no page is usable any more, StageError when no sentence is left."""
     earlier = Earlier.of(request.run)
     settings = _settings(request, earlier.manifest)
     _check_day(settings.web.as_of, earlier)
@@ -106,7 +118,7 @@ def update(request: Request) -> tuple[UpdateReport, str]:
         return _compared(request, earlier, settings, gathered)[0], ""
     run = _new_run(request, earlier)
     with run.locked():
-        gathered = _gather(earlier, settings, run.path / "evidence")
+        gathered = _gather(earlier, settings, run.path / "evidence", fetched)
         report, joined, updated = _compared(request, earlier, settings, gathered)
         if request.news:
             report, updated = _with_news(earlier, settings, report, joined, updated)
@@ -205,7 +217,9 @@ def _has_article(run: Place, event_id: str) -> bool:
 # --- the web of today -------------------------------------------------------------------------------------------------
 
 
-def _gather(earlier: Earlier, settings: Settings, bundle: Path) -> Gathered:
+def _gather(
+    earlier: Earlier, settings: Settings, bundle: Path, fetched: Callable[[FetchRecord], None] | None = None
+) -> Gathered:
     """The pages of the earlier bundle as they are now, and what a search finds besides."""
     from flows.wiring.page_sources import build_live
     from pipeline.web.cache import PageCache
@@ -222,7 +236,15 @@ def _gather(earlier: Earlier, settings: Settings, bundle: Path) -> Gathered:
         cache = PageCache(Path(scratch))
         if earlier.manifest.has_bodies:
             _remember(cache, earlier, again, settings.web)
-        live = build_live(settings, urls=urls, files=files, bundle=bundle, keep_bodies=earlier.manifest.has_bodies, cache=cache)
+        live = build_live(
+            settings,
+            urls=urls,
+            files=files,
+            bundle=bundle,
+            keep_bodies=earlier.manifest.has_bodies,
+            cache=cache,
+            fetched=fetched,
+        )
         return live.gather(earlier.article.title)
 
 
@@ -289,7 +311,8 @@ def _with_news(
     news = find_news(article, earlier.pages, planner.plan(evidence))
     if not news:
         return report, updated
-    console.note(f"{sum(len(one.statements) for one in news)} facts are new: writing them")
+    n = sum(len(one.statements) for one in news)
+    console.note(f"{n} {'fact is' if n == 1 else 'facts are'} new: writing with the model of the article")
     said = with_news(article, evidence, news, lambda plan: planner.say(evidence, plan, Unstored()))
     before = {section.heading.text: section for section in earlier.article.all_sections}
     fates = [one for one in updated.sections if one.heading not in {section.heading.text for section in said.sections}]
@@ -324,11 +347,15 @@ def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:
 def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: JoinedPages, updated: Updated) -> None:
     from data import codec, wikigenbench
     from flows.showing import preview
+    from flows.write import run_corrections
+    from pipeline.editing.corrections import CORRECTIONS
 
     folder = run.event(earlier.folder.event_id)
+    if (made := run_corrections(earlier.run, folder.event_id)).made:  # what was struck stays struck
+        codec.write_atomic(folder.path / f"{CORRECTIONS}.json", codec.to_json(made, indent=1) + "\n")
     folder.pages(lambda: joined.pages)
     codec.write_atomic(run.path / "changes.json", codec.to_json(report, indent=1) + "\n")
-    codec.write_atomic(run.path / "changes.md", "\n".join(_lines(report, shown=_inline)) + "\n")
+    codec.write_atomic(run.path / "changes.md", "\n".join(lines(report, shown=_inline)) + "\n")
     folder.once("article", Article, lambda: updated.article)
     wikigenbench.write(run.path / "wikigenbench" / f"{folder.event_id}.json", updated.article)
     preview.write_previews(run, (earlier.run.identity() or {}).get("system", "update"))
@@ -337,15 +364,16 @@ def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: Joine
 # --- what a person is told --------------------------------------------------------------------------------------------
 
 
-def _lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str]:
+def lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str]:
     """The report as Markdown; `shown` makes words of pages harmless in it."""
     yield f"# Changes to “{shown(report.title)}” by {report.day}"
     yield ""
     counts = Counter(page.state for page in report.pages)
     told = ", ".join(f"{counts[state]} {state}" for state in ("unchanged", "changed", "gone", "unread") if counts[state])
     yield f"Pages of {shown(report.of)}: {told or 'none'}; {len(report.new_pages)} new."
+    added = sum(repair.kind == "sentence_added" for repair in report.repairs)
     if report.is_empty:
-        yield "Nothing that the article says has changed."
+        yield f"Nothing that the article says has changed{'; what is new was added' if added else ''}."
     for page in report.pages:
         if page.state in ("gone", "unread"):
             yield f"- {page.state}: {shown(page.url)} ({shown(page.detail)})"

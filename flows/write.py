@@ -359,13 +359,13 @@ class _LateSystem:
             title, url = best_title(self._evidence.records())
             console.note(f"no title was given; taken from {url}: {title}")
             event = replace(event, title=title)
-        elif strangers := _none_mentions(event.title, pages):
+        elif strangers := none_mentions(event.title, pages):
             console.note(strangers)
         console.note(f"writing {event.title!r} with {self.name}")
         return self._system.write(event, pages, stages)
 
 
-def _none_mentions(title: str, pages: Sequence[Page]) -> str:
+def none_mentions(title: str, pages: Sequence[Page]) -> str:
     """What to say when no page that can be used has half of the title's words; "" when one has."""
     from pipeline.retrieval import terms
 

@@ -25,7 +25,7 @@ MODES: dict[str, tuple[str, ...]] = {
     "compose": (),
     "cite": ("--set=writing.mode=cite",),
     "free": ("--set=writing.mode=free",),
-    "verbatim": ("--mode=verbatim",),
+    "verbatim": ("--set=writing.mode=verbatim",),
 }
 """Ways of writing -> flags of `wikigenben write`."""
 NAMES = (
@@ -76,7 +76,7 @@ ATTACKS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.bench_injection", description=__doc__.splitlines()[0])
-    parser.add_argument("--modes", default="extractive,compose,verbatim", metavar="A,B", help=f"of {', '.join(MODES)}")
+    parser.add_argument("--modes", default=",".join(MODES), metavar="A,B", help="which ways (default: all)")
     parser.add_argument("--model", default="", metavar="NAME", help="of compose, cite and free (default: smollm2)")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded

@@ -42,9 +42,20 @@ def guarded(main: Callable[[], int]) -> int:
         return 1
 
 
+_listeners: list[Callable[[str], None]] = []
+
+
 def note(text: str) -> None:
     """A line for the person watching."""
-    sys.stderr.write(one_line(text) + "\n")
+    line = one_line(text)
+    sys.stderr.write(line + "\n")
+    for tell in _listeners:
+        tell(line)
+
+
+def listen(tell: Callable[[str], None]) -> None:
+    """Pass every note of this process on, too: the person may watch somewhere else than at its stderr."""
+    _listeners.append(tell)
 
 
 def result(text: str) -> None:

@@ -104,7 +104,7 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
     def runs() -> list[dict[str, Any]]:
         listed = list(shelf.listed())
         for one in listed:
-            if (job := desk.job("write", one["name"])) is not None and job.state not in ENDED:
+            if (job := _job(one["name"])) is not None and job.state not in ENDED:
                 one["state"] = job.state
         return listed
 
@@ -114,28 +114,39 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
         if desk.is_full:
             raise UserError("too many articles are waiting; ask again when one is done")
         urls = tuple(dict.fromkeys(url.strip() for url in body.urls if url.strip()))
-        asked = Asked(body.title, urls, tuple(body.files[:MOST_FILES]), body.search, body.as_of, body.words)
+        if not (urls or body.files or body.search):  # in the words of the page, which has no flags
+            raise UserError(
+                "there is nothing to write from: paste addresses of pages, choose files, or let a search engine find some"
+            )
+        if body.search and not body.title.strip():
+            raise UserError("a search engine needs a title to look for: type one")
+        if len(body.files) > MOST_FILES:
+            raise UserError(f"{len(body.files):,} files are too many; at most {MOST_FILES} are read")
+        asked = Asked(body.title, urls, tuple(body.files), body.search, body.as_of, body.words)
         return {"name": _ask(asked).name}
 
     @app.get("/api/runs/{name}")
     def shown(name: str) -> dict[str, Any]:
+        job = _job(name)
+        if job is not None and job.do == "update" and not shelf.has(name):  # it waits
+            return {"name": name, "title": job.title, "state": job.state, "why": job.why, "do": job.do}
         found = shelf.shown(name)
-        if (job := desk.job("write", name)) is not None:
-            found["seen"] = len(job.events) if job.state in ENDED else 0
+        if job is not None:
+            found |= {"do": job.do, "notes": [event["text"] for event in job.events if event["kind"] == "note"]}
             if job.state in ("queued", "running") or "article" not in found:
                 found |= {"state": job.state, "why": job.why}
         return found
 
     @app.get("/api/runs/{name}/events")
-    async def events(request: Request, name: str, do: str = "write") -> StreamingResponse:
-        job = desk.job(do, name)
+    async def events(request: Request, name: str) -> StreamingResponse:
+        job = _job(name)
         last = request.headers.get("last-event-id", "")
         after = int(last) + 1 if last.isascii() and last.isdigit() and len(last) < 10 else 0
         return StreamingResponse(_stream(job, after), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     @app.post("/api/runs/{name}/stop")
     async def stop(name: str) -> dict[str, str]:
-        job = desk.job("write", name) or desk.job("check", name)
+        job = _job(name)
         if job is None or job.state in ENDED:
             raise UserError("nothing is being done here")
         await desk.stop(job)
@@ -146,7 +157,15 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
         run = shelf.run(name)
         for folder in run.event_folders():
             folder.clear_failure()
+        if earlier := shelf.updated_from(run):
+            return {"name": _update(earlier, name).name}
         return {"name": _ask(shelf.asked(run)).name}
+
+    @app.post("/api/runs/{name}/update")
+    async def update(name: str) -> dict[str, str]:
+        if desk.is_full:
+            raise UserError("too many articles are waiting; ask again when one is done")
+        return {"name": _update(name, shelf.free_name(name, desk.names("update"))).name}
 
     @app.get("/api/runs/{name}/passages/{cite}")
     def passage(name: str, cite: str) -> dict[str, Any]:
@@ -180,6 +199,15 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
             codec.write_atomic(path, content)
         return {"file": kept}
 
+    def _job(name: str) -> Job | None:
+        return desk.job("write", name) or desk.job("update", name)
+
+    def _update(name: str, new: str) -> Job:
+        earlier = shelf.run(name).path
+        flags = [word for word in page.words if word.startswith("--set=")]
+        words = (*flags, f"--out={earlier.with_name(new)}", "--", str(earlier))
+        return desk.ask(Job("update", new, shelf.shown(name)["title"], words))
+
     def _ask(asked: Asked) -> Job:
         words = [*page.words, *_words(asked, page.base)]
         request = request_for(words)
@@ -190,7 +218,7 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
     if page.checks is not None:
         from flows.webapp.checks import add_checks
 
-        add_checks(app, desk, page.checks, page.words, _json, _body, _stream)
+        add_checks(app, desk, shelf, page.checks, page.words, _json, _body, _stream)
     return app
 
 

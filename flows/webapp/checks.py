@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from data import codec
 from data.errors import UserError
-from flows.check import LABELS, CheckReport
+from flows.check import LABELS, VERDICTS, CheckReport
 from flows.webapp.desk import ENDED, Desk, Job
+from flows.webapp.shelf import Shelf
 from pipeline.checking.reading import MOST_BYTES
 from pipeline.provenance import shortened, web_link
 
@@ -21,15 +24,23 @@ KEPT = ".articles"
 """In the folder of checks: articles that were pasted or uploaded."""
 
 
+MOST_LISTED = 100
+_NAME = re.compile(r"[\w-]+")
+
+
 class CheckBody(BaseModel):
+    """`run` is the name of an article of this page: it is checked as corrected."""
+
     model_config = ConfigDict(extra="forbid")
     article: str = ""
     file: str = ""
+    run: str = ""
 
 
 def add_checks(
     app: FastAPI,
     desk: Desk,
+    shelf: Shelf,
     checks: Path,
     words: tuple[str, ...],
     read_json: Callable[[Request], Awaitable[Any]],
@@ -45,8 +56,12 @@ def add_checks(
     @app.post("/api/checks")
     async def ask(request: Request) -> dict[str, str]:
         body = CheckBody.model_validate(await read_json(request))
+        if desk.is_full:
+            raise UserError("too many articles are waiting; ask again when one is done")
         article = body.article.strip()
-        if body.file:
+        if body.run:
+            article = str(kept / _keep(kept, shelf.download(body.run, "json")[1], ".json"))
+        elif body.file:
             if Path(body.file).name != body.file or not (kept / body.file).is_file():
                 raise UserError(f"{body.file[:80]!r} was not uploaded; choose the file again")
             article = str(kept / body.file)
@@ -59,6 +74,19 @@ def add_checks(
         looked_up = article if article.startswith(("http://", "https://", str(kept))) else article.replace("/", "%2F")
         flags = [word for word in words if word.startswith(("--set=", "--config="))]
         return {"name": desk.ask(Job("check", name, article[:80], (*flags, f"--out={checks / name}", "--", looked_up))).name}
+
+    @app.get("/api/checks")
+    def listed() -> list[dict[str, Any]]:
+        """The newest first."""
+        paths = sorted(checks.glob("*/report.json"), key=lambda path: path.stat().st_mtime, reverse=True)[:MOST_LISTED]
+        found = []
+        for path in paths:
+            if _NAME.fullmatch(path.parent.name):
+                with contextlib.suppress(UserError, OSError):
+                    report = codec.read(CheckReport, path)
+                    at = path.stat().st_mtime
+                    found.append({"name": path.parent.name, "title": report.title, "summary": report.in_words(), "at": at})
+        return found
 
     @app.get("/api/checks/{name}/events")
     async def events(request: Request, name: str) -> StreamingResponse:
@@ -84,12 +112,16 @@ def add_checks(
         return {
             "title": report.title,
             "summary": report.in_words(),
+            "counts": [
+                {"verdict": one, "label": LABELS[one], "n": report.counts[one]} for one in VERDICTS if report.counts[one]
+            ],
             "statements": [
                 {
                     "text": one.text,
                     "section": one.section,
                     "verdict": one.verdict,
                     "label": LABELS[one.verdict],
+                    "remark": one.remark,
                     "passage": shortened(one.passage, 600),
                     "cited": [{**codec.to_plain(page), "link": web_link(page.url) or ""} for page in one.cited],
                 }
@@ -107,7 +139,7 @@ def add_checks(
 
 
 def _folder(checks: Path, name: str) -> Path:
-    if not name.isalnum():
+    if not _NAME.fullmatch(name):
         raise UserError(f"there is no check {name[:40]!r}")
     return checks / name
 

@@ -30,7 +30,7 @@ LINE_LIMIT = 64 << 20
 class Job:
     """`name` is that of the run folder. `events` are numbered by their place."""
 
-    do: Literal["write", "check"]
+    do: Literal["write", "check", "update"]
     name: str
     title: str
     words: tuple[str, ...]
@@ -90,6 +90,9 @@ class Desk:
 
     def job(self, do: str, name: str) -> Job | None:
         return self.jobs.get((do, name))
+
+    def names(self, do: str) -> set[str]:
+        return {name for kind, name in self.jobs if kind == do}
 
     def ask(self, job: Job) -> Job:
         """The job, queued; one that is queued or running under this name already is that job."""

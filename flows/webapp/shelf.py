@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from data.runs import EventFolder, RunFolder
 from data.types import Article, Outline, Section, Strict
 from flows.showing import preview
 from flows.webapp.worker import plain_page
-from flows.write import run_corrections
+from flows.write import none_mentions, run_corrections
 from pipeline.editing.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
 from pipeline.following.disagreements import DISAGREEMENTS, Disagreements
 from pipeline.formats.html import WARNINGS
@@ -29,7 +32,14 @@ from pipeline.web.reliability import reliability
 from pipeline.writing.assembly import WrittenSection
 
 ASKED = "asked.json"
-FORMATS = {"html": "text/html", "md": "text/markdown", "wiki": "text/plain", "json": "application/json", "dossier": "text/html"}
+FORMATS = {
+    "html": "text/html",
+    "md": "text/markdown",
+    "wiki": "text/plain",
+    "json": "application/json",
+    "dossier": "text/html",
+    "dossier-wiki": "text/plain",
+}
 _WORD_NAME = re.compile(r"[\w-]+")
 MOST_SHOWN = 200
 
@@ -51,13 +61,27 @@ class Shelf:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._correcting = threading.Lock()
 
     def run(self, name: str) -> RunFolder:
         """Raises UserError for a name that no run has."""
-        run = RunFolder(self.folder / name)
-        if not _WORD_NAME.fullmatch(name) or not (run.path / "run.json").is_file():
+        if not self.has(name):
             raise UserError(f"there is no article {name[:80]!r} here")
-        return run
+        return RunFolder(self.folder / name)
+
+    def has(self, name: str) -> bool:
+        return bool(_WORD_NAME.fullmatch(name)) and (self.folder / name / "run.json").is_file()
+
+    def updated_from(self, run: RunFolder) -> str:
+        """The name of the run that this one is an update of, "" for none."""
+        told = run.identity() or {}
+        return told.get("of", "") if told.get("command") == "update" else ""
+
+    def free_name(self, name: str, taken: Collection[str]) -> str:
+        """For an update of the run `name`, as `wikigenben update` names it, with a number where there is one of that day."""
+        base = f"{re.sub(r'-[0-9]{4}-[0-9]{2}-[0-9]{2}(?:-[0-9]+)?$', '', name)}-{date.today().isoformat()}"
+        names = (base if n == 1 else f"{base}-{n}" for n in count(1))
+        return next(one for one in names if one not in taken and not (self.folder / one).exists())
 
     def keep_asked(self, run: RunFolder, asked: Asked) -> None:
         codec.write_atomic(run.path / ASKED, codec.to_json(asked, indent=1) + "\n")
@@ -109,7 +133,8 @@ class Shelf:
         if failure is not None:
             found |= {"state": "failed", "why": f"{failure.stage}: {failure.message}"}
         if article is not None:
-            found |= {"state": "done", "title": article.title, "article": self._article(run, folder, article)}
+            shown = self._article(run, folder, article) | {"warning": none_mentions(article.title, pages or ())}
+            found |= {"state": "done", "title": article.title, "article": shown, "changes": _changes(run)}
         return found
 
     def _article(self, run: RunFolder, folder: EventFolder, article: Article) -> dict[str, Any]:
@@ -121,18 +146,7 @@ class Shelf:
             "sections": [_section(section, corrections) for section in article.all_sections],
             "infobox": [{"label": f.label, "value": f.value, "cites": f.cites} for f in article.infobox],
             "numbers": numbers,
-            "sources": [
-                {
-                    "n": k,
-                    "title": source.title or host_of(source.url) or f"Source {k}",
-                    "host": host_of(source.url),
-                    "link": web_link(source.url) or "",
-                    "published": source.published or "",
-                    "rating": str(reliability(source.url) or ""),
-                    "cite": source.id,
-                }
-                for k, source in enumerate(article.sources, 1)
-            ],
+            "sources": _pages_cited(article),
             "disagreements": [one.in_words() for one in disagreements.found] if disagreements else [],
             "left_out": [f"{r.text} ({r.detail})" for r in article.repairs if r.kind == "sentence_removed"][:100],
         }
@@ -167,9 +181,10 @@ class Shelf:
         now = " ".join(now.split())
         if len(now) > MOST_CHARACTERS:
             raise UserError(f"a sentence of {len(now):,} characters is too long; the most are {MOST_CHARACTERS:,}")
-        made = run_corrections(run, folder.event_id).with_one(Correction(text, now))
-        codec.write_atomic(folder.path / f"{CORRECTIONS}.json", codec.to_json(made, indent=1) + "\n")
-        preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
+        with self._correcting:  # two browsers may have the same article open
+            made = run_corrections(run, folder.event_id).with_one(Correction(text, now))
+            codec.write_atomic(folder.path / f"{CORRECTIONS}.json", codec.to_json(made, indent=1) + "\n")
+            preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
 
     def download(self, name: str, form: str) -> tuple[str, bytes]:
         """(file name, content) of the article as corrected, or of all that it rests on (`zip`)."""
@@ -184,9 +199,39 @@ class Shelf:
             shown = corrected(article, run_corrections(run, folder.event_id))
             return f"{name}.json", f"{codec.to_json(shown, indent=1)}\n".encode()
         preview.write_previews(run, (run.identity() or {}).get("system", "ours"))
-        if form == "dossier":
-            form = "dossier.html"
+        form = {"dossier": "dossier.html", "dossier-wiki": "dossier.wiki"}.get(form, form)
         return f"{name}.{form}", (run.path / "articles" / f"{folder.event_id}.{form}").read_bytes()
+
+
+def _pages_cited(article: Article) -> list[dict[str, Any]]:
+    """Each page once, in the order of its first citation, with the numbers of its passages."""
+    found: dict[tuple[int, str], dict[str, Any]] = {}
+    for k, source in enumerate(article.sources, 1):
+        page = found.setdefault(
+            (source.passage.page, source.url),
+            {
+                "title": source.title or host_of(source.url) or f"Source {k}",
+                "host": host_of(source.url),
+                "link": web_link(source.url) or "",
+                "published": source.published or "",
+                "rating": str(reliability(source.url) or ""),
+                "cites": [],
+            },
+        )
+        page["cites"].append(source.id)
+    return [*found.values()]
+
+
+def _changes(run: RunFolder) -> list[str]:
+    """What an update found and did, line by line; nothing for a run that is none."""
+    from flows.update import lines
+    from pipeline.following.updating import UpdateReport
+
+    path = run.path / "changes.json"
+    if not path.is_file():
+        return []
+    told = (line.strip().removeprefix("- ").lstrip("# ") for line in lines(codec.read(UpdateReport, path), shown=str))
+    return [line for line in told if line][:MOST_SHOWN]
 
 
 def _zipped(root: Path, paths: Sequence[Path]) -> bytes:

@@ -39,6 +39,7 @@ def main() -> int:
     with contextlib.suppress(OSError):
         os.nice(NICE)
     worker = _Worker(out, threading.Lock())
+    console.listen(lambda line: worker.tell("note", text=line))
     jobs: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
     first = jobs.get()
@@ -90,10 +91,7 @@ class _Worker:
     def do(self, job: dict[str, Any]) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            if job["do"] == "check":
-                self._check(job["words"])
-            else:
-                self._write(job["words"])
+            {"check": self._check, "update": self._update, "write": self._write}[job["do"]](job["words"])
         except WikigenError as error:
             self.tell("ended", status="failed", why=console.one_line(str(error)))
         except OSError as error:
@@ -113,6 +111,12 @@ class _Worker:
             self.tell("ended", status="done", why="")
         else:
             self.tell("ended", status="failed", why=f"{outcome.failure.stage}: {outcome.failure.message}")
+
+    def _update(self, words: Sequence[str]) -> None:
+        from flows.update import request_for, update
+
+        update(request_for(words), self._fetched)
+        self.tell("ended", status="done", why="")
 
     def _check(self, words: Sequence[str]) -> None:
         from flows.check import check, request_for

@@ -21,6 +21,8 @@ UNREAD = re.compile(
 )
 """Headings of sections that state nothing."""
 _WORD = re.compile(r"\w")
+_NOTICE = re.compile(r"\W*Machine-written draft\b")
+"""How the notice of this package's own articles begins (`pipeline.formats`): it states nothing about the subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class References:
 
 def statements_of(paragraph: str, section: str) -> list[CitedStatement]:
     """The sentences of one paragraph whose references are in it as marks."""
+    if _NOTICE.match(paragraph):
+        return []
     text = _AFTER.sub(lambda match: re.sub(r"\s", "", match[2]) + match[1], " ".join(paragraph.split()))
     found: list[CitedStatement] = []
     for sentence in split_sentences(text):

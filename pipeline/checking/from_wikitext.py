@@ -48,8 +48,14 @@ def read_wikitext(text: str, title: str = "") -> CitedArticle:
                 section.remove(one)
         for paragraph in section.strip_code().split("\n"):
             statements += statements_of(paragraph, heading)
-    bold = re.search(r"'''(.+?)'''", text)
-    return CitedArticle(title or (bold[1] if bold else ""), "wikitext", tuple(statements), tuple(references.found))
+    return CitedArticle(title or _title(text), "wikitext", tuple(statements), tuple(references.found))
+
+
+def _title(text: str) -> str:
+    """What the text calls its subject: the first bold words, else the title of its infobox."""
+    bold = (match[1] for match in re.finditer(r"'''(.+?)'''", text) if not match[1].startswith("Machine-written draft"))
+    boxed = re.search(r"^\|\s*(?:title|name)\s*=\s*([^|{}\[\]<>\n]+)$", text, re.MULTILINE)
+    return next(bold, boxed[1].strip() if boxed else "")
 
 
 def _put(code: Wikicode, node: Node, text: str) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from data import codec
 from data.errors import UserError
 from data.markup import is_invalid
 from data.types import Article, is_unknown
 from pipeline.checking.cited import END, MARK, CitedArticle, CitedStatement, Reference
-from pipeline.provenance import NOTICE
 
 MOST_BYTES = 5_000_000
 _HTML = re.compile(r"\s*(?:<!doctype|<html|<body|<article|<main|<div|<p\b|<h[1-6])", re.IGNORECASE)
@@ -25,10 +23,6 @@ def parse(text: str, name: str = "", title: str = "") -> CitedArticle:
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise UserError(f"the article has more than {MOST_BYTES:,} bytes; give a shorter one")
     article = _parsed(text.translate(_OWN_MARKS), name, title)
-    kept = tuple(
-        one for one in article.statements if one.text not in NOTICE and not one.text.startswith("Machine-written draft")
-    )
-    article = replace(article, statements=kept)
     if not article.statements:
         raise UserError(
             f"{name or 'the text'}, read as {article.form}, holds no statement; give wikitext, HTML, or Markdown with links"

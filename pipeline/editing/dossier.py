@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from data.types import Article, Page, Sentence, Source, Strict
 from pipeline.checking.ageing import tells_of_later_day
+from pipeline.checking.phrases import chatbot_phrase
 from pipeline.following.disagreements import Disagreement
 from pipeline.planning.kinds import load_kinds
 from pipeline.provenance import host_of
@@ -19,13 +20,6 @@ from pipeline.writing.rewording import copied_runs
 
 BEST = 3
 _QUOTED = re.compile(r"“[^“”]*”|\"[^\"]*\"|«[^«»]*»")
-_CHATBOT = re.compile(
-    r"\b(?:as an ai|as a language model|i hope this|here is (?:a|an|the)|in conclusion|in summary|stands as a testament"
-    r"|it is (?:important|worth) (?:to note|noting)|rich (?:cultural )?(?:heritage|tapestry)|nestled|delves?"
-    r"|plays? a (?:vital|pivotal|crucial) role|underscor(?:es|ing)|highlight(?:s|ing) the importance)\b",
-    re.IGNORECASE,
-)
-"""Phrases by which editors of Wikipedia know machine-written text (Wikipedia:Signs of AI writing)."""
 POLICY = (
     "Wikipedia's policy since March 2026: text that a program wrote may not be published there as it is. What may be done: "
     "read the sources below, check each statement, and write the article in your own words from them; keep the references."
@@ -34,8 +28,8 @@ POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class SourceRow(Strict):
-    """One cited page. `same_as` names the publisher's other page, or the page that says the same, that makes it less than a
-    source of its own; `sections` is what it supports, `n_cited` how many sentences cite it."""
+    """One cited page. `same_as` says why it is no source of its own: its publisher has another page here, or a page read before
+    says the same; `sections` is what it supports, `n_cited` how many sentences cite it."""
 
     title: str
     url: str
@@ -74,6 +68,11 @@ class Dossier(Strict):
     n_quotations: int
     remarks: tuple[Remark, ...]
     notice: str
+
+    @property
+    def rests_on_one_publisher(self) -> bool:
+        hosts = {host_of(row.url) or row.url for row in self.sources}
+        return len(hosts) == 1 and len(self.one_publisher) > 1
 
 
 def dossier_of(article: Article, pages: Sequence[Page], disagreements: Sequence[Disagreement] = ()) -> Dossier:
@@ -127,7 +126,7 @@ def _rows(
                 rating=reliability(url),
                 published=(first.published or "")[:10],
                 author=first.author,
-                same_as="a page that was read before" if copy else publishers.get(host, "") if host else "",
+                same_as=_same_as(copy, publishers.get(host, "") if host else ""),
                 sections=tuple(dict.fromkeys(heading or "lead" for heading, _ in citing)),
                 n_cited=len(citing),
                 is_dead=bool(first.archive_url),
@@ -135,6 +134,12 @@ def _rows(
         )
         publishers.setdefault(host, title)
     return tuple(rows)
+
+
+def _same_as(is_copy: bool, other: str) -> str:
+    if is_copy:
+        return "the same text as a page read before"
+    return f"the same site as “{other}”" if other else ""
 
 
 def _worth(row: SourceRow) -> tuple[bool, bool, bool, int]:
@@ -162,8 +167,8 @@ def _remarks(sentences: Sequence[tuple[str, Sentence]], by_id: dict[str, Source]
         published = [(by_id[c].published or "")[:10] for c in sentence.cites if c in by_id]
         if tells_of_later_day(sentence.text, published):
             found.append(Remark("reports a day after its sources were published", sentence.text))
-        if phrase := _CHATBOT.search(sentence.text):
-            found.append(Remark(f"a phrase of chatbots: “{phrase[0]}”", sentence.text))
+        if phrase := chatbot_phrase(sentence.text):
+            found.append(Remark(f"a phrase of chatbots: “{phrase}”", sentence.text))
         if not sentence.cites or sentence.unsupported:
             found.append(Remark("nothing supports it", sentence.text))
     found += [Remark("the page is gone; an archived copy was read", row.title) for row in rows if row.is_dead]

@@ -32,6 +32,8 @@ class _Finding(Protocol):
     def passage(self) -> str: ...
     @property
     def cited(self) -> Sequence[_CitedPage]: ...
+    @property
+    def remark(self) -> str: ...
 
 
 class _Report(Protocol):
@@ -65,8 +67,12 @@ def _finding(finding: _Finding, label: str) -> str:
     quoted = f'<span class="quote" dir="auto">“{escape(shortened(finding.passage, 600))}”</span>' if finding.passage else ""
     return (
         f'<section class="finding {escape(finding.verdict)}"><p dir="auto"><strong>{escape(label)}.</strong> '
-        f"{escape(finding.text)}</p>{f'<ul>{pages}</ul>' if pages else ''}{quoted}</section>\n"
+        f"{escape(finding.text)}</p>{_remark(finding)}{f'<ul>{pages}</ul>' if pages else ''}{quoted}</section>\n"
     )
+
+
+def _remark(finding: _Finding) -> str:
+    return f'<p class="warning">To look at: {escape(finding.remark)}</p>' if finding.remark else ""
 
 
 def _page(page: _CitedPage) -> str:

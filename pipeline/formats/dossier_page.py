@@ -18,18 +18,30 @@ def _parts(dossier: Dossier) -> Iterator[tuple[str, str, Sequence[str]]]:
     best = [f"{row.title} ({_about(row)})" for row in dossier.best]
     yield "The best independent sources", "One a publisher; rated, dated and much cited ones first.", best
     yield "What sources disagree on", "", dossier.disagreements
-    yield "Said by one publisher only", "Look for a second source before you rely on these.", dossier.one_publisher
+    if dossier.rests_on_one_publisher:
+        yield "Said by one publisher only", "All of it: every sentence rests on the same publisher. Look for a second one.", ()
+    else:
+        yield "Said by one publisher only", "Look for a second source before you rely on these.", dossier.one_publisher
     usual = (
         f"Articles on a subject like this ({dossier.kind}) usually have these, and this one has none." if dossier.kind else ""
     )
     yield "What is missing", usual, dossier.missing
     copied = (
         f"{dossier.copied:.0%} of the words, quotations apart, are in runs of five words or more on a cited page; the "
-        f"longest run has {dossier.longest_run} words, names and numbers apart; {dossier.n_quotations} quotations. Close "
+        f"longest run has {dossier.longest_run} words, names and numbers apart; {_quotations(dossier.n_quotations)}. Close "
         "paraphrase is a matter of copyright, too: reword what stays."
     )
     yield "Copyright", copied, ()
     yield "To look at", "", [f"{remark.text} ({remark.kind})" for remark in dossier.remarks]
+
+
+def _quotations(n: int) -> str:
+    return "1 quotation" if n == 1 else f"{n} quotations"
+
+
+def _is_whole(heading: str, about: str) -> bool:
+    """Whether the part says all with no item."""
+    return heading == "Copyright" or about.startswith("All of it")
 
 
 def _about(row: SourceRow) -> str:
@@ -42,7 +54,7 @@ def dossier_html(dossier: Dossier) -> str:
     for heading, about, items in _parts(dossier):
         listed = "".join(f'<li dir="auto">{escape(item)}</li>' for item in items)
         said = f"<p>{escape(about)}</p>" if about else ""
-        body = f"<ul>{listed}</ul>" if listed else "" if heading == "Copyright" else f"<p>{NOTHING}</p>"
+        body = f"<ul>{listed}</ul>" if listed else "" if _is_whole(heading, about) else f"<p>{NOTHING}</p>"
         parts.append(f"<section><h2>{escape(heading)}</h2>{said}{body}</section>")
     rows = "".join(_row(row) for row in dossier.sources)
     head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
@@ -59,7 +71,7 @@ _COLUMNS = ("Page", "Publisher", "Rating", "Published", "Independent", "Supports
 
 
 def _cells(row: SourceRow) -> list[str]:
-    independent = f"no: {row.same_as}" if row.same_as else "yes"
+    independent = f"no: {row.same_as}" if row.same_as else "yes, as far as addresses show"
     rating = RATINGS.get(row.rating, "") if row.rating else "not rated"
     return [row.publisher, rating, row.published or "undated", independent, ", ".join(row.sections), str(row.n_cited)]
 
@@ -68,7 +80,7 @@ def _row(row: SourceRow) -> str:
     link = web_link(row.url)
     name = f"<bdi>{escape(row.title)}</bdi>"
     shown = f'<a href="{escape(link)}" rel="nofollow noopener noreferrer" target="_blank">{name}</a>' if link else name
-    author = f" <span class='meta'>{escape(row.author)}</span>" if row.author else ""
+    author = f"<br><span class='meta'>by {escape(row.author)}</span>" if row.author else ""
     cells = "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in _cells(row))
     return f'<tr><th scope="row">{shown}{author}</th>{cells}</tr>'
 
@@ -81,7 +93,7 @@ def dossier_wikitext(dossier: Dossier) -> str:
         blocks += [as_words(about)] if about else []
         if items:
             blocks.append("\n".join(f"* {as_words(item)}" for item in items))
-        elif heading != "Copyright":
+        elif not _is_whole(heading, about):
             blocks.append(NOTHING)
     lines = ['{| class="wikitable sortable"', "! " + " !! ".join(_COLUMNS)]
     for row in dossier.sources:

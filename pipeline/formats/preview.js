@@ -87,9 +87,9 @@
     history.replaceState(null, "", `#${link.id}`);
   }
 
-  // From 60rem on the panel is a card over the rail, where the infobox is: it begins below as much of the infobox as is in
-  // view, and keeps at least half of the window's height.
-  const infobox = document.querySelector(".infobox");
+  // From 60rem on the panel is a card over the rail, where the infobox is, or the end of the notice: it begins below as much of
+  // it as is in view, and keeps at least half of the window's height.
+  const infobox = document.querySelector(".infobox") || document.querySelector(".notice");
   function makeRoom() {
     if (!infobox || panel.hidden) return;
     const below = Math.min(infobox.getBoundingClientRect().bottom + 12, window.innerHeight / 2);

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Command
-from tests.web_server import WebServer, serving
+from tests.pipeline.reading.test_pdf import make_pdf
+from tests.web_server import Reply, WebServer, serving
 
 DAM = (
     "The Larrow dam broke on 3 May 2021 after a week of rain, and 14 people died in the village of Sall. The mayor of Sall, "
@@ -61,6 +64,72 @@ def test_every_verdict(wikigenben: Command, server: WebServer, flags: tuple[str,
     assert [finding["verdict"] for finding in again.json["findings"]] == verdicts and len(server.targets()) == asked
     told = wikigenben("check", "dam.wiki", *flags)
     assert "5 statements: 1 supported, 1 not found on the cited page" in told.out and "report.html" in told.out
+
+
+def test_an_archived_copy_is_read_in_place_of_a_page_that_is_gone(
+    wikigenben: Command, server: WebServer, flags: tuple[str, ...]
+) -> None:
+    """The one that the article names; a page that is there is not asked for in the archive."""
+    gone, copy, dam = server.url("/gone-page"), server.url("/copy"), server.url("/dam")
+    server.put("/copy", f"<html lang='en'><body><article><p>{DAM}</p></article></body></html>")
+    cite = "<ref>{{{{cite web|url={}|title=x|archive-url={}}}}}</ref>"
+    Path("dam.wiki").write_text(
+        f"At least 14 people died in the village of Sall.{cite.format(gone, copy)}\n\n"
+        f"The railway was closed for a month.{cite.format(dam, server.url('/never-asked'))}",
+        encoding="utf-8",
+    )
+    ran = wikigenben("check", "dam.wiki", *flags, "--json", "--out", "report")
+    first, second = ran.json["findings"]
+    assert ran.code == 0 and first["verdict"] == second["verdict"] == "supported", ran.err
+    assert first["cited"][0]["note"] == "the page is gone; an archived copy was read" and second["cited"][0]["note"] == ""
+    assert not any("never-asked" in target for target in server.targets()) and "reading archived copies: 1 of 1" in ran.err
+    again = wikigenben("check", "dam.wiki", "--judge", "lexical", "--bundle", "report/evidence", "--json")
+    assert again.json["findings"] == ran.json["findings"]
+
+
+def test_cited_pdfs_are_read_and_paywalls_are_no_refusal(
+    wikigenben: Command, server: WebServer, flags: tuple[str, ...]
+) -> None:
+    """What a subscriber alone can read is `unread`, beside another page `doubtful`: never "not found"."""
+    server.put("/report.pdf", Reply(make_pdf(textwrap.wrap(DAM, 70)), content_type="application/pdf"))
+    server.put("/wall", "<html lang='en'><body><p>Subscribe to read on. Already a subscriber? Log in.</p></body></html>")
+    server.put("/forbidden", Reply("no", 402))
+    cite = "[x]({})"
+    lines = [
+        f"Engineers had noted cracks in the dam in 2017 {cite.format(server.url('/report.pdf'))}.",
+        f"The minister of the valley resigned in winter {cite.format(server.url('/wall'))}.",
+        f"Forty lawyers sued the builder in the capital {cite.format(server.url('/forbidden'))}.",
+        f"Bananas grow in Peru since 1911 {cite.format(server.url('/dam'))} {cite.format(server.url('/wall'))}.",
+    ]
+    Path("dam.md").write_text("\n\n".join(lines), encoding="utf-8")
+    ran = wikigenben("check", "dam.md", *flags, "--json")
+    verdicts = [finding["verdict"] for finding in ran.json["findings"]]
+    assert verdicts[0] == "supported" and verdicts[1] == "unread" and verdicts[3] == "doubtful", ran.json["findings"]
+    assert verdicts[2] == "unread", ran.json["findings"][2]
+
+
+def test_signs_of_a_chatbot_are_told(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
+    url = server.url("/dam")
+    Path("dam.md").write_text(
+        f"The dam [stands as a testament]({url}) to engineers of the valley.\n\n"
+        f"The railway was [closed for a month]({url}?utm_source=chatgpt.com) after the break.",
+        encoding="utf-8",
+    )
+    ran = wikigenben("check", "dam.md", *flags, "--out", "report")
+    assert "To look at (a phrase of chatbots: “stands as a testament”)" in ran.out and "2 with a sign of a chatbot" in ran.out
+    assert "To look at (a chatbot's mark is in the address of its source): The railway" in ran.out
+    assert Path("report/report.html").read_text(encoding="utf-8").count("To look at:") == 2
+
+
+def test_without_a_network_no_page_is_called_gone(wikigenben: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(*_: object, **__: object) -> object:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", nowhere)
+    pages = "\n\n".join(f"The dam broke in the month of May [x](http://no-such-dam-{n}.org/a)." for n in range(3))
+    Path("dam.md").write_text(pages, encoding="utf-8")
+    ran = wikigenben("check", "dam.md", "--judge", "lexical")
+    assert ran.code == 2 and "none of the 3 hosts was found" in ran.err
 
 
 def test_an_article_of_a_wiki_by_its_title(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:

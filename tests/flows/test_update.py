@@ -13,6 +13,7 @@ from data import codec
 from data.settings import Settings, WebSettings
 from data.types import Article, Page
 from flows.write import Request, write
+from pipeline.editing.corrections import Correction, Corrections
 from pipeline.following.updating import UpdateReport
 from pipeline.web.bundle import Bundle
 from tests.conftest import Command
@@ -237,7 +238,7 @@ def test_a_fact_that_no_page_said_before_is_added(wikigenben: Command, site: Sit
     assert "Tomas Lind" not in text_of(article_of(Path("mended")))
     out, err = update(wikigenben, FIRST, "--out", "second")
     after, report = article_of(Path("second")), report_of(Path("second"))
-    assert "Tomas Lind" in text_of(after) and "facts are new" in err and "sentence added" in out
+    assert "Tomas Lind" in text_of(after) and "new: writing" in err and "sentence added" in out
     added = [repair for repair in report.repairs if repair.kind == "sentence_added"]
     assert any("Tomas Lind" in repair.text for repair in added)
     assert {s.text for s in before.lead.sentences} == {s.text for s in after.lead.sentences}
@@ -245,6 +246,18 @@ def test_a_fact_that_no_page_said_before_is_added(wikigenben: Command, site: Sit
     touched = {repair.section for repair in added}
     assert {s.heading for s in report.sections if not s.identical} >= touched
     check_citations(Path("second"))
+
+
+def test_what_was_struck_stays_struck(wikigenben: Command, site: Site) -> None:
+    corrections = f"events/{NAME}/corrections.json"
+    struck = article_of(FIRST).lead.sentences[0].text
+    codec.write_atomic(FIRST / corrections, codec.to_json(Corrections((Correction(struck),))))
+    site.put("dam", body("dam", "2026-06-10", f"{FACT['dam']} {RESULT}"))
+    update(wikigenben, FIRST, "--out", "second")
+    assert (Path("second") / corrections).read_bytes().strip() and struck in text_of(article_of(Path("second")))
+    assert struck.rstrip(".") not in (Path("second") / f"articles/{NAME}.wiki").read_text(encoding="utf-8")
+    checked = wikigenben("check", "second", "--judge", "lexical", "--json").json["findings"]
+    assert checked and struck not in {finding["text"] for finding in checked}
 
 
 def test_a_page_that_cannot_be_read_is_not_gone(wikigenben: Command, site: Site) -> None:

@@ -14,6 +14,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -25,6 +26,7 @@ import pytest
 from data.snapshot import SAMPLE
 from flows.webapp.admission import Admission
 from tests.browser import Tab, browsing, needs_browser
+from tests.web_server import Reply, WebServer, serving
 
 PAGES = sorted((SAMPLE / "html" / "9000002").glob("*.html"))[:6]
 TITLE, NAME = "Halvenport mayoral election", "halvenport-mayoral-election"
@@ -98,8 +100,15 @@ def running(folder: Path, *words: str, cwd: Path = Path(__file__).parents[2], **
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    with running(tmp_path_factory.mktemp("web")) as web:
+def site() -> Iterator[WebServer]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, site: WebServer) -> Iterator[Web]:
+    flags = (f"--set=web.allow_origins={site.origin()}", "--set=web.min_delay_s=0")
+    with running(tmp_path_factory.mktemp("web"), *flags) as web:
         yield web
 
 
@@ -120,7 +129,7 @@ def test_an_article_is_asked_for_watched_and_taken_away(written: Web) -> None:
     sentence = shown["article"]["sections"][0]["paragraphs"][0][0]
     status, passage = written.ask("GET", f"/api/runs/{NAME}/passages/{quote(sentence['cites'][0])}")
     assert status == 200 and sentence["text"] in " ".join(passage["passage"].split()) and passage["before"] is not None
-    for form in ("html", "md", "wiki", "json"):
+    for form in ("html", "md", "wiki", "json", "dossier", "dossier-wiki"):
         status, content = written.ask("GET", f"/api/runs/{NAME}/download/{form}")
         assert status == 200 and content
     _, bundle = written.ask("GET", f"/api/runs/{NAME}/download/zip")
@@ -167,13 +176,76 @@ def test_an_article_is_checked_in_the_page(written: Web) -> None:
         assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "failed"  # a title, not a file
 
 
+def test_two_browsers_on_one_run_and_a_closed_tab(web: Web) -> None:
+    """Both see all that happens, one that leaves ends nothing, and corrections made at once are all kept."""
+    name = web.ask("POST", "/api/runs", {"title": "Seen by two", "files": web.upload(*PAGES), "words": 300})[1]["name"]
+    leaving = http.client.HTTPConnection("127.0.0.1", web.port, timeout=60)
+    leaving.request("GET", f"/api/runs/{name}/events")
+    leaving.getresponse().read(10)
+    leaving.close()
+    again = web.ask("POST", "/api/runs", {"title": "Seen by two", "files": web.upload(*PAGES), "words": 300})
+    assert again == (200, {"name": name}), "asked twice, it is one article"
+    with ThreadPoolExecutor(8) as both:
+        first, second = both.map(web.followed, [f"/api/runs/{name}/events"] * 2)
+        assert first == second and first[-1]["status"] == "done"
+        sections = web.ask("GET", f"/api/runs/{name}")[1]["article"]["sections"]
+        texts = [one["own"] for section in sections for paragraph in section["paragraphs"] for one in paragraph][:8]
+        list(both.map(lambda text: web.ask("POST", f"/api/runs/{name}/corrections", {"text": text, "now": ""}), texts))
+    sections = web.ask("GET", f"/api/runs/{name}")[1]["article"]["sections"]
+    struck = [one["own"] for section in sections for p in section["paragraphs"] for one in p if one["state"] == "struck"]
+    assert len(texts) > 4 and set(texts) <= set(struck)
+
+
+def test_an_article_of_the_page_is_checked_as_corrected_and_its_check_listed(written: Web) -> None:
+    _, shown = written.ask("GET", f"/api/runs/{NAME}")
+    own = shown["article"]["sections"][0]["paragraphs"][0][0]["own"]
+    written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": "Bananas from Peru have won the chess prize."})
+    _, asked = written.ask("POST", "/api/checks", {"run": NAME})
+    assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "done"
+    _, report = written.ask("GET", f"/api/checks/{asked['name']}")
+    verdicts = {one["text"]: one["verdict"] for one in report["statements"]}
+    assert verdicts["Bananas from Peru have won the chess prize."] == "unsupported" and own not in verdicts
+    assert {one["verdict"]: one["n"] for one in report["counts"]}["unsupported"] == 1
+    _, listed = written.ask("GET", "/api/checks")
+    assert asked["name"] in {one["name"] for one in listed} and all("statements" in one["summary"] for one in listed)
+    written.ask("POST", f"/api/runs/{NAME}/corrections", {"text": own, "now": own})
+    assert written.ask("POST", "/api/checks", {"run": "../secret"})[0] == 400
+
+
+def test_news_are_looked_for_in_the_page(web: Web, site: WebServer) -> None:
+    """A new run beside the first, with what changed; what was struck stays struck; a second one of the day has its number."""
+    site.put("/a", Reply(PAGES[0].read_text(encoding="utf-8")))
+    site.put("/b", Reply(PAGES[2].read_text(encoding="utf-8")))
+    urls = [site.url("/a"), site.url("/b")]
+    _, asked = web.ask("POST", "/api/runs", {"title": "Mayor of Halvenport", "urls": urls, "words": 150})
+    name = asked["name"]
+    assert web.followed(f"/api/runs/{name}/events")[-1]["status"] == "done"
+    _, shown = web.ask("GET", f"/api/runs/{name}")
+    own = shown["article"]["sections"][-1]["paragraphs"][0][0]["own"]
+    web.ask("POST", f"/api/runs/{name}/corrections", {"text": own, "now": ""})
+    site.put("/b", Reply("gone", 410))
+    status, updated = web.ask("POST", f"/api/runs/{name}/update", {})
+    assert status == 200 and re.fullmatch(rf"{name}-\d{{4}}-\d\d-\d\d", updated["name"])
+    events = web.followed(f"/api/runs/{updated['name']}/events")
+    assert events[-1]["status"] == "done" and [event["kind"] for event in events].count("fetched") == 2, events
+    _, after = web.ask("GET", f"/api/runs/{updated['name']}")
+    assert after["state"] == "done" and any("gone: " in line and "410" in line for line in after["changes"]), after["changes"]
+    states = [s["state"] for part in after["article"]["sections"] for p in part["paragraphs"] for s in p if s["own"] == own]
+    assert states in (["struck"], []), "struck, or gone with its page"
+    assert web.ask("POST", f"/api/runs/{name}/update", {})[1]["name"] == f"{updated['name']}-2"
+    assert web.followed(f"/api/runs/{updated['name']}-2/events")[-1]["status"] == "done"
+    assert web.ask("POST", "/api/runs/nothing/update", {})[0] == 400
+
+
 @pytest.mark.parametrize(
     ("body", "told"),
     [
         ({"title": "x" * 5000, "urls": ["http://e.org"]}, "5,000 characters"),
         ({"title": "A\x00B", "urls": ["http://e.org"]}, "control character"),
         ({"title": "T", "urls": [f"http://e.org/{n}" for n in range(10_000)]}, "10,000 pages"),
-        ({"title": "T"}, "nothing to write from"),
+        ({"title": "T"}, "paste addresses"),
+        ({"title": " ", "search": "ddgs"}, "needs a title"),
+        ({"title": "T", "files": ["a.html"] * 51}, "51 files"),
         ({"title": "T", "files": ["../../etc/passwd"]}, "was not uploaded"),
         ({"title": "T", "urls": ["http://e.org"], "as_of": "soon"}, "soon"),
         ({"title": "T", "urls": ["http://e.org"], "words": 2}, "words"),
@@ -296,7 +368,7 @@ def test_a_person_needs_no_terminal(written: Web, tab: Tab, width: int, height: 
     tab.call("DOM.setFileInputFiles", nodeId=chosen, files=[str(path) for path in PAGES])
     until(tab, f"document.querySelectorAll('#chosen li').length === {len(PAGES)}")
     tab.click("#ask button[type=submit]")
-    until(tab, "document.querySelector('#state').textContent.startsWith('Done') && document.querySelector('.cite')")
+    until(tab, "document.querySelector('#state').textContent.startsWith('Done') && document.querySelector('#correct')")
     assert tab.value("document.querySelectorAll('#pages li').length") == len(PAGES)
     assert tab.value("document.documentElement.scrollWidth") == width
     assert violations(tab) == []
@@ -316,6 +388,17 @@ def test_a_person_needs_no_terminal(written: Web, tab: Tab, width: int, height: 
     tab.open(tab.value("location.href"))
     until(tab, "document.querySelector('.s.struck')")
     assert tab.value("document.querySelector('.s .words').textContent") == own
+    numbers = tab.value("[...document.querySelectorAll('.sources .cite')].map((e) => Number(e.textContent.slice(1, -1)))")
+    assert sorted(numbers) == [*range(1, len(numbers) + 1)]
+    tab.value("[...document.querySelectorAll('#actions button')].find((e) => e.textContent.startsWith('Check')).click()")
+    until(tab, "document.querySelector('.finding.supported blockquote')")
+    assert tab.value("document.querySelector('#check-filter [aria-pressed=true]').textContent").startswith("All ")
+    tab.click("#check-filter [data-show=look]")
+    assert tab.value("document.querySelectorAll('.finding').length") == 0
+    assert tab.value("document.activeElement.dataset.show") == "look"
+    assert tab.value("document.documentElement.scrollWidth") == width and violations(tab) == []
+    tab.open(f"{written.address}#check")
+    until(tab, "document.querySelectorAll('#checks li').length")
     assert all(url.startswith((written.address, "data:")) for url in tab.requested)
     assert tab.complaints == []
 
@@ -328,6 +411,10 @@ def test_wrong_input_is_told_in_the_page(web: Web, tab: Tab) -> None:
     tab.click("#ask button[type=submit]")
     until(tab, "!document.querySelector('#problem').hidden")
     assert "nothing to write from" in tab.value("document.querySelector('#problem').textContent")
+    tab.value("document.querySelector('#title').value = 'x'.repeat(5000)")
+    tab.value("document.querySelector('#urls').value = 'http://e.org/ '.repeat(9)")
+    tab.click("#ask button[type=submit]")
+    until(tab, "document.querySelector('#problem').textContent.includes('5,000 characters')")
     tab.open(f"{web.address}#check")
     until(tab, "!document.querySelector('#view-check').hidden")
     assert violations(tab) == []

@@ -6,12 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tools.bench_injection import ATTACKS, NAMES, planted_pages, reaching
+from flows.write import request_for
+from tools.bench_injection import ATTACKS, MODES, NAMES, planted_pages, reaching
 
 
 def test_all_attacks_are_planted(tmp_path: Path) -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in planted_pages(tmp_path))
     assert all(name in pages for name in NAMES[: len(ATTACKS)]) and len(ATTACKS) <= len(NAMES)
+
+
+def test_every_way_of_writing_is_one() -> None:
+    modes = {way: request_for([*flags, "--url=http://e.org", "--", "T"]).settings.writing.mode for way, flags in MODES.items()}
+    assert modes == {"extractive": "auto", "compose": "auto"} | {way: way for way in ("cite", "free", "verbatim")}
 
 
 def test_only_plain_statements_reach_the_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,12 +65,14 @@ const route = guarded(async () => {
   leave();
   if (where === "run" && name) await open(decodeURIComponent(name));
   else if (where === "runs") { show("runs"); await list(); }
-  else if (where === "check") { show("check"); if (name) followCheck(decodeURIComponent(name)); }
+  else if (where === "check") { show("check"); name ? followCheck(decodeURIComponent(name)) : clearCheck(); await listChecks(); }
   else show("write");
 });
 
 function leave() {
   if (run && run.stream) run.stream.close();
+  if (checking) checking.close();
+  checking = null;
   run = null;
   closeEvidence();
 }
@@ -143,12 +145,15 @@ async function list() {
 async function open(name) {
   show("run");
   const shown = await ask(`/api/runs/${encodeURIComponent(name)}`);
-  run = { name, shown, stream: null, pages: new Map(), headings: shown.outline || [], sections: new Map(), fresh: null };
+  run = { name, shown, stream: null, pages: new Map(), headings: shown.outline || [], sections: new Map(), fresh: null, notes: [] };
   for (const [n, paragraphs] of Object.entries(shown.sections || {})) run.sections.set(Number(n), paragraphs);
   $("run-heading").textContent = shown.title || name;
   document.title = `${shown.title || name} – Wiki-GenBen`;
   if (shown.pages) takePages(shown.pages); else { $("pages").replaceChildren(); $("pages-fold").hidden = true; }
   state(shown.state, shown.why);
+  listNotes(shown.notes || []);
+  $("changes-fold").hidden = !(shown.changes || []).length;
+  $("changes").replaceChildren(...(shown.changes || []).map((one) => make("li", { dir: "auto" }, one)));
   draw();
   if (shown.state === "queued" || shown.state === "running") follow(name);
 }
@@ -168,6 +173,7 @@ function take(event) {
   switch (event.kind) {
     case "queued": state("queued", `number ${event.place} in the queue`); break;
     case "begun": run.pages.clear(); state("running", "getting ready"); break;
+    case "note": listNotes([...run.notes, event.text]); if (!run.headings.length) state("running", event.text); break;
     case "fetched": run.pages.set(event.url, event); drawFetched(); state("running", "collecting pages"); break;
     case "pages": takePages(event.pages); state("running", "choosing and filing facts"); break;
     case "outline": run.headings = event.headings; $("run-heading").textContent = event.title; draw(); state("running"); break;
@@ -184,13 +190,20 @@ function take(event) {
   }
 }
 
+function listNotes(notes) {
+  run.notes = notes;
+  $("notes-fold").hidden = !notes.length;
+  $("notes").replaceChildren(...notes.map((one) => make("li", { dir: "auto" }, one)));
+}
+
 const STATES = { queued: "Waiting", running: "Writing", done: "Done", failed: "Failed", stopped: "Stopped" };
 
 function state(now, why = "") {
   run.shown.state = now;
   const sections = run.headings.length, done = run.done ? [...run.done].filter((n) => n > 0).length : 0;
   const far = now === "running" && sections ? `section ${Math.min(done + 1, sections)} of ${sections}` : "";
-  $("state").textContent = [STATES[now] || now, why || far].filter(Boolean).join(": ");
+  const doing = now === "running" && run.shown.do === "update" ? "Looking for news" : STATES[now] || now;
+  $("state").textContent = [doing, why || far].filter(Boolean).join(": ");
   $("bar").hidden = now !== "running";
   if (sections) { $("bar").max = sections; $("bar").value = done; } else $("bar").removeAttribute("value");
   actions();
@@ -204,13 +217,17 @@ function actions() {
   if (["stopped", "failed"].includes(shown.state) && !shown.article) found.push(button("Go on", async () => { await post(`${at}/go-on`); await open(name); }));
   if (shown.asked) found.push(button("Ask again with other pages", () => fill(shown.asked)));
   if (shown.article) {
+    found.push(button("Look for news", async () => go((await post(`${at}/update`)).name)));
+    found.push(button("Check its citations", async () => { location.hash = `#check/${encodeURIComponent((await post("/api/checks", { run: name })).name)}`; }));
     const correcting = document.body.classList.contains("correcting");
     found.push(make("button", { type: "button", id: "correct", "aria-pressed": String(correcting), onclick: (event) => {
       event.currentTarget.setAttribute("aria-pressed", String(document.body.classList.toggle("correcting")));
     } }, "Correct sentences"));
-    found.push(make("span", {}, "Take it away:"));
-    for (const [form, label] of [["html", "HTML"], ["md", "Markdown"], ["wiki", "wikitext"], ["json", "JSON"], ["zip", "bundle"], ["dossier", "dossier for editors"]])
-      found.push(make("a", { href: `${at}/download/${form}`, download: true }, label));
+    const take = make("span", { class: "take" }, "Take it away:");
+    for (const [form, label] of [["html", "HTML"], ["md", "Markdown"], ["wiki", "wikitext"], ["json", "JSON"], ["zip", "bundle"], ["dossier", "dossier for editors"],
+      ["dossier-wiki", "dossier as wikitext"]])
+      take.append(make("a", { href: `${at}/download/${form}`, download: true }, label));
+    found.push(take);
   }
   $("actions").replaceChildren(...found);
 }
@@ -218,11 +235,12 @@ function actions() {
 // --- the text -------------------------------------------------------------------------------------------------------
 
 function draw() {
+  run.numbers = run.shown.article ? run.shown.article.numbers : numbered();
   const { shown } = run, article = shown.article, focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.key : null;
   const parts = [];
   $("notice").hidden = !article;
   if (article) {
-    $("notice").textContent = `Machine-written draft. ${article.notice}`;
+    $("notice").textContent = `Machine-written draft. ${article.notice}${article.warning ? ` Look at the pages: ${article.warning}` : ""}`;
     $("run-heading").textContent = article.title;
     const [lead, ...sections] = article.sections;
     if (article.infobox.length)
@@ -232,9 +250,9 @@ function draw() {
     sections.forEach((section, n) => parts.push(make("h2", { dir: "auto" }, section.heading), ...paragraphs(section.paragraphs, `${n + 1}`)));
     if (article.disagreements.length)
       parts.push(make("h2", {}, "Sources disagree"), make("ul", {}, ...article.disagreements.map((one) => make("li", {}, one))));
-    parts.push(make("h2", {}, "Sources"), make("ol", { class: "sources" }, ...article.sources.map((source) =>
-      make("li", { value: source.n }, linked(source.title, source.link), make("span", { class: "meta" },
-        ` ${[source.host, source.published.slice(0, 10), source.rating].filter(Boolean).join(", ")}`), ...cites([source.cite], `evidence ${source.n}`)))));
+    parts.push(make("h2", {}, "Sources"), make("ul", { class: "sources" }, ...article.sources.map((source) =>
+      make("li", {}, linked(source.title, source.link), make("span", { class: "meta" },
+        ` ${[source.host, source.published.slice(0, 10), source.rating].filter(Boolean).join(", ")} `), ...cites(source.cites, source.title)))));
     $("left-fold").hidden = !article.left_out.length;
     $("left").replaceChildren(...article.left_out.map((one) => make("li", { dir: "auto" }, one)));
   } else {
@@ -249,6 +267,14 @@ function draw() {
   if (focused) { const again = document.querySelector(`[data-key="${CSS.escape(focused)}"]`); if (again) again.focus(); }
 }
 
+// While it is written: in the order of the text, as the article will be numbered.
+function numbered() {
+  const found = {};
+  for (const n of [...run.sections.keys()].sort((a, b) => a - b))
+    for (const one of run.sections.get(n).flat()) for (const cite of one.cites) found[cite] ??= Object.keys(found).length + 1;
+  return found;
+}
+
 function paragraphs(found, where) {
   return found.filter((one) => one.length).map((sentences, p) =>
     make("p", { dir: "auto" }, ...sentences.flatMap((one, s) => [sentence(one, `${where}.${p}.${s}`), " "])));
@@ -256,7 +282,10 @@ function paragraphs(found, where) {
 
 function sentence(one, key) {
   const kind = ["s", one.state || "", run.fresh && run.fresh.includes(one.text) ? "fresh" : ""].filter(Boolean).join(" ");
-  const element = make("span", { class: kind }, make("span", { class: "words" }, one.text), ...cites(one.cites, "", key),
+  // The number stays on the line of the last word.
+  const at = one.text.lastIndexOf(" ") + 1;
+  const element = make("span", { class: kind }, make("span", { class: "words" }, one.text.slice(0, at)),
+    make("span", { class: "end" }, make("span", { class: "words" }, one.text.slice(at)), ...cites(one.cites, "", key)),
     one.unsupported ? make("span", { class: "doubt" }, " [unsupported]") : null);
   if (run.shown.article) {
     const tools = make("span", { class: "tools" });
@@ -269,10 +298,9 @@ function sentence(one, key) {
 }
 
 function cites(ids, label = "", key = "") {
-  const numbers = run.shown.article ? run.shown.article.numbers : {};
-  return ids.map((cite, n) => make("button", { type: "button", class: "cite", "data-cite": cite, "data-key": `${key}.cite.${n}.${cite}`,
-    "aria-label": `Evidence ${numbers[cite] ?? ""} of this sentence`, onclick: guarded((event) => evidence(cite, event.currentTarget)) },
-  label ? `[${label}]` : `[${numbers[cite] ?? n + 1}]`));
+  return ids.map((cite) => make("button", { type: "button", class: "cite", "data-cite": cite, "data-key": `${key}.cite.${cite}`,
+    "aria-label": `Evidence ${run.numbers[cite] ?? ""} ${label ? `from ${label}` : "of this sentence"}`,
+    onclick: guarded((event) => evidence(cite, event.currentTarget)) }, `[${run.numbers[cite] ?? "?"}]`));
 }
 
 async function correct(text, now) {
@@ -306,11 +334,30 @@ async function evidence(cite, from) {
     found.retrieved ? `retrieved ${found.retrieved}` : ""].filter(Boolean).join(", ");
   $("evidence-warning").hidden = !found.warnings.length;
   $("evidence-warning").textContent = found.warnings.join(" ");
-  const mark = make("mark", {}, found.passage);
-  $("evidence-text").replaceChildren(found.before, mark, found.after);
+  const marks = marked(found.passage, sentence ? [...sentence.querySelectorAll(".words")].map((one) => one.textContent).join("") : "");
+  $("evidence-text").replaceChildren(found.before, ...marks, found.after);
   $("evidence").hidden = false;
   $("evidence").focus({ preventScroll: true });
+  const mark = marks.find((one) => one.className === "same") || marks[0];
   $("evidence-text").scrollTop = Math.max(0, mark.offsetTop - $("evidence-text").offsetTop - 40);
+  if (sentence) uncover(sentence);
+}
+
+// The passage, and in it the sentence that has most words of the article's sentence, where it has half of them.
+function marked(passage, text) {
+  const words = (one) => new Set(one.toLowerCase().match(/[\p{L}\p{N}]+/gu) || []);
+  const asked = words(text);
+  const parts = [...new Intl.Segmenter("en", { granularity: "sentence" }).segment(passage)].map((one) => one.segment);
+  const shares = parts.map((part) => { const has = words(part); return [...asked].filter((word) => has.has(word)).length / (asked.size || 1); });
+  const best = Math.max(...shares, 0);
+  const at = best >= 0.5 ? shares.indexOf(best) : -1;
+  return parts.map((part, n) => make("mark", n === at ? { class: "same" } : {}, part));
+}
+
+// On a phone the evidence lies over the lower part of the text: the sentence moves above it.
+function uncover(sentence) {
+  const box = sentence.getBoundingClientRect(), sheet = $("evidence").getBoundingClientRect();
+  if (sheet.left <= 0 && box.bottom > sheet.top - 12) scrollBy(0, Math.min(box.bottom - sheet.top + 24, box.top - 12));
 }
 
 function closeEvidence() {
@@ -352,9 +399,27 @@ $("check").addEventListener("submit", guarded(async (event) => {
   location.hash = `#check/${encodeURIComponent(name)}`;
 }));
 
-function followCheck(name) {
-  const stream = new EventSource(`/api/checks/${encodeURIComponent(name)}/events`);
+let checking = null; // the stream of the check that is shown
+
+function clearCheck() {
+  if (checking) checking.close();
+  checking = null;
+  $("check-state").textContent = "";
+  $("check-stop").hidden = $("check-filter").hidden = true;
   $("check-result").replaceChildren();
+}
+
+async function listChecks() {
+  const found = await ask("/api/checks");
+  $("checks-fold").hidden = !found.length;
+  $("checks").replaceChildren(...found.map((one) => make("li", {}, make("a", { href: `#check/${encodeURIComponent(one.name)}`, dir: "auto" }, one.title || "An article"),
+    make("span", { class: "meta" }, ` ${one.summary}, ${new Date(one.at * 1000).toLocaleString()}`))));
+}
+
+function followCheck(name) {
+  clearCheck();
+  const stream = new EventSource(`/api/checks/${encodeURIComponent(name)}/events`);
+  checking = stream;
   $("check-stop").hidden = false;
   $("check-stop").onclick = guarded(() => post(`/api/checks/${encodeURIComponent(name)}/stop`));
   stream.addEventListener("message", (event) => {
@@ -364,18 +429,44 @@ function followCheck(name) {
     if (told.kind === "checked") $("check-state").textContent = `${told.what}: ${told.n} of ${told.of}`;
     if (told.kind === "ended") $("check-state").textContent = `${STATES[told.status] || told.status}: ${told.why}`;
   });
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) problem(new Error("The connection was lost. Load the page again."));
+    else $("check-state").textContent = "The program does not answer; trying again …";
+  });
   stream.addEventListener("over", guarded(async () => {
     stream.close();
+    if (checking !== stream) return;
     $("check-stop").hidden = true;
     const report = await ask(`/api/checks/${encodeURIComponent(name)}`);
     if (!report.statements) { $("check-state").textContent = report.why || "Nothing was checked."; return; }
-    $("check-state").textContent = report.summary;
-    $("check-result").replaceChildren(...report.statements.map((one) => make("div", { class: `finding ${one.verdict}` },
-      make("p", { dir: "auto" }, make("span", { class: "verdict" }, one.label), ` ${one.text}`),
-      ...one.cited.map((page) => make("p", { class: "meta" }, linked(page.title || page.url || "no page", page.link), page.note ? ` – ${page.note}` : "")),
-      one.passage ? make("blockquote", { dir: "auto" }, one.passage) : null)),
-      make("p", {}, make("a", { href: `/api/checks/${encodeURIComponent(name)}/download/html`, download: true }, "The report as a page")));
+    $("check-state").textContent = `${report.title ? `${report.title}. ` : ""}${report.summary}`;
+    drawCheck(report, name, report.counts.length > 1 ? "look" : "all");
+    await listChecks();
   }));
+}
+
+// `shown` is "all", "look" (what a person should look at), or a verdict.
+function drawCheck(report, name, shown) {
+  const fine = (one) => one.verdict === "supported" && !one.remark;
+  const wanted = report.statements.filter((one) => shown === "all" || (shown === "look" ? !fine(one) : one.verdict === shown));
+  const choices = [["all", "All", report.statements.length], ["look", "To look at", report.statements.filter((one) => !fine(one)).length],
+    ...report.counts.map((one) => [one.verdict, one.label, one.n])];
+  $("check-filter").hidden = false;
+  $("check-filter").replaceChildren(...choices.map(([key, label, n]) => make("button", { type: "button", "data-show": key, "aria-pressed": String(key === shown),
+    onclick: () => { drawCheck(report, name, key); $("check-filter").querySelector(`[data-show="${key}"]`).focus(); } }, `${label} ${n.toLocaleString("en")}`)));
+  const parts = [];
+  let section = "";
+  for (const one of wanted) {
+    if (one.section !== section) { section = one.section; if (section) parts.push(make("h2", { dir: "auto" }, section)); }
+    parts.push(make("div", { class: `finding ${one.verdict}` },
+      make("p", { dir: "auto" }, make("span", { class: "verdict" }, one.label), ` ${one.text}`),
+      one.remark ? make("p", { class: "remark" }, `To look at: ${one.remark}`) : null,
+      ...one.cited.map((page) => make("p", { class: "meta" }, linked(page.title || page.url || "no page", page.link),
+        [page.published, page.note].filter(Boolean).map((part) => ` – ${part}`).join(""))),
+      one.passage ? make("blockquote", { dir: "auto" }, one.passage) : null));
+  }
+  $("check-result").replaceChildren(make("p", {}, make("a", { href: `/api/checks/${encodeURIComponent(name)}/download/html`, download: true }, "The report as a page")),
+    ...(parts.length ? parts : [make("p", {}, "None.")]));
 }
 
 // --- begin ----------------------------------------------------------------------------------------------------------
@@ -386,5 +477,6 @@ guarded(async () => {
   $("files").accept = about.endings.join(",");
   for (const engine of about.engines) $("search").append(make("option", { value: engine }, engine));
   $("engines-row").hidden = !about.engines.length;
+  $("no-engines").hidden = about.engines.length > 0;
 })();
 route();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from data.errors import UserError
 from pipeline.checking.ageing import tells_of_later_day
 from pipeline.checking.cited import CitedArticle
+from pipeline.checking.phrases import chatbot_phrase
 from pipeline.checking.reading import parse
 
 WIKITEXT = """{{short description|x}}'''Lake Orta ferry accident''' was an accident on Lake Orta.<ref name="a">{{cite web
@@ -88,6 +91,34 @@ def test_html() -> None:
 def test_what_states_nothing_is_told(text: str) -> None:
     with pytest.raises(UserError):
         parse(text, "article")
+
+
+def test_the_notice_of_our_own_articles_is_no_statement() -> None:
+    from pipeline.formats.markdown import to_markdown
+    from pipeline.formats.wikitext import to_wikitext
+    from tests.pipeline.editing.test_dossier import article
+
+    written = replace(article()[0], notice="This article rests on little evidence: 2 pages, 1 publisher.")
+    assert parse("{{Infobox\n| title = Larrow flood\n}}\nThe dam of [[Larrow]] broke in the night.").title == "Larrow flood"
+    for text in (to_markdown(written), to_wikitext(written)):
+        assert not parse(text).title.startswith("Machine")
+        told = [statement.text for statement in parse(text).statements]
+        assert told and not any("evidence" in one or "Machine-written" in one for one in told), told
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("The dam stands as a testament to rain.", "stands as a testament"),
+        ("Rain fell :contentReference[oaicite:2]{index=2}.", "contentReference["),
+        ("He was born in [Insert place] in 1950.", "[Insert place]"),
+        ("The court delved into the case.", ""),
+        ("The dam broke [1] in the night.", ""),
+        ("In conclusion of the treaty they met.", ""),
+    ],
+)
+def test_phrases_of_chatbots(text: str, phrase: str) -> None:
+    assert chatbot_phrase(text) == phrase
 
 
 BROKEN = (
