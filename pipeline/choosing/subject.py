@@ -99,7 +99,7 @@ class Subject:
 
     def masked(self, text: str) -> str:
         """The text with the name blanked, at the same length: the title "Here for It All" must not look like a pronoun."""
-        return re.sub(re.escape(self.name), lambda m: "X" + "x" * (len(m.group()) - 1), text, flags=re.I)
+        return re.sub(rf"\b{re.escape(self.name)}\b", lambda m: "X" + "x" * (len(m.group()) - 1), text, flags=re.I)
 
     def opens(self, text: str) -> str:
         """How a sentence opens if with the subject: "The film", its name; empty if with anything else."""

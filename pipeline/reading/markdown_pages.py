@@ -27,6 +27,8 @@ _FOOTNOTE = re.compile(r"\[?(?:\d{1,3}|[a-z]|\^|↑|edit|citation needed|note \d
 """The text of a link that is a footnote's mark."""
 _CUT_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\Z")
 """The text was cut in the middle of an address."""
+_LEFT = re.compile(r"\*{2,}|_{2,}")
+"""Marks that are none to CommonMark, as between two bold words without a space."""
 _TAG = re.compile(r"<[^<>]{1,300}>")
 
 
@@ -97,7 +99,7 @@ def _inline(children: Sequence[Token]) -> tuple[str, int]:
                 said = child.content
                 behind = link is None and parts and parts[-1][-1:].isalnum() and said[:1].isalnum()
                 (parts if link is None else link).append(f" {said}" if behind and _ended_link(children, child) else said)
-    return " ".join("".join(parts).split()), linked
+    return " ".join(_LEFT.sub("", "".join(parts)).split()), linked
 
 
 def _ended_link(children: Sequence[Token], child: Token) -> bool:

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from data.sentences import split_sentences
 from data.types import Fact, Passage
 from pipeline.choosing.facts import full_dates
+from pipeline.choosing.subject import names_subject, subject_terms
 from pipeline.evidence import Evidence
 from pipeline.retrieval import terms
 
@@ -26,6 +28,11 @@ _AGREED = (
 )
 """Figures that count only when the lead says them and two pages or more agree: one early report decides nothing, and the
 figure of a detail does not become that of the subject."""
+_LATER = re.compile(
+    r"\b(?:sworn in|takes? office|took office|inaugurat\w+|anniversary|memorial|trial|hearing|inquiry|reopen\w*|verdict)\b",
+    re.I,
+)
+MAX_VALUE_WORDS = 12
 MIN_PAGES = 2
 MAX_ROWS = 8
 
@@ -35,20 +42,23 @@ def infobox_rows(evidence: Evidence, pages: Sequence[int], lead: str) -> tuple[F
     occurs once."""
     passages = [p for p in evidence.passages if p.page in set(pages) and "suspicious" not in evidence.pages[p.page].flags]
     found: dict[str, Fact] = {}
-    for fact in (*_agreed(passages, lead), *_printed(passages)):
+    for fact in (*_agreed(passages, lead, evidence.event.title), *_printed(passages)):
         found.setdefault(fact.label.lower(), fact)
     return tuple(list(found.values())[:MAX_ROWS])
 
 
-def _agreed(passages: Sequence[Passage], lead: str) -> list[Fact]:
+def _agreed(passages: Sequence[Passage], lead: str, title: str) -> list[Fact]:
     """The value of the lead that is on most pages, for each label; at least two pages must have it, two are cited."""
     facts = []
+    # A date is the subject's where the sentence names the subject, not what came of it: "the new mayor takes office on".
+    subject = subject_terms(title)
+    dated = " ".join(one for one in split_sentences(lead) if names_subject(subject, one) and not _LATER.search(one))
     for label, pattern in (("Date", None), *_AGREED):
         where: dict[str, dict[int, str]] = {}
         for passage in passages:
             for value in full_dates(passage.text) if pattern is None else _matches(pattern, passage.text):
                 value = " ".join(value.split())
-                if value in lead:
+                if value in (dated if pattern is None else lead):
                     where.setdefault(value, {}).setdefault(passage.page, passage.id)
         best = max(where, key=lambda v: len(where[v]), default=None)
         if best is not None and len(where[best]) >= MIN_PAGES:
@@ -69,11 +79,23 @@ def _printed(passages: Sequence[Passage]) -> list[Fact]:
             if not match:
                 continue
             label, value = " ".join(match.group(1).split()), " ".join(match.group(2).split())
-            if label.lower() in _labels() and "://" not in value and terms(value):
+            if label.lower() in _labels() and "://" not in value and terms(value) and _is_of_kind(label.lower(), value):
                 facts.append(Fact(label=label, value=value, cites=(passage.id,)))
     return facts
 
 
+def _is_of_kind(label: str, value: str) -> bool:
+    """Whether a value can be one of the label: with a figure where one is asked for, else a name or a few words."""
+    kind = _labels()[label]
+    if kind == "figure":
+        return any(c.isdigit() for c in value)
+    if len(value.split()) > MAX_VALUE_WORDS or (value.endswith((".", "!", "?", ":")) and len(value.split()) > 3):
+        return False
+    return kind == "words" or any(c.isupper() or c.isdigit() for c in value)
+
+
 @lru_cache(maxsize=1)
-def _labels() -> frozenset[str]:
-    return frozenset((Path(__file__).parent / "infobox_labels.txt").read_text(encoding="utf-8").split("\n"))
+def _labels() -> dict[str, str]:
+    """Label -> kind of its values: `figure`, `words`, or a name (empty)."""
+    lines = (Path(__file__).parent / "infobox_labels.txt").read_text(encoding="utf-8").split("\n")
+    return {label: kind for label, _, kind in (line.partition(" = ") for line in lines) if label}

@@ -196,8 +196,13 @@ def _triples(words: Sequence[str]) -> Counter[tuple[str, ...]]:
     return Counter(zip(words, words[1:], words[2:], strict=False))
 
 
+_MIXED_RANGE = re.compile(r"\d ?[–-] ?(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b", re.I)
+
+
 def _form_faults(text: str, facts: Sequence[str]) -> list[str]:
     faults = []
+    if match := _MIXED_RANGE.search(text):
+        faults.append(f"broken English: {match.group()!r}")
     words = text.split()
     if not _ENDED.search(text):
         faults.append("it does not end as a sentence does")

@@ -49,3 +49,15 @@ def test_a_page_that_addresses_a_model_fills_no_row() -> None:
     held = evidence("Referee: Ines Corvallan")
     pages = tuple(replace(page, flags=("suspicious",)) for page in held.pages)
     assert infobox_rows(held, [0], "") and not infobox_rows(replace(held, pages=pages), [0], "")
+
+
+def test_a_value_of_another_kind_is_no_row() -> None:
+    page = "Attendance: see below\nReferee: nobody in particular\nCause: heavy rain\nVenue: It was played where it always is."
+    assert rows(page, lead="") == {"Cause": "heavy rain"}
+
+
+def test_the_date_of_what_came_of_it_is_not_the_date() -> None:
+    texts = ["The mayor was sworn in on 21 June 2033.", "On 21 June 2033 she was sworn in."]
+    assert rows(*texts, lead="The winner of the Cup final is sworn in on 21 June 2033.") == {}
+    assert rows(*texts, lead="The mayor spoke on 21 June 2033.") == {}
+    assert rows(*texts, lead="The Cup final was played on 21 June 2033.") == {"Date": "21 June 2033"}

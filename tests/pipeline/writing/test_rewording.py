@@ -142,3 +142,10 @@ def test_a_pronoun_keeps_its_kind() -> None:
 )
 def test_what_is_less_certain_stays_so(fact: str, text: str, fault: str) -> None:
     assert fault in faults(text, fact) and bool(fault) == bool(faults(text, fact))
+
+
+def test_a_range_of_a_figure_and_a_word_is_no_english() -> None:
+    fact = "The crew filmed 1–3 hours a day for three years."
+    assert any(
+        "1–three" in fault for fault in compare("The crew filmed 1–three hours a day for three years.", (fact,), "Film").faults
+    )
