@@ -140,7 +140,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
 
 def _lead(scored: Scored, title: str, chosen: Sequence[int]) -> list[int]:
     """The chosen statement that says best what the subject is, then others that matter most and say something else."""
-    scores = [value + DEFINING * _defines(c.text, title) for c, value in zip(scored.candidates, opening_scores(scored, title))]
+    scores = [value + DEFINING * defines(c.text, title) for c, value in zip(scored.candidates, opening_scores(scored, title))]
     picked: list[int] = []
     words = 0
     for i in sorted(chosen, key=lambda i: (-scores[i], i)):
@@ -157,7 +157,7 @@ def _lead(scored: Scored, title: str, chosen: Sequence[int]) -> list[int]:
     return picked[: max(len(chosen) // 2, 1)] if few else picked
 
 
-def _defines(text: str, title: str) -> float:
+def defines(text: str, title: str) -> float:
     """How far a sentence says what the subject is: 1 for its name, then "is" or "was" and what ("Lantern is a film"), or what
     between commas ("Lantern, her second film, was released"); 0.5 for its name and what happened; else 0."""
     wanted = frozenset(terms(re.sub(r"\([^)]*\)", "", title))) or frozenset(terms(title))

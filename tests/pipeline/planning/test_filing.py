@@ -9,7 +9,7 @@ from data.settings import RetrievalSettings, WritingSettings
 from data.types import Event, Page
 from pipeline.article_plan import ArticlePlan
 from pipeline.evidence import Evidence
-from pipeline.planning.filing import PlanningBanks, plan_article
+from pipeline.planning.filing import PlanningBanks, defines, plan_article
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
 from tests.fakes import FixedEncoder
@@ -108,3 +108,28 @@ def test_ten_thousand_sentences_make_no_longer_an_article() -> None:
     plan = planned(*pages, max_words=200)
     assert 0 < sum(len(text.split()) for text in texts(plan)) <= 200
     assert len(texts(plan)) == len(set(texts(plan)))
+
+
+def test_particular_headings_take_only_statements_with_their_words() -> None:
+    plot = " ".join(f"In the {n} act the pilot Ana Ruiz finds {m} lamps in the harbour of Osmere." for n, m in
+                    (("first", 12), ("second", 25), ("third", 31), ("fourth", 47)))  # fmt: skip
+    reviews = "The Courier praised the film of Ana Ruiz. Critics of 14 papers described the film as slow."
+    pages = [page("a", "Lantern (film)", f"Lantern is a film by Ana Ruiz. {plot}"), page("b", "Lantern (film)", reviews)]
+    plan = planned(*pages, title="Lantern (film)")
+    headings = {section.heading.text: [s.text for s in section.statements] for section in plan.sections}
+    assert not set(headings) & {"Box office", "Home media", "Music", "Awards", "Casting"}
+    assert any("act" in text for text in texts(plan)) and any("Courier" in text for text in texts(plan))
+
+
+@pytest.mark.parametrize(
+    ("text", "far"),
+    [
+        ("Lantern is a film by Ana Ruiz.", 1.0),
+        ("Lantern, her second film, was released in May 2031.", 1.0),
+        ("Lantern was released in May 2031.", 0.5),
+        ("The harbour of Osmere is a place in Marrund.", 0.0),
+        ("In most ways the town of Osmere lives by its lantern.", 0.0),
+    ],
+)
+def test_how_far_a_sentence_defines_the_subject(text: str, far: float) -> None:
+    assert defines(text, "Lantern (film)") == far
