@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from eval.judges.edit_words import SAYING, SYNONYMS, VERBS, words_of
@@ -40,6 +41,9 @@ SHORTEST = 6
 ADJACENT = 0.4
 """Share of neighbouring pairs that a claim of known words must have in common with its sentences; else they are shuffled."""
 SENTENCES = 3
+
+
+SYNONYMS_FILE = Path(__file__).with_name("synonyms.txt")
 
 
 class Difference(NamedTuple):
@@ -80,7 +84,7 @@ _RELATIONS = (
 )  # fmt: skip
 _AGAINST = frozenset(frozenset(pair) for pair in _RELATIONS)
 _CARRIERS = frozenset(word for pair in _RELATIONS for word in pair) - frozenset(
-    words_of("to by for from in on off and up out into or with because although over under during since any")
+    words_of("to by for from in on off and up down out into or with because although over under during since any")
 ) | {"only"}
 """Function words that a claim must not add to a text that lacks them."""
 _FREE = frozenset(
@@ -103,7 +107,18 @@ def _synonyms() -> Mapping[str, frozenset[str]]:
     return {word: frozenset(others) for word, others in found.items()}
 
 
+def _stand_ins() -> Mapping[str, frozenset[str]]:
+    """Stem of a claim's word -> stems of the words of its evidence that it may stand for."""
+    found: dict[str, set[str]] = {}
+    for line in SYNONYMS_FILE.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            word, _, others = line.partition(": ")
+            found.setdefault(stem_of(word), set()).update(stem_of(other) for other in others.split())
+    return {word: frozenset(others) for word, others in found.items()}
+
+
 _SYNONYM = _synonyms()
+_STANDS_FOR = _stand_ins()
 _VERB_STEMS = frozenset(stem_of(base) for base in VERBS)
 _SAME_RELATION = {"before": ("prior", "until"), "after": ("follow", "since"), "few": ("several",), "all": ("everi", "each", "whole", "entir"),  # noqa: E501
                   "several": ("number", "some", "various"), "some": ("several",), "most": ("major",), "many": ("numer",), "both": ("two",)}  # fmt: skip  # noqa: E501
@@ -275,8 +290,8 @@ def _follows(c: Lexeme, one: Lexeme, sentence: Sequence[Lexeme], at: int) -> boo
 
 @lru_cache(maxsize=1 << 15)
 def related(a: str, b: str) -> bool:
-    """Are two stems the same word, synonyms, or both words for saying?"""
-    if a == b or b in _SYNONYM.get(a, ()) or (a in _SAYING and b in _SAYING):
+    """Is a stem of the claim the same word as one of the evidence, a synonym, or are both words for saying?"""
+    if a == b or b in _SYNONYM.get(a, ()) or b in _STANDS_FOR.get(a, ()) or (a in _SAYING and b in _SAYING):
         return True
     shorter, longer = sorted((a, b), key=len)
     if len(shorter) < 4 or not shorter.isalpha():
