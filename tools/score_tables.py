@@ -26,9 +26,7 @@ from eval.catalogue import by_group, shown
 from flows.showing.console import guarded
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "scores.md"
-PARTS = {
-    name: (f"<!-- {name}: python -m tools.score_tables -->", f"<!-- end of {name} -->") for name in ("systems", "attacks")
-}
+PARTS = {name: (f"<!-- {name}: python -m tools.score_tables -->", f"<!-- end of {name} -->") for name in ("systems", "attacks")}
 HUMAN = "reference"
 TWELVE = (
     "all_passages", "best_passages_headed", "seventh_word_dropped", "name_lists", "title_words", "sentences_shuffled",
@@ -73,7 +71,9 @@ def read_attacks(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path} ({error}); make it with: wikigenben attacks --json > {path}") from None
     if not isinstance(found, dict) or not {"honest", "means", "attacks"} <= found.keys():
-        raise UserError(f"{path} is not what wikigenben attacks --json prints; make it with: wikigenben attacks --json > {path}")
+        raise UserError(
+            f"{path} is not what wikigenben attacks --json prints; make it with: wikigenben attacks --json > {path}"
+        )
     return found
 
 

@@ -168,7 +168,7 @@ def out_of_fold(sample: Sample, rows: NDArray[np.bool_], seed: int) -> Floats:
     """Scores of the claims of `rows`, each by a model that saw none of its rows; claims outside `rows` are -inf."""
     import numpy as np
 
-    fold = _folds(len(sample.labels), seed)[sample.claim]
+    fold = cut_folds(len(sample.labels), seed)[sample.claim]
     scores = np.full(len(sample.y), -np.inf)
     for k in range(FOLDS):
         held = rows & (fold == k)
@@ -176,7 +176,7 @@ def out_of_fold(sample: Sample, rows: NDArray[np.bool_], seed: int) -> Floats:
     return sample.per_claim(scores)
 
 
-def _folds(n: int, seed: int) -> Ints:
+def cut_folds(n: int, seed: int) -> Ints:
     import numpy as np
 
     folds = np.empty(n, dtype=np.int64)
@@ -207,7 +207,7 @@ def nested_card(sample: Sample, seeds: int) -> Card:
     labels = np.array(sample.labels)
     aurocs, partially, nots, accuracies, f1s, pooled = [], [], [], [], [], np.zeros(len(truth))
     for seed in range(seeds):
-        fold = _folds(len(truth), 1000 + seed)
+        fold = cut_folds(len(truth), 1000 + seed)
         scores, accepted = np.zeros(len(truth)), np.zeros(len(truth), dtype=bool)
         for k in range(FOLDS):
             rows = fold[sample.claim] != k
