@@ -81,7 +81,8 @@ def systems_table(found: Standings) -> str:
     base = found.made[found.group.base]
     columns: dict[str, Mapping[str, float]] = {one.title: found.made[one.name].means for one in found.order}
     columns |= {f"floor: {COLUMNS.get(name, name)}": means for name, means in base.floors.items()}
-    columns |= {"human article": means for name, means in base.ceilings.items() if name == HUMAN}
+    if HUMAN in base.ceilings:
+        columns["human article"] = base.ceilings[HUMAN]
     judges = ", ".join(judge.id for judge in base.judges)
     return f"{base.data.n_events} topics of split {base.data.split}, judge {judges}:\n\n{table(columns)}"
 

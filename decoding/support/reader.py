@@ -29,7 +29,10 @@ class MiniLmReader:
     """MiniLM with trained adapters, on the CPU. May be shared by threads: calls take turns."""
 
     def __init__(self, path: Path = JUDGE_WEIGHTS, *, longest: int | None = None) -> None:
-        """`longest`: tokens of a pair, by default as in training. Raises UserError for weights that are missing or belong to another network."""
+        """`longest`: tokens of a pair, by default as in training.
+
+        Raises UserError for weights that are missing or belong to another network.
+        """
         from decoding.support.weight_files import load_network, pair_encoder
 
         self._network = load_network(path).merge()

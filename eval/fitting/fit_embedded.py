@@ -1,7 +1,7 @@
 """Fits what the default judge adds to words, and measures it on claims it has not seen.
 
 Claims labelled by people: WiCE's development part (349), Wikipedia citations (74). Edited statements
-(`eval.fitting.support_examples.edited_rows`): paraphrases of their evidence, true and with one thing changed. On WiCE everything
+(`eval.fitting.support_examples.edited_rows`): paraphrases of their evidence, true and with one thing changed. On WiCE all
 is nested: coefficients and threshold of the words come from four fifths of the claims, scores from the rest, in several ways
 to cut the folds. The word judge was never fitted on the other two, and none of the edited topics was trained on by the
 network. The network's limit was chosen on all three, from the figures beside it; so expect a point less elsewhere.
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 SURE = 0.95
 """Chance that a word lacks support, above which the network's doubt refuses a claim. WiCE's AUROC and balanced accuracy (not
-nested), and edited statements accepted, true and false: without the network 0.862, 0.791, 99 and 63%; 0.88: 0.849, 0.757, 91 and
-9%; 0.95: 0.855, 0.775, 95 and 11%; 0.983: 0.854, 0.778, 99 and 15%. Other limits for claims whose words are nearly all there,
-or for function words, gain nothing."""
+nested), and edited statements accepted, true and false: without the network 0.862, 0.791, 99 and 63%; 0.88: 0.849, 0.757,
+91 and 9%; 0.95: 0.855, 0.775, 95 and 11%; 0.983: 0.854, 0.778, 99 and 15%. Other limits for claims whose words are nearly all
+there, or for function words, gain nothing."""
 POSSIBLE = 0.4
 """Rows that the word judge gives less are accepted in no fold, and not read."""
 

@@ -38,8 +38,8 @@ READ_VERSION = "read3"
 """Changes whenever the network is shown other sentences or its readings are used otherwise."""
 
 SENTENCES = 6
-"""Sentences that the network reads beside a claim. With four it objected to 8.8% of people's supported claims that words accept,
-with six to 5.5%, at the same share of edited statements."""
+"""Sentences that the network reads beside a claim. With four it objected to 8.8% of people's supported claims that words
+accept, with six to 5.5%, at the same share of edited statements."""
 VERBATIM = 0.99
 OBJECTED = 0.4
 """A claim that the network objects to keeps this share of its score by words: doubtful, never a little below the threshold."""

@@ -9,7 +9,8 @@ from eval.judges.lexical_judge import LexicalJudge
 from eval.judges.vetoes import Finding, examine
 
 EVIDENCE = (
-    "Listeners praised the emotional depth of the album when it was issued by Gamma Records on 26 September 2025 for $12 million. "
+    "Listeners praised the emotional depth of the album when it was issued by Gamma Records on 26 September 2025 for "
+    "$12 million. "
     "For six years the studio in Lower Velm had worked on it, and Mara Oduya sang after her illness. "
     "The council voted on Sunday that the old harbour should stay."
 )
@@ -51,16 +52,16 @@ def test_a_contrary_is_a_reason(claim: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "said"),
+    ("claim", "word", "original"),
     [
-        ("The harbour was completely rebuilt by the council in May 1987.", "The harbour was entirely rebuilt by the council in May 1987."),
-        ("The council bought the old harbour on Sunday for its fleet.", "The council purchased the old harbour on Sunday for its fleet."),
-        ("Finished in 1987, the harbour has a reputation for calm water.", "Completed in 1987, the harbour has a reputation for calm water."),
-        ("Soldiers were banned from the harbour during the strike of 1987.", "Soldiers were prohibited from the harbour during the strike of 1987."),
+        ("The harbour was completely rebuilt by the council in May 1987.", "completely", "entirely"),
+        ("The council bought the old harbour on Sunday for its fleet.", "bought", "purchased"),
+        ("Finished in 1987, the harbour has a reputation for calm water.", "Finished", "Completed"),
+        ("Soldiers were banned from the harbour during the strike of 1987.", "banned", "prohibited"),
     ],
-)  # fmt: skip
-def test_words_that_stand_for_each_other_are_no_alteration(claim: str, said: str) -> None:
-    finding = examine(gather(analyse_claim(claim), (said,), LexicalJudge().weight))
+)
+def test_words_that_stand_for_each_other_are_no_alteration(claim: str, word: str, original: str) -> None:
+    finding = examine(gather(analyse_claim(claim), (claim.replace(word, original),), LexicalJudge().weight))
     assert finding.reason is None and finding.repeats
 
 
