@@ -237,7 +237,7 @@ def _show(judge: str, files: Sequence[OnPairs], card: JudgeCard | None, own: tup
     table.add_column("n", justify="right")
     headings = (*(_OF_FILES if files else ()), *(_OF_KINDS if card is not None else ()))
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     blank = ("",) * (len(_OF_KINDS) if card is not None else 0)
     for one in files:
         name = f"{one.pairs}{', in-sample' if one.nested else ''}"
