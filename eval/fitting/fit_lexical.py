@@ -140,17 +140,14 @@ class Fitted(NamedTuple):
         return np.where(vetoed, VETOED * probability, probability)
 
 
-def fit(sample: Sample, rows: NDArray[np.bool_], *, weighted: bool = False) -> Fitted:
-    """Fitted twice: a supported claim is not supported by each of its rows, so the second time only its best one is kept.
-    `weighted`: some claims count less than others, as the weights of their rows together say."""
+def fit(sample: Sample, rows: NDArray[np.bool_]) -> Fitted:
+    """Fitted twice: a supported claim is not supported by each of its rows, so the second time only its best one is kept."""
     import numpy as np
 
     first = _regression(sample, rows, sample.weight)
     scores = np.where(rows, first.scores(sample.x, np.zeros_like(sample.vetoed)), -np.inf)
     kept = rows & ((sample.y == 0) | (scores >= sample.per_claim(scores)[sample.claim]))
     share = 1.0 / np.maximum(1, np.bincount(sample.claim[kept], minlength=len(sample.labels)))  # equal rows share a claim
-    if weighted:
-        share *= np.bincount(sample.claim, weights=sample.weight, minlength=len(share))
     return _regression(sample, kept, share[sample.claim])
 
 
