@@ -3,6 +3,7 @@
     python -m eval.judge_card                                   # the embedded judge on the sample
     python -m eval.judge_card --judge nli:MODEL --data DIR      # any judge on a benchmark folder
     python -m eval.judge_card --judge nli:MODEL --pairs FILE    # on claims that people labelled, in the format of WiCE
+    python -m eval.judge_card --pairs A --pairs B --data DIR    # both in one table
     python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.cards.rubric_card`)
 
 The first form edits verbatim sentences of evidence and moves citations, then says whether the judge may decide headline
@@ -96,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         type=Path,
         action="append",
         metavar="FILE",
-        help="labelled claims instead of edits, as in WiCE's files; repeatable",
+        help="labelled claims, as in WiCE's files; repeatable; without --data instead of edits",
     )
     parser.add_argument("--rubrics", action="store_true", help="articles that are worse by construction instead (llm: only)")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="where an nli: judge runs: auto, cpu, cuda, ...")
@@ -104,21 +105,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
 
     def run() -> int:
-        from flows.wiring.judges import cached, keep_card, open_judge
+        from eval.judges.judge import describe
+        from flows.showing import console
+        from flows.wiring.judges import cached, judge_card, keep_card, open_judge
 
         if arguments.rubrics:
             _print_rubrics(arguments.judge, arguments.data, arguments.limit, as_json=arguments.json)
             return 0
         timed = Timed(open_judge(arguments.judge, device=arguments.device))
         judge = cached(timed)
-        if arguments.pairs:
-            found = _print_accuracy(judge, timed, arguments.pairs, as_json=arguments.json)
+        files = [on_pairs(judge, timed, path) for path in arguments.pairs or ()]
+        card = None if files and arguments.data is None else make_card(judge, timed, arguments.data, arguments.limit)
+        if arguments.json:
+            console.result_json(_plain(describe(judge), files, card))
         else:
-            card = make_card(judge, timed, arguments.data, arguments.limit)
-            _print_card(card, as_json=arguments.json)
-            found = {"data": card.data, "headline": card.headline, "stress": [codec.to_plain(rate) for rate in card.rates]}
+            own = judge_card(judge)
+            _show(describe(judge), files, card, (own["edited_true"], own["edited_false"]) if "edited_true" in own else None)
         if judge.name != "embedded":  # which brings its own
-            keep_card(judge, found)
+            keep_card(judge, _kept(files, card))
         return 0
 
     return guarded(run)
@@ -202,28 +206,91 @@ def verdict(rates: Sequence[AcceptRate]) -> tuple[Headline, tuple[str, ...]]:
     return ("undecided", tuple(thin)) if thin else ("yes", ())
 
 
-def _print_card(card: JudgeCard, *, as_json: bool) -> None:
-    from flows.showing import console
+def _kept(files: Sequence[OnPairs], card: JudgeCard | None) -> dict[str, Any]:
+    """The part that goes into the judge's own card."""
+    found: dict[str, Any] = {}
+    if files:
+        found |= {"pairs": files[-1].pairs, **codec.to_plain(files[-1].accuracy)}
+    if card is not None:
+        found |= {"data": card.data, "headline": card.headline, "stress": [codec.to_plain(rate) for rate in card.rates]}
+    return found
 
-    if as_json:
-        console.result_json(codec.to_plain(card))
-        return
+
+def _plain(judge: str, files: Sequence[OnPairs], card: JudgeCard | None) -> dict[str, Any]:
+    if not files and card is not None:
+        return dict(codec.to_plain(card))
+    found: dict[str, Any] = {"judge": judge, "files": [codec.to_plain(one) for one in files]}
+    return found if card is None else found | {"edits": codec.to_plain(card)}
+
+
+def _show(judge: str, files: Sequence[OnPairs], card: JudgeCard | None, own: tuple[float, float] | None) -> None:
+    """One table of all: claims that people labelled, then sentences of pages, edited and not, and of human articles. `own`:
+    shares of edited paraphrases accepted, where the judge's own card has them."""
     from rich import box
     from rich.table import Table
 
-    table = Table(title=f"{card.judge} on {card.data}", box=box.SIMPLE, title_justify="left", title_style="bold")
-    table.add_column("pairs")
-    table.add_column("should be")
+    from flows.showing import console
+
+    on = f" on {card.data}" if card is not None else ""
+    table = Table(title=f"{judge}{on}", box=box.SIMPLE, title_justify="left", title_style="bold")
+    table.add_column("pairs", no_wrap=True)
     table.add_column("n", justify="right")
-    table.add_column("accepted", justify="right")
-    for rate in sorted(card.rates, key=lambda rate: EXPECTED.index(_expected(rate.edit))):
-        table.add_row(rate.edit, _expected(rate.edit), str(rate.n), f"{100 * rate.accepted:.1f}%")
+    headings = (*(_OF_FILES if files else ()), *(_OF_KINDS if card is not None else ()))
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    blank = ("",) * (len(_OF_KINDS) if card is not None else 0)
+    for one in files:
+        name = f"{one.pairs}{', in-sample' if one.nested else ''}"
+        table.add_row(name, *_row(codec.to_plain(one.accuracy)), *blank)
+        if one.nested:
+            table.add_row("  nested, by its own card", *_row(one.nested), *blank)
+    for name, n, expected, accepted in _rates(card) if card is not None else ():
+        table.add_row(name, str(n), *("" for _ in (_OF_FILES if files else ())), f"{100 * accepted:.1f}%", expected)
     console.show(table)
-    if card.n_unjudged:
-        console.result(f"{card.n_unjudged} pairs could not be judged and count as refused")
-    console.result(_cost(card.ms_per_pair))
-    why = f" ({'; '.join(card.reasons)})" if card.reasons else ""
-    console.result(f"may decide headline scores: {card.headline}{why}")
+    for one in files:
+        _show_reliability(one)
+    if own is not None:
+        console.result(
+            f"statements in other words than their evidence, by its own card: {100 * own[0]:.1f}% of the true ones accepted, "
+            f"{100 * own[1]:.1f}% of those with one thing changed"
+        )
+    if card is not None:
+        if card.n_unjudged:
+            console.result(f"{card.n_unjudged} pairs could not be judged and count as refused")
+        console.result(_cost(card.ms_per_pair))
+        why = f" ({'; '.join(card.reasons)})" if card.reasons else ""
+        console.result(f"may decide headline scores: {card.headline}{why}")
+
+
+_OF_FILES = ("AUROC [95%]", "bal. acc.", "F1")
+_OF_KINDS = ("accepted", "should be")
+
+
+def _rates(card: JudgeCard) -> list[tuple[str, int, str, float]]:
+    """Kinds by what should become of them; the edits with the mean over their kinds."""
+    from eval.cards.stress import FALSE, TRUE
+
+    rates = sorted(card.rates, key=lambda rate: EXPECTED.index(_expected(rate.edit)))
+    rows = [(rate.edit, rate.n, _expected(rate.edit), rate.accepted) for rate in rates]
+    for kinds, expected in ((TRUE, "accepted"), (FALSE, "refused")):
+        found = [rate for rate in rates if rate.edit.startswith(kinds) and rate.n]
+        if found:
+            mean = sum(rate.accepted for rate in found) / len(found)
+            rows.append((f"{kinds}mean of {len(found)} kinds", sum(rate.n for rate in found), expected, mean))
+    return rows
+
+
+def _show_reliability(one: OnPairs) -> None:
+    from flows.showing import console
+
+    error = one.reliability.error
+    n = one.accuracy
+    console.result(f"{one.pairs}: {n.n_claims} claims, {n.n_supported} supported, {n.n_unjudged} could not be judged")
+    console.result(f"  calibration error {'-' if error is None else f'{error:.3f}'}; score, claims, share supported")
+    for part in one.reliability.bins:
+        share = "" if part.supported is None else f"{100 * part.supported:3.0f}% {'#' * round(40 * part.supported)}"
+        console.result(f"  {part.low:.1f} {part.n:5d} {share}".rstrip())
+    console.result(f"  {_cost(one.ms_per_pair)}; {one.ms_per_known_pair:.2f} ms when asked again")
 
 
 EXPECTED = ("accepted", "mostly accepted", "refused")
@@ -286,53 +353,12 @@ def _nested(judge: Judge, file: str) -> dict[str, Any] | None:
     return None
 
 
-def _print_accuracy(judge: Judge, timed: Timed, paths: Sequence[Path], *, as_json: bool) -> dict[str, Any]:
-    """The part kept for the judge's card, too."""
-    from eval.judges.judge import describe
-    from flows.showing import console
-
-    found = [on_pairs(judge, timed, path) for path in paths]
-    if as_json:
-        console.result_json({"judge": describe(judge), "files": [codec.to_plain(one) for one in found]})
-    else:
-        _show_accuracy(describe(judge), found)
-    last = found[-1]
-    return {"pairs": last.pairs, **codec.to_plain(last.accuracy)}
-
-
-def _show_accuracy(judge: str, found: Sequence[OnPairs]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from flows.showing import console
-
-    table = Table(title=judge, box=box.SIMPLE, title_justify="left", title_style="bold")
-    table.add_column("labelled claims")
-    for heading in ("n", "supported", "AUROC [95%]", "bal. acc.", "F1", "unjudged"):
-        table.add_column(heading, justify="right")
-    for one in found:
-        table.add_row(*_row(f"{one.pairs}{', in-sample' if one.nested else ''}", codec.to_plain(one.accuracy)))
-        if one.nested:
-            table.add_row(*_row("  nested, by its own card", one.nested))
-    console.show(table)
-    for one in found:
-        error = one.reliability.error
-        console.result(f"{one.pairs}: calibration error {'-' if error is None else f'{error:.3f}'}; score, claims, supported")
-        for part in one.reliability.bins:
-            share = "" if part.supported is None else f"{100 * part.supported:3.0f}% {'#' * round(40 * part.supported)}"
-            console.result(f"  {part.low:.1f} {part.n:5d} {share}".rstrip())
-        console.result(f"  {_cost(one.ms_per_pair)}; {one.ms_per_known_pair:.2f} ms when asked again")
-
-
-def _row(name: str, of: dict[str, Any]) -> tuple[str, ...]:
+def _row(of: dict[str, Any]) -> tuple[str, ...]:
     return (
-        name,
         str(of["n_claims"]),
-        str(of["n_supported"]),
         f"{of['auroc']:.3f} [{of['auroc_low']:.3f}, {of['auroc_high']:.3f}]",
         f"{of['balanced_accuracy']:.3f}",
         f"{of['f1']:.3f}",
-        str(of.get("n_unjudged", "")),
     )
 
 

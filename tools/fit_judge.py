@@ -94,7 +94,7 @@ def train(arguments: argparse.Namespace, weights: Path) -> None:
 
 def fit(arguments: argparse.Namespace) -> None:
     from data import codec
-    from decoding.support.reader import MiniLmReader
+    from decoding.support.reader import judge_reader
     from eval.cards.judge_accuracy import read_rows
     from eval.fitting.fit_embedded import fit_model, read_claims
     from eval.fitting.fit_lexical import WICE_FILE
@@ -102,14 +102,16 @@ def fit(arguments: argparse.Namespace) -> None:
     from eval.judges.embedded_judge import MODEL_FILE
     from eval.judges.lexical_judge import LexicalJudge
 
-    reader = MiniLmReader()
+    reader = judge_reader()
     wice, citations = read_rows(arguments.wice / WICE_FILE), read_rows(arguments.citations)
     edited = edited_rows(sources_of(arguments))
-    model = fit_model(read_claims(wice, citations, edited, LexicalJudge().weight, reader), reader)
+    judge = LexicalJudge()
+    sets = [read_claims(rows, judge, reader) for rows in (wice, citations, edited)]
+    model = fit_model(sets[0], sets[1], sets[2], judge, reader)
     codec.write_atomic(MODEL_FILE, codec.to_json(model, indent=1) + "\n")
-    for name, one in (("WiCE", model.card.wice), ("citations", model.card.citations)):
+    for name, one in (("WiCE, nested", model.card.wice), ("citations", model.card.citations)):
         console.result(
-            f"{name}, {one.n_claims} claims, nested: AUROC {one.auroc:.3f} [{one.auroc_low:.3f}, {one.auroc_high:.3f}], "
+            f"{name}, {one.n_claims} claims: AUROC {one.auroc:.3f} [{one.auroc_low:.3f}, {one.auroc_high:.3f}], "
             f"balanced accuracy {one.balanced_accuracy:.3f}, F1 {one.f1:.3f}"
         )
     console.result(f"edited statements accepted: true {model.card.edited_true:.1%}, false {model.card.edited_false:.1%}")

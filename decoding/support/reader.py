@@ -21,17 +21,22 @@ WRITER_WEIGHTS = _WEIGHTS / "writer.safetensors"
 """Of the same recipe, other data and another seed: for writers, who may not be graded by their own ruler."""
 
 BATCH_TOKENS = 4096
+JUDGED_TOKENS = 256
+"""Of a pair before the judge; writers read fewer (`encoding.LONGEST`)."""
 
 
 class MiniLmReader:
     """MiniLM with trained adapters, on the CPU. May be shared by threads: calls take turns."""
 
-    def __init__(self, path: Path = JUDGE_WEIGHTS) -> None:
-        """Raises UserError for weights that are missing or belong to another network."""
+    def __init__(self, path: Path = JUDGE_WEIGHTS, *, longest: int | None = None) -> None:
+        """`longest`: tokens of a pair, by default as in training.
+
+        Raises UserError for weights that are missing or belong to another network.
+        """
         from decoding.support.weight_files import load_network, pair_encoder
 
         self._network = load_network(path).merge()
-        self._encoder = pair_encoder()
+        self._encoder = pair_encoder() if longest is None else pair_encoder(longest=longest)
         self._fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         self._name = f"minilm-{path.stem}"
         self._lock = threading.Lock()
@@ -80,7 +85,7 @@ class MiniLmReader:
 @cache
 def judge_reader() -> MiniLmReader:
     """The shared instance; loading takes about half a second, importing its libraries several."""
-    return MiniLmReader(JUDGE_WEIGHTS)
+    return MiniLmReader(JUDGE_WEIGHTS, longest=JUDGED_TOKENS)
 
 
 @cache

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from data.errors import UserError
 from decoding.models.loading import quiet_loading
-from decoding.support.encoding import PairEncoder
+from decoding.support.encoding import LONGEST, PairEncoder
 from decoding.support.network import SupportNetwork
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ def _whole(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     }
 
 
-def pair_encoder() -> PairEncoder:
+def pair_encoder(*, longest: int = LONGEST) -> PairEncoder:
     from tokenizers import Tokenizer
 
-    return PairEncoder(Tokenizer.from_file(str(_folder() / "tokenizer.json")))
+    return PairEncoder(Tokenizer.from_file(str(_folder() / "tokenizer.json")), longest=longest)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:

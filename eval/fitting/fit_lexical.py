@@ -140,17 +140,14 @@ class Fitted(NamedTuple):
         return np.where(vetoed, VETOED * probability, probability)
 
 
-def fit(sample: Sample, rows: NDArray[np.bool_], *, weighted: bool = False) -> Fitted:
-    """Fitted twice: a supported claim is not supported by each of its rows, so the second time only its best one is kept.
-    `weighted`: some claims count less than others, as the weights of their rows together say."""
+def fit(sample: Sample, rows: NDArray[np.bool_]) -> Fitted:
+    """Fitted twice: a supported claim is not supported by each of its rows, so the second time only its best one is kept."""
     import numpy as np
 
     first = _regression(sample, rows, sample.weight)
     scores = np.where(rows, first.scores(sample.x, np.zeros_like(sample.vetoed)), -np.inf)
     kept = rows & ((sample.y == 0) | (scores >= sample.per_claim(scores)[sample.claim]))
     share = 1.0 / np.maximum(1, np.bincount(sample.claim[kept], minlength=len(sample.labels)))  # equal rows share a claim
-    if weighted:
-        share *= np.bincount(sample.claim, weights=sample.weight, minlength=len(share))
     return _regression(sample, kept, share[sample.claim])
 
 
@@ -168,7 +165,7 @@ def out_of_fold(sample: Sample, rows: NDArray[np.bool_], seed: int) -> Floats:
     """Scores of the claims of `rows`, each by a model that saw none of its rows; claims outside `rows` are -inf."""
     import numpy as np
 
-    fold = _folds(len(sample.labels), seed)[sample.claim]
+    fold = cut_folds(len(sample.labels), seed)[sample.claim]
     scores = np.full(len(sample.y), -np.inf)
     for k in range(FOLDS):
         held = rows & (fold == k)
@@ -176,7 +173,7 @@ def out_of_fold(sample: Sample, rows: NDArray[np.bool_], seed: int) -> Floats:
     return sample.per_claim(scores)
 
 
-def _folds(n: int, seed: int) -> Ints:
+def cut_folds(n: int, seed: int) -> Ints:
     import numpy as np
 
     folds = np.empty(n, dtype=np.int64)
@@ -207,7 +204,7 @@ def nested_card(sample: Sample, seeds: int) -> Card:
     labels = np.array(sample.labels)
     aurocs, partially, nots, accuracies, f1s, pooled = [], [], [], [], [], np.zeros(len(truth))
     for seed in range(seeds):
-        fold = _folds(len(truth), 1000 + seed)
+        fold = cut_folds(len(truth), 1000 + seed)
         scores, accepted = np.zeros(len(truth)), np.zeros(len(truth), dtype=bool)
         for k in range(FOLDS):
             rows = fold[sample.claim] != k

@@ -8,14 +8,16 @@ denial, hedge or limit, another tense, another sex, other neighbours of a number
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal, NamedTuple
 
-from eval.judges.edit_words import SAYING, SYNONYMS, VERBS, words_of
+from eval.judges.edit_words import ANTONYMS, SAYING, SYNONYMS, VERBS, words_of
 from eval.judges.features import Evidence
 from eval.judges.lexemes import NEGATIONS, UNIT_KEYS, Lexeme, lexemes, stem_of
 
@@ -40,6 +42,9 @@ SHORTEST = 6
 ADJACENT = 0.4
 """Share of neighbouring pairs that a claim of known words must have in common with its sentences; else they are shuffled."""
 SENTENCES = 3
+
+
+SYNONYMS_FILE = Path(__file__).with_name("synonyms.txt")
 
 
 class Difference(NamedTuple):
@@ -80,7 +85,7 @@ _RELATIONS = (
 )  # fmt: skip
 _AGAINST = frozenset(frozenset(pair) for pair in _RELATIONS)
 _CARRIERS = frozenset(word for pair in _RELATIONS for word in pair) - frozenset(
-    words_of("to by for from in on off and up out into or with because although over under during since any")
+    words_of("to by for from in on off and up down out into or with because although over under during since any")
 ) | {"only"}
 """Function words that a claim must not add to a text that lacks them."""
 _FREE = frozenset(
@@ -103,10 +108,44 @@ def _synonyms() -> Mapping[str, frozenset[str]]:
     return {word: frozenset(others) for word, others in found.items()}
 
 
+def _stand_ins() -> Mapping[str, frozenset[str]]:
+    """Stem of a claim's word -> stems of the words of its evidence that it may stand for."""
+    found: dict[str, set[str]] = {}
+    for line in SYNONYMS_FILE.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            word, _, others = line.partition(": ")
+            found.setdefault(stem_of(word), set()).update(stem_of(other) for other in others.split())
+    return {word: frozenset(others) for word, others in found.items()}
+
+
+def _opposites() -> Mapping[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for a, b in ANTONYMS:
+        found.setdefault(stem_of(a), set()).add(stem_of(b))
+        found.setdefault(stem_of(b), set()).add(stem_of(a))
+    return {word: frozenset(others) for word, others in found.items()}
+
+
+_OPPOSITE = _opposites()
 _SYNONYM = _synonyms()
+_STANDS_FOR = _stand_ins()
 _VERB_STEMS = frozenset(stem_of(base) for base in VERBS)
 _SAME_RELATION = {"before": ("prior", "until"), "after": ("follow", "since"), "few": ("several",), "all": ("everi", "each", "whole", "entir"),  # noqa: E501
                   "several": ("number", "some", "various"), "some": ("several",), "most": ("major",), "many": ("numer",), "both": ("two",)}  # fmt: skip  # noqa: E501
+_UNSURE = frozenset(
+    stem_of(word)
+    for word in words_of("supposedly allegedly reportedly purportedly nearly almost exactly precisely falsely hardly wrongly")
+)
+"""Words that make another statement of any: a claim must not add them."""
+_DENIALS = NEGATIONS | frozenset(
+    stem_of(word)
+    for word in words_of("""
+        fail failed lack refuse deny hardly barely scarcely unable impossible false falsely cease stop absence except instead
+        rather only little few avoid prevent reject unsuccessful less
+    """)
+)
+_WEEKDAYS = frozenset(stem_of(word) for word in words_of("monday tuesday wednesday thursday friday saturday sunday"))
+_SIDES = (("before", "after"), ("after", "before"), ("until", "since"), ("since", "until"), ("without", "with"))
 _SHORT_NAMES = {"usa": "us", "uk": "uk", "un": "un", "eu": "eu"}
 
 
@@ -119,7 +158,8 @@ class Comparison(NamedTuple):
 
 
 def compare(evidence: Evidence) -> Comparison:
-    """Differences in the order of the claim's text; none where it does not nearly repeat its evidence."""
+    """Differences in the order of the claim's text. Where it does not nearly repeat its evidence, only those that need no
+    alignment: what it says is nowhere, and the contrary is."""
     claim = lexemes(evidence.claim.text)
     if evidence.best is None or not claim or evidence.cov_best < LEAST_COVERED:
         return Comparison((), False, False)
@@ -128,6 +168,8 @@ def compare(evidence: Evidence) -> Comparison:
     if aligned.near:
         for check in (_words, _slots, _numbers, _negations, _hedges, _tenses, _sex, _pivots):
             found += check(claim, aligned)
+    else:
+        found += _contraries(claim, evidence)
     if aligned.swapped:
         numbers = [c for c in claim if c.kind == "number"]
         found.append(Difference("number", (numbers[0].start, numbers[-1].end)))
@@ -275,8 +317,8 @@ def _follows(c: Lexeme, one: Lexeme, sentence: Sequence[Lexeme], at: int) -> boo
 
 @lru_cache(maxsize=1 << 15)
 def related(a: str, b: str) -> bool:
-    """Are two stems the same word, synonyms, or both words for saying?"""
-    if a == b or b in _SYNONYM.get(a, ()) or (a in _SAYING and b in _SAYING):
+    """Is a stem of the claim the same word as one of the evidence, a synonym, or are both words for saying?"""
+    if a == b or b in _SYNONYM.get(a, ()) or b in _STANDS_FOR.get(a, ()) or (a in _SAYING and b in _SAYING):
         return True
     shorter, longer = sorted((a, b), key=len)
     if len(shorter) < 4 or not shorter.isalpha():
@@ -307,6 +349,75 @@ def numbers_hold(evidence: Evidence) -> bool:
         for c in lexemes(evidence.claim.text)
         if c.kind in ("number", "day", "month", "time", "ordinal")
     )
+
+
+def is_known(word: str, evidence: Evidence) -> bool:
+    """Has some sentence this word, a form of it, or one that it may stand for?"""
+    own = [one.key for one in lexemes(word)]
+    there = frozenset[str]().union(*(_keys(unit.text) for unit in evidence.units))
+    return all(key in there or any(related(key, other) for other in there) for key in own)
+
+
+# ---------------------------------------------------------------------------------------------------- paraphrases
+
+
+def _contraries(claim: Sequence[Lexeme], evidence: Evidence) -> Iterator[Difference]:
+    """What a paraphrase says that no sentence has, where the closest ones have its contrary, or another value of its kind."""
+    closest = [one for i in _chosen(evidence) for one in lexemes(evidence.units[i].text)]
+    near = {one.key for one in closest}
+    unknown = [c for c in claim if c.key not in near]
+    if not unknown:
+        return
+    everything = [one for unit in evidence.units for one in lexemes(unit.text)]
+    there = {one.key for one in everything}
+    own = {c.key for c in claim}
+    for c in unknown:
+        if c.key not in there and (kind := _contrary(c, near, there, everything)) is not None:
+            yield Difference(kind, (c.start, c.end))
+    yield from _other_units(claim, there, evidence)
+    for mine, other in ((_HE, _SHE), (_SHE, _HE)):
+        if own & mine and not own & other and not there & mine and near & other:
+            c = next(c for c in claim if c.key in mine)
+            yield Difference("sex", (c.start, c.end))
+    for word, other_side in _SIDES:
+        if word in own and word not in there and other_side in near and other_side not in own:
+            c = next(c for c in claim if c.key == word)
+            yield Difference("relation", (c.start, c.end))
+
+
+def _other_units(claim: Sequence[Lexeme], there: set[str], evidence: Evidence) -> Iterator[Difference]:
+    """Six hours, where the evidence has six years and nothing in hours."""
+    for c, unit in pairwise(claim):
+        if c.kind != "number" or unit.key not in UNIT_KEYS or unit.key in there:
+            continue
+        for text in (lexemes(one.text) for one in evidence.units):
+            if any(_holds(c, one) and following.key in UNIT_KEYS for one, following in pairwise(text) if one.kind == "number"):
+                yield Difference("unit", (c.start, unit.end))
+                break
+
+
+def _contrary(c: Lexeme, near: set[str], there: set[str], everything: Sequence[Lexeme]) -> Kind | None:
+    """Of a lexeme that no sentence has."""
+    if c.kind == "month":
+        return "number" if any(key.startswith("month") for key in there) else None
+    if c.key in _WEEKDAYS:
+        return "number" if _WEEKDAYS & there else None
+    if c.kind == "number":
+        values = [one.value for one in everything if one.kind == "number" and one.value]
+        return "number" if c.value >= 1000 and any(_other_scale(c.value, value) for value in values) else None
+    if c.key in _UNSURE:
+        return None if there & (_UNSURE | _HEDGES) or any(one.bound for one in everything) else "hedge"
+    if c.key == stem_of("failed"):
+        return None if there & _DENIALS else "negation"
+    if c.content and _OPPOSITE.get(c.key, frozenset()) & near and not any(related(c.key, key) for key in there):
+        return "substitution"
+    return None
+
+
+def _other_scale(a: float, b: float) -> bool:
+    """Thousands in the place of millions: the same digits, at least a hundredfold."""
+    ratio = max(a, b) / min(a, b)
+    return ratio >= 100 and abs(math.log10(ratio) - round(math.log10(ratio))) < 1e-9
 
 
 # ---------------------------------------------------------------------------------------------------- checks

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from data.passages import sentence_spans
 from eval.text import porter_stem
 
-VERSION = "lex3"
+VERSION = "lex4"
 """Changes whenever the same text could give other features or vetoes; part of the judge's revision."""
 
 FEATURES = (

@@ -17,7 +17,7 @@ from data.errors import UserError
 
 JudgeKind = Literal["lexical", "embedding", "nli", "llm"]
 
-ASKED_AT_ONCE = 64
+ASKED_AT_ONCE = 256
 """Pairs between two writes of the cache: enough for a judge to sort them by length, few to lose."""
 
 

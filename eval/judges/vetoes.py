@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from eval.about_itself import is_about_itself
-from eval.judges.contradictions import compare, numbers_hold
+from eval.judges.contradictions import compare, numbers_hold, related
 from eval.judges.features import Evidence, Token, Unit, missing_numbers
 
 DETAIL_OVERLAP = 0.6
@@ -113,7 +113,11 @@ def _replaces(evidence: Evidence, best: Unit) -> bool:
             rivals = [other for other in gone if other.isdigit() == word.isdigit()]
             if word.isdigit() and numbers_hold(evidence):
                 continue  # another form, or a limit
-            if rivals and (quoted or not word.isdigit()) and not any(_alike(word, other) for other in rivals):
+            if (
+                rivals
+                and (quoted or not word.isdigit())
+                and not any(_alike(word, other) or related(word, other) for other in rivals)
+            ):
                 return True
     return False
 

@@ -8,19 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from data.passages import cut_passages
-from data.types import Page, Sentence
+from data.types import Page, Sentence, is_unknown
 from eval.catalogue import directions
 from eval.judges.features import Unit, analyse, analyse_claim, analyse_premise, missing_numbers
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
-from eval.metrics.citations import Ranking, claims_of, judgeable, valid_cites, with_title
+from eval.metrics.citations import Premises, Ranking, claims_of, judgeable, valid_cites, with_title
+from eval.text import plain
 
 TOP_WINDOWS = 5
 WINDOW_WORDS = 80
 
 
 class Faithfulness:
-    """grounded        share of claims that the judge finds supported by the 5 best evidence windows together (BM25)
+    """grounded        share of claims that the judge finds supported by what they cite of the event's pages, or else by the 5
+                    best evidence windows together (BM25)
     grounded_soft   mean judge score in place of the threshold
     number_errors   share of claims with a number, written in digits, that no passage they cite contains; no judge needed
     name_errors     the same for a name, apart from those in the article's title; no judge needed
@@ -41,7 +43,7 @@ class Faithfulness:
     @property
     def signature(self) -> str:
         judge = describe(self.judge)
-        return f"faith:window={WINDOW_WORDS}w+1s|top={TOP_WINDOWS},bm25|numbers=v1|names=stem-v1|judge={judge}|v3"
+        return f"faith:window={WINDOW_WORDS}w+1s|top={TOP_WINDOWS},bm25|numbers=v1|names=stem-v1|judge={judge}|v4"
 
     def score(self, case: Case) -> dict[str, float | None]:
         claims, repeated, _ = claims_of(case)
@@ -49,12 +51,41 @@ class Faithfulness:
             return {"grounded": 0.0, "grounded_soft": 0.0, "number_errors": None, "name_errors": None}
         errors = {"number_errors": number_errors(case), "name_errors": name_errors(case)}
         try:
+            held = cited_support(case, self.judge)
             distinct = [claim.text for i, claim in enumerate(claims) if i not in repeated]
-            scores = windows_of(case.pages).support(distinct, self.judge)
+            open_ = [text for text in distinct if text not in held]
+            scores = [*(held[text] for text in distinct if text in held), *windows_of(case.pages).support(open_, self.judge)]
         except Unjudged:
             return {"grounded": None, "grounded_soft": None, **errors}
         grounded = sum(score >= self.judge.threshold for score in scores)
         return {"grounded": grounded / len(claims), "grounded_soft": math.fsum(scores) / len(claims), **errors}
+
+
+def cited_support(case: Case, judge: Judge) -> dict[str, float]:
+    """Score by claim text of the claims that their citations support, where all that they cite stands in pages of the event.
+
+    What the evidence says there need not be looked for in all of it, which saves two thirds of the reading of a well cited
+    article. A source that is in no page under its title is no evidence: its text may be anybody's. Raises Unjudged.
+    """
+    premises = Premises(case.article.sources)
+    pages = _plain_pages(case.evidence)
+    there = {
+        one.id
+        for one in case.article.sources
+        if not is_unknown(one) and plain(one.passage.text) in pages.get((one.url, one.title), "")
+    }
+    cited = {
+        claim.text: cites
+        for claim in claims_of(case).sentences
+        if (cites := valid_cites(claim, premises.sources)) and all(cite in there for cite in cites)
+    }
+    scores = decided(judge, [Pair(premises.of(cites, text), text) for text, cites in cited.items()])
+    return {text: score for text, score in zip(cited, scores, strict=True) if score >= judge.threshold}
+
+
+@lru_cache(maxsize=2)
+def _plain_pages(pages: tuple[Page, ...]) -> Mapping[tuple[str, str], str]:
+    return {(page.url, page.title): plain(page.text) for page in pages}
 
 
 class EvidenceWindows:

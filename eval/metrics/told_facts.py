@@ -17,7 +17,7 @@ from eval.catalogue import directions
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
 from eval.metrics.citations import Ranking, claims_of
-from eval.metrics.faithfulness import TOP_WINDOWS, WINDOW_WORDS, windows_of
+from eval.metrics.faithfulness import TOP_WINDOWS, WINDOW_WORDS, cited_support, windows_of
 from eval.metrics.rouge import harmonic_mean
 from eval.text import FINITE, content_words, plain
 
@@ -37,7 +37,7 @@ class Facts:
     fact_recall_attainable   the same over those sentences alone that the evidence supports, by the same judge
     fact_f                   harmonic mean of fact_recall and fact_precision_gold: padding and leaving out both cost
     fact_precision           share of the article's clauses that the evidence or the human article supports
-    fact_precision_evidence  by the 5 best evidence windows together
+    fact_precision_evidence  by the 5 best evidence windows together; a clause of a claim that its citations support is held
     fact_precision_gold      by the 5 best sentences of the human article together
     n_facts_per_claim        how many clauses a claim has
 
@@ -64,7 +64,7 @@ class Facts:
     def signature(self) -> str:
         return (
             f"facts:split={SPLITTER}|clauses=v2|content>={MIN_CONTENT_WORDS}|top={TOP_SENTENCES}s,bm25"
-            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|repeats=wrong|cut>{LONGEST_WORDS}w|judge={describe(self.judge)}|v3"
+            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|repeats=wrong|cut>{LONGEST_WORDS}w|judge={describe(self.judge)}|v4"
         )
 
     def score(self, case: Case) -> dict[str, float | None]:
@@ -77,11 +77,15 @@ class Facts:
         wanted = reference_claims(case.gold.prose)
         said = self.held(wanted, (sentence.text for sentence in case.sentences))
         claims = claims_of(case).sentences
+        cited = cited_support(case, self.judge)
         facts = [fact for claim in claims for fact in clauses(claim.text)]
+        known = {plain(fact) for claim in claims if claim.text in cited for fact in clauses(claim.text)}
         distinct = list({plain(fact): fact for fact in reversed(facts)}.values())
         windows, threshold = windows_of(case.pages), self.judge.threshold
         attainable = [score >= threshold for score in windows.support(wanted, self.judge)]
-        in_evidence = [score >= threshold for score in windows.support(distinct, self.judge)]
+        open_ = [fact for fact in distinct if plain(fact) not in known]
+        found = dict(zip(open_, windows.support(open_, self.judge), strict=True))
+        in_evidence = [fact not in found or found[fact] >= threshold for fact in distinct]
         in_gold = self.held(distinct, split_sentences(case.gold.prose))
         recall, focus = _share(said), _of(len(facts), sum(in_gold)) if case.gold.prose else None
         return {

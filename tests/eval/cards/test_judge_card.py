@@ -117,6 +117,18 @@ def test_labelled_claims(capsys: pytest.CaptureFixture[str], pairs_file: Path) -
     assert found["auroc_length"] == 0.5  # all claims have four words
 
 
+def test_labelled_claims_and_edits_stand_in_one_table(capsys: pytest.CaptureFixture[str], pairs_file: Path) -> None:
+    words = ("--judge", "lexical", "--pairs", pairs_file, "--pairs", pairs_file, "--data", "sample", "--limit", "1")
+    code, out, _ = told(capsys, *words)
+    lines = out.splitlines()
+    assert code == 0 and sum(line.lstrip().startswith(pairs_file.name) for line in lines) >= 2
+    kinds = [line for line in lines if "false: mean of" in line]
+    assert len(kinds) == 1 and "refused" in kinds[0]
+    assert out.index("AUROC") < out.index(NUMBER_CHANGED) < out.index("calibration error")
+    found = json.loads(told(capsys, *words, "--json")[1])
+    assert len(found["files"]) == 2 and found["edits"]["data"] == "sample"
+
+
 def test_a_claim_scores_the_maximum_over_its_rows_and_unjudged_ones_are_refused(pairs_file: Path) -> None:
     rows = read_rows(pairs_file)
     scores: list[float | None] = list(OverlapJudge().score([row.pair for row in rows]))

@@ -15,6 +15,7 @@ from decoding.api import SupportReader, SupportReading
 from decoding.support.reader import MiniLmReader, judge_reader
 from eval.judges.embedded_judge import HOPELESS, MODEL_FILE, EmbeddedJudge, EmbeddedModel, Verdict
 from eval.judges.judge import CachedJudge, Judge, Pair
+from eval.judges.lexical_judge import LexicalJudge
 from flows.wiring.judges import judge_card
 
 FERRY = (
@@ -28,6 +29,7 @@ FLOOD = (
 )
 WARNED = "Captain Jonas Weller told Tanda Lines two weeks before that the hull was damaged."
 RENUMBERED = "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,420 people aboard."
+EXPLODED = "The ferry Marisol was lost when a boiler exploded near the northern shore."
 HALF_KNOWN = "The ferry Marisol sank because the engine had exploded."
 UNRELATED = "The Marisol served 300 bowls of soup to Pope Clemens and Queen Zenobia of Palmyra."
 LONG = WARNED[:-1] + ", " + ", ".join(f"the {word} hull two weeks earlier" for word in ("damaged", "warned") * 12) + "."
@@ -149,9 +151,21 @@ def test_the_three_kinds_and_the_words_that_lack_support() -> None:
     assert verdict is not None and verdict.kind == "not_supported" and verdict.probability < doubtful.threshold
 
 
-def test_a_better_reading_gives_a_higher_probability() -> None:
-    scores = [score(known(support)[0], WARNED, FERRY) for support in (0.01, 0.3, 0.9)]
-    assert scores == sorted(set(scores)) and scores[0] > 0 and scores[-1] < 1
+def test_the_network_may_object_and_not_propose() -> None:
+    by_words = score(LexicalJudge(), WARNED, FERRY)
+    assert by_words >= LexicalJudge().threshold
+    sure, _ = known(0.0)  # whatever it thinks of the whole
+    assert score(sure, WARNED, FERRY) >= sure.threshold
+    for doubted in ("that", "told"):  # a function word, and a word that no sentence has
+        objecting, _ = known(1.0, doubted)
+        assert 0 < score(objecting, WARNED, FERRY) < objecting.threshold
+    known_word, _ = known(1.0, "damaged.")  # the evidence has it
+    assert score(known_word, WARNED, FERRY) >= known_word.threshold
+
+
+def test_what_words_refuse_is_not_read_and_cannot_be_rescued(unread: EmbeddedJudge) -> None:
+    assert score(LexicalJudge(), EXPLODED, FERRY) < LexicalJudge().threshold
+    assert 0 < score(unread, EXPLODED, FERRY) < unread.threshold
 
 
 def test_a_claim_too_long_is_judged_by_its_words(judge: EmbeddedJudge) -> None:
@@ -222,7 +236,7 @@ def test_marked_words_lie_inside_the_claim_and_a_supported_one_has_none(
 
 @pytest.mark.parametrize(
     "change",
-    [{"version": "lex0+read0"}, {"reader": "0123456789ab"}, {"coefficients": codec.to_plain(shipped())["coefficients"][1:]}],
+    [{"version": "lex0+read0"}, {"reader": "0123456789ab"}, {"lexical": "lex0-0123456789ab"}],
 )
 def test_a_model_of_other_features_or_another_network_says_how_to_fit_it_again(
     tmp_path: Path, change: dict[str, object]

@@ -11,7 +11,8 @@ from eval.judges.judge import Pair
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Case
 from eval.metrics.citations import Citations
-from eval.metrics.faithfulness import EvidenceWindows, Faithfulness, name_errors, number_errors
+from eval.metrics.faithfulness import EvidenceWindows, Faithfulness, cited_support, name_errors, number_errors
+from eval.metrics.told_facts import Facts
 
 GOLD = GoldArticle(event_id="1", title="T", raw="", lead="", sections=(), infobox=(), cited_urls=())
 FERRY = "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard."
@@ -160,3 +161,41 @@ def test_numbers_and_names_of_a_claim_whose_text_nobody_knows_are_no_errors() ->
     assert (number_errors(case), name_errors(case)) == (0.0, 0.0)
     alone = Case(parse_text("The barn near Oslo had 77 doors.[2]", (known, unknown), "1", "A mill"), GOLD, ())
     assert (number_errors(alone), name_errors(alone)) == (None, None)
+
+
+class Asked(LexicalJudge):
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pairs: list[Pair] = []
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        self.pairs += pairs
+        return super().score(pairs)
+
+
+def source_page(k: int, title: str = "Report of 2022") -> Page:
+    return Page(url=f"https://example.org/{k}", title=title, text=f"{FILLER} {TEXTS[k]}", origin="search")
+
+
+def test_what_a_citation_of_the_events_pages_holds_is_not_looked_for_again() -> None:
+    judge = Asked()
+    scores = Faithfulness(judge).score(case_of(f"{FERRY}[1] {FINE}[1]", (source_page(0), source_page(1))))
+    assert scores["grounded"] == 1.0
+    asked = [(pair.claim, len(pair.premises)) for pair in judge.pairs]
+    assert asked.count((FERRY, 1)) == 1 and (FERRY, 5) not in asked  # its citation holds it
+    assert any(claim == FINE and n > 1 for claim, n in asked)  # rightly said, wrongly cited
+
+
+@pytest.mark.parametrize("pages", [(), (source_page(1),), (source_page(0, "Another title"),)])
+def test_a_source_that_is_in_no_page_under_its_title_grounds_nothing(pages: tuple[Page, ...]) -> None:
+    case = case_of(f"{FERRY}[1]", pages)
+    assert cited_support(case, LexicalJudge()) == {}
+
+
+def test_a_clause_of_a_claim_that_its_citations_hold_is_held_by_the_evidence() -> None:
+    judge = Asked()
+    case = case_of(f"{FERRY}[1]", (source_page(0),))
+    assert Facts(judge).score(case)["fact_precision_evidence"] == 1.0
+    assert [len(pair.premises) for pair in judge.pairs if pair.claim == FERRY] == [1, 0]  # its citation, the human article
