@@ -67,6 +67,9 @@ _RUN_TOGETHER = re.compile(
     r"\b([A-Z][a-z]+ [A-Z][a-z]+) \1\b|^[A-Z]{1,3}: |^[A-Z]\w+ [A-Z][\w’'-]+: |^\d+ ?(?:of|/) ?\d+\b|\bFILE\b|\s[*–-]$"
 )
 """Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice."""
+_CAPITALS = re.compile(r"(?:[A-Z]{3,}[ ,&.]+){2,}[^A-Z]*[a-z]")
+_SUBJECTLESS = re.compile(r"(?:Ran|Was|Were|Had|Has|Have|Is|Are|Became|Began|Went|Took|Got|Did|Personally|Thinks)\b")
+"""A line of a directory or of notes: "BELLAIRE BOTTLE CO. has two furnaces", "Ran for few years"."""
 _DATED_COMMENT = re.compile(rf"^\S+ (?:{_MONTH}) \d{{1,2}}, \d{{4}} [A-Z]")
 """A reader's name and day before what he says."""
 _GLUED = re.compile(r"\b([a-z]{3,})(were|was|the|and|with|from|that|have|has|which|for)\b")
@@ -261,6 +264,8 @@ def why_not(text: str, subject: Subject | None = None) -> str:
         or any(not is_common(m.group()) and is_common(m[1]) for m in _GLUED.finditer(text))
     ):
         return "run together"
+    if _CAPITALS.match(text) or _SUBJECTLESS.match(text):
+        return "fragment"
     if len(tokens) < 0.45 * len(words):
         return "quotation"
     if not has_verb(tokens) or not has_main_verb(bare):

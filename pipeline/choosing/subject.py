@@ -57,8 +57,16 @@ class Subject:
         """Places of pages about something else: they open without the name, or have it mostly inside of longer names."""
         return frozenset(n for n, page in enumerate(self.pages) if page.usable and not self._is_about(page))
 
+    @cached_property
+    def _rare(self) -> frozenset[str]:
+        """Stems of its words that are no words of the language: without "Belmont", other glass works are meant."""
+        return frozenset(terms(" ".join(word for word in re.findall(r"[^\W\d_]+", self.name) if not is_common(word))))
+
+    def _names(self, text: str) -> bool:
+        return names_subject(self.words, text) and (not self._rare or bool(self._rare & frozenset(terms(text))))
+
     def _is_about(self, page: Page) -> bool:
-        if not names_subject(self.words, f"{page.title} {_opening(page.text)}"):
+        if not self._names(f"{page.title} {_opening(page.text)}"):
             return False
         alone, longer = self._mentions(page.text)
         return alone >= longer
@@ -73,7 +81,7 @@ class Subject:
     def is_named_in(self, text: str) -> bool:
         """Whether a sentence names the subject, and not somebody of whose name it is a part."""
         alone, longer = self._mentions(text)
-        return names_subject(self.words, text) and not (longer and not alone)
+        return self._names(text) and not (longer and not alone)
 
     @cached_property
     def _nouns(self) -> Counter[str]:

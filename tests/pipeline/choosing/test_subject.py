@@ -72,3 +72,11 @@ def test_sibling_events() -> None:
     assert sibling_sentence(title, "Ana Ruiz, who won the 2029 Osmere Marathon, came second.") == "sibling event"
     assert sibling_sentence(title, "Ana Ruiz won the 2031 Osmere Marathon after the 2029 one.") == ""
     assert sibling_sentence(title, "The bridge was built in 1904 by the province.") == ""
+
+
+def test_a_page_on_others_of_the_kind_is_not_on_the_subject() -> None:
+    pages = (
+        page("a", "Tolvane Glass Works", "Tolvane Glass Works was founded in Osmere. " * 5),
+        page("b", "Glass works of Marrund", "The glass works of Marrund were built beside the river. " * 5),
+    )
+    assert Subject("Tolvane Glass Works", pages).elsewhere == {1}
