@@ -12,59 +12,12 @@ _FULL_DATE = re.compile(
     r"\b(?:\d{1,2}\s+(?:January|February|March|April|May|June|July|August|September|October|November|December)"
     r"|(?:January|February|March|April|May|June|July|August|September|October|November|December)\s+\d{1,2}),?\s+\d{4}\b"
 )
-_COMMON_OPENERS = frozenset(
-    [
-        "The",
-        "A",
-        "An",
-        "In",
-        "On",
-        "At",
-        "It",
-        "He",
-        "She",
-        "They",
-        "We",
-        "I",
-        "This",
-        "That",
-        "These",
-        "Those",
-        "But",
-        "And",
-        "However",
-        "Although",
-        "While",
-        "When",
-        "After",
-        "Before",
-        "As",
-        "For",
-        "There",
-        "Here",
-        "If",
-        "Some",
-        "Many",
-        "Most",
-        "Its",
-        "His",
-        "Her",
-        "Their",
-        "Our",
-        "Your",
-        "By",
-        "From",
-        "With",
-        "To",
-        "According",
-        "Also",
-        "Both",
-        "During",
-        "Since",
-        "Then",
-        "What",
-    ]
-)
+_COMMON_OPENERS = frozenset((
+    "The", "A", "An", "In", "On", "At", "It", "He", "She", "They", "We", "I", "This", "That", "These", "Those", "But",
+    "And", "However", "Although", "While", "When", "After", "Before", "As", "For", "There", "Here", "If", "Some", "Many",
+    "Most", "Its", "His", "Her", "Their", "Our", "Your", "By", "From", "With", "To", "According", "Also", "Both", "During",
+    "Since", "Then", "What",
+))  # fmt: skip
 
 KEPT_SENTENCES = 4_096
 """Sentences of which caches keep their facts: three times those of the benchmark's largest event. Hardly a

@@ -451,27 +451,10 @@ def _spelled(day: date) -> str:
 
 
 _UNKNOWN = "\0"
-_REPEATED = frozenset(
-    (
-        "their",
-        "his",
-        "her",
-        "its",
-        "our",
-        "my",
-        "first",
-        "second",
-        "third",
-        "fourth",
-        "every",
-        "each",
-        "most",
-        "any",
-        "a",
-        "some",
-        "one",
-    )
-)
+_REPEATED = frozenset((
+    "their", "his", "her", "its", "our", "my", "first", "second", "third", "fourth", "every", "each", "most", "any", "a",
+    "some", "one",
+))  # fmt: skip
 _AHEAD = frozenset(("next", "this", "coming", "following", "that", "the", "last", "from", "to", "between", "and"))
 """Before a weekday: it is not the last one before the page's day, or nobody knows; or it is one of two."""
 _LINKS = frozenset(("until", "by", "since", "for", "before", "after"))

@@ -168,25 +168,10 @@ def own_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for word in words if not _content(word) <= held)
 
 
-_FREE_WORDS = frozenset(
-    [
-        "himself",
-        "herself",
-        "itself",
-        "themselves",
-        "according",
-        "which",
-        "who",
-        "whose",
-        "whom",
-        "where",
-        "been",
-        "being",
-        "had",
-        "was",
-        "were",
-    ]
-)
+_FREE_WORDS = frozenset((
+    "himself", "herself", "itself", "themselves", "according", "which", "who", "whose", "whom", "where", "been", "being",
+    "had", "was", "were",
+))  # fmt: skip
 
 
 # --- form ----------------------------------------------------------------------------------------------------------------
