@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from data import codec
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, SamplingParams
-from decoding.methods import METHODS, check_method
+from decoding.methods import METHODS, check_draft_model, check_method
 from decoding.serving.chat_requests import Asked, Refused, read_request
 from decoding.serving.totals import Totals, exposition
 from decoding.statistics import SpeculationStats
@@ -421,6 +421,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--served-name", metavar="NAME", help="what clients call it (default: the id, or the folder's name)")
     parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
     parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
+    parser.add_argument(
+        "--draft-model", metavar="NAME", help="a smaller model of the same tokenizer that drafts, named as --model"
+    )
     parser.add_argument("--lengths", metavar="POLICY", help="of drafts from skipped models: threshold, fixed:4, expected")
     parser.add_argument("--backend", default="auto", help="auto, packed, lowbit, driven or hf")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ...")
@@ -437,12 +440,20 @@ def _serve(arguments: argparse.Namespace) -> int:
     listening = _listen(arguments.host, arguments.port)  # before the model is loaded: a taken port should not cost minutes
     with listening:
         from decoding.engine import Engine, calibration_for
-        from decoding.models.naming import load_named
+        from decoding.models.naming import load_draft, load_named
 
+        check_draft_model(arguments.method, bool(arguments.draft_model))
         model = arguments.model.removeprefix("hf:")
         loaded = load_named(model, device=arguments.device, dtype=arguments.dtype)
         calibration = calibration_for(loaded, arguments.method, arguments.calibration)
-        engine = Engine(loaded, arguments.method, backend=arguments.backend, calibration=calibration, lengths=arguments.lengths)
+        engine = Engine(
+            loaded,
+            arguments.method,
+            backend=arguments.backend,
+            calibration=calibration,
+            lengths=arguments.lengths,
+            draft=load_draft(arguments.draft_model, loaded) if arguments.draft_model else None,
+        )
         service = Service(loaded, engine, arguments.served_name or _served_name(model))
         return _run(service, listening, api_key)
 

@@ -79,7 +79,7 @@ class LowBitTexts:
             backend._check_prompt(prompt, capacity)
         with torch.inference_mode():
             if self._shared:
-                first = backend.prefill(prompts[0][: self._shared], capacity=capacity).last
+                first = TorchRows(backend.prefill(prompts[0][: self._shared], capacity=capacity).last.logits)
             else:
                 backend.forget()
                 backend._restart(capacity)
@@ -108,8 +108,8 @@ class LowBitTexts:
         longest = int(depths.max()) + 1
         paths = np.repeat(np.arange(longest, dtype=np.int64)[None], len(depths), axis=0)
         places = Places(n, n + gaps + depths, gaps, n + depths, paths, depths)
-        tokens = torch.tensor([[token for text in ids for token in text]])
-        return self._backend._over(tokens, places, last_only=last_only, may_spread=True)[0]
+        flat = torch.tensor([[token for text in ids for token in text]])
+        return self._backend._over(flat, places, last_only=last_only, may_spread=True)[0]
 
 
 def _common(prompts: Sequence[tuple[int, ...]]) -> int:
