@@ -130,11 +130,10 @@ class MixDrafter:
         self._asked = None
         asked = [(rate, part) for part in self._run if (rate := part.ask(best, room, text, left)) is not None]
         for _, part in sorted(asked, key=lambda one: one[0], reverse=True):
-            chain = part.drafter.propose(text, part.asked)
+            chain = part.draft(text, room)
             if chain.tokens:
                 self._asked = part
-                return chain
-            part.unsure()  # of its first token: then the next one, the free draft, or none
+                return chain  # else it was unsure of its first token: then the next one, the free draft, or none
         return draft
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
@@ -222,6 +221,10 @@ class ModelRun(Drafter, Protocol):
         """Of what has to be read first, in the same units."""
         ...
 
+    def propose_chain(self, text: Sequence[int], length: int, room: int) -> Draft:
+        """As `propose`, a chain having `length` tokens at most."""
+        ...
+
 
 class ModelPart:
     """A model-run drafter inside the mix: what it achieves, what its steps cost, and whether to use it.
@@ -275,9 +278,14 @@ class ModelPart:
             self.asked = min(self._trial, possible[-1].size)
         return best.rate if self.asked else None
 
-    def unsure(self) -> None:
-        """It was asked and drafted nothing."""
-        self.asked = 0
+    def draft(self, text: Sequence[int], room: int) -> Draft:
+        """A chain of at most `asked` tokens, with what else the drafter may add to it within `room`."""
+        if self._entry:
+            self._for_entries = 0.0 if math.isinf(self._for_entries) else max(0.0, self._for_entries - self._entry)
+        draft = self.drafter.propose_chain(text, self.asked, room)
+        if not draft.tokens:
+            self.asked = 0
+        return draft
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> float:
         """Its draft was verified; returns the cost of the round."""
@@ -288,8 +296,6 @@ class ModelPart:
         self._weigh()
         cost = steps * (self._c or 0.0) + self._costs.v(len(draft) + 1)
         self._guard.drafted(len(new), cost)
-        if self._entry:
-            self._for_entries = max(0.0, (0.0 if math.isinf(self._for_entries) else self._for_entries) - self._entry)
         return cost + self._entry
 
     def passed(self, tokens: int, cost: float) -> None:

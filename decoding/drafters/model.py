@@ -79,7 +79,7 @@ class ModelDrafter:
 
     @property
     def max_tokens(self) -> int:
-        return self._policy.max_tokens
+        return MOST if self._tree else self._policy.max_tokens
 
     @property
     def confidences(self) -> tuple[float, ...]:
@@ -105,8 +105,12 @@ class ModelDrafter:
         self._open = len(request.prompt) < self._capacity
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
+        return self.propose_chain(text, room, room)
+
+    def propose_chain(self, text: Sequence[int], length: int, room: int) -> Draft:
+        """As `propose`, the chain having `length` tokens at most; a tree may have runners-up beside it."""
         self._probabilities, self.n_steps = (), 0
-        most = min(room, self.max_tokens, self._capacity - len(text) + 1)
+        most = min(length, room, self._policy.max_tokens, self._capacity - len(text) + 1)
         if most < 1 or not self._open:
             self._open = self._open and len(text) <= self._capacity  # its context is full
             return NOTHING

@@ -111,6 +111,10 @@ class SkipDrafter:
         self._uniform = own if self._sampling == "rejection" and not request.sampler.greedy else None
         self._last = ModelChain()
 
+    def propose_chain(self, text: Sequence[int], length: int, room: int) -> Draft:
+        """As `propose`, `length` tokens at most."""
+        return self.propose(text, min(length, room))
+
     def propose(self, text: Sequence[int], room: int) -> Draft:
         self._last = ModelChain()
         most = self._policy.plan(room) if self._plan else 0
