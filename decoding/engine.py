@@ -238,7 +238,8 @@ def check_same_tokenizer(loaded: LoadedModel, draft: LoadedModel) -> None:
     if not same:
         raise UserError(
             f"the draft model {draft.name} has another tokenizer ({shown[1]:,} tokens) than {loaded.name} ({shown[0]:,} "
-            "tokens), so its guesses would mean other words; name a smaller model of the same family as --draft-model, or leave it out"
+            "tokens), so its guesses would mean other words; name a smaller model of the same family as --draft-model, or "
+            "leave it out"
         )
 
 

@@ -167,7 +167,7 @@ class Service:
                 one.finish(self._written_alone(*one.wanted))
             return
 
-        def hand_over(one: Waiting[tuple[Text, object], Completion], done: Completion) -> None:
+        def hand_over(one: Waiting[tuple[Text, Callable[[str], None] | None], Completion], done: Completion) -> None:
             one.finish(done if self._is_wanted(one.wanted[0]) else Abandoned())
 
         wanted = [

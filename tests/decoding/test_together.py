@@ -192,6 +192,8 @@ def test_more_texts_than_memory_holds_are_refused(engine: Engine, monkeypatch: p
 def test_rows_go_to_the_likeliest_copies_as_long_as_they_pay() -> None:
     assert best_lengths([(0.9, 0.8), (0.95, 0.1), ()], 3, COSTS) == [2, 1, 0]
     assert best_lengths([(0.01,), ()], 2, COSTS) == [0, 0]
+    assert best_lengths([(0.2,), ()], 2, COSTS, margin=0) == [1, 0]  # (2.2 / 1.075) / (2 / 1.05): 7% more
+    assert best_lengths([(0.2,), ()], 2, COSTS, margin=0.1) == [0, 0]
     assert best_lengths([(0.9,)], 1, None) == [0]
 
 
@@ -207,6 +209,6 @@ def brute(survivals: tuple[tuple[float, ...], ...]) -> float:
 
 @pytest.mark.parametrize("survivals", [((0.9, 0.7, 0.2), (0.5, 0.4)), ((0.3,), (0.99, 0.98, 0.97, 0.96)), ((), (0.6, 0.1))])
 def test_no_other_lengths_are_better(survivals: tuple[tuple[float, ...], ...]) -> None:
-    found = best_lengths(survivals, 2, COSTS)
+    found = best_lengths(survivals, 2, COSTS, margin=0)
     gain = 2 + sum(sum(survival[:n]) for survival, n in zip(survivals, found, strict=True))
     assert gain / COSTS.v(2 + sum(found)) == pytest.approx(brute(survivals))
