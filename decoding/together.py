@@ -155,9 +155,7 @@ def _pass(many: ManyTexts, texts: Sequence[_Text], costs: CostTable | None, clos
     many.commit(counts)
 
 
-def best_lengths(
-    survivals: Sequence[Sequence[float]], n_rows: int, costs: CostTable | None, margin: float = 0.05
-) -> list[int]:
+def best_lengths(survivals: Sequence[Sequence[float]], n_rows: int, costs: CostTable | None, margin: float = 0.05) -> list[int]:
     """How many tokens of each text's copy make the pass that promises the most tokens for its cost.
 
     Args:

@@ -260,7 +260,7 @@ def _candidates(arguments: argparse.Namespace) -> int:
     import json
 
     from data import codec
-    from decoding.bench.candidates import TEMPERATURE, candidate_lines, measure_candidates
+    from decoding.bench.candidate_timings import TEMPERATURE, candidate_lines, measure_candidates
     from decoding.bench.session import bench_prompts
     from decoding.engine import backend_of
     from decoding.knn.prompt_files import read_prompts
