@@ -96,6 +96,15 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    if arguments.candidates is not None:
+        from decoding.together import MOST
+
+        if not arguments.prompts or arguments.against:
+            raise UserError(
+                "--candidates N needs --prompts FILE (wikigenben prompts --out FILE), and compares with no --against"
+            )
+        if not 2 <= arguments.candidates <= MOST:
+            raise UserError(f"--candidates {arguments.candidates} is out of range; use 2 to {MOST}")
     given = [flag for flag in ("prompts", "spec_bench", "shape", "steps") if getattr(arguments, flag)]
     if len(given) != 1 or bool(arguments.shape) == bool(arguments.model):
         raise UserError("name --model with one of --prompts FILE, --spec-bench FILE and --steps, or --shape NAME alone")
@@ -107,8 +116,6 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UserError(f"--shape compares with hf only, not {', '.join(arguments.against)}: drafts need trained weights")
     if arguments.shape and set(arguments.methods) - {"greedy"}:
         raise UserError("--shape replays drafts at stated acceptances; drop --methods, which need trained weights and --model")
-    if arguments.candidates is not None and (not arguments.prompts or arguments.against):
-        raise UserError("--candidates N needs --prompts FILE (wikigenben prompts --out FILE), and compares with no --against")
     if arguments.spec_bench and arguments.against:
         raise UserError("--spec-bench measures our methods; drop --against, or use --prompts with the same file")
 

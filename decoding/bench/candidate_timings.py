@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from data.errors import UserError
 from data.types import Strict
 from decoding.engine import Ask, Engine
-from decoding.together import MOST
 
 if TYPE_CHECKING:
     from decoding.api import DecodeStats
@@ -67,10 +66,8 @@ def measure_candidates(
 ) -> list[CandidateTimes]:
     """One result a method; every text has `limit` tokens, whatever ends it. The prompt is read anew each time.
 
-    Raises UserError for fewer than two candidates, more than are written together, or a model that writes them in turn.
+    Raises UserError for a model that writes them in turn.
     """
-    if not 2 <= n <= MOST:
-        raise UserError(f"--candidates {n} is out of range; use 2 to {MOST}")
     found = []
     for method in methods:
         engine = Engine(loaded, method, backend=backend)
