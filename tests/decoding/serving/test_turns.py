@@ -134,13 +134,15 @@ def test_n_answers_have_seeds_of_their_own_and_are_what_they_are_alone(base: str
 
 
 def test_requests_at_once_get_what_they_get_alone(base: str) -> None:
-    """Of different prompts and limits, drafts on and off, streamed and whole, one client hanging up among them."""
+    """Of different prompts, limits and forms, drafts on and off, streamed and whole, one client hanging up among them."""
     asked = [
         body(1, max_tokens=60),
         body(2, messages=[{"role": "user", "content": "Two people"}]),
         body(3, speculation="off"),
         body(4, temperature=0),
         body(5, max_tokens=1),
+        body(7, logprobs=True, top_logprobs=2),
+        body(8, response_format={"type": "json_object"}),
     ]
     expected = [post(base, **one)["choices"] for one in asked]
 
