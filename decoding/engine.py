@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from data.errors import UserError
 from decoding.api import DecodeStats, SamplingParams
-from decoding.backend import StepBackend
+from decoding.backend import StepBackend, takes_many
+from decoding.drafters.copy import CopyDrafter
 from decoding.drafters.drafter import Source
 from decoding.drafters.forced import ForcedDrafter
 from decoding.drafters.plain import NoDrafter
 from decoding.grounding import answer_rules
 from decoding.grounding.cad import with_cost
-from decoding.methods import MAY_SKIP, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
+from decoding.methods import (
+    MAY_SKIP,
+    NEED_CALIBRATION,
+    build_drafter,
+    check_draft_model,
+    check_method,
+    lacks_calibration,
+)
 from decoding.sampling import ForcingRule, LogitsRule, Sampler
 from decoding.speculative import decode
+from decoding.together import MOST, Stream, decode_together
 
 if TYPE_CHECKING:
     from decoding.backends.build import Kind
@@ -28,15 +39,30 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """One text that is asked for together with others; the arguments of `Engine.decode`."""
+
+    prompt: Sequence[int]
+    sampling: SamplingParams
+    take: Callable[[int], bool]
+    rules: Sequence[LogitsRule] = ()
+    drafts: bool = True
+    ended: Callable[[DecodeStats], None] | None = None
+    """Called as soon as this text has ended, others going on."""
+
+
 class Engine:
     """Decodes one text at a time. What a drafter learns from a text may speed up the next one and never changes it.
 
     Building one runs the model (its backend proves itself, costs may be measured), so it waits for `loaded.lock`. Engines of
     one `LoadedModel` share its backend.
 
+    `draft` is a smaller model that drafts for this one; it is locked while a text is written.
+
     Raises:
-        UserError: an unknown method or backend, a calibration that is missing or of another shape of model, or a model that
-            cannot be decoded in steps.
+        UserError: an unknown method or backend, a calibration that is missing or of another shape of model, a draft model
+            that is missing, without a use, or of another tokenizer, or a model that cannot be decoded in steps.
     """
 
     def __init__(
@@ -47,6 +73,7 @@ class Engine:
         backend: str = "auto",
         calibration: Calibration | None = None,
         lengths: str | None = None,
+        draft: LoadedModel | None = None,
     ) -> None:
         self._loaded = loaded
         self.lock = loaded.lock
@@ -54,16 +81,29 @@ class Engine:
         check_method(method)
         if method in NEED_CALIBRATION and calibration is None:
             raise lacks_calibration(method)
-        with loaded.lock:
+        check_draft_model(method, draft is not None)
+        if draft is not None:
+            check_same_tokenizer(loaded, draft)
+        # a model that drafts for itself needs keys and values of its own for that, and is locked already
+        self._draft_lock: AbstractContextManager[object] = nullcontext() if draft in (None, loaded) else draft.lock
+        with loaded.lock, self._draft_lock:
             self._backend = backend_of(loaded, backend)
+            small = None if draft is None else _drafting_backend(draft, loaded)
             if calibration is not None:
                 _check_shape(calibration, self._backend)
-            self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths)
+            self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths, draft=small)
+        self._drafted_by = f"; drafts by {draft.name}, {draft.dtype}" if draft is not None else ""
+        self._copiers: list[CopyDrafter] = []
+        """Of texts that are written together, the first, the second, ...: what they count goes on."""
 
     def describe(self) -> str:
         """Which drafter on which backend, as in `mix(copy, recycle) on packed, float32, cpu`."""
         info = self._backend.info
-        return f"{self._drafter.name} on {info.name}, {info.dtype}, {info.device}"
+        return f"{self._drafter.name} on {info.name}, {info.dtype}, {info.device}{self._drafted_by}"
+
+    def forget(self) -> None:
+        """The next prompt is read whole, however it begins; the caller holds `lock`. For measurements."""
+        self._backend.forget()
 
     def decode(
         self,
@@ -88,18 +128,75 @@ class Engine:
         asked = answer_rules(sampling, self._loaded, len(prompt), ends)
         forces = any(isinstance(rule, ForcingRule) for rule in (*asked, *rules))
         drafter = self._drafter if drafts else NoDrafter()
-        stats = decode(
-            self._backend,
-            ForcedDrafter(drafter) if forces and drafts else drafter,
-            prompt,
-            Sampler(sampling, len(prompt), (*asked, *rules)),
-            take,
-            task=sampling.task,
-            sources=self._tokenised(sampling.sources),
-            on_round=on_round,
-            on_logits=on_logits,
-        )
+        with self._draft_lock:
+            stats = decode(
+                self._backend,
+                ForcedDrafter(drafter) if forces and drafts else drafter,
+                prompt,
+                Sampler(sampling, len(prompt), (*asked, *rules)),
+                take,
+                task=sampling.task,
+                sources=self._tokenised(sampling.sources),
+                on_round=on_round,
+                on_logits=on_logits,
+            )
         return with_cost(stats, asked)
+
+    @property
+    def together(self) -> bool:
+        """Whether texts that are asked for together are written together, rather than in turn."""
+        return takes_many(self._backend)
+
+    def fits_together(self, lengths: Sequence[int]) -> bool:
+        """Whether texts of so many tokens, prompts included, should be written together: up to `decoding.together.MOST`, whose
+        keys and values take half of the free memory at most."""
+        from decoding.machine import available_bytes
+
+        if not takes_many(self._backend) or len(lengths) > MOST:
+            return False
+        free = available_bytes()
+        return free is None or 2 * self._backend.bytes_for(sum(lengths)) <= free
+
+    def decode_together(self, asks: Sequence[Ask]) -> list[DecodeStats]:
+        """Continue several prompts, each to the text that `decode` gives; the caller holds `lock`.
+
+        On a backend that takes rows of several texts in one pass (`lowbit`) the weights are read once for all of them, and how
+        all prompts begin is read once; drafts are copies and forced tokens (none with method `greedy`). On others, and
+        where one has a contrast, they are written in turn.
+
+        Raises:
+            UserError: more than `decoding.together.MOST` texts, and as `decode`.
+            StageError: as `decode`; no memory for all of them.
+        """
+        if len(asks) > MOST:
+            raise UserError(f"{len(asks)} texts are asked for at once; the most is {MOST}: ask for the others after these")
+        backend = self._backend
+        if len(asks) < 2 or not takes_many(backend) or any(ask.sampling.contrast is not None for ask in asks):
+            return [self._in_turn(ask) for ask in asks]
+        drafting = self._drafter.name != NoDrafter.name
+        while drafting and len(self._copiers) < len(asks):
+            self._copiers.append(CopyDrafter())
+        streams = []
+        for at, ask in enumerate(asks):
+            own = answer_rules(ask.sampling, self._loaded, len(ask.prompt), self._loaded.eos_ids)
+            streams.append(
+                Stream(
+                    ask.prompt,
+                    Sampler(ask.sampling, len(ask.prompt), (*own, *ask.rules)),
+                    ask.take,
+                    self._tokenised(ask.sampling.sources),
+                    self._copiers[at] if drafting and ask.drafts else None,
+                    ask.drafts,
+                    ask.ended,
+                )
+            )
+        return decode_together(backend, streams, backend.costs() if drafting else None)
+
+    def _in_turn(self, ask: Ask) -> DecodeStats:
+        stats = self.decode(ask.prompt, ask.sampling, ask.take, rules=ask.rules, drafts=ask.drafts)
+        if ask.ended is not None:
+            ask.ended(stats)
+        return stats
 
     def _tokenised(self, texts: Sequence[str]) -> tuple[Source, ...]:
         if not texts:
@@ -131,6 +228,31 @@ def calibration_for(loaded: LoadedModel, method: str, given: Calibration | Path 
         except UserError as error:
             logger.warning("%s; until then no layers are skipped", error)
     return None
+
+
+def check_same_tokenizer(loaded: LoadedModel, draft: LoadedModel) -> None:
+    """Raises UserError where a draft model has another vocabulary: its token ids would mean other words."""
+    from decoding.models.loading import vocabulary_size
+
+    ours, theirs = (m.tokenizer.get_vocab() if m.tokenizer is not None else None for m in (loaded, draft))
+    if ours is None or theirs is None:
+        same = vocabulary_size(loaded.model) == vocabulary_size(draft.model)
+        shown = tuple(vocabulary_size(one.model) for one in (loaded, draft))
+    else:
+        same, shown = ours == theirs, (len(ours), len(theirs))
+    if not same:
+        raise UserError(
+            f"the draft model {draft.name} has another tokenizer ({shown[1]:,} tokens) than {loaded.name} ({shown[0]:,} "
+            "tokens), so its guesses would mean other words; name a smaller model of the same family as --draft-model, or "
+            "leave it out"
+        )
+
+
+def _drafting_backend(draft: LoadedModel, loaded: LoadedModel) -> StepBackend:
+    """The draft model's backend; one of its own where the model drafts for itself. The caller holds both locks."""
+    from decoding.backends.build import build_backend
+
+    return build_backend(draft, say=logger.warning) if draft is loaded else backend_of(draft)
 
 
 def _check_shape(calibration: Calibration, backend: StepBackend) -> None:

@@ -3,10 +3,12 @@
 | method | what it drafts |
 |---|---|
 | `greedy` | nothing: one token for each pass of the model, the reference |
-| `auto` | `mix`, with layer skipping when there is a calibration |
+| `auto` | `mix`, with layer skipping when there is a calibration, and a draft model when one is named |
 | `copy` | what followed the same words in the prompt, the answer or earlier texts |
 | `recycle` | small trees of what the model said after the same tokens before |
 | `skip` | the model without the layers that the calibration found for such prompts, as long as it pays |
+| `draft` | chains of another, smaller model with the same tokenizer, as long as it pays |
+| `draft-tree` | the same with the runners-up of each token that promise to pay |
 | `mix` | in each round the one of these that promises the most tokens for its cost |
 
 Published methods, with the rules and numbers of their authors, to compare with: `self-ssd` (Self-SD, one skip set a task) and
@@ -29,17 +31,21 @@ if TYPE_CHECKING:
     from decoding.backend import SkipSet, StepBackend
     from decoding.drafters.drafter import Drafter, Request
     from decoding.drafters.lengths import LengthPolicy
+    from decoding.drafters.model import ModelDrafter
     from decoding.drafters.skip import SkipDrafter
     from decoding.knn.artefact import Calibration, Plan
 
 METHODS = (
-    "greedy", "auto", "copy", "skip", "recycle", "mix",
+    "greedy", "auto", "copy", "skip", "recycle", "draft", "draft-tree", "mix",
     "self-ssd", "self-ssd-mix", "knn-ssd", "swift", "copyspec", "pld", "recycling",
 )  # fmt: skip
 
 NEED_CALIBRATION = frozenset({"skip", "self-ssd", "self-ssd-mix", "knn-ssd"})
 MAY_SKIP = frozenset({"auto", "mix"})
 """These skip layers as well when there is a calibration."""
+
+NEED_DRAFT_MODEL = frozenset({"draft", "draft-tree"})
+TAKE_DRAFT_MODEL = NEED_DRAFT_MODEL | {"auto", "mix"}
 
 
 def check_method(method: str) -> None:
@@ -57,21 +63,42 @@ def lacks_calibration(method: str) -> UserError:
     )
 
 
+def check_draft_model(method: str, named: bool) -> None:
+    """Raises UserError for a method that needs a draft model and has none, or has one and no use for it."""
+    if method in NEED_DRAFT_MODEL and not named:
+        raise UserError(
+            f"the decoding method {method!r} needs a smaller model of the same tokenizer; name one: --draft-model "
+            "hf:FOLDER_OR_ID, gguf:FILE or smollm2"
+        )
+    if named and method not in TAKE_DRAFT_MODEL:
+        raise UserError(
+            f"the decoding method {method!r} has no use for a draft model; leave --draft-model out, or choose one of "
+            f"{', '.join(sorted(TAKE_DRAFT_MODEL))}"
+        )
+
+
 def build_drafter(
-    method: str, backend: StepBackend, *, calibration: Calibration | None = None, lengths: str | None = None
+    method: str,
+    backend: StepBackend,
+    *,
+    calibration: Calibration | None = None,
+    lengths: str | None = None,
+    draft: StepBackend | None = None,
 ) -> Drafter:
     """The drafter of a method. May measure the backend's costs, which loses its current sequence.
 
     `lengths` says how long drafts of skipped models are: `threshold`, `fixed:N` or `expected`. None is the method's own rule:
     the published ones stop below 0.8 and after 12 tokens, ours where one more token no longer promises to pay (`expected`).
-    Methods that do not draft with the model have no use for it.
+    Methods that do not draft with the model have no use for it. `draft` is another model of the same tokenizer.
 
     Raises:
-        UserError: an unknown method or length rule, a missing calibration, or a backend that cannot verify the method's trees.
+        UserError: an unknown method or length rule, a missing calibration or draft model, one without a use, or a backend that
+            cannot verify the method's trees.
     """
     check_method(method)
     if lengths is not None:
         check_lengths(lengths)
+    check_draft_model(method, draft is not None)
     match method:
         case "greedy":
             from decoding.drafters.plain import NoDrafter
@@ -84,7 +111,9 @@ def build_drafter(
         case "recycle" | "recycling":
             return _recycle(method, backend)
         case "auto" | "mix":
-            return _mix(backend, calibration, lengths)
+            return _mix(backend, calibration, lengths, draft)
+        case "draft" | "draft-tree":
+            return _draft(method, backend, draft, lengths)
         case "copyspec":
             from decoding.drafters.lookup import CopySpec
 
@@ -119,7 +148,33 @@ def _recycle(method: str, backend: StepBackend) -> Drafter:
     )
 
 
-def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | None) -> Drafter:
+def _draft(method: str, backend: StepBackend, draft: StepBackend | None, lengths: str | None) -> Drafter:
+    """The mix with this part alone: its counts and its guard."""
+    from decoding.drafters.mix import MixDrafter
+
+    model = _drafting(method, backend, draft, lengths, tree=method == "draft-tree")
+    return MixDrafter(None, None, None, backend.costs(), model=model, name=method)
+
+
+def _drafting(
+    name: str, backend: StepBackend, draft: StepBackend | None, lengths: str | None, *, tree: bool
+) -> ModelDrafter | None:
+    from decoding.drafters.lengths import Fixed, Threshold
+    from decoding.drafters.model import ModelDrafter
+
+    if draft is None:
+        return None
+    if tree and not takes_trees(backend):
+        raise UserError(f"the method {name!r} drafts trees, which this model cannot verify; choose draft, or auto")
+    policy: LengthPolicy | None = None
+    if lengths == "threshold":
+        policy = Threshold()
+    elif lengths is not None and lengths.startswith("fixed:"):
+        policy = Fixed(int(lengths.removeprefix("fixed:")))
+    return ModelDrafter(draft, backend.costs(), policy=policy, tree=tree, n_tokens=backend.info.vocab_size, name=name)
+
+
+def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | None, draft: StepBackend | None) -> Drafter:
     from decoding.drafters.copy import CopyDrafter
     from decoding.drafters.mix import MixDrafter
     from decoding.drafters.recycle import RecycleDrafter
@@ -128,9 +183,16 @@ def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | N
         calibration = None
     # the mix weighs costs itself, so its parts are not given any
     skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
-    name = "mix(copy, recycle, skip)" if skip else "mix(copy, recycle)"
+    model = _drafting("draft", backend, draft, lengths, tree=takes_trees(backend))
+    parts = ["copy", "recycle", *(["skip"] if skip else []), *(["draft"] if model else [])]
     return MixDrafter(
-        CopyDrafter(), RecycleDrafter(seeded=False, persist=True), skip, backend.costs(), trees=takes_trees(backend), name=name
+        CopyDrafter(),
+        RecycleDrafter(seeded=False, persist=True),
+        skip,
+        backend.costs(),
+        model=model,
+        trees=takes_trees(backend),
+        name=f"mix({', '.join(parts)})",
     )
 
 

@@ -5,12 +5,13 @@
          -d '{"model": "Qwen/Qwen3-0.6B", "messages": [{"role": "user", "content": "Hello"}]}'
 
 `/v1/models`, `/v1/chat/completions`, `/v1/completions` (whole or streamed), `/health`, `/metrics` (JSON; in Prometheus' form,
-with vLLM's names, for who accepts text/plain). One text is written at a time, the others wait in order; a client that hangs up
+with vLLM's names, for who accepts text/plain). Texts are written in the order of their requests; a client that hangs up
 ends its text. Answers carry `timings` (llama.cpp's names) and `speculation` (vLLM's); `"speculation": "off"` in a request
 decodes one token at a time, to the same text. `logprobs` are the model's own (`decoding.serving.logprobs`), and
 `response_format` holds answers to a JSON schema while they are decoded. What is not supported is refused (400) by name, never
 ignored. A request without a seed gets a random one, which the answer names. Contents of
-messages cannot inject control tokens; a final assistant message is continued.
+messages cannot inject control tokens; a final assistant message is continued. Requests that wait at the same time are written
+together where the model allows it (`decoding.together`), and so are the `n` answers of one; those with `logprobs` alone.
 """
 
 from __future__ import annotations
@@ -28,17 +29,19 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data import codec
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, Json, SamplingParams
-from decoding.methods import METHODS, check_method
+from decoding.methods import METHODS, check_draft_model, check_method
 from decoding.serving.chat_requests import Asked, Refused, read_request
 from decoding.serving.logprobs import LogprobWatch, TokenLogprob, chat_form, completion_form
 from decoding.serving.totals import Totals, exposition
-from decoding.statistics import SpeculationStats
+from decoding.serving.turns import Turns, Waiting
+from decoding.statistics import SpeculationStats, total
 from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:
@@ -70,10 +73,17 @@ class Text:
         self.logprobs = logprobs
         """Set where the client wants them."""
         self.abandoned = threading.Event()
+        self.begun: float | None = None
+        """When its turn came, by `time.perf_counter`."""
+
+    def another(self, seed: int) -> Text:
+        """The same request with another seed."""
+        watch = None if self.logprobs is None else self.logprobs.another()
+        return Text(self.prompt, replace(self.sampling, seed=seed), self.drafts, watch)
 
 
 class Service:
-    """Writes texts for requests, one at a time."""
+    """Writes texts for requests, in their order; those that wait at the same time together where the model allows it."""
 
     def __init__(self, loaded: LoadedModel, engine: Engine, name: str) -> None:
         from decoding.local import LocalGenerator
@@ -89,7 +99,7 @@ class Service:
         self._engine = engine
         self._generator = LocalGenerator(loaded, engine.decode)
         self._n_tokens = vocabulary_size(loaded.model)
-        self._turn = asyncio.Lock()  # first come, first served; the model's own lock knows no order
+        self._turns: Turns[tuple[Text, Callable[[str], None] | None], Completion] = Turns(self._fit, self._written)
 
     def describe(self) -> str:
         return self._engine.describe()
@@ -156,11 +166,9 @@ class Service:
     async def write(self, text: Text, on_text: Callable[[str], None] | None = None) -> Completion:
         """Waits for its turn. `on_text` is called on another thread. Raises Abandoned, or StageError as decoding does."""
         self.totals.waiting += 1
-        asked, queued_s = time.perf_counter(), 0.0
+        asked = time.perf_counter()
         try:
-            async with self._turn:
-                queued_s = time.perf_counter() - asked
-                done = await asyncio.to_thread(self._written, text, on_text)
+            done = await self._turns.written((text, on_text))
         except Abandoned:
             self.totals.abandoned += 1
             raise
@@ -169,10 +177,46 @@ class Service:
             raise
         finally:
             self.totals.waiting -= 1
-        self.totals.add(done, queued_s)
+        self.totals.add(done, 0.0 if text.begun is None else text.begun - asked)
         return done
 
-    def _written(self, text: Text, on_text: Callable[[str], None] | None) -> Completion:
+    def _fit(self, wanted: Sequence[tuple[Text, object]]) -> bool:
+        """Whether these texts may be written together. Log probabilities are watched in texts that are written alone."""
+        if any(text.logprobs is not None for text, _ in wanted):
+            return False
+        return self._engine.fits_together([len(text.prompt) + text.sampling.max_new_tokens for text, _ in wanted])
+
+    def _written(self, group: Sequence[Waiting[tuple[Text, Callable[[str], None] | None], Completion]]) -> None:
+        from decoding.local import Wanted, complete_together
+
+        for one in group:
+            one.wanted[0].begun = time.perf_counter()
+            if not self._is_wanted(one.wanted[0]):
+                one.finish(Abandoned())
+        live = [one for one in group if self._is_wanted(one.wanted[0])]
+        if len(live) < 2:
+            for one in live:
+                one.finish(self._written_alone(*one.wanted))
+            return
+
+        def hand_over(one: Waiting[tuple[Text, Callable[[str], None] | None], Completion], done: Completion) -> None:
+            one.finish(done if self._is_wanted(one.wanted[0]) else Abandoned())
+
+        wanted = [
+            Wanted(
+                text.prompt,
+                text.sampling,
+                on_text,
+                drafts=text.drafts,
+                goes_on=partial(self._is_wanted, text),
+                done=partial(hand_over, one),
+            )
+            for one in live
+            for text, on_text in [one.wanted]
+        ]
+        complete_together(self._loaded, self._engine, wanted)
+
+    def _written_alone(self, text: Text, on_text: Callable[[str], None] | None) -> Completion:
         from decoding.local import complete
 
         def decode(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
@@ -215,6 +259,24 @@ class Form:
         choice = {"index": 0, **part, "logprobs": self._logprobs(tokens), **_ending(done)}
         name = "chat.completion" if self.chat else "text_completion"
         return self._answer(name, [choice]) | {"usage": _usage(done)} | _statistics(done, seed)
+
+    def whole_of(self, found: Sequence[Completion], seeds: Sequence[int], tokens: Sequence[Logprobs]) -> dict[str, Any]:
+        """Several answers to one request: the prompt counts once, new tokens and drafts all together."""
+        answers = [self.whole(*one) for one in zip(found, seeds, tokens, strict=True)]
+        choices = [{**answer["choices"][0], "index": at} for at, answer in enumerate(answers)]
+        every = replace(
+            found[0],
+            n_new_tokens=sum(done.n_new_tokens for done in found),
+            stats=DecodeStats(
+                total_s=max(done.stats.total_s for done in found),
+                prefill_s=found[0].stats.prefill_s,
+                decode_s=max(done.stats.decode_s or 0.0 for done in found),
+                n_drafted=sum(done.stats.n_drafted or 0 for done in found),
+                n_accepted=sum(done.stats.n_accepted or 0 for done in found),
+                speculation=total([done.stats.speculation or SpeculationStats() for done in found]),
+            ),
+        )
+        return answers[0] | {"choices": choices, "usage": _usage(every)} | _statistics(every, seeds[0])
 
     def first(self) -> dict[str, Any]:
         return self._piece({"role": "assistant", "content": ""}, "")
@@ -388,14 +450,11 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
     asked = read_request(await _body(request), chat=chat)
     text = await asyncio.to_thread(service.text_for, asked)
     form = Form(chat, service.name, f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}", int(time.time()))
+    if asked.n > 1:
+        return await _answered_with(service, request, text, form, asked.n)
     if asked.stream:
         return StreamingResponse(_events(service, text, form, asked.include_usage), media_type="text/event-stream")
-    tokens: list[TokenLogprob] = []
-
-    def keep(piece: str) -> None:
-        if text.logprobs is not None:
-            tokens.extend(text.logprobs.passed(piece))
-
+    tokens, keep = _watched(text)
     writing = _started(service.write(text, keep))
     while not (await asyncio.wait({writing}, timeout=_POLL_S))[0]:
         if await request.is_disconnected():
@@ -404,7 +463,39 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
         done = writing.result()
     except Abandoned:
         raise Refused(503, "the text was given up: the client hung up, or the server is closing") from None
-    return JSONResponse(form.whole(done, text.sampling.seed, None if text.logprobs is None else tokens))
+    return JSONResponse(form.whole(done, text.sampling.seed, tokens))
+
+
+async def _answered_with(service: Service, request: Request, text: Text, form: Form, n: int) -> Response:
+    """`n` answers, of which the i-th has the seed of the request and i more."""
+    from fastapi.responses import JSONResponse
+
+    seeds = [(text.sampling.seed + i) % 2**64 for i in range(n)]
+    texts = [text.another(seed) for seed in seeds]
+    watched = [_watched(one) for one in texts]
+    writing = [_started(service.write(one, keep)) for one, (_, keep) in zip(texts, watched, strict=True)]
+    try:
+        while (await asyncio.wait(writing, timeout=_POLL_S))[1]:
+            if await request.is_disconnected():
+                break
+        else:
+            tokens = [one for one, _ in watched]
+            return JSONResponse(form.whole_of([task.result() for task in writing], seeds, tokens))
+    except Abandoned:
+        pass
+    finally:
+        for one in texts:  # of those still being written nobody wants any
+            one.abandoned.set()
+    raise Refused(503, "the texts were given up: the client hung up, or the server is closing")
+
+
+def _watched(text: Text) -> tuple[list[TokenLogprob] | None, Callable[[str], None] | None]:
+    """The list that gets the text's tokens with their log probabilities, and who puts them there, given the text's pieces."""
+    watch = text.logprobs
+    if watch is None:
+        return None, None
+    tokens: list[TokenLogprob] = []
+    return tokens, lambda piece: tokens.extend(watch.passed(piece))
 
 
 def _started(writing: Coroutine[Any, Any, Completion]) -> asyncio.Task[Completion]:
@@ -464,6 +555,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--served-name", metavar="NAME", help="what clients call it (default: the id, or the folder's name)")
     parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
     parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
+    parser.add_argument(
+        "--draft-model", metavar="NAME", help="a smaller model of the same tokenizer that drafts, named as --model"
+    )
     parser.add_argument("--lengths", metavar="POLICY", help="of drafts from skipped models: threshold, fixed:4, expected")
     parser.add_argument("--backend", default="auto", help="auto, packed, lowbit, driven or hf")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ...")
@@ -480,12 +574,20 @@ def _serve(arguments: argparse.Namespace) -> int:
     listening = _listen(arguments.host, arguments.port)  # before the model is loaded: a taken port should not cost minutes
     with listening:
         from decoding.engine import Engine, calibration_for
-        from decoding.models.naming import load_named
+        from decoding.models.naming import load_draft, load_named
 
+        check_draft_model(arguments.method, bool(arguments.draft_model))
         model = arguments.model.removeprefix("hf:")
         loaded = load_named(model, device=arguments.device, dtype=arguments.dtype)
         calibration = calibration_for(loaded, arguments.method, arguments.calibration)
-        engine = Engine(loaded, arguments.method, backend=arguments.backend, calibration=calibration, lengths=arguments.lengths)
+        engine = Engine(
+            loaded,
+            arguments.method,
+            backend=arguments.backend,
+            calibration=calibration,
+            lengths=arguments.lengths,
+            draft=load_draft(arguments.draft_model, loaded) if arguments.draft_model else None,
+        )
         service = Service(loaded, engine, arguments.served_name or _served_name(model))
         return _run(service, listening, api_key)
 

@@ -53,7 +53,7 @@ def decode(
     first = prefill.last.argmax()[0] if sampler.plain else sampler.choose(text, prefill.last.logits[0])
     prefilled = time.perf_counter()
 
-    tally = _Tally()
+    tally = Tally()
     text.append(first)
     if on_logits is not None:
         on_logits(first, prefill.last.logits[0])
@@ -84,7 +84,7 @@ def _rounds(
     end: int,
     sampler: Sampler,
     take: Callable[[int], bool],
-    tally: _Tally,
+    tally: Tally,
     on_round: Callable[[int], None] | None,
     on_logits: OnLogits | None,
 ) -> None:
@@ -133,8 +133,8 @@ def _rounds(
 
 
 @dataclass(slots=True)
-class _Tally:
-    """What one text's rounds add up to."""
+class Tally:
+    """What one text's rounds add up to. Of texts written together each counts the passes that it took part in."""
 
     n_verify: int = 0
     n_drafts: int = 0

@@ -4,6 +4,7 @@
     python -m decoding.bench --model MODEL --prompts prompts.jsonl --methods greedy,copy,mix --against hf,hf-pld --out DIR
     python -m decoding.bench --model smollm2-base --against hf,hf-pld,llama.cpp,llama.cpp-ngram --threads 1
     python -m decoding.bench --model smollm2-base --steps --against hf,llama.cpp --threads 1
+    python -m decoding.bench --model smollm2 --candidates 4 --prompts prompts.jsonl --threads 1
     python -m decoding.bench --shape llama-7b --device cuda --against hf
 
 With --model alone it times single passes and then whole texts, of prompts made from the sample that the package holds
@@ -49,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _shape(arguments)
         if arguments.spec_bench:
             return _spec_bench(arguments)
+        if arguments.candidates:
+            return _candidates(arguments)
         loaded, assistant = _loaded(arguments)
         with _gguf(arguments, loaded) as file:
             if arguments.steps:
@@ -79,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
         "--steps", action="store_true", help="with --model: time single passes over 1 to 16 tokens, --against hf,llama.cpp"
     )
     what.add_argument(
+        "--candidates", type=int, metavar="N", help="with --prompts: N sampled texts of each prompt together, over one alone"
+    )
+    what.add_argument(
         "--methods",
         type=_names,
         metavar="A,B",
@@ -92,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         help="hf, hf-pld, hf-early-exit, hf-assisted (transformers'), llama.cpp, llama.cpp-ngram (pip install cyllama)",
     )
     what.add_argument("--assistant", metavar="FOLDER_OR_ID", help="the drafting model of hf-assisted")
+    what.add_argument("--draft-model", metavar="NAME", help="for draft, draft-tree and mix: a smaller model, named as --model")
     what.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
     what.add_argument("--lengths", metavar="POLICY", help="how long drafts of skipped models are (default: the method's own)")
     how = parser.add_argument_group("how")
@@ -120,6 +127,15 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    if arguments.candidates is not None:
+        from decoding.together import MOST
+
+        if not arguments.prompts or arguments.against:
+            raise UserError(
+                "--candidates N needs --prompts FILE (wikigenben prompts --out FILE), and compares with no --against"
+            )
+        if not 2 <= arguments.candidates <= MOST:
+            raise UserError(f"--candidates {arguments.candidates} is out of range; use 2 to {MOST}")
     given = [flag for flag in ("prompts", "spec_bench", "shape", "steps") if getattr(arguments, flag)]
     if len(given) > 1 or bool(arguments.shape) == bool(arguments.model):
         raise UserError(
@@ -160,6 +176,7 @@ def _bench(
         backend=arguments.backend,
         lengths=arguments.lengths,
         calibration=arguments.calibration,
+        draft=_draft(arguments, loaded),
         prompts_name="the sample" if prompts == SAMPLE_PROMPTS else prompts.name,
         gguf=file,
     )
@@ -194,7 +211,12 @@ def _spec_bench(arguments: argparse.Namespace) -> int:
         raise UserError(f"{arguments.spec_bench} holds no question; name Spec-Bench's question.jsonl")
     loaded, _ = _loaded(arguments)
     built = engines(
-        loaded, arguments.methods, backend=arguments.backend, calibration=arguments.calibration, lengths=arguments.lengths
+        loaded,
+        arguments.methods,
+        backend=arguments.backend,
+        calibration=arguments.calibration,
+        lengths=arguments.lengths,
+        draft=_draft(arguments, loaded),
     )
     limit = arguments.max_new_tokens or 200
     answers = spec.answer_all(
@@ -292,12 +314,63 @@ def _gguf(arguments: argparse.Namespace, loaded: LoadedModel) -> Iterator[Path |
         yield gguf_file_of(arguments.model)
 
 
+def _candidates(arguments: argparse.Namespace) -> int:
+    import json
+
+    from data import codec
+    from decoding.bench.candidate_timings import TEMPERATURE, candidate_lines, measure_candidates
+    from decoding.bench.session import bench_prompts
+    from decoding.engine import backend_of
+    from decoding.knn.prompt_files import read_prompts
+    from decoding.machine import cpu_features, signature, versions
+
+    rows = _evenly(read_prompts(arguments.prompts), arguments.limit)
+    loaded, _ = _loaded(arguments)
+    limit = arguments.max_new_tokens or 64
+    found = measure_candidates(
+        loaded,
+        bench_prompts(rows, loaded, limit),
+        arguments.candidates,
+        methods=arguments.methods,
+        backend=arguments.backend,
+        repetitions=arguments.repetitions,
+        seed=arguments.seed,
+        told=_note,
+    )
+    with loaded.lock:
+        info = backend_of(loaded, arguments.backend).info
+    lengths = found[0].prompt_tokens
+    conditions = [
+        ("model", f"{loaded.name}, fingerprint {loaded.fingerprint[:12]}"),
+        ("machine", f"{signature(info)}; {cpu_features()}"),
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
+        ("prompts", f"{len(rows)} of {arguments.prompts.name}, {lengths.least:.0f} to {lengths.most:.0f} tokens"),
+        ("texts", f"{arguments.candidates} of {limit} tokens, temperature {TEMPERATURE}; {arguments.repetitions} repetitions"),
+        ("figures", "medians over prompts [least, most]"),
+    ]
+    told = "\n".join(candidate_lines(found, conditions)) + "\n"
+    line = json.dumps(
+        {"conditions": dict(conditions), "candidates": [codec.to_plain(one) for one in found]}, ensure_ascii=False
+    )
+    if arguments.out:
+        codec.write_atomic(arguments.out / "candidates.json", line + "\n")
+        codec.write_atomic(arguments.out / "table.md", told)
+    sys.stdout.write(told + line + "\n")
+    return 1 if any(one.n_different for one in found) else 0
+
+
 def _loaded(arguments: argparse.Namespace) -> tuple[LoadedModel, LoadedModel | None]:
     from decoding.models.naming import load_named
 
     loaded = load_named(arguments.model, device=arguments.device, dtype=arguments.dtype)
     assistant = load_named(arguments.assistant, device=loaded.device, dtype=loaded.dtype) if arguments.assistant else None
     return loaded, assistant
+
+
+def _draft(arguments: argparse.Namespace, loaded: LoadedModel) -> LoadedModel | None:
+    from decoding.models.naming import load_draft
+
+    return load_draft(arguments.draft_model, loaded) if arguments.draft_model else None
 
 
 def _evenly(rows: Sequence[T], limit: int | None) -> Sequence[T]:

@@ -18,6 +18,7 @@ from decoding.bench.spec_bench import Answer, Choice
 from decoding.bench.timed_runs import BenchPrompt, Contestant, Run, run_all
 from decoding.certificate import Record, stop_of
 from decoding.lowbit.matrix import matrices_in
+from decoding.methods import TAKE_DRAFT_MODEL
 
 if TYPE_CHECKING:
     from decoding.backend import CostTable, StepBackend
@@ -41,6 +42,8 @@ class Request:
     backend: str = "auto"
     lengths: str | None = None
     calibration: Path | None = None
+    draft: LoadedModel | None = None
+    """The model that drafts for methods that take one."""
     prompts_name: str = ""
     gguf: Path | None = None
     """The same weights as a file that llama.cpp reads, if there is one."""
@@ -132,7 +135,14 @@ def entered(loaded: LoadedModel, request: Request, assistant: LoadedModel | None
     import torch
 
     check_peers(request.against)
-    built = engines(loaded, request.methods, backend=request.backend, calibration=request.calibration, lengths=request.lengths)
+    built = engines(
+        loaded,
+        request.methods,
+        backend=request.backend,
+        calibration=request.calibration,
+        lengths=request.lengths,
+        draft=request.draft,
+    )
     others, llama = [], None
     for name in dict.fromkeys(request.against):
         if name in NAMES:
@@ -144,7 +154,13 @@ def entered(loaded: LoadedModel, request: Request, assistant: LoadedModel | None
 
 
 def engines(
-    loaded: LoadedModel, methods: Sequence[str], *, backend: str, calibration: Path | None, lengths: str | None
+    loaded: LoadedModel,
+    methods: Sequence[str],
+    *,
+    backend: str,
+    calibration: Path | None,
+    lengths: str | None,
+    draft: LoadedModel | None = None,
 ) -> dict[str, Engine]:
     """`greedy` first, whether asked for or not. Raises UserError for a method that cannot run."""
     from decoding.engine import Engine
@@ -157,7 +173,19 @@ def engines(
 
         known = Calibration.load(calibration, loaded)
     names = dict.fromkeys((REFERENCE, *methods))
-    return {name: Engine(loaded, name, backend=backend, calibration=known, lengths=lengths) for name in names}
+    if draft is not None and not TAKE_DRAFT_MODEL & names.keys():
+        raise UserError(f"none of these methods has a use for {draft.name}; add draft, draft-tree or mix to --methods")
+    return {
+        name: Engine(
+            loaded,
+            name,
+            backend=backend,
+            calibration=known,
+            lengths=lengths,
+            draft=draft if name in TAKE_DRAFT_MODEL else None,
+        )
+        for name in names
+    }
 
 
 def bench_prompts(rows: Sequence[PromptRow], loaded: LoadedModel, max_new_tokens: int) -> list[BenchPrompt]:
@@ -275,6 +303,7 @@ def _conditions(
         repetitions=request.repetitions,
         seed=request.seed,
         calibration=str(request.calibration or ""),
+        draft_model=f"{request.draft.name}, {request.draft.dtype}" if request.draft is not None else "",
         assistant=assistant.name if assistant is not None else "",
         early_exit_layer=early_exit_layer(loaded) if "hf-early-exit" in request.against else None,
         cpu_features=cpu_features(),

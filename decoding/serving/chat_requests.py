@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 from data.errors import UserError
 from decoding.api import Json, Message, SamplingParams
 from decoding.sampling import check_sampling
+from decoding.together import MOST
 
 LABELS = frozenset(
     {
@@ -26,7 +27,6 @@ LABELS = frozenset(
 """Fields about a request, not about its answer."""
 
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
-    "n": (1,),
     "best_of": (1,),
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
@@ -57,7 +57,7 @@ LONGEST_STOP = 1000
 
 _OWN = (
     "model", "messages", "prompt", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p",
-    "top_k", "repetition_penalty", "seed", "stop", "speculation",
+    "top_k", "repetition_penalty", "seed", "stop", "speculation", "n",
     "logprobs", "top_logprobs", "response_format",
 )  # fmt: skip
 
@@ -94,6 +94,8 @@ class Asked:
     """False for `speculation: "off"`: the same text, one token a pass."""
     top_logprobs: int | None = None
     """How many tokens to name beside each token of the answer, with their log probabilities; None for no such list."""
+    n: int = 1
+    """Answers, each with a seed of its own."""
 
 
 def read_request(body: object, *, chat: bool) -> Asked:
@@ -116,6 +118,7 @@ def read_request(body: object, *, chat: bool) -> Asked:
         sampling=_sampling(body),
         drafts=_drafts(body.get("speculation")),
         top_logprobs=_top_logprobs(body, chat),
+        n=_n(body, stream),
     )
 
 
@@ -214,6 +217,19 @@ def _response_format(value: object) -> Json | None:
         raise Refused(400, f"{where}.json_schema must be an object with a name and a schema, itself an object", param=where)
     _check_keys(named, {"name": None, "description": None, "schema": None, "strict": (True, False)}, f"{where}.json_schema")
     return Json(json.dumps(named["schema"]))
+
+
+def _n(body: Mapping[str, Any], stream: bool) -> int:
+    n = int(_given(_number(body, "n", int), 1))
+    if not 1 <= n <= MOST:
+        raise Refused(400, f"n is {n}; it must be from 1 to {MOST}: send several requests for more", param="n")
+    if n > 1 and stream:
+        raise Refused(400, f"n is {n} with stream: true; leave one of them out, or send {n} requests", param="n")
+    if n > 1 and _number(body, "temperature", float) == 0:
+        raise Refused(
+            400, f"n is {n} with temperature 0, which gives {n} times the same answer; leave one of them out", param="n"
+        )
+    return n
 
 
 def _max_tokens(body: Mapping[str, Any], chat: bool) -> int | None:

@@ -50,11 +50,16 @@ class LogprobWatch:
 
     def __init__(self, loaded: LoadedModel, n_top: int) -> None:
         """`n_top`: how many of the most probable tokens to name at each place."""
+        self._loaded = loaded
         self._spelling = Spelling(loaded)
         self._n_top = n_top
         self._seen: tuple[int, float, tuple[tuple[int, float], ...]] | None = None
         self._waiting: deque[TokenLogprob] = deque()
         self._n_passed = 0
+
+    def another(self) -> LogprobWatch:
+        """A watch of the same kind for another answer."""
+        return LogprobWatch(self._loaded, self._n_top)
 
     def on_logits(self, token: int, logits: torch.Tensor) -> None:
         """See `decoding.speculative.decode`."""

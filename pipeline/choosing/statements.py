@@ -65,7 +65,8 @@ class Pool:
     @cached_property
     def worth(self) -> np.ndarray:
         """The chance that a sentence should be said, shape (n,)."""
-        return worths(self.rows, load_model()) * self.trust
+        chances: np.ndarray = worths(self.rows, load_model()) * self.trust
+        return chances
 
 
 def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:

@@ -30,7 +30,8 @@ from decoding.drafters.recycle import RecycleDrafter
 from decoding.drafters.skip import SkipDrafter
 from decoding.drafters.swift import SwiftDrafter
 from decoding.local import LocalGenerator
-from decoding.methods import METHODS, build_drafter, takes_trees
+from decoding.methods import METHODS as ALL_METHODS
+from decoding.methods import NEED_DRAFT_MODEL, build_drafter, takes_trees
 from decoding.models.loading import LoadedModel, load
 from decoding.sampling import Sampler
 from decoding.speculative import decode
@@ -41,6 +42,8 @@ from tests.small_calibration import small_calibration
 from tests.tiny_model import build_tiny_model
 from tests.toy_backend import COSTS
 
+METHODS = tuple(method for method in ALL_METHODS if method not in NEED_DRAFT_MODEL)
+"""Those with a model of their own are in drafters/test_model.py."""
 KINDS = ("hf", "driven", "packed")
 CASES = [(method, kind) for method in METHODS for kind in KINDS if kind == "driven" or method in ("mix", "recycle", "knn-ssd")]
 GREEDY = SamplingParams(max_new_tokens=32, task="section")

@@ -161,6 +161,22 @@ def test_json_of_a_schema_is_the_same_without_drafts(client: openai.OpenAI, aske
         assert isinstance(json.loads(any_object.message.content or ""), dict)
 
 
+@pytest.mark.parametrize(
+    "extra", [{"response_format": SCHEMA}, {"logprobs": True, "top_logprobs": 2}], ids=["json", "logprobs"]
+)
+def test_several_answers_are_those_of_the_seeds_that_follow(client: openai.OpenAI, extra: dict[str, Any]) -> None:
+    asked = SAMPLED | extra | {"max_tokens": 120}
+    done = client.chat.completions.create(**asked, n=3)
+    each = [client.chat.completions.create(**(asked | {"seed": SAMPLED["seed"] + i})).choices[0] for i in range(3)]
+    assert [choice.index for choice in done.choices] == [0, 1, 2]
+    assert len({choice.message.content for choice in done.choices}) > 1
+    for choice, alone in zip(done.choices, each, strict=True):
+        assert equal(choice.model_dump(exclude={"index"}), alone.model_dump(exclude={"index"}))
+        assert (choice.logprobs is not None) == ("logprobs" in extra)
+        if "response_format" in extra:
+            jsonschema.validate(json.loads(choice.message.content or ""), EVENT)
+
+
 def test_refusals_name_the_field(client: openai.OpenAI) -> None:
     bad = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "integer", "minimum": 2, "maximum": 1}}}
     for stream in (False, True):
@@ -184,11 +200,11 @@ def test_every_field_that_the_client_knows_is_supported_or_refused(client: opena
     names = set(get_type_hints(known.CompletionCreateParamsStreaming))
     honoured = {
         "model", "messages", "prompt", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stop", "stream",
-        "stream_options", "logprobs", "top_logprobs", "response_format", "user", "metadata", "store", "service_tier",
+        "stream_options", "n", "logprobs", "top_logprobs", "response_format", "user", "metadata", "store", "service_tier",
         "safety_identifier", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "parallel_tool_calls",
     }  # fmt: skip
     url = "/chat/completions" if chat else "/completions"
-    asks = {"n": 2, "best_of": 2, "presence_penalty": 0.5, "frequency_penalty": 0.5, "logit_bias": {"5": 1}, "echo": True}
+    asks = {"best_of": 2, "presence_penalty": 0.5, "frequency_penalty": 0.5, "logit_bias": {"5": 1}, "echo": True}
     for name in sorted(names - honoured):
         with pytest.raises(openai.BadRequestError) as error:
             client.post(url, body={**asking(chat), name: asks.get(name, {"asks": "something"})}, cast_to=object)
