@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from data.types import Strict
 
@@ -210,3 +210,44 @@ class StepBackend(Protocol):
         Measuring loses the current sequence, so call it between texts.
         """
         ...
+
+
+class ManyTexts(Protocol):
+    """Several texts that are continued together, each pass reading the weights once for the rows of all of them.
+
+    Text i has its own committed length; what lies behind it is scratch, as in `StepBackend`. Valid until the backend's next
+    prefill.
+    """
+
+    @property
+    def last(self) -> tuple[Rows, ...]:
+        """For each text the logits after its prompt, (1, V)."""
+        ...
+
+    def step(self, ids: Sequence[Sequence[int]]) -> tuple[Rows, ...]:
+        """Logits after each of ids[i] behind text i, (len(ids[i]), V), the same bits as if the text were alone; no tokens for
+        a text that rests or has ended. Commits nothing."""
+        ...
+
+    def commit(self, counts: Sequence[int]) -> None:
+        """The first counts[i] tokens of the last step become part of text i."""
+        ...
+
+
+class ManyBackend(StepBackend, Protocol):
+    """A backend whose passes may hold rows of several texts."""
+
+    def together(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> ManyTexts:
+        """Read the prompts; how they all begin is read once. Text i will have at most rooms[i] tokens behind its prompt.
+
+        Raises StageError: no memory for all of them, more than the context, or NaN in the logits.
+        """
+        ...
+
+    def bytes_for(self, n_tokens: int) -> int:
+        """Of the keys and values of so many tokens."""
+        ...
+
+
+def takes_many(backend: StepBackend) -> TypeGuard[ManyBackend]:
+    return hasattr(backend, "together")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 from data.errors import UserError
 from decoding.api import Completion, DecodeStats, Grounding, Message, SamplingParams, StopReason, Task
 from decoding.engine import Engine, calibration_for
-from decoding.local import LocalGenerator, complete
+from decoding.local import LocalGenerator, Wanted, complete, complete_together
 from decoding.models.loading import LoadedModel, in_memory, vocabulary_size
 from decoding.models.naming import load_named
 from decoding.sampling import HuggingFaceRule, LogitsRule
@@ -193,6 +193,62 @@ class Decoder:
             sources=tuple(sources),
         )
         return self._decoded(ids, sampling, self._ending(eos_token_id), _rules(logits_processor), streamer)
+
+    def candidates(
+        self,
+        n: int,
+        input_ids: torch.Tensor | Sequence[int] | None = None,
+        *,
+        prompt: str | None = None,
+        messages: Sequence[Message | Mapping[str, str]] | None = None,
+        max_new_tokens: int = 400,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        top_k: int = 0,
+        repetition_penalty: float | None = None,
+        stop_strings: str | Sequence[str] | None = None,
+        seed: int = 0,
+        grounding: Grounding | None = None,
+        task: Task = "other",
+        sources: Sequence[str] = (),
+    ) -> list[DecoderOutput]:
+        """Several sampled continuations of one prompt; number i is what `generate(do_sample=True, seed=seed + i)` gives.
+
+        With low-bit weights on a CPU they are decoded together: the prompt is read once, and each pass over the weights serves
+        all of them (`decoding.together`). Other models write them in turn. `accept_lengths` are empty. Arguments, and what is
+        raised, as for `generate`; UserError for more than `decoding.together.MOST` texts, StageError where memory does not hold them.
+        """
+        import torch
+
+        if n < 1:
+            raise UserError(f"{n} candidates were asked for; the least is 1")
+        ids = self._prompt_ids(input_ids, prompt, messages, None)
+        penalty = _configured_penalty(self._loaded.model) if repetition_penalty is None else repetition_penalty
+        base = SamplingParams(
+            max_new_tokens=max_new_tokens,
+            temperature=_temperature(True, temperature, top_p, top_k),
+            top_p=top_p,
+            top_k=top_k,
+            repetition_penalty=penalty,
+            stop=(stop_strings,) if isinstance(stop_strings, str) else tuple(stop_strings or ()),
+            grounding=grounding,
+            task=_task(task),
+            sources=tuple(sources),
+        )
+        new: list[list[int]] = [[] for _ in range(n)]
+        wanted = [Wanted(ids, replace(base, seed=seed + i), seen=new[i].append) for i in range(n)]
+        return [
+            DecoderOutput(
+                sequences=torch.tensor([[*ids, *tokens]], device=self._loaded.device),
+                text=done.text,
+                stop=done.stop,
+                n_prompt_tokens=done.n_prompt_tokens,
+                n_new_tokens=done.n_new_tokens,
+                stats=done.stats,
+                accept_lengths=(),
+            )
+            for done, tokens in zip(complete_together(self._loaded, self._engine, wanted), new, strict=True)
+        ]
 
     def _decoded(
         self,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from data.errors import UserError
 from decoding.api import DecodeStats, SamplingParams
-from decoding.backend import StepBackend
+from decoding.backend import StepBackend, takes_many
+from decoding.drafters.copy import CopyDrafter
 from decoding.drafters.drafter import Source
 from decoding.drafters.forced import ForcedDrafter
 from decoding.drafters.plain import NoDrafter
@@ -18,6 +20,7 @@ from decoding.grounding.cad import with_cost
 from decoding.methods import MAY_SKIP, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
 from decoding.sampling import ForcingRule, LogitsRule, Sampler
 from decoding.speculative import decode
+from decoding.together import MOST, Stream, decode_together
 
 if TYPE_CHECKING:
     from decoding.backends.build import Kind
@@ -25,6 +28,19 @@ if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """One text that is asked for together with others; the arguments of `Engine.decode`."""
+
+    prompt: Sequence[int]
+    sampling: SamplingParams
+    take: Callable[[int], bool]
+    rules: Sequence[LogitsRule] = ()
+    drafts: bool = True
+    ended: Callable[[DecodeStats], None] | None = None
+    """Called as soon as this text has ended, others going on."""
 
 
 class Engine:
@@ -58,6 +74,8 @@ class Engine:
             if calibration is not None:
                 _check_shape(calibration, self._backend)
             self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths)
+        self._copiers: list[CopyDrafter] = []
+        """Of texts that are written together, the first, the second, ...: what they count goes on."""
 
     def describe(self) -> str:
         """Which drafter on which backend, as in `mix(copy, recycle) on packed, float32, cpu`."""
@@ -96,6 +114,61 @@ class Engine:
             on_round=on_round,
         )
         return with_cost(stats, asked)
+
+    @property
+    def together(self) -> bool:
+        """Whether texts that are asked for together are written together, rather than in turn."""
+        return takes_many(self._backend)
+
+    def fits_together(self, lengths: Sequence[int]) -> bool:
+        """Whether texts of so many tokens, prompts included, should be written together: up to `decoding.together.MOST`, whose
+        keys and values take half of the free memory at most."""
+        from decoding.machine import available_bytes
+
+        if not takes_many(self._backend) or len(lengths) > MOST:
+            return False
+        free = available_bytes()
+        return free is None or 2 * self._backend.bytes_for(sum(lengths)) <= free
+
+    def decode_together(self, asks: Sequence[Ask]) -> list[DecodeStats]:
+        """Continue several prompts, each to the text that `decode` gives; the caller holds `lock`.
+
+        On a backend that takes rows of several texts in one pass (`lowbit`) the weights are read once for all of them, and how
+        all prompts begin is read once; drafts are copies and forced tokens (none with method `greedy`). On others, and
+        where one has a contrast, they are written in turn.
+
+        Raises:
+            UserError: more than `decoding.together.MOST` texts, and as `decode`.
+            StageError: as `decode`; no memory for all of them.
+        """
+        if len(asks) > MOST:
+            raise UserError(f"{len(asks)} texts are asked for at once; the most is {MOST}: ask for the others after these")
+        backend = self._backend
+        if len(asks) < 2 or not takes_many(backend) or any(ask.sampling.contrast is not None for ask in asks):
+            return [self._in_turn(ask) for ask in asks]
+        drafting = self._drafter.name != NoDrafter.name
+        while drafting and len(self._copiers) < len(asks):
+            self._copiers.append(CopyDrafter())
+        streams = []
+        for at, ask in enumerate(asks):
+            own = answer_rules(ask.sampling, self._loaded, len(ask.prompt), self._loaded.eos_ids)
+            streams.append(
+                Stream(
+                    ask.prompt,
+                    Sampler(ask.sampling, len(ask.prompt), (*own, *ask.rules)),
+                    ask.take,
+                    self._tokenised(ask.sampling.sources),
+                    self._copiers[at] if drafting and ask.drafts else None,
+                    ask.ended,
+                )
+            )
+        return decode_together(backend, streams, backend.costs() if drafting else None)
+
+    def _in_turn(self, ask: Ask) -> DecodeStats:
+        stats = self.decode(ask.prompt, ask.sampling, ask.take, rules=ask.rules, drafts=ask.drafts)
+        if ask.ended is not None:
+            ask.ended(stats)
+        return stats
 
     def _tokenised(self, texts: Sequence[str]) -> tuple[Source, ...]:
         if not texts:

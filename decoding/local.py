@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Protocol
 
 from data.errors import StageError
 from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason
-from decoding.engine import Engine
+from decoding.engine import Ask, Engine
 from decoding.models.conversation import PromptReader
 from decoding.models.loading import LoadedModel
 from decoding.sampling import check_sampling
@@ -82,6 +83,86 @@ class LocalGenerator(PromptReader):
         return complete(self._loaded, self._decode, self.prompt_ids(messages), sampling, on_text)
 
 
+def complete_together(
+    loaded: LoadedModel,
+    engine: Engine,
+    wanted: Sequence[Wanted],
+) -> list[Completion]:
+    """Continue several prompts together (`Engine.decode_together`), each to the text that `complete` gives.
+
+    Raises as `complete`, when the first text cannot be had; UserError for more texts than are written together.
+    """
+    import torch
+
+    started = time.perf_counter()
+    sinks: list[TextSink] = []
+    asks: list[Ask] = []
+    found: list[Completion | None] = [None] * len(wanted)
+
+    def finish(at: int, stats: DecodeStats) -> None:
+        one, sink = wanted[at], sinks[at]
+        text, stop = sink.finish()
+        done = Completion(
+            text=text,
+            n_prompt_tokens=len(one.prompt),
+            n_new_tokens=sink.n_tokens,
+            stop=stop,
+            stats=dataclasses.replace(stats, total_s=time.perf_counter() - started),
+            stop_string=sink.stop_string,
+        )
+        found[at] = done
+        if one.done is not None:
+            one.done(done)
+
+    for at, one in enumerate(wanted):
+        sampling = _fitted(loaded, one.prompt, one.sampling)
+        sinks.append(TextSink(loaded, sampling, one.on_text))
+        asks.append(Ask(one.prompt, sampling, one.take_before(sinks[at].take), drafts=one.drafts, ended=partial(finish, at)))
+    with loaded.lock:
+        try:
+            engine.decode_together(asks)
+        except torch.OutOfMemoryError as error:
+            raise StageError(STAGE, f"no memory left on {loaded.device} for {len(wanted)} texts together") from error
+    return [done for done in found if done is not None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """One text that is asked for together with others."""
+
+    prompt: Sequence[int]
+    sampling: SamplingParams
+    on_text: Callable[[str], None] | None = None
+    drafts: bool = True
+    goes_on: Callable[[], bool] | None = None
+    """Asked before each token: whether anybody still wants this text."""
+    done: Callable[[Completion], None] | None = None
+    """Called as soon as this text has ended, others going on, with the model locked."""
+    seen: Callable[[int], None] | None = None
+    """Gets each token."""
+
+    def take_before(self, take: Callable[[int], bool]) -> Callable[[int], bool]:
+        def wanted(token: int) -> bool:
+            if self.goes_on is not None and not self.goes_on():
+                return False
+            if self.seen is not None:
+                self.seen(token)
+            return take(token)
+
+        return wanted
+
+
+def _fitted(loaded: LoadedModel, prompt: Sequence[int], sampling: SamplingParams) -> SamplingParams:
+    """With no more new tokens than the context has room for. Raises StageError where there is none."""
+    check_sampling(sampling)
+    room = loaded.context_tokens - len(prompt)
+    if room < 1:
+        raise StageError(
+            STAGE, f"the prompt has {len(prompt)} tokens and {loaded.name} reads {loaded.context_tokens}, answer included"
+        )
+    return dataclasses.replace(sampling, max_new_tokens=min(sampling.max_new_tokens, room))
+
+
 def complete(
     loaded: LoadedModel,
     decode: Decode,
@@ -92,14 +173,8 @@ def complete(
     """Continue token ids. Takes the model's lock; see `LocalGenerator.generate` for everything else."""
     import torch
 
-    check_sampling(sampling)
     started = time.perf_counter()
-    room = loaded.context_tokens - len(prompt)
-    if room < 1:
-        raise StageError(
-            STAGE, f"the prompt has {len(prompt)} tokens and {loaded.name} reads {loaded.context_tokens}, answer included"
-        )
-    sampling = dataclasses.replace(sampling, max_new_tokens=min(sampling.max_new_tokens, room))
+    sampling = _fitted(loaded, prompt, sampling)
     sink = TextSink(loaded, sampling, on_text)
     with loaded.lock:
         try:

@@ -62,3 +62,21 @@ def synchronise(device: str) -> None:
         import torch
 
         torch.cuda.synchronize(torch.device(device))
+
+
+def available_bytes() -> int | None:
+    """Main memory that can be had without swapping; None where the system does not say (Linux does).
+
+    The limit of a container counts as well: `MemAvailable` of /proc/meminfo is the machine's.
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+    group = Path("/sys/fs/cgroup")
+    try:
+        most, used = (int((group / name).read_text(encoding="ascii")) for name in ("memory.max", "memory.current"))
+    except (OSError, ValueError):  # no limit reads "max"
+        return free
+    return min(free, max(0, most - used))

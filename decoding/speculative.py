@@ -45,7 +45,7 @@ def decode(
     first = prefill.last.argmax()[0] if sampler.plain else sampler.choose(text, prefill.last.logits[0])
     prefilled = time.perf_counter()
 
-    tally = _Tally()
+    tally = Tally()
     text.append(first)
     going = take(first)
     if on_round is not None:
@@ -74,7 +74,7 @@ def _rounds(
     end: int,
     sampler: Sampler,
     take: Callable[[int], bool],
-    tally: _Tally,
+    tally: Tally,
     on_round: Callable[[int], None] | None,
 ) -> None:
     # numbers of the rejection rule: apart from those that choose tokens, lest a draw decides whether it is looked at
@@ -120,8 +120,8 @@ def _rounds(
 
 
 @dataclass(slots=True)
-class _Tally:
-    """What one text's rounds add up to."""
+class Tally:
+    """What one text's rounds add up to. Of texts written together each counts the passes that it took part in."""
 
     n_verify: int = 0
     n_drafts: int = 0

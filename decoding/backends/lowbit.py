@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
+    from decoding.backend import ManyTexts
     from decoding.models.loading import LoadedModel
 
 _GRAIN = 256
@@ -40,6 +41,19 @@ _ALLOWED = 8e-2
 
 class NotLowBit(Unfit):
     """This model is not made of low-bit matrices, or not of the shape that the compiled step takes."""
+
+
+class Places(NamedTuple):
+    """Where the T rows of a step lie, and what each of them sees: the n committed positions, then its scratch rows
+    paths[t, 0..depths[t]], counted from n + gaps[t] on. Row t is stored at slots[t] and is at positions[t] of its text. All
+    but `n` int64, (T,), and `paths` (T, longest)."""
+
+    n: int
+    slots: NDArray[np.int64]
+    gaps: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    paths: NDArray[np.int64]
+    depths: NDArray[np.int64]
 
 
 class StepCache:
@@ -60,6 +74,10 @@ class StepCache:
     def reset(self) -> None:
         self.n = 0
 
+    def bytes_for(self, n_tokens: int) -> int:
+        n_layers, n_heads, size = self._shape
+        return 8 * n_layers * n_heads * size * n_tokens
+
     def reserve(self, capacity: int) -> None:
         """Room for `capacity` positions; growing empties the cache. Raises StageError where there is no memory for it."""
         if capacity <= self.capacity:
@@ -74,7 +92,7 @@ class StepCache:
         except MemoryError as error:
             raise StageError(
                 "generate",
-                f"no memory for the keys and values of {wanted} tokens ({8 * n_layers * n_heads * size * wanted:,} bytes); "
+                f"no memory for the keys and values of {wanted} tokens ({self.bytes_for(wanted):,} bytes); "
                 "lower max_new_tokens, shorten the prompt, or choose a smaller model",
             ) from error
         self.capacity = wanted
@@ -157,12 +175,33 @@ class LowBitBackend(DrivenBackend):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         if self._step_cache is None:  # being proved
             return super()._run(ids, at, plan=plan, parents=parents, last_only=last_only, states=states)
+        n_rows = ids.shape[1]
+        paths, depths = _chain(n_rows) if parents is None else _paths(parents)
+        slots = np.arange(at, at + n_rows, dtype=np.int64)
+        places = Places(at, slots, np.zeros(n_rows, dtype=np.int64), at + depths, paths, depths)
+        return self._over(ids, places, plan=plan, last_only=last_only, may_spread=parents is None)
+
+    def together(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> ManyTexts:
+        """See `decoding.backend.ManyBackend`."""
+        from decoding.backends.lowbit_together import LowBitTexts
+
+        return LowBitTexts(self, prompts, rooms)
+
+    def bytes_for(self, n_tokens: int) -> int:
+        """Of the keys and values of so many tokens."""
+        assert self._step_cache is not None
+        return self._step_cache.bytes_for(n_tokens)
+
+    def _over(
+        self, ids: torch.Tensor, places: Places, *, plan: SkipSet = FULL, last_only: bool = False, may_spread: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """As `_run`, rows lying anywhere; with `may_spread` many of them are divided among threads."""
         import torch
 
         from decoding.lowbit.kernels import run_layers
 
+        assert self._step_cache is not None
         n_rows, cache = ids.shape[1], self._step_cache
-        paths, depths = _chain(n_rows) if parents is None else _paths(parents)
         hidden = self._decoder.embed_tokens(ids)[0]
         if self._embedding_scale is not None:
             hidden = hidden * self._embedding_scale
@@ -170,35 +209,37 @@ class LowBitBackend(DrivenBackend):
         cos, sin = self._rope_tables()
         kept = np.ones((2, self._info.n_layers), dtype=np.bool_)
         kept[0, list(plan.attention)], kept[1, list(plan.mlp)] = False, False
-        width = -(-(at + n_rows) // 16) * 16 + 16
+        # the last scratch row that is looked at, filled up to whole vectors
+        width = -(-(places.n + int(places.paths.max(initial=0)) + 1) // 16) * 16 + 16
         scores = np.empty((self._sizes.n_heads // self._sizes.n_key_heads, width), dtype=np.float32)
-        positions = (at + depths).astype(np.int64)
-        threads = 1 if plan or parents is not None else min(torch.get_num_threads(), n_rows // _ROWS_A_THREAD)
+        threads = min(torch.get_num_threads(), n_rows // _ROWS_A_THREAD) if may_spread and not plan else 1
         if threads > 1:
-            self._run_side_by_side(threads, rows, at, (cos, sin, positions), (paths, depths, scores))
+            self._run_side_by_side(threads, rows, places, cos, sin, scores)
         else:
             run_layers(
-                rows, self._compiled, self._sizes, cache.keys, cache.values, at, at, cos, sin, positions, paths, depths,
-                kept[0], kept[1], scores,
+                rows, self._compiled, self._sizes, cache.keys, cache.values, places.n, places.slots, places.gaps, cos, sin,
+                places.positions, places.paths, places.depths, kept[0], kept[1], scores,
             )  # fmt: skip
         normed = self._norm(torch.from_numpy(rows))
         return self._head((normed[-1:] if last_only else normed)[None])[0], normed
 
-    def _run_side_by_side(self, threads: int, rows: Any, at: int, places: Any, branches: Any) -> None:
+    def _run_side_by_side(self, threads: int, rows: Any, places: Places, cos: Any, sin: Any, scores: Any) -> None:
         """The whole model over many rows, some of them on each thread: rows meet in their keys and values alone."""
         from decoding.lowbit.kernels import add_attention, add_mlp, project
 
         assert self._step_cache is not None
-        (cos, sin, positions), (paths, depths, scores), sizes = places, branches, self._sizes
+        sizes, (n, slots, gaps, positions, paths, depths) = self._sizes, places
         bounds = np.linspace(0, len(rows), threads + 1).astype(int).tolist()
         parts = [slice(a, b) for a, b in pairwise(bounds)]
         buffers = [np.empty_like(scores) for _ in parts]
 
         def ask(layer: Any, keys: Any, values: Any, part: slice) -> Any:
-            return project(rows[part], layer, sizes, keys, values, at + part.start, cos, sin, positions[part])
+            return project(rows[part], layer, sizes, keys, values, slots[part], cos, sin, positions[part])
 
         def answer(layer: Any, keys: Any, values: Any, part: slice, queries: Any, buffer: Any) -> None:
-            add_attention(rows[part], layer, sizes, queries, keys, values, at, paths[part], depths[part], buffer)
+            add_attention(
+                rows[part], layer, sizes, queries, keys, values, n, gaps[part], paths[part], depths[part], buffer
+            )  # fmt: skip
             add_mlp(rows[part], layer, sizes)
 
         with ThreadPoolExecutor(threads) as pool:

@@ -175,8 +175,9 @@ def rotated(heads, cos, sin, positions):
 
 
 @_compiled
-def attended(queries, keys, values, n, paths, depths, scale, scores, out):
-    """Attention of queries (T, H, D) over n committed positions and, for row t, the scratch rows paths[t, 0..depths[t]].
+def attended(queries, keys, values, n, gaps, paths, depths, scale, scores, out):
+    """Attention of queries (T, H, D) over n committed positions and, for row t, the scratch rows paths[t, 0..depths[t]],
+    counted from position n + gaps[t] on.
 
     keys (H_kv, D, capacity), values (H_kv, capacity, D), out (T, H, D). A row's keys are taken in the order of their positions,
     wherever in the scratch they lie, so that a tree gives what a chain would give. `scores` has room for H / H_kv rows of
@@ -189,7 +190,8 @@ def attended(queries, keys, values, n, paths, depths, scale, scores, out):
     for t in range(n_tokens):
         depth = depths[t]
         seen = n + depth + 1
-        columns = n + paths[t, depth] + 1
+        gap = gaps[t]
+        columns = paths[t, depth] + 1
         for h in range(n_key_heads):
             k = keys[h].ctypes.data
             r = 0
@@ -198,7 +200,11 @@ def attended(queries, keys, values, n, paths, depths, scale, scores, out):
                 take = 4 if left >= 4 else left
                 q = queries[t, h * group + r].ctypes.data
                 s = scores[r].ctypes.data
-                v.scores(take, q, k, s, size, columns, capacity, width, scale)
+                if gap == 0:
+                    v.scores(take, q, k, s, size, n + columns, capacity, width, scale)
+                else:  # what lies between is of other texts; the second call writes over the first one's last vector
+                    v.scores(take, q, k, s, size, n, capacity, width, scale)
+                    v.scores(take, q, k + 4 * (n + gap), s + 4 * n, size, columns, capacity, width, scale)
                 r += take
             for r in range(group):
                 for d in range(depth + 1):  # a parent comes before its child: paths[t, d] >= d, so nothing is lost
@@ -215,7 +221,7 @@ def attended(queries, keys, values, n, paths, depths, scale, scores, out):
                 while d <= depth:
                     first, count, at = 0, n, s
                     if d >= 0:  # runs of neighbours at once: a chain is one run
-                        first, count, at = n + paths[t, d], 1, s + 4 * (n + d)
+                        first, count, at = n + gap + paths[t, d], 1, s + 4 * (n + d)
                         while d + count <= depth and paths[t, d + count] == paths[t, d] + count:
                             count += 1
                     value = values[h, first].ctypes.data
@@ -250,8 +256,9 @@ class Sizes(NamedTuple):
 
 
 @_compiled
-def project(hidden, layer, sizes, keys, values, at, cos, sin, positions):
-    """Queries (T, H, D) of hidden (T, width). Keys and values go to positions at.. of keys (H_kv, D, capacity) and values."""
+def project(hidden, layer, sizes, keys, values, slots, cos, sin, positions):
+    """Queries (T, H, D) of hidden (T, width). Keys and values of row t go to place slots[t] of keys (H_kv, D, capacity) and
+    values; positions[t] is where it is in its text."""
     n_tokens = hidden.shape[0]
     n_heads, n_key_heads, size = sizes.n_heads, sizes.n_key_heads, sizes.head_size
     eps = np.float32(sizes.eps)
@@ -275,18 +282,18 @@ def project(hidden, layer, sizes, keys, values, at, cos, sin, positions):
     for t in range(n_tokens):
         for h in range(n_key_heads):
             for j in range(size):
-                keys[h, j, at + t] = fresh[t, h, j]
-                values[h, at + t, j] = both[t, offset + h * size + j]
+                keys[h, j, slots[t]] = fresh[t, h, j]
+                values[h, slots[t], j] = both[t, offset + h * size + j]
     return queries
 
 
 @_compiled
-def add_attention(hidden, layer, sizes, queries, keys, values, n, paths, depths, scores):
+def add_attention(hidden, layer, sizes, queries, keys, values, n, gaps, paths, depths, scores):
     """What the attention sub-layer adds to hidden (T, width), in place. Keys and values are those of `project`."""
     n_tokens, width = hidden.shape
     residual = np.float32(sizes.residual)
     mixed = np.empty_like(queries)
-    attended(queries, keys, values, n, paths, depths, np.float32(sizes.scale), scores, mixed)
+    attended(queries, keys, values, n, gaps, paths, depths, np.float32(sizes.scale), scores, mixed)
     added = np.empty((n_tokens, width), dtype=np.float32)
     multiply(rounded(mixed.reshape(n_tokens, sizes.n_heads * sizes.head_size), padded(layer.output)), layer.output, added)
     for t in range(n_tokens):
@@ -316,12 +323,14 @@ def add_mlp(hidden, layer, sizes):
 
 
 @_compiled
-def run_layers(hidden, layers, sizes, keys, values, at, n, cos, sin, positions, paths, depths, do_attention, do_mlp, scores):
+def run_layers(
+    hidden, layers, sizes, keys, values, n, slots, gaps, cos, sin, positions, paths, depths, do_attention, do_mlp, scores
+):  # fmt: skip
     """All layers, in place: a list of `Layer`, keys (layers, H_kv, D, capacity), values (layers, H_kv, capacity, D)."""
     for i in range(len(layers)):
         if do_attention[i]:
-            queries = project(hidden, layers[i], sizes, keys[i], values[i], at, cos, sin, positions)
-            add_attention(hidden, layers[i], sizes, queries, keys[i], values[i], n, paths, depths, scores)
+            queries = project(hidden, layers[i], sizes, keys[i], values[i], slots, cos, sin, positions)
+            add_attention(hidden, layers[i], sizes, queries, keys[i], values[i], n, gaps, paths, depths, scores)
         if do_mlp[i]:
             add_mlp(hidden, layers[i], sizes)
 

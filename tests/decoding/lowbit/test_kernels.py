@@ -80,18 +80,19 @@ def test_norms_and_rotations_are_those_of_the_formula() -> None:
         np.testing.assert_allclose(turned[t], heads[t] * cos[p] + half * sin[p], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("gap", [0, 19])
 @pytest.mark.parametrize("group", [1, 2, 3, 5, 7])
-def test_attention_sees_the_committed_tokens_and_its_own_branch(group: int) -> None:
+def test_attention_sees_the_committed_tokens_and_its_own_branch(group: int, gap: int) -> None:
     n_key_heads, size, capacity, n = 2, 32, 64, 21
     keys, values = numbers(n_key_heads, capacity, size), numbers(n_key_heads, capacity, size, seed=1)
     queries = numbers(4, n_key_heads * group, size, seed=2)
     paths, depths = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 2, 0, 0], [0, 2, 3, 0]]), np.array([0, 1, 1, 2])
+    gaps = np.array([0, gap, gap, gap])
+    by_dimension = np.ascontiguousarray(keys.transpose(0, 2, 1))
     out, scores = np.empty_like(queries), np.empty((group, 64), np.float32)
-    kernels.attended(
-        queries, np.ascontiguousarray(keys.transpose(0, 2, 1)), values, n, paths, depths, np.float32(0.3), scores, out
-    )
+    kernels.attended(queries, by_dimension, values, n, gaps, paths, depths, np.float32(0.3), scores, out)
     for t in range(4):
-        seen = [*range(n), *(n + node for node in paths[t, : depths[t] + 1])]
+        seen = [*range(n), *(n + gaps[t] + node for node in paths[t, : depths[t] + 1])]
         for h in range(n_key_heads * group):
             raised = np.exp(0.3 * keys[h // group][seen].astype(np.float64) @ queries[t, h])
             np.testing.assert_allclose(out[t, h], raised / raised.sum() @ values[h // group][seen], rtol=1e-4, atol=1e-5)

@@ -1,0 +1,212 @@
+"""Texts written together: each is, token for token, what it is alone, whoever else is in its passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import pytest
+import torch
+
+import decoding
+from data.errors import StageError, UserError
+from decoding.api import DecodeStats, Item, Offer, Rephrase, SamplingParams
+from decoding.backends import lowbit_together
+from decoding.engine import Ask, Engine
+from decoding.local import Wanted, complete, complete_together
+from decoding.models.loading import LoadedModel, load, lowered
+from decoding.together import MOST, best_lengths
+from tests.tiny_model import build_tiny_model
+from tests.toy_backend import COSTS
+
+TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Two people were hurt, and the road is closed."]
+PROMPT = list(range(20, 61))
+SAMPLED = SamplingParams(max_new_tokens=24, temperature=0.9, top_p=0.9)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    folder = build_tiny_model(tmp_path_factory.mktemp("tiny"), chat_template=True, vocab_from=TEXT, context_tokens=256)
+    return lowered(load(str(folder), device="cpu"), "int8")
+
+
+@pytest.fixture(scope="module")
+def engine(loaded: LoadedModel) -> Engine:
+    made = Engine(loaded)
+    made._backend._costs = COSTS  # type: ignore[attr-defined]  # measured ones would make drafts depend on the machine
+    return made
+
+
+def ask(prompt: Sequence[int], sampling: SamplingParams, into: list[int], end: int = 0, **options: Any) -> Ask:
+    def take(token: int) -> bool:
+        into.append(token)
+        return token != end and len(into) < sampling.max_new_tokens
+
+    return Ask(prompt, sampling, take, **options)
+
+
+def alone(engine: Engine, prompt: Sequence[int], sampling: SamplingParams, **options: Any) -> list[int]:
+    ids: list[int] = []
+    one = ask(prompt, sampling, ids, **options)
+    with engine.lock:
+        engine.decode(prompt, sampling, one.take, rules=one.rules, drafts=False)
+    return ids
+
+
+def together(engine: Engine, wanted: Sequence[tuple[Sequence[int], SamplingParams]], **options: Any) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in wanted]
+    asks = [ask(prompt, sampling, into, **options) for (prompt, sampling), into in zip(wanted, found, strict=True)]
+    with engine.lock:
+        engine.decode_together(asks)
+    return found
+
+
+def test_candidates_of_one_prompt_are_what_they_are_alone(engine: Engine) -> None:
+    wanted = [(PROMPT, replace(SAMPLED, seed=seed)) for seed in range(5)]
+    expected = [alone(engine, *one) for one in wanted]
+    assert len({tuple(ids) for ids in expected}) == 5
+    assert together(engine, wanted) == expected
+    assert together(engine, wanted[2:]) == expected[2:]
+
+
+@pytest.mark.parametrize("shared", [0, 1, 30])
+def test_so_are_texts_of_different_prompts_lengths_and_sampling(engine: Engine, shared: int) -> None:
+    wanted = [
+        (PROMPT[:shared] + [100], replace(SAMPLED, max_new_tokens=1)),
+        (PROMPT[:shared] + PROMPT[5:33], replace(SAMPLED, seed=4, repetition_penalty=1.3)),
+        (PROMPT[:shared] + [101, 102], SamplingParams(max_new_tokens=30)),
+        (PROMPT[:shared] + PROMPT * 2, replace(SAMPLED, seed=7, max_new_tokens=9, top_k=5)),
+    ]
+    assert together(engine, wanted) == [alone(engine, *one) for one in wanted]
+
+
+def test_an_end_token_ends_one_text_alone(engine: Engine) -> None:
+    wanted = [(PROMPT, replace(SAMPLED, seed=seed)) for seed in range(3)]
+    end = alone(engine, *wanted[1])[5]
+    expected = [alone(engine, *one, end=end) for one in wanted]
+    assert len({len(ids) for ids in expected}) > 1
+    assert together(engine, wanted, end=end) == expected
+
+
+SONG = range(20, 27)
+
+
+def sing(prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+    """A text that repeats itself, but for a note now and then, so that copies are mostly right."""
+    logits = logits.clone()
+    logits[SONG[len(prefix) % 7] if len(prefix) % 11 else 30] += 1000
+    return logits
+
+
+def test_copies_are_drafted_and_change_nothing(engine: Engine) -> None:
+    wanted = [(PROMPT, replace(SAMPLED, seed=seed, max_new_tokens=60)) for seed in range(2)]
+    found: list[list[int]] = [[], []]
+    asks = [ask(*one, into, rules=[sing]) for one, into in zip(wanted, found, strict=True)]
+    with engine.lock:
+        stats = engine.decode_together(asks)
+    assert found == [alone(engine, *one, rules=[sing]) for one in wanted]
+    assert all(one.n_accepted and one.n_verify and one.n_verify < 50 for one in stats)
+    with engine.lock:
+        plain = engine.decode_together([replace(one, take=lambda token: False, drafts=False) for one in asks])
+    assert [one.n_drafted for one in plain] == [0, 0]
+    assert all(one.statistics.counts for one in engine._copiers[:2])  # what they count goes on
+
+
+def test_grounded_texts_are_what_they_are_alone(loaded: LoadedModel, engine: Engine) -> None:
+    """A free one, one that may only say whole items (its tokens are forced), and one of other words."""
+    groundings = (
+        None,
+        Offer((Item("The bridge fell.", " [1]"), Item("The road is closed.", " [2]")), most=2),
+        Rephrase((TEXT[0],), copy_words=2, copy_penalty=4.0),
+    )
+    wanted = [Wanted(PROMPT, replace(SAMPLED, seed=3, grounding=g, max_new_tokens=40)) for g in groundings]
+    expected = [complete(loaded, engine.decode, one.prompt, one.sampling) for one in wanted]
+    found = complete_together(loaded, engine, wanted)
+    assert [(one.text, one.stop, one.n_new_tokens) for one in found] == [(o.text, o.stop, o.n_new_tokens) for o in expected]
+    forced = found[1].stats.speculation
+    assert forced is not None and any(source.source == "forced" for source in forced.by_source)
+
+
+def test_a_text_that_nobody_wants_any_more_leaves_the_others_as_they_are(loaded: LoadedModel, engine: Engine) -> None:
+    seen: list[int] = []
+    first = Wanted(PROMPT, SAMPLED, seen=seen.append, goes_on=lambda: len(seen) < 4)
+    ended: list[str] = []
+    second = Wanted(PROMPT, replace(SAMPLED, seed=1), done=lambda done: ended.append(done.text))
+    expected = complete(loaded, engine.decode, PROMPT, second.sampling)
+    found = complete_together(loaded, engine, [first, second])
+    assert len(seen) == 4 and found[0].n_new_tokens == 4
+    assert found[1].text == expected.text and ended == [expected.text]
+
+
+def test_texts_end_when_they_end(engine: Engine) -> None:
+    """A short one does not wait for a long one."""
+    order: list[str] = []
+    into: list[list[int]] = [[], []]
+
+    def note(name: str, stats: DecodeStats) -> None:
+        order.append(f"{name} {len(into[0])}")
+
+    asks = [
+        replace(ask(PROMPT, SAMPLED, into[0]), ended=partial(note, "long")),
+        replace(ask(PROMPT, replace(SAMPLED, max_new_tokens=3), into[1]), ended=partial(note, "short")),
+    ]
+    with engine.lock:
+        engine.decode_together(asks)
+    assert order == ["short 3", "long 24"]
+
+
+def test_models_of_whole_precision_write_them_in_turn(tmp_path: Any) -> None:
+    folder = build_tiny_model(tmp_path, chat_template=True, vocab_from=TEXT)
+    decoder = decoding.load(str(folder), device="cpu", method="copy")
+    found = decoder.candidates(2, PROMPT, max_new_tokens=12, seed=5)
+    for i, one in enumerate(found):
+        expected = decoder.generate(PROMPT, max_new_tokens=12, do_sample=True, seed=5 + i)
+        assert one.sequences.tolist() == expected.sequences.tolist() and one.text == expected.text
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def test_more_texts_than_are_written_together_are_refused(engine: Engine) -> None:
+    with engine.lock, pytest.raises(UserError, match=f"{MOST + 1} texts are asked for at once; the most is {MOST}"):
+        engine.decode_together([ask(PROMPT, SAMPLED, [])] * (MOST + 1))
+    assert not engine.fits_together([10] * (MOST + 1))
+
+
+def test_more_texts_than_memory_holds_are_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lowbit_together, "available_bytes", lambda: 0)
+    wanted = [(PROMPT, replace(SAMPLED, max_new_tokens=200))] * 8
+    with pytest.raises(StageError, match="8 texts together need .* ask for fewer at once"):
+        together(engine, wanted)
+    monkeypatch.undo()
+    assert together(engine, wanted[:2]) == [alone(engine, *wanted[0])] * 2
+    monkeypatch.setattr("decoding.machine.available_bytes", lambda: 1 << 20)
+    assert engine.fits_together([100, 100]) and not engine.fits_together([1 << 12, 1 << 12])
+
+
+# --- lengths of copies --------------------------------------------------------------------------------------------------
+
+
+def test_rows_go_to_the_likeliest_copies_as_long_as_they_pay() -> None:
+    assert best_lengths([(0.9, 0.8), (0.95, 0.1), ()], 3, COSTS) == [2, 1, 0]
+    assert best_lengths([(0.01,), ()], 2, COSTS) == [0, 0]
+    assert best_lengths([(0.9,)], 1, None) == [0]
+
+
+@cache
+def brute(survivals: tuple[tuple[float, ...], ...]) -> float:
+    best = 0.0
+    for a in range(len(survivals[0]) + 1):
+        for b in range(len(survivals[1]) + 1):
+            gain = 2 + sum(survivals[0][:a]) + sum(survivals[1][:b])
+            best = max(best, gain / COSTS.v(2 + a + b))
+    return best
+
+
+@pytest.mark.parametrize("survivals", [((0.9, 0.7, 0.2), (0.5, 0.4)), ((0.3,), (0.99, 0.98, 0.97, 0.96)), ((), (0.6, 0.1))])
+def test_no_other_lengths_are_better(survivals: tuple[tuple[float, ...], ...]) -> None:
+    found = best_lengths(survivals, 2, COSTS)
+    gain = 2 + sum(sum(survival[:n]) for survival, n in zip(survivals, found, strict=True))
+    assert gain / COSTS.v(2 + sum(found)) == pytest.approx(brute(survivals))
