@@ -45,37 +45,18 @@ def mapped(hidden, map_):
 
 
 @_compiled
-def run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, positions, paths, depths, scores):
-    """The sub-layers and maps of a path in their order, in place: `which` is a layer, or the number of a map. The T rows are a
-    chain at positions n.. whose keys and values go there; what lies before is read as it is."""
+def run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, scores):
+    """The sub-layers and maps of a path in their order, in place: `which` is a layer, or the number of a map.
+
+    hidden (1, D) is a token at position n, to where its keys and values go; what lies before is read as it is."""
+    place = np.full(1, n, dtype=np.int64)
+    none, path = np.zeros(1, dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
     for i in range(len(kinds)):
+        at = which[i]
         if kinds[i] == MAP:
-            mapped(hidden, maps[which[i]])
+            mapped(hidden, maps[at])
         elif kinds[i] == MLP:
-            add_mlp(hidden, layers[which[i]], sizes)
+            add_mlp(hidden, layers[at], sizes)
         else:
-            layer = which[i]
-            queries = project(hidden, layers[layer], sizes, keys[layer], values[layer], n, cos, sin, positions)
-            add_attention(hidden, layers[layer], sizes, queries, keys[layer], values[layer], n, paths, depths, scores)
-
-
-@_compiled
-def attend_alone(hidden, layer, sizes, keys, values, first, cos, sin, positions, paths, depths, scores):
-    """An attention sub-layer over rows (T, D) at positions first.., each as the first row of a draft would have it: the
-    model's own keys and values before it, and those of the row itself. The cache is left as it was."""
-    n_heads, size, _ = keys.shape
-    own_keys = np.empty((n_heads, size), dtype=np.float32)
-    own_values = np.empty((n_heads, size), dtype=np.float32)
-    for t in range(hidden.shape[0]):
-        at = first + t
-        for h in range(n_heads):
-            for j in range(size):
-                own_keys[h, j] = keys[h, j, at]
-                own_values[h, j] = values[h, at, j]
-        row = hidden[t : t + 1]
-        queries = project(row, layer, sizes, keys, values, at, cos, sin, positions[t : t + 1])
-        add_attention(row, layer, sizes, queries, keys, values, at, paths, depths, scores)
-        for h in range(n_heads):
-            for j in range(size):
-                keys[h, j, at] = own_keys[h, j]
-                values[h, at, j] = own_values[h, j]
+            queries = project(hidden, layers[at], sizes, keys[at], values[at], place, cos, sin, place)
+            add_attention(hidden, layers[at], sizes, queries, keys[at], values[at], n, none, path, none, scores)
