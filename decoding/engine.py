@@ -17,7 +17,8 @@ from decoding.drafters.forced import ForcedDrafter
 from decoding.drafters.plain import NoDrafter
 from decoding.grounding import answer_rules
 from decoding.grounding.cad import with_cost
-from decoding.methods import MAY_SKIP, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
+from decoding.knn.bridge_routing import bridges_for
+from decoding.methods import MAY_SKIP, NEED_BRIDGES, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
 from decoding.sampling import ForcingRule, LogitsRule, Sampler
 from decoding.speculative import decode
 from decoding.together import MOST, Stream, decode_together
@@ -25,6 +26,7 @@ from decoding.together import MOST, Stream, decode_together
 if TYPE_CHECKING:
     from decoding.backends.build import Kind
     from decoding.knn.artefact import Calibration
+    from decoding.knn.bridge_files import Bridges
     from decoding.models.loading import LoadedModel
 
 logger = logging.getLogger(__name__)
@@ -62,6 +64,7 @@ class Engine:
         backend: str = "auto",
         calibration: Calibration | None = None,
         lengths: str | None = None,
+        bridges: Bridges | None = None,
     ) -> None:
         self._loaded = loaded
         self.lock = loaded.lock
@@ -73,7 +76,9 @@ class Engine:
             self._backend = backend_of(loaded, backend)
             if calibration is not None:
                 _check_shape(calibration, self._backend)
-            self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths)
+            if bridges is None and method in NEED_BRIDGES | MAY_SKIP:
+                bridges = bridges_for(loaded, needed=method in NEED_BRIDGES)
+            self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths, bridges=bridges)
         self._copiers: list[CopyDrafter] = []
         """Of texts that are written together, the first, the second, ...: what they count goes on."""
 

@@ -7,6 +7,7 @@
 | `copy` | what followed the same words in the prompt, the answer or earlier texts |
 | `recycle` | small trees of what the model said after the same tokens before |
 | `skip` | the model without the layers that the calibration found for such prompts, as long as it pays |
+| `knn-ssd-distilled` | a few sub-layers of the model with maps between them that were trained on its answers, routed as `knn-ssd` |
 | `mix` | in each round the one of these that promises the most tokens for its cost |
 
 Published methods, with the rules and numbers of their authors, to compare with: `self-ssd` (Self-SD, one skip set a task) and
@@ -19,7 +20,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from data.errors import UserError
 from decoding.backend import can_skip, takes_trees
@@ -27,19 +28,22 @@ from decoding.backend import can_skip, takes_trees
 if TYPE_CHECKING:
     from decoding.api import Task
     from decoding.backend import SkipSet, StepBackend
+    from decoding.backends.lowbit import LowBitBackend
     from decoding.drafters.drafter import Drafter, Request
     from decoding.drafters.lengths import LengthPolicy
     from decoding.drafters.skip import SkipDrafter
     from decoding.knn.artefact import Calibration, Plan
+    from decoding.knn.bridge_files import Bridges
 
 METHODS = (
     "greedy", "auto", "copy", "skip", "recycle", "mix",
-    "self-ssd", "self-ssd-mix", "knn-ssd", "swift", "copyspec", "pld", "recycling",
+    "self-ssd", "self-ssd-mix", "knn-ssd", "knn-ssd-distilled", "swift", "copyspec", "pld", "recycling",
 )  # fmt: skip
 
 NEED_CALIBRATION = frozenset({"skip", "self-ssd", "self-ssd-mix", "knn-ssd"})
+NEED_BRIDGES = frozenset({"knn-ssd-distilled"})
 MAY_SKIP = frozenset({"auto", "mix"})
-"""These skip layers as well when there is a calibration."""
+"""These skip layers as well when there is a calibration, and draft with bridges when there are some."""
 
 
 def check_method(method: str) -> None:
@@ -58,7 +62,8 @@ def lacks_calibration(method: str) -> UserError:
 
 
 def build_drafter(
-    method: str, backend: StepBackend, *, calibration: Calibration | None = None, lengths: str | None = None
+    method: str, backend: StepBackend, *, calibration: Calibration | None = None, lengths: str | None = None,
+    bridges: Bridges | None = None,
 ) -> Drafter:
     """The drafter of a method. May measure the backend's costs, which loses its current sequence.
 
@@ -84,7 +89,7 @@ def build_drafter(
         case "recycle" | "recycling":
             return _recycle(method, backend)
         case "auto" | "mix":
-            return _mix(backend, calibration, lengths)
+            return _mix(backend, calibration, lengths, bridges)
         case "copyspec":
             from decoding.drafters.lookup import CopySpec
 
@@ -93,6 +98,8 @@ def build_drafter(
             from decoding.drafters.lookup import PromptLookup
 
             return PromptLookup()
+        case "knn-ssd-distilled":
+            return _distilled(backend, bridges)
         case _ if not can_skip(backend):
             raise UserError(f"the method {method!r} skips layers, which this model's cannot be; choose copy, recycle, or auto")
         case "swift":
@@ -118,7 +125,23 @@ def _recycle(method: str, backend: StepBackend) -> Drafter:
     )
 
 
-def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | None) -> Drafter:
+def _distilled(backend: StepBackend, bridges: Bridges | None) -> Drafter:
+    from decoding.knn.bridge_routing import bridge_drafter, takes_bridges
+
+    if bridges is None:
+        raise UserError(
+            "the decoding method 'knn-ssd-distilled' needs bridges trained for this model; make them with: python -m "
+            "decoding.calibrate --model MODEL --prompts FILE --distil"
+        )
+    if not takes_bridges(backend):
+        raise UserError(
+            f"the decoding method 'knn-ssd-distilled' runs in compiled low-bit steps, not on {backend.info.name}; load the "
+            "model with --dtype int8 or int4, on the CPU"
+        )
+    return bridge_drafter(cast("LowBitBackend", backend), bridges, costs=backend.costs())
+
+
+def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | None, bridges: Bridges | None) -> Drafter:
     from decoding.drafters.copy import CopyDrafter
     from decoding.drafters.mix import MixDrafter
     from decoding.drafters.recycle import RecycleDrafter
@@ -128,6 +151,11 @@ def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | N
     # the mix weighs costs itself, so its parts are not given any
     skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
     name = "mix(copy, recycle, skip)" if skip else "mix(copy, recycle)"
+    from decoding.knn.bridge_routing import bridge_drafter, takes_bridges
+
+    if bridges is not None and takes_bridges(backend):
+        skip = bridge_drafter(cast("LowBitBackend", backend), bridges, costs=backend.costs(), guarded=False)
+        name = "mix(copy, recycle, distilled)"
     return MixDrafter(
         CopyDrafter(), RecycleDrafter(seeded=False, persist=True), skip, backend.costs(), trees=takes_trees(backend), name=name
     )
