@@ -7,7 +7,8 @@
 The walk: each prompt is answered once by plain decoding, which gives its vector, too; the vectors of each task are clustered;
 for each task, cluster and label a layer set is searched; what the sets do on held-out prompts decides which are kept; one
 folder holds it all, with a report. With `--distil` no set is searched: a few sub-layers are kept, and maps in place of the
-others are trained on the answers (`decoding.knn.distillation`). A command that was stopped goes on where it was when it is run again.
+others are trained on the answers (`decoding.knn.distillation`). A command that was stopped goes on where it was
+when it is run again.
 """
 
 from __future__ import annotations
@@ -306,8 +307,8 @@ def _distil(
     backend = backend_of(loaded)
     if not isinstance(backend, LowBitBackend):
         raise UserError(
-            f"{loaded.name} runs on {backend.info.name}, and bridges on compiled low-bit steps alone; add --dtype int8 or int4, "
-            "on the CPU (models of Llama's shape)"
+            f"{loaded.name} runs on {backend.info.name}, and bridges on compiled low-bit steps alone; add --dtype int8 or "
+            "int4, on the CPU (models of Llama's shape)"
         )
     recipe = Recipe(steps=arguments.steps, seed=arguments.seed)
     settings = distillation.Settings(recipe, max_new_tokens=arguments.max_new_tokens, max_prompts=0, command=command)

@@ -7,7 +7,7 @@
 | `copy` | what followed the same words in the prompt, the answer or earlier texts |
 | `recycle` | small trees of what the model said after the same tokens before |
 | `skip` | the model without the layers that the calibration found for such prompts, as long as it pays |
-| `knn-ssd-distilled` | a few sub-layers of the model with maps between them that were trained on its answers, routed as `knn-ssd` |
+| `knn-ssd-distilled` | a few of the model's sub-layers with trained maps between them, routed as `knn-ssd` |
 | `mix` | in each round the one of these that promises the most tokens for its cost |
 
 Published methods, with the rules and numbers of their authors, to compare with: `self-ssd` (Self-SD, one skip set a task) and
@@ -62,7 +62,11 @@ def lacks_calibration(method: str) -> UserError:
 
 
 def build_drafter(
-    method: str, backend: StepBackend, *, calibration: Calibration | None = None, lengths: str | None = None,
+    method: str,
+    backend: StepBackend,
+    *,
+    calibration: Calibration | None = None,
+    lengths: str | None = None,
     bridges: Bridges | None = None,
 ) -> Drafter:
     """The drafter of a method. May measure the backend's costs, which loses its current sequence.
@@ -145,14 +149,13 @@ def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | N
     from decoding.drafters.copy import CopyDrafter
     from decoding.drafters.mix import MixDrafter
     from decoding.drafters.recycle import RecycleDrafter
+    from decoding.knn.bridge_routing import bridge_drafter, takes_bridges
 
     if calibration is not None and not can_skip(backend):
         calibration = None
     # the mix weighs costs itself, so its parts are not given any
     skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
     name = "mix(copy, recycle, skip)" if skip else "mix(copy, recycle)"
-    from decoding.knn.bridge_routing import bridge_drafter, takes_bridges
-
     if bridges is not None and takes_bridges(backend):
         skip = bridge_drafter(cast("LowBitBackend", backend), bridges, costs=backend.costs(), guarded=False)
         name = "mix(copy, recycle, distilled)"

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows: list[PromptRow] = []
     for folder in arguments.data or ["data/sample"]:
         snapshot = Snapshot(locate(folder))
-        split = "sample" if snapshot.is_sample else arguments.split
+        split: splits.Split = "sample" if snapshot.is_sample else arguments.split
         for event_id in splits.choose(snapshot, "search", split, limit=arguments.events):
             rows += _of_event(snapshot, event_id, arguments.each, rng)
     if not rows:
@@ -86,7 +86,9 @@ def _of_event(snapshot: Snapshot, event_id: str, most: int, rng: random.Random) 
             group.append(following)
             following = next(left, None)
         waiting = following
-        yield PromptRow(f"{event_id}/compose/{n:03}", compose(event.title, group, examples=False), task="compose", event=event_id)
+        yield PromptRow(
+            f"{event_id}/compose/{n:03}", compose(event.title, group, examples=False), task="compose", event=event_id
+        )
 
 
 if __name__ == "__main__":

@@ -74,7 +74,9 @@ class Bridge:
             rank = one.down.shape[0] if one.down.ndim else 0
             if (one.down.shape, one.up.shape, one.bias.shape) != ((rank, hidden_size), (hidden_size, rank), (hidden_size,)):
                 wrong = f"its maps are of size {one.bias.shape}, the model of size {hidden_size}"
-        if self.norms.keys() != {END, *self.path} - {"map"} or any(norm.shape != (hidden_size,) for norm in self.norms.values()):
+        if self.norms.keys() != {END, *self.path} - {"map"} or any(
+            norm.shape != (hidden_size,) for norm in self.norms.values()
+        ):
             wrong = f"its norms are not those of its path, in the model's size {hidden_size}"
         if not self.vocabulary or not 0 <= min(self.vocabulary) <= max(self.vocabulary) < vocab_size:
             wrong = f"its draft vocabulary is not one of the model's {vocab_size} tokens"

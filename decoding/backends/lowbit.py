@@ -264,8 +264,10 @@ class LowBitBackend(DrivenBackend):
 
         from decoding.backends.lowbit_bridges import LowBitBridge
 
-        if self.output_matrix() is None:
-            raise UserError(f"{self._loaded.name}: its output layer is not low-bit, so that nothing can be drafted with a bridge")
+        if not hasattr(self._output_layer, "matrix"):
+            raise UserError(
+                f"{self._loaded.name}: its output layer is not low-bit, so that nothing can be drafted with a bridge"
+            )
         ready = self._bridges[bridge.key] = LowBitBridge(self, bridge)
         with torch.inference_mode():
             return ready.taken()
@@ -282,8 +284,10 @@ class LowBitBackend(DrivenBackend):
             return self._bridges[plan.key].chain(pending, max_tokens, go_on)
         return super()._chain(pending, plan, max_tokens, go_on)
 
-    def output_matrix(self) -> LowBitMatrix | None:
-        return getattr(self._output_layer, "matrix", None)
+    def output_matrix(self) -> LowBitMatrix:
+        """Of the output layer, which `take_bridge` refuses where it has none."""
+        matrix: LowBitMatrix = self._output_layer.matrix
+        return matrix
 
     def compiled_parts(self) -> tuple[StepCache, Any, Any, tuple[NDArray[np.float32], NDArray[np.float32]]]:
         """Cache, `Sizes`, the list of `Layer`, and the tables of cosines and sines, for other compiled code."""

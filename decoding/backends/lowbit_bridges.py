@@ -55,7 +55,11 @@ class LowBitBridge:
 
     def _with_norms(self, layer: Any, i: int) -> Any:
         norms = {"before_attention": f"attention {i}", "before_mlp": f"mlp {i}"}
-        own = {part: np.ascontiguousarray(self._bridge.norms[step], dtype=np.float32) for part, step in norms.items() if step in self._bridge.norms}
+        own = {
+            part: np.ascontiguousarray(self._bridge.norms[step], dtype=np.float32)
+            for part, step in norms.items()
+            if step in self._bridge.norms
+        }
         return layer._replace(**own)
 
     def logits(self, token: int, at: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -102,7 +102,8 @@ class Bridges:
                 tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
             stored = codec.from_json(_Stored, text, where=str(path))
             bridges = tuple(
-                _assembled(tensors, i, name, path_of) for i, (name, path_of) in enumerate(zip(stored.names, stored.paths, strict=True))
+                _assembled(tensors, i, name, path_of)
+                for i, (name, path_of) in enumerate(zip(stored.names, stored.paths, strict=True))
             )
             anchors = tensors["anchors"]
             if anchors.shape != (len(stored.routes), stored.identity.hidden_size) or {*stored.routes} - {*stored.names}:
@@ -140,5 +141,7 @@ def _assembled(tensors: dict[str, Any], i: int, name: str, path: tuple[str, ...]
         return tensors[f"{i}.{part}"].astype("float32")
 
     maps = tuple(LowRank(*(array(f"map.{j}.{part}") for part in ("down", "up", "bias"))) for j in range(path.count("map")))
-    norms = {key.removeprefix(f"{i}.norm."): array(key.removeprefix(f"{i}.")) for key in tensors if key.startswith(f"{i}.norm.")}
+    norms = {
+        key.removeprefix(f"{i}.norm."): array(key.removeprefix(f"{i}.")) for key in tensors if key.startswith(f"{i}.norm.")
+    }
     return Bridge(name, path, maps, norms, tuple(tensors[f"{i}.vocabulary"].tolist()))

@@ -146,15 +146,12 @@ class _Drafter:
     """The path of a bridge in float32, with gradients."""
 
     def __init__(self, backend: LowBitBackend, path: Sequence[str], recipe: Recipe) -> None:
-        cache, sizes, layers, (cos, sin) = backend.compiled_parts()
-        del cache
+        _, sizes, layers, (cos, sin) = backend.compiled_parts()
         self._path, self._sizes, self._backend = tuple(path), sizes, backend
         self._cos, self._sin = torch.from_numpy(cos), torch.from_numpy(sin)
         self._layers = {int(step.split(" ")[1]): layers[int(step.split(" ")[1])] for step in path if step != "map"}
         self._weights = {i: backend.layer_values(i) for i in self._layers}
-        matrix = backend.output_matrix()
-        assert matrix is not None  # `take_bridge` refuses such a model, too
-        self._head = matrix
+        self._head = backend.output_matrix()
         size = backend.info.hidden_size
         self.parameters: dict[str, torch.nn.Parameter] = {}
         for i in range(path.count("map")):
@@ -180,7 +177,8 @@ class _Drafter:
     def bridge(self, name: str, vocabulary: Sequence[int]) -> Bridge:
         found = {key: value.detach().numpy().copy() for key, value in self.parameters.items()}
         maps = tuple(
-            LowRank(found[f"map {i} down"], found[f"map {i} up"], found[f"map {i} bias"]) for i in range(self._path.count("map"))
+            LowRank(found[f"map {i} down"], found[f"map {i} up"], found[f"map {i} bias"])
+            for i in range(self._path.count("map"))
         )
         norms = {step: found[f"norm {step}"] for step in (END, *self._path) if step != "map"}
         return Bridge(name, self._path, maps, norms, tuple(vocabulary))
@@ -231,7 +229,8 @@ class _Drafter:
         return rows + (rows @ down.T) @ up.T + bias
 
     def _normed(self, rows: Rows, step: str) -> Rows:
-        return functional.rms_norm(rows, rows.shape[-1:], self.parameters[f"norm {step}"], self._sizes.eps)
+        normed: Rows = functional.rms_norm(rows, rows.shape[-1:], self.parameters[f"norm {step}"], self._sizes.eps)
+        return normed
 
     def _sub_layer(
         self, rows: Rows, step: str, positions: torch.Tensor, read: Sequence[_Read], views: Sequence[torch.Tensor]
@@ -266,7 +265,8 @@ class _Drafter:
             )[0]
             mixed.append(found.transpose(0, 1).reshape(len(view), -1))
             at = end
-        return rows + sizes.residual * (torch.cat(mixed) @ weights["output"].T)
+        summed: Rows = rows + sizes.residual * (torch.cat(mixed) @ weights["output"].T)
+        return summed
 
     def _rotated(self, heads: Rows, positions: torch.Tensor) -> Rows:
         """As `lowbit.kernels.rotated`: heads (N, H, D)."""
@@ -396,5 +396,7 @@ def _restored(path: Path | None) -> tuple[int, dict[str, Any]]:
             _, i, key = name.split(" ")
             moments.setdefault(int(i), {"step": torch.tensor(float(step))})[key] = value
     order = list(range(len(parameters)))
-    groups = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], betas=(0.9, 0.98), weight_decay=0.0).state_dict()["param_groups"]
+    groups = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], betas=(0.9, 0.98), weight_decay=0.0).state_dict()[
+        "param_groups"
+    ]
     return step, {"parameters": parameters, "optimizer": {"state": moments, "param_groups": [groups[0] | {"params": order}]}}

@@ -17,7 +17,7 @@ from data import codec
 from data.errors import StageError, UserError
 from data.types import Strict
 from decoding.api import SamplingParams
-from decoding.backend import BridgedSet
+from decoding.backend import BridgedSet, Wants
 from decoding.drafters.hazard import Hazard, Logged, RoundLog, fit_hazard
 from decoding.drafters.lengths import Expected, Fixed, LengthPolicy, Threshold
 from decoding.drafters.plain import NoDrafter
@@ -123,9 +123,13 @@ def distil(
         trained.append(bridge)
         say(f"{name}: {_line(speeds, name)}, c {plan.step_cost:.3f}")
     anchors, routes = _routes(answered, speeds, [bridge.name for bridge in trained])
-    made = Made(settings.command, time.strftime("%Y-%m-%d"), settings.recipe.seed, settings.recipe.steps, len(texts), tuple(groups))
+    made = Made(
+        settings.command, time.strftime("%Y-%m-%d"), settings.recipe.seed, settings.recipe.steps, len(texts), tuple(groups)
+    )
     used = [bridge for bridge in trained if bridge.name in routes]
-    bridges = Bridges(Identity.of(loaded), made, tuple(used), {k: v for k, v in hazards.items() if k in routes}, anchors, routes)
+    bridges = Bridges(
+        Identity.of(loaded), made, tuple(used), {k: v for k, v in hazards.items() if k in routes}, anchors, routes
+    )
     bridges.save(out / FILE)
     codec.write_atomic(out / "bridges.md", _report(bridges, speeds, plans, answered, held))
     return bridges
@@ -154,11 +158,7 @@ def _answers(
 
 
 class _Watching(NoDrafter):
-    @property
-    def wants(self) -> Any:
-        from decoding.backend import Wants
-
-        return Wants(vector=True)
+    wants = Wants(vector=True)
 
 
 def _answered(loaded: LoadedModel, backend: LowBitBackend, row: PromptRow, prompt: tuple[int, ...], limit: int) -> Answered:
@@ -181,9 +181,7 @@ def _answered(loaded: LoadedModel, backend: LowBitBackend, row: PromptRow, promp
     return Answered(row.id, row.group, prompt, tuple(answer), vectors[0])
 
 
-def _rounds(
-    backend: LowBitBackend, plan: BridgedSet, one: Answered, policy: LengthPolicy
-) -> tuple[list[RoundLog], list[int]]:
+def _rounds(backend: LowBitBackend, plan: BridgedSet, one: Answered, policy: LengthPolicy) -> tuple[list[RoundLog], list[int]]:
     """The verified drafts of a text, and the tokens that each pass gave."""
     logs: list[RoundLog] = []
     given: list[int] = []
@@ -194,10 +192,8 @@ def _rounds(
     return logs, given
 
 
-def _speed(
-    backend: LowBitBackend, plan: BridgedSet, name: str, one: Answered, policy: LengthPolicy, costs: CostTable
-) -> Speed:
-    """By the table, so that a slow moment of the machine counts for nothing. The last round, which no drafter sees, is left out."""
+def _speed(backend: LowBitBackend, plan: BridgedSet, name: str, one: Answered, policy: LengthPolicy, costs: CostTable) -> Speed:
+    """By the table, so that a slow moment of the machine counts for nothing; without the last round, which no drafter sees."""
     logs, given = _rounds(backend, plan, one, policy)
     drafted = [log.drafted for log in logs]
     n_plain = max(0, len(given) - 2 - len(drafted))
@@ -215,7 +211,8 @@ def _line(speeds: Sequence[Speed], name: str) -> str:
     mine = [one for one in speeds if one.bridge == name]
     drafted = sum(one.drafted for one in mine)
     rate = sum(one.accepted for one in mine) / drafted if drafted else 0.0
-    return f"{_ratio(mine):.2f} tokens for each full step's time, {rate:.0%} of drafted tokens accepted, {len(mine)} held-out prompts"
+    speed = f"{_ratio(mine):.2f} tokens for each full step's time, {rate:.0%} of drafted tokens accepted"
+    return f"{speed}, {len(mine)} held-out prompts"
 
 
 def _routes(answered: Sequence[Answered], speeds: Sequence[Speed], names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
@@ -276,7 +273,7 @@ def _report(
     verdict = f"all prompts use {used[0]}" if len(used) == 1 else f"prompts are routed among {', '.join(used)}"
     lines += [
         "",
-        f"Routing: {len(bridges.routes)} anchors of {len(answered)} prompts; {verdict}. The best bridge of each held-out prompt, "
-        f"which no router knows, would give {_ratio(best):.2f}.",
+        f"Routing: {len(bridges.routes)} anchors of {len(answered)} prompts; {verdict}. The best bridge of each held-out "
+        f"prompt, which no router knows, would give {_ratio(best):.2f}.",
     ]
     return "\n".join(lines) + "\n"

@@ -85,7 +85,9 @@ def whole(model: LowBitBackend) -> Bridge:
     """Every sub-layer, its own norms, a map that changes nothing, and every token."""
     n, size = model.info.n_layers, model.info.hidden_size
     layers = model.compiled_parts()[2]
-    norms = {f"attention {i}": layers[i].before_attention for i in range(n)} | {f"mlp {i}": layers[i].before_mlp for i in range(n)}
+    norms = {f"attention {i}": layers[i].before_attention for i in range(n)} | {
+        f"mlp {i}": layers[i].before_mlp for i in range(n)
+    }
     nothing = LowRank(np.zeros((1, size), np.float32), np.zeros((size, 1), np.float32), np.zeros(size, np.float32))
     path = (*(f"{part} {i}" for i in range(n) for part in ("attention", "mlp")), "map")
     return Bridge("whole", path, (nothing,), {**norms, END: model.last_norm()}, tuple(range(model.info.vocab_size)))
@@ -177,7 +179,7 @@ def test_a_file_is_read_as_it_was_written_and_refused_for_others(tmp_path: Path)
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(UserError, match="damaged"):
         Bridges.load(path, loaded())
-    with pytest.raises(UserError, match="no bridges for .* run: python -m decoding.calibrate"):
+    with pytest.raises(UserError, match=r"no bridges for .* run: python -m decoding.calibrate"):
         Bridges.load(tmp_path / "other", loaded())
 
 
