@@ -240,7 +240,8 @@ class _Drafter:
         normed = self._normed(rows, step)
         if part == "mlp":
             gate, up = (normed @ weights["gate_up"].T).chunk(2, dim=-1)
-            return rows + sizes.residual * ((functional.silu(gate) * up) @ weights["down"].T)
+            added: Rows = (functional.silu(gate) * up) @ weights["down"].T
+            return rows + sizes.residual * added
         both = normed @ weights["query_key_value"].T
         if len(layer.bias):
             both = both + torch.from_numpy(layer.bias)
@@ -265,8 +266,7 @@ class _Drafter:
             )[0]
             mixed.append(found.transpose(0, 1).reshape(len(view), -1))
             at = end
-        summed: Rows = rows + sizes.residual * (torch.cat(mixed) @ weights["output"].T)
-        return summed
+        return rows + sizes.residual * (torch.cat(mixed) @ weights["output"].T)
 
     def _rotated(self, heads: Rows, positions: torch.Tensor) -> Rows:
         """As `lowbit.kernels.rotated`: heads (N, H, D)."""
