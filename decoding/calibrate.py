@@ -311,7 +311,9 @@ def _distil(
             "int4, on the CPU (models of Llama's shape)"
         )
     recipe = Recipe(steps=arguments.steps, seed=arguments.seed)
-    settings = distillation.Settings(recipe, max_new_tokens=arguments.max_new_tokens, max_prompts=0, command=command)
+    settings = distillation.Settings(
+        recipe, max_new_tokens=arguments.max_new_tokens, max_prompts=0, command=command, names=tuple(arguments.paths)
+    )
     distillation.distil(loaded, backend, rows, out, settings, say)
     return out
 
@@ -347,6 +349,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--clusters", type=_whole(1), help="of each task; default: as many as the vectors show, 10 at most")
     parser.add_argument("--distil", action="store_true", help="train bridges for knn-ssd-distilled; no sets are searched")
+    parser.add_argument(
+        "--paths",
+        nargs="+",
+        default=("short", "long"),
+        choices=("short", "long"),
+        help="bridges that --distil trains (default: both)",
+    )
     parser.add_argument("--steps", type=_whole(1), default=150, help="of training with --distil (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(

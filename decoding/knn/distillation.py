@@ -49,16 +49,18 @@ MOST_MEASURED = 24
 COPYING = 7
 """Attention sub-layers of the long path: those that look most at what followed the same token before."""
 SHORTER = 4
+PATHS = ("short", "long")
 MIN_ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`paths`: name and path of each bridge to train; empty lets the answers say."""
+    """`names`: which of PATHS to train; `paths` are theirs, where the answers are not to say."""
 
     recipe: Recipe
     max_prompts: int = 300
     max_new_tokens: int = 96
+    names: tuple[str, ...] = PATHS
     paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
     command: str = ""
 
@@ -102,7 +104,7 @@ def distil(
     held = set(groups[: max(1, len(groups) // HELD_OUT)])
     learnt, unseen = [a for a in answered if a.group not in held], [a for a in answered if a.group in held][:MOST_MEASURED]
     texts = [Text(one.prompt, one.answer) for one in learnt]
-    paths = settings.paths or _paths(backend, texts, say)
+    paths = settings.paths or tuple(one for one in _paths(backend, texts, say) if one[0] in settings.names)
     costs = backend.costs()
     trained: list[Bridge] = []
     hazards: dict[str, Hazard] = {}
