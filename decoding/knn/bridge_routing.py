@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from decoding.backends.lowbit import LowBitBackend
     from decoding.models.loading import LoadedModel
 
+logger = logging.getLogger(__name__)
+
 DISTILLED = "knn-ssd-distilled"
 SURE, LONGEST = 0.6, 6
 """The stop rule where too few rounds were held out for another."""
@@ -29,13 +32,16 @@ SHIPPED = {"smollm2": Path(__file__).parents[1] / "smollm2" / FILE}
 
 def bridges_for(loaded: LoadedModel, *, needed: bool) -> Bridges | None:
     """Those in the model's usual place, else those that ship for it. Raises UserError, where they are `needed`, for none."""
-    for path in (calibration_folder(loaded) / FILE, SHIPPED.get(loaded.name)):
+    shipped = SHIPPED.get(loaded.name)
+    for path in (calibration_folder(loaded) / FILE, shipped):
         if path is not None and path.is_file():
             try:
                 return Bridges.load(path, loaded)
-            except UserError:
+            except UserError as error:
                 if needed:
                     raise
+                # of the shipped file it is no news that it is of one precision
+                logger.log(logging.INFO if path == shipped else logging.WARNING, "%s; until then no bridge drafts", error)
     if needed:
         Bridges.load(calibration_folder(loaded) / FILE, loaded)  # says that there are none, and how to make them
     return None
