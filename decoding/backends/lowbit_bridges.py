@@ -150,14 +150,14 @@ def states_of(backend: LowBitBackend, ids: Sequence[int], places: Sequence[int])
     """
     import torch
 
-    from decoding.backends.lowbit import _chain
     from decoding.lowbit.kernels import run_layers
 
     n_layers, n_rows = backend.info.n_layers, len(ids)
     backend.forget()
     backend._restart(n_rows + _CHAIN)
     cache, sizes, layers, (cos, sin) = backend.compiled_parts()
-    paths, positions = _chain(n_rows)
+    positions = np.arange(n_rows, dtype=np.int64)
+    paths = np.repeat(positions[None], n_rows, axis=0)
     none = np.zeros(n_rows, dtype=np.int64)
     scores = np.empty((sizes.n_heads // sizes.n_key_heads, -(-n_rows // 16) * 16 + 16), dtype=np.float32)
     found: dict[int, NDArray[np.float32]] = {}

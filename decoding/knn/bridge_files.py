@@ -85,6 +85,7 @@ class Bridges:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             save_file({name: np.ascontiguousarray(t) for name, t in tensors.items()}, part, {"bridges": codec.to_json(stored)})
+            part.chmod(0o644)
             part.replace(path)
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}; make room there or choose another --out") from None
