@@ -48,7 +48,10 @@ class ModelSettings(Strict):
 class DecodingSettings(Strict):
     """How a local model decodes: its speed, never its text."""
 
-    method: str = knob("auto", "who drafts: auto, mix, copy, recycle, skip, knn-ssd, ... (docs/decoder.md)")
+    method: str = knob("auto", "who drafts: auto, mix, copy, recycle, skip, draft, knn-ssd, ... (docs/decoder.md)")
+    draft_model: str = knob(
+        "", "a smaller model of the same tokenizer that drafts: hf:PATH_OR_ID, gguf:FILE or smollm2; empty is none"
+    )
     lengths: str = knob(
         "", "how long drafts of skipped models are: threshold, fixed:N, expected; empty is the method's own choice"
     )

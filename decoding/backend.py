@@ -212,7 +212,8 @@ class StepBackend(Protocol):
     def commit(self, k: int, path: Sequence[int] | None = None) -> None:
         """n += k: the first k rows of the last full step become part of the text.
 
-        After a tree step `path` gives the k accepted rows in order (ascending indices); theirs are moved together first.
+        A full step at `offset` behind rows of full steps goes on with them: then `k` counts from the first of those. After a
+        tree step `path` gives the k accepted rows in order (ascending indices); theirs are moved together first.
         """
         ...
 

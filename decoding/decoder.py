@@ -21,7 +21,7 @@ from decoding.api import Completion, DecodeStats, Grounding, Message, SamplingPa
 from decoding.engine import Engine, calibration_for
 from decoding.local import LocalGenerator, Wanted, complete, complete_together
 from decoding.models.loading import LoadedModel, in_memory, vocabulary_size
-from decoding.models.naming import load_named
+from decoding.models.naming import load_draft, load_named
 from decoding.sampling import HuggingFaceRule, LogitsRule
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def load(
     backend: str = "auto",
     calibration: Calibration | Path | str | None = None,
     lengths: str | None = None,
+    draft_model: str | None = None,
 ) -> Decoder:
     """A decoder for a model folder or a model of the Hugging Face hub, for `gguf:FILE`, or for `smollm2`.
 
@@ -83,13 +84,15 @@ def load(
         backend: `auto`, or one of `decoding.backends.build.Kind`: `packed` and `lowbit` (CPU), `driven`, `hf`.
         calibration: what `python -m decoding.calibrate` wrote for this model, or its folder. None looks in its usual place.
         lengths: how long drafts of skipped models are: `threshold`, `fixed:4`, `expected`; None is the method's own choice.
+        draft_model: a smaller model of the same tokenizer, named as `model`; for `draft`, `draft-tree`, `mix` and `auto`.
 
     Raises:
         UserError: no such model, method, backend, or calibration; the message says what to do.
     """
     loaded = load_named(model, device=device, dtype=dtype)
     known = calibration_for(loaded, method, calibration)
-    return Decoder(loaded, Engine(loaded, method, backend=backend, calibration=known, lengths=lengths))
+    small = load_draft(draft_model, loaded) if draft_model else None
+    return Decoder(loaded, Engine(loaded, method, backend=backend, calibration=known, lengths=lengths, draft=small))
 
 
 class Decoder:
@@ -216,7 +219,8 @@ class Decoder:
 
         With low-bit weights on a CPU they are decoded together: the prompt is read once, and each pass over the weights serves
         all of them (`decoding.together`). Other models write them in turn. `accept_lengths` are empty. Arguments, and what is
-        raised, as for `generate`; UserError for more than `decoding.together.MOST` texts, StageError where memory does not hold them.
+        raised, as for `generate`; UserError for more than `decoding.together.MOST` texts, StageError where memory does not hold
+        them.
         """
         import torch
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -18,7 +19,15 @@ from decoding.drafters.plain import NoDrafter
 from decoding.grounding import answer_rules
 from decoding.grounding.cad import with_cost
 from decoding.knn.bridge_routing import bridges_for
-from decoding.methods import MAY_SKIP, NEED_BRIDGES, NEED_CALIBRATION, build_drafter, check_method, lacks_calibration
+from decoding.methods import (
+    MAY_SKIP,
+    NEED_BRIDGES,
+    NEED_CALIBRATION,
+    build_drafter,
+    check_draft_model,
+    check_method,
+    lacks_calibration,
+)
 from decoding.sampling import ForcingRule, LogitsRule, Sampler
 from decoding.speculative import decode
 from decoding.together import MOST, Stream, decode_together
@@ -51,9 +60,11 @@ class Engine:
     Building one runs the model (its backend proves itself, costs may be measured), so it waits for `loaded.lock`. Engines of
     one `LoadedModel` share its backend.
 
+    `draft` is a smaller model that drafts for this one; it is locked while a text is written.
+
     Raises:
-        UserError: an unknown method or backend, a calibration that is missing or of another shape of model, or a model that
-            cannot be decoded in steps.
+        UserError: an unknown method or backend, a calibration that is missing or of another shape of model, a draft model
+            that is missing, without a use, or of another tokenizer, or a model that cannot be decoded in steps.
     """
 
     def __init__(
@@ -65,6 +76,7 @@ class Engine:
         calibration: Calibration | None = None,
         lengths: str | None = None,
         bridges: Bridges | None = None,
+        draft: LoadedModel | None = None,
     ) -> None:
         self._loaded = loaded
         self.lock = loaded.lock
@@ -72,20 +84,33 @@ class Engine:
         check_method(method)
         if method in NEED_CALIBRATION and calibration is None:
             raise lacks_calibration(method)
-        with loaded.lock:
+        check_draft_model(method, draft is not None)
+        if draft is not None:
+            check_same_tokenizer(loaded, draft)
+        # a model that drafts for itself needs keys and values of its own for that, and is locked already
+        self._draft_lock: AbstractContextManager[object] = nullcontext() if draft in (None, loaded) else draft.lock
+        with loaded.lock, self._draft_lock:
             self._backend = backend_of(loaded, backend)
+            small = None if draft is None else _drafting_backend(draft, loaded)
             if calibration is not None:
                 _check_shape(calibration, self._backend)
             if bridges is None and method in NEED_BRIDGES | MAY_SKIP:
                 bridges = bridges_for(loaded, needed=method in NEED_BRIDGES)
-            self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths, bridges=bridges)
+            self._drafter = build_drafter(
+                method, self._backend, calibration=calibration, lengths=lengths, draft=small, bridges=bridges
+            )
+        self._drafted_by = f"; drafts by {draft.name}, {draft.dtype}" if draft is not None else ""
         self._copiers: list[CopyDrafter] = []
         """Of texts that are written together, the first, the second, ...: what they count goes on."""
 
     def describe(self) -> str:
         """Which drafter on which backend, as in `mix(copy, recycle) on packed, float32, cpu`."""
         info = self._backend.info
-        return f"{self._drafter.name} on {info.name}, {info.dtype}, {info.device}"
+        return f"{self._drafter.name} on {info.name}, {info.dtype}, {info.device}{self._drafted_by}"
+
+    def forget(self) -> None:
+        """The next prompt is read whole, however it begins; the caller holds `lock`. For measurements."""
+        self._backend.forget()
 
     def decode(
         self,
@@ -108,16 +133,17 @@ class Engine:
         asked = answer_rules(sampling, self._loaded, len(prompt), ends)
         forces = any(isinstance(rule, ForcingRule) for rule in (*asked, *rules))
         drafter = self._drafter if drafts else NoDrafter()
-        stats = decode(
-            self._backend,
-            ForcedDrafter(drafter) if forces else drafter,
-            prompt,
-            Sampler(sampling, len(prompt), (*asked, *rules)),
-            take,
-            task=sampling.task,
-            sources=self._tokenised(sampling.sources),
-            on_round=on_round,
-        )
+        with self._draft_lock:
+            stats = decode(
+                self._backend,
+                ForcedDrafter(drafter) if forces else drafter,
+                prompt,
+                Sampler(sampling, len(prompt), (*asked, *rules)),
+                take,
+                task=sampling.task,
+                sources=self._tokenised(sampling.sources),
+                on_round=on_round,
+            )
         return with_cost(stats, asked)
 
     @property
@@ -205,6 +231,31 @@ def calibration_for(loaded: LoadedModel, method: str, given: Calibration | Path 
         except UserError as error:
             logger.warning("%s; until then no layers are skipped", error)
     return None
+
+
+def check_same_tokenizer(loaded: LoadedModel, draft: LoadedModel) -> None:
+    """Raises UserError where a draft model has another vocabulary: its token ids would mean other words."""
+    from decoding.models.loading import vocabulary_size
+
+    ours, theirs = (m.tokenizer.get_vocab() if m.tokenizer is not None else None for m in (loaded, draft))
+    if ours is None or theirs is None:
+        same = vocabulary_size(loaded.model) == vocabulary_size(draft.model)
+        shown = tuple(vocabulary_size(one.model) for one in (loaded, draft))
+    else:
+        same, shown = ours == theirs, (len(ours), len(theirs))
+    if not same:
+        raise UserError(
+            f"the draft model {draft.name} has another tokenizer ({shown[1]:,} tokens) than {loaded.name} ({shown[0]:,} "
+            "tokens), so its guesses would mean other words; name a smaller model of the same family as --draft-model, or "
+            "leave it out"
+        )
+
+
+def _drafting_backend(draft: LoadedModel, loaded: LoadedModel) -> StepBackend:
+    """The draft model's backend; one of its own where the model drafts for itself. The caller holds both locks."""
+    from decoding.backends.build import build_backend
+
+    return build_backend(draft, say=logger.warning) if draft is loaded else backend_of(draft)
 
 
 def _check_shape(calibration: Calibration, backend: StepBackend) -> None:

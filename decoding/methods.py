@@ -3,10 +3,12 @@
 | method | what it drafts |
 |---|---|
 | `greedy` | nothing: one token for each pass of the model, the reference |
-| `auto` | `mix`, with layer skipping when there is a calibration |
+| `auto` | `mix`, with layer skipping when there is a calibration, and a draft model when one is named |
 | `copy` | what followed the same words in the prompt, the answer or earlier texts |
 | `recycle` | small trees of what the model said after the same tokens before |
 | `skip` | the model without the layers that the calibration found for such prompts, as long as it pays |
+| `draft` | chains of another, smaller model with the same tokenizer, as long as it pays |
+| `draft-tree` | the same with the runners-up of each token that promise to pay |
 | `knn-ssd-distilled` | a few of the model's sub-layers with trained maps between them, routed as `knn-ssd` |
 | `mix` | in each round the one of these that promises the most tokens for its cost |
 
@@ -31,12 +33,13 @@ if TYPE_CHECKING:
     from decoding.backends.lowbit import LowBitBackend
     from decoding.drafters.drafter import Drafter, Request
     from decoding.drafters.lengths import LengthPolicy
+    from decoding.drafters.model import ModelDrafter
     from decoding.drafters.skip import SkipDrafter
     from decoding.knn.artefact import Calibration, Plan
     from decoding.knn.bridge_files import Bridges
 
 METHODS = (
-    "greedy", "auto", "copy", "skip", "recycle", "mix",
+    "greedy", "auto", "copy", "skip", "recycle", "draft", "draft-tree", "mix",
     "self-ssd", "self-ssd-mix", "knn-ssd", "knn-ssd-distilled", "swift", "copyspec", "pld", "recycling",
 )  # fmt: skip
 
@@ -44,6 +47,9 @@ NEED_CALIBRATION = frozenset({"skip", "self-ssd", "self-ssd-mix", "knn-ssd"})
 NEED_BRIDGES = frozenset({"knn-ssd-distilled"})
 MAY_SKIP = frozenset({"auto", "mix"})
 """These skip layers as well when there is a calibration, and draft with bridges when there are some."""
+
+NEED_DRAFT_MODEL = frozenset({"draft", "draft-tree"})
+TAKE_DRAFT_MODEL = NEED_DRAFT_MODEL | {"auto", "mix"}
 
 
 def check_method(method: str) -> None:
@@ -61,6 +67,20 @@ def lacks_calibration(method: str) -> UserError:
     )
 
 
+def check_draft_model(method: str, named: bool) -> None:
+    """Raises UserError for a method that needs a draft model and has none, or has one and no use for it."""
+    if method in NEED_DRAFT_MODEL and not named:
+        raise UserError(
+            f"the decoding method {method!r} needs a smaller model of the same tokenizer; name one: --draft-model "
+            "hf:FOLDER_OR_ID, gguf:FILE or smollm2"
+        )
+    if named and method not in TAKE_DRAFT_MODEL:
+        raise UserError(
+            f"the decoding method {method!r} has no use for a draft model; leave --draft-model out, or choose one of "
+            f"{', '.join(sorted(TAKE_DRAFT_MODEL))}"
+        )
+
+
 def build_drafter(
     method: str,
     backend: StepBackend,
@@ -68,19 +88,22 @@ def build_drafter(
     calibration: Calibration | None = None,
     lengths: str | None = None,
     bridges: Bridges | None = None,
+    draft: StepBackend | None = None,
 ) -> Drafter:
     """The drafter of a method. May measure the backend's costs, which loses its current sequence.
 
     `lengths` says how long drafts of skipped models are: `threshold`, `fixed:N` or `expected`. None is the method's own rule:
     the published ones stop below 0.8 and after 12 tokens, ours where one more token no longer promises to pay (`expected`).
-    Methods that do not draft with the model have no use for it.
+    Methods that do not draft with the model have no use for it. `draft` is another model of the same tokenizer.
 
     Raises:
-        UserError: an unknown method or length rule, a missing calibration, or a backend that cannot verify the method's trees.
+        UserError: an unknown method or length rule, a missing calibration or draft model, one without a use, or a backend that
+            cannot verify the method's trees.
     """
     check_method(method)
     if lengths is not None:
         check_lengths(lengths)
+    check_draft_model(method, draft is not None)
     match method:
         case "greedy":
             from decoding.drafters.plain import NoDrafter
@@ -93,7 +116,9 @@ def build_drafter(
         case "recycle" | "recycling":
             return _recycle(method, backend)
         case "auto" | "mix":
-            return _mix(backend, calibration, lengths, bridges)
+            return _mix(backend, calibration, lengths, draft, bridges)
+        case "draft" | "draft-tree":
+            return _draft(method, backend, draft, lengths)
         case "copyspec":
             from decoding.drafters.lookup import CopySpec
 
@@ -145,7 +170,39 @@ def _distilled(backend: StepBackend, bridges: Bridges | None) -> Drafter:
     return bridge_drafter(cast("LowBitBackend", backend), bridges, costs=backend.costs())
 
 
-def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | None, bridges: Bridges | None) -> Drafter:
+def _draft(method: str, backend: StepBackend, draft: StepBackend | None, lengths: str | None) -> Drafter:
+    """The mix with this part alone: its counts and its guard."""
+    from decoding.drafters.mix import MixDrafter
+
+    model = _drafting(method, backend, draft, lengths, tree=method == "draft-tree")
+    return MixDrafter(None, None, None, backend.costs(), model=model, name=method)
+
+
+def _drafting(
+    name: str, backend: StepBackend, draft: StepBackend | None, lengths: str | None, *, tree: bool
+) -> ModelDrafter | None:
+    from decoding.drafters.lengths import Fixed, Threshold
+    from decoding.drafters.model import ModelDrafter
+
+    if draft is None:
+        return None
+    if tree and not takes_trees(backend):
+        raise UserError(f"the method {name!r} drafts trees, which this model cannot verify; choose draft, or auto")
+    policy: LengthPolicy | None = None
+    if lengths == "threshold":
+        policy = Threshold()
+    elif lengths is not None and lengths.startswith("fixed:"):
+        policy = Fixed(int(lengths.removeprefix("fixed:")))
+    return ModelDrafter(draft, backend.costs(), policy=policy, tree=tree, n_tokens=backend.info.vocab_size, name=name)
+
+
+def _mix(
+    backend: StepBackend,
+    calibration: Calibration | None,
+    lengths: str | None,
+    draft: StepBackend | None,
+    bridges: Bridges | None,
+) -> Drafter:
     from decoding.drafters.copy import CopyDrafter
     from decoding.drafters.mix import MixDrafter
     from decoding.drafters.recycle import RecycleDrafter
@@ -155,12 +212,20 @@ def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | N
         calibration = None
     # the mix weighs costs itself, so its parts are not given any
     skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
-    name = "mix(copy, recycle, skip)" if skip else "mix(copy, recycle)"
-    if bridges is not None and takes_bridges(backend):
+    distils = bridges is not None and takes_bridges(backend)
+    if bridges is not None and distils:
         skip = bridge_drafter(cast("LowBitBackend", backend), bridges, costs=backend.costs(), guarded=False)
-        name = "mix(copy, recycle, distilled)"
+    model = _drafting("draft", backend, draft, lengths, tree=takes_trees(backend))
+    own = ["distilled" if distils else "skip"] if skip else []
+    parts = ["copy", "recycle", *own, *(["draft"] if model else [])]
     return MixDrafter(
-        CopyDrafter(), RecycleDrafter(seeded=False, persist=True), skip, backend.costs(), trees=takes_trees(backend), name=name
+        CopyDrafter(),
+        RecycleDrafter(seeded=False, persist=True),
+        skip,
+        backend.costs(),
+        model=model,
+        trees=takes_trees(backend),
+        name=f"mix({', '.join(parts)})",
     )
 
 

@@ -5,10 +5,11 @@
          -d '{"model": "Qwen/Qwen3-0.6B", "messages": [{"role": "user", "content": "Hello"}]}'
 
 `/v1/models`, `/v1/chat/completions`, `/v1/completions` (whole or streamed), `/health`, `/metrics` (JSON; in Prometheus' form,
-with vLLM's names, for who accepts text/plain). One text is written at a time, the others wait in order; a client that hangs up
+with vLLM's names, for who accepts text/plain). Texts are written in the order of their requests; a client that hangs up
 ends its text. Answers carry `timings` (llama.cpp's names) and `speculation` (vLLM's); `"speculation": "off"` in a request
 decodes one token at a time, to the same text. A request without a seed gets a random one, which the answer names. Contents of
-messages cannot inject control tokens; a final assistant message is continued.
+messages cannot inject control tokens; a final assistant message is continued. Requests that wait at the same time are written
+together where the model allows it (`decoding.together`), and so are the `n` answers of one.
 """
 
 from __future__ import annotations
@@ -26,16 +27,18 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data import codec
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, SamplingParams
-from decoding.methods import METHODS, check_method
+from decoding.methods import METHODS, check_draft_model, check_method
 from decoding.serving.chat_requests import Asked, Refused, read_request
 from decoding.serving.totals import Totals, exposition
-from decoding.statistics import SpeculationStats
+from decoding.serving.turns import Turns, Waiting
+from decoding.statistics import SpeculationStats, total
 from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ class Text:
 
 
 class Service:
-    """Writes texts for requests, one at a time."""
+    """Writes texts for requests, in their order; those that wait at the same time together where the model allows it."""
 
     def __init__(self, loaded: LoadedModel, engine: Engine, name: str) -> None:
         from decoding.local import LocalGenerator
@@ -81,7 +84,7 @@ class Service:
         self._engine = engine
         self._generator = LocalGenerator(loaded, engine.decode)
         self._n_tokens = vocabulary_size(loaded.model)
-        self._turn = asyncio.Lock()  # first come, first served; the model's own lock knows no order
+        self._turns: Turns[tuple[Text, Callable[[str], None] | None], Completion] = Turns(self._fit, self._written)
 
     def describe(self) -> str:
         return self._engine.describe()
@@ -136,8 +139,7 @@ class Service:
         """Waits for its turn. `on_text` is called on another thread. Raises Abandoned, or StageError as decoding does."""
         self.totals.waiting += 1
         try:
-            async with self._turn:
-                done = await asyncio.to_thread(self._written, text, on_text)
+            done = await self._turns.written((text, on_text))
         except Abandoned:
             self.totals.abandoned += 1
             raise
@@ -149,7 +151,40 @@ class Service:
         self.totals.add(done)
         return done
 
-    def _written(self, text: Text, on_text: Callable[[str], None] | None) -> Completion:
+    def _fit(self, wanted: Sequence[tuple[Text, object]]) -> bool:
+        """Whether these texts may be written together."""
+        return self._engine.fits_together([len(text.prompt) + text.sampling.max_new_tokens for text, _ in wanted])
+
+    def _written(self, group: Sequence[Waiting[tuple[Text, Callable[[str], None] | None], Completion]]) -> None:
+        from decoding.local import Wanted, complete_together
+
+        for one in group:
+            if not self._is_wanted(one.wanted[0]):
+                one.finish(Abandoned())
+        live = [one for one in group if self._is_wanted(one.wanted[0])]
+        if len(live) < 2:
+            for one in live:
+                one.finish(self._written_alone(*one.wanted))
+            return
+
+        def hand_over(one: Waiting[tuple[Text, Callable[[str], None] | None], Completion], done: Completion) -> None:
+            one.finish(done if self._is_wanted(one.wanted[0]) else Abandoned())
+
+        wanted = [
+            Wanted(
+                text.prompt,
+                text.sampling,
+                on_text,
+                drafts=text.drafts,
+                goes_on=partial(self._is_wanted, text),
+                done=partial(hand_over, one),
+            )
+            for one in live
+            for text, on_text in [one.wanted]
+        ]
+        complete_together(self._loaded, self._engine, wanted)
+
+    def _written_alone(self, text: Text, on_text: Callable[[str], None] | None) -> Completion:
         from decoding.local import complete
 
         def decode(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
@@ -186,6 +221,24 @@ class Form:
         choice = {"index": 0, **part, "logprobs": None, **_ending(done)}
         name = "chat.completion" if self.chat else "text_completion"
         return self._answer(name, [choice]) | {"usage": _usage(done)} | _statistics(done, seed)
+
+    def whole_of(self, found: Sequence[Completion], seeds: Sequence[int]) -> dict[str, Any]:
+        """Several answers to one request: the prompt counts once, new tokens and drafts all together."""
+        answers = [self.whole(done, seed) for done, seed in zip(found, seeds, strict=True)]
+        choices = [{**answer["choices"][0], "index": at} for at, answer in enumerate(answers)]
+        every = replace(
+            found[0],
+            n_new_tokens=sum(done.n_new_tokens for done in found),
+            stats=DecodeStats(
+                total_s=max(done.stats.total_s for done in found),
+                prefill_s=found[0].stats.prefill_s,
+                decode_s=max(done.stats.decode_s or 0.0 for done in found),
+                n_drafted=sum(done.stats.n_drafted or 0 for done in found),
+                n_accepted=sum(done.stats.n_accepted or 0 for done in found),
+                speculation=total([done.stats.speculation or SpeculationStats() for done in found]),
+            ),
+        )
+        return answers[0] | {"choices": choices, "usage": _usage(every)} | _statistics(every, seeds[0])
 
     def first(self) -> dict[str, Any]:
         return self._piece({"role": "assistant", "content": ""}, "")
@@ -352,6 +405,8 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
     asked = read_request(await _body(request), chat=chat)
     text = await asyncio.to_thread(service.text_for, asked)
     form = Form(chat, service.name, f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}", int(time.time()))
+    if asked.n > 1:
+        return await _answered_with(service, request, text, form, asked.n)
     if asked.stream:
         return StreamingResponse(_events(service, text, form, asked.include_usage), media_type="text/event-stream")
     writing = _started(service.write(text))
@@ -363,6 +418,27 @@ async def _answered(service: Service, request: Request, *, chat: bool) -> Respon
     except Abandoned:
         raise Refused(503, "the text was given up: the client hung up, or the server is closing") from None
     return JSONResponse(form.whole(done, text.sampling.seed))
+
+
+async def _answered_with(service: Service, request: Request, text: Text, form: Form, n: int) -> Response:
+    """`n` answers, of which the i-th has the seed of the request and i more."""
+    from fastapi.responses import JSONResponse
+
+    seeds = [(text.sampling.seed + i) % 2**64 for i in range(n)]
+    texts = [Text(text.prompt, replace(text.sampling, seed=seed), text.drafts) for seed in seeds]
+    writing = [_started(service.write(one)) for one in texts]
+    try:
+        while (await asyncio.wait(writing, timeout=_POLL_S))[1]:
+            if await request.is_disconnected():
+                break
+        else:
+            return JSONResponse(form.whole_of([task.result() for task in writing], seeds))
+    except Abandoned:
+        pass
+    finally:
+        for one in texts:  # of those still being written nobody wants any
+            one.abandoned.set()
+    raise Refused(503, "the texts were given up: the client hung up, or the server is closing")
 
 
 def _started(writing: Coroutine[Any, Any, Completion]) -> asyncio.Task[Completion]:
@@ -421,6 +497,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--served-name", metavar="NAME", help="what clients call it (default: the id, or the folder's name)")
     parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
     parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
+    parser.add_argument(
+        "--draft-model", metavar="NAME", help="a smaller model of the same tokenizer that drafts, named as --model"
+    )
     parser.add_argument("--lengths", metavar="POLICY", help="of drafts from skipped models: threshold, fixed:4, expected")
     parser.add_argument("--backend", default="auto", help="auto, packed, lowbit, driven or hf")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ...")
@@ -437,12 +516,20 @@ def _serve(arguments: argparse.Namespace) -> int:
     listening = _listen(arguments.host, arguments.port)  # before the model is loaded: a taken port should not cost minutes
     with listening:
         from decoding.engine import Engine, calibration_for
-        from decoding.models.naming import load_named
+        from decoding.models.naming import load_draft, load_named
 
+        check_draft_model(arguments.method, bool(arguments.draft_model))
         model = arguments.model.removeprefix("hf:")
         loaded = load_named(model, device=arguments.device, dtype=arguments.dtype)
         calibration = calibration_for(loaded, arguments.method, arguments.calibration)
-        engine = Engine(loaded, arguments.method, backend=arguments.backend, calibration=calibration, lengths=arguments.lengths)
+        engine = Engine(
+            loaded,
+            arguments.method,
+            backend=arguments.backend,
+            calibration=calibration,
+            lengths=arguments.lengths,
+            draft=load_draft(arguments.draft_model, loaded) if arguments.draft_model else None,
+        )
         service = Service(loaded, engine, arguments.served_name or _served_name(model))
         return _run(service, listening, api_key)
 

@@ -155,12 +155,13 @@ def _pass(many: ManyTexts, texts: Sequence[_Text], costs: CostTable | None, clos
     many.commit(counts)
 
 
-def best_lengths(survivals: Sequence[Sequence[float]], n_rows: int, costs: CostTable | None) -> list[int]:
+def best_lengths(survivals: Sequence[Sequence[float]], n_rows: int, costs: CostTable | None, margin: float = 0.05) -> list[int]:
     """How many tokens of each text's copy make the pass that promises the most tokens for its cost.
 
     Args:
         survivals: for each text the chance that its copy is accepted up to and including each token.
         n_rows: rows of the pass without copies; each gives a token.
+        margin: share by which copies must promise more than the pass without them, for what the estimates miss.
 
     Tokens are added likeliest first, over all texts, so that every beginning is the best pass of its size.
     """
@@ -168,7 +169,7 @@ def best_lengths(survivals: Sequence[Sequence[float]], n_rows: int, costs: CostT
     if costs is None:
         return chosen
     expected = float(n_rows)
-    best, best_rate = list(chosen), expected / costs.v(n_rows)
+    best, best_rate = list(chosen), (1 + margin) * expected / costs.v(n_rows)
     heap = [(-survival[0], i) for i, survival in enumerate(survivals) if survival]
     heapify(heap)
     while heap:

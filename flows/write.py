@@ -105,6 +105,9 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument(
         "--model", metavar="NAME", help="of ours: smollm2 (default), gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
     )
+    how.add_argument(
+        "--draft-model", metavar="NAME", help="a smaller model of the same tokenizer, which drafts: speed, never text"
+    )
     how.add_argument("--words", type=int, metavar="N", help="at most so many words")
     how.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
     how.add_argument(
@@ -127,6 +130,7 @@ def request_from(arguments: argparse.Namespace) -> Request:
         arguments.config,
         arguments.assignments,
         model={"name": arguments.model},
+        decoding={"draft_model": arguments.draft_model},
         web={"search": arguments.search, "as_of": arguments.as_of},
         writing={"max_words": arguments.words},
     )

@@ -21,13 +21,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @contextmanager
-def served(folder: Path, *, method: str = "auto", api_key: str | None = None) -> Iterator[str]:
+def served(folder: Path, *, method: str = "auto", api_key: str | None = None, dtype: str = "auto") -> Iterator[str]:
     """Our server on a model folder, under the name `tiny`; yields its address, up to and without `/v1`."""
     from decoding.engine import Engine
     from decoding.models.loading import load
     from decoding.serve import Service, build_app
 
-    loaded = load(str(folder), device="cpu")
+    loaded = load(str(folder), device="cpu", dtype=dtype)
     with _listening(build_app(Service(loaded, Engine(loaded, method), "tiny"), api_key)) as address:
         yield address
 

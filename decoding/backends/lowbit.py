@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend
 from decoding.backends.layers import Layer as Parts
 from decoding.backends.masks import ancestry
+from decoding.backends.places import Places
 from decoding.backends.proof import Unfit
 from decoding.backends.torch_backend import relative_error
 
@@ -44,19 +45,6 @@ _ALLOWED = 8e-2
 
 class NotLowBit(Unfit):
     """This model is not made of low-bit matrices, or not of the shape that the compiled step takes."""
-
-
-class Places(NamedTuple):
-    """Where the T rows of a step lie, and what each of them sees: the n committed positions, then its scratch rows
-    paths[t, 0..depths[t]], counted from n + gaps[t] on. Row t is stored at slots[t] and is at positions[t] of its text. All
-    but `n` int64, (T,), and `paths` (T, longest)."""
-
-    n: int
-    slots: NDArray[np.int64]
-    gaps: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    paths: NDArray[np.int64]
-    depths: NDArray[np.int64]
 
 
 class StepCache:
@@ -187,7 +175,7 @@ class LowBitBackend(DrivenBackend):
         paths, depths = _chain(n_rows) if parents is None else _paths(parents)
         slots = np.arange(at, at + n_rows, dtype=np.int64)
         places = Places(at, slots, np.zeros(n_rows, dtype=np.int64), at + depths, paths, depths)
-        return self._over(ids, places, plan=plan, last_only=last_only, may_spread=parents is None)
+        return self.run_at(ids, places, plan=plan, last_only=last_only, may_spread=parents is None)
 
     def together(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> ManyTexts:
         """See `decoding.backend.ManyBackend`."""
@@ -195,12 +183,26 @@ class LowBitBackend(DrivenBackend):
 
         return LowBitTexts(self, prompts, rooms)
 
+    def check(self, prompt: Sequence[int], capacity: int) -> None:
+        """Raises StageError for a prompt beyond the context."""
+        self._check_prompt(prompt, capacity)
+
+    def begin(self, capacity: int) -> None:
+        """An empty sequence with room for `capacity` positions; nothing of the one before is kept."""
+        self.forget()
+        self._restart(capacity)
+
+    @property
+    def reserved(self) -> int:
+        """Tokens for which there is room already."""
+        return self.kv.capacity
+
     def bytes_for(self, n_tokens: int) -> int:
         """Of the keys and values of so many tokens."""
         assert self._step_cache is not None
         return self._step_cache.bytes_for(n_tokens)
 
-    def _over(
+    def run_at(
         self, ids: torch.Tensor, places: Places, *, plan: SkipSet = FULL, last_only: bool = False, may_spread: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """As `_run`, rows lying anywhere; with `may_spread` many of them are divided among threads."""

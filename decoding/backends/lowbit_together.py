@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from data.errors import StageError
-from decoding.backends.lowbit import Places
+from decoding.backends.places import Places, Placing
 from decoding.backends.rows import TorchRows
 from decoding.backends.torch_backend import PREFILL_TOKENS
 from decoding.machine import available_bytes
 
 if TYPE_CHECKING:
     import torch
-
-    from decoding.backends.lowbit import LowBitBackend
 
 _LANES = 16
 """Keys are read in whole vectors: what lies behind the last segment must exist."""
@@ -29,7 +27,7 @@ _LANES = 16
 class LowBitTexts:
     """Implements `decoding.backend.ManyTexts`."""
 
-    def __init__(self, backend: LowBitBackend, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> None:
+    def __init__(self, backend: Placing, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> None:
         """Reads the prompts. Raises StageError as `ManyBackend.together` says."""
         if not prompts or len(prompts) != len(rooms) or not all(prompts):
             raise ValueError("each text has a prompt of at least one token, and a room")
@@ -64,7 +62,7 @@ class LowBitTexts:
 
     def _check_memory(self, capacity: int, n_texts: int) -> None:
         needed, free = self._backend.bytes_for(capacity), available_bytes()
-        if free is not None and needed > free + self._backend.bytes_for(self._backend.kv.capacity):
+        if free is not None and needed > free + self._backend.bytes_for(self._backend.reserved):
             raise StageError(
                 "generate",
                 f"{n_texts} texts together need {needed >> 20:,} MiB for the keys and values of {capacity:,} tokens, and "
@@ -76,13 +74,12 @@ class LowBitTexts:
 
         backend = self._backend
         for prompt in prompts:
-            backend._check_prompt(prompt, capacity)
+            backend.check(prompt, capacity)
         with torch.inference_mode():
             if self._shared:
-                first = backend.prefill(prompts[0][: self._shared], capacity=capacity).last
+                first = TorchRows(backend.prefill(prompts[0][: self._shared], capacity=capacity).last.logits)
             else:
-                backend.forget()
-                backend._restart(capacity)
+                backend.begin(capacity)
             found = []
             for i, prompt in enumerate(prompts):
                 rest, last = list(prompt[self._shared :]), None
@@ -108,8 +105,8 @@ class LowBitTexts:
         longest = int(depths.max()) + 1
         paths = np.repeat(np.arange(longest, dtype=np.int64)[None], len(depths), axis=0)
         places = Places(n, n + gaps + depths, gaps, n + depths, paths, depths)
-        tokens = torch.tensor([[token for text in ids for token in text]])
-        return self._backend._over(tokens, places, last_only=last_only, may_spread=True)[0]
+        flat = torch.tensor([[token for text in ids for token in text]])
+        return self._backend.run_at(flat, places, last_only=last_only, may_spread=True)[0]
 
 
 def _common(prompts: Sequence[tuple[int, ...]]) -> int:

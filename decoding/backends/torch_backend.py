@@ -51,6 +51,9 @@ class TorchBackend(ABC):
         self._cache = transformers_cache(self.kv)
         self._positions = torch.zeros(1, 0, dtype=torch.long, device=self._device)
         self._fresh = 0
+        """Rows behind the committed ones that full steps have written without a gap."""
+        self._branched = False
+        """Whether the last step was a tree, whose rows do not follow one another."""
         self._costs: CostTable | None = None
 
     @abstractmethod
@@ -119,11 +122,13 @@ class TorchBackend(ABC):
         self._check_plan(plan)
         at = self.kv.n + offset
         self.kv.need(at + len(ids))
-        self._fresh = 0
+        before, self._fresh = self._fresh if parents is None and not self._branched else 0, 0
         with torch.inference_mode():
             logits, _ = self._run(torch.tensor([list(ids)], device=self._device), at, plan=plan, parents=parents)
-        if not plan and not offset:
-            self._fresh = len(ids)
+        # a full step behind fresh rows goes on with them, so that a draft can be committed as far as it was right
+        if not plan and offset <= before:
+            self._fresh = offset + len(ids)
+        self._branched = parents is not None
         return TorchRows(logits)
 
     def draft_chain(
@@ -164,7 +169,7 @@ class TorchBackend(ABC):
         import torch
 
         if not 0 <= k <= self._fresh:
-            raise ValueError(f"{k} rows cannot be committed: the last call was a full step of {self._fresh} tokens")
+            raise ValueError(f"{k} rows cannot be committed: full steps have written {self._fresh}")
         if path is not None:
             ascending = all(a < b for a, b in pairwise((-1, *path, self._fresh)))
             if len(path) != k or not ascending:

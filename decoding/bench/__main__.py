@@ -3,6 +3,7 @@
     wikigenben prompts --split dev --limit 20 --out prompts.jsonl
     python -m decoding.bench --model MODEL --prompts prompts.jsonl --methods greedy,copy,mix --against hf,hf-pld --out DIR
     python -m decoding.bench --model smollm2-base --steps --against hf,llama.cpp --threads 1
+    python -m decoding.bench --model smollm2 --candidates 4 --prompts prompts.jsonl --threads 1
     python -m decoding.bench --shape llama-7b --device cuda --against hf
 
 Every condition is printed with the figures; the last line on stdout is the whole result as JSON. Exit code 0: all texts agree,
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _shape(arguments)
         if arguments.steps:
             return _steps(arguments)
+        if arguments.candidates:
+            return _candidates(arguments)
         return _spec_bench(arguments) if arguments.spec_bench else _bench(arguments)
     except WikigenError as error:
         sys.stderr.write(f"decoding.bench: {error}\n")
@@ -58,11 +61,15 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--steps", action="store_true", help="with --model: time single passes over 1 to 16 tokens, --against hf,llama.cpp"
     )
+    what.add_argument(
+        "--candidates", type=int, metavar="N", help="with --prompts: N sampled texts of each prompt together, over one alone"
+    )
     what.add_argument("--methods", type=_names, default=("greedy",), metavar="A,B", help="ours (greedy is always measured)")
     what.add_argument(
         "--against", type=_names, default=(), metavar="A,B", help="transformers': hf, hf-pld, hf-early-exit, hf-assisted"
     )
     what.add_argument("--assistant", metavar="FOLDER_OR_ID", help="the drafting model of hf-assisted")
+    what.add_argument("--draft-model", metavar="NAME", help="for draft, draft-tree and mix: a smaller model, named as --model")
     what.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
     what.add_argument("--lengths", metavar="POLICY", help="how long drafts of skipped models are (default: the method's own)")
     how = parser.add_argument_group("how")
@@ -89,6 +96,15 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    if arguments.candidates is not None:
+        from decoding.together import MOST
+
+        if not arguments.prompts or arguments.against:
+            raise UserError(
+                "--candidates N needs --prompts FILE (wikigenben prompts --out FILE), and compares with no --against"
+            )
+        if not 2 <= arguments.candidates <= MOST:
+            raise UserError(f"--candidates {arguments.candidates} is out of range; use 2 to {MOST}")
     given = [flag for flag in ("prompts", "spec_bench", "shape", "steps") if getattr(arguments, flag)]
     if len(given) != 1 or bool(arguments.shape) == bool(arguments.model):
         raise UserError("name --model with one of --prompts FILE, --spec-bench FILE and --steps, or --shape NAME alone")
@@ -123,6 +139,7 @@ def _bench(arguments: argparse.Namespace) -> int:
         backend=arguments.backend,
         lengths=arguments.lengths,
         calibration=arguments.calibration,
+        draft=_draft(arguments, loaded),
         prompts_name=arguments.prompts.name,
     )
     measured = measure(loaded, bench_prompts(rows, loaded, limit), request, assistant=assistant, told=_note)
@@ -156,7 +173,12 @@ def _spec_bench(arguments: argparse.Namespace) -> int:
         raise UserError(f"{arguments.spec_bench} holds no question; name Spec-Bench's question.jsonl")
     loaded, _ = _loaded(arguments)
     built = engines(
-        loaded, arguments.methods, backend=arguments.backend, calibration=arguments.calibration, lengths=arguments.lengths
+        loaded,
+        arguments.methods,
+        backend=arguments.backend,
+        calibration=arguments.calibration,
+        lengths=arguments.lengths,
+        draft=_draft(arguments, loaded),
     )
     limit = arguments.max_new_tokens or 200
     answers = spec.answer_all(
@@ -241,12 +263,63 @@ def _steps(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _candidates(arguments: argparse.Namespace) -> int:
+    import json
+
+    from data import codec
+    from decoding.bench.candidate_timings import TEMPERATURE, candidate_lines, measure_candidates
+    from decoding.bench.session import bench_prompts
+    from decoding.engine import backend_of
+    from decoding.knn.prompt_files import read_prompts
+    from decoding.machine import cpu_features, signature, versions
+
+    rows = _evenly(read_prompts(arguments.prompts), arguments.limit)
+    loaded, _ = _loaded(arguments)
+    limit = arguments.max_new_tokens or 64
+    found = measure_candidates(
+        loaded,
+        bench_prompts(rows, loaded, limit),
+        arguments.candidates,
+        methods=arguments.methods,
+        backend=arguments.backend,
+        repetitions=arguments.repetitions,
+        seed=arguments.seed,
+        told=_note,
+    )
+    with loaded.lock:
+        info = backend_of(loaded, arguments.backend).info
+    lengths = found[0].prompt_tokens
+    conditions = [
+        ("model", f"{loaded.name}, fingerprint {loaded.fingerprint[:12]}"),
+        ("machine", f"{signature(info)}; {cpu_features()}"),
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
+        ("prompts", f"{len(rows)} of {arguments.prompts.name}, {lengths.least:.0f} to {lengths.most:.0f} tokens"),
+        ("texts", f"{arguments.candidates} of {limit} tokens, temperature {TEMPERATURE}; {arguments.repetitions} repetitions"),
+        ("figures", "medians over prompts [least, most]"),
+    ]
+    told = "\n".join(candidate_lines(found, conditions)) + "\n"
+    line = json.dumps(
+        {"conditions": dict(conditions), "candidates": [codec.to_plain(one) for one in found]}, ensure_ascii=False
+    )
+    if arguments.out:
+        codec.write_atomic(arguments.out / "candidates.json", line + "\n")
+        codec.write_atomic(arguments.out / "table.md", told)
+    sys.stdout.write(told + line + "\n")
+    return 1 if any(one.n_different for one in found) else 0
+
+
 def _loaded(arguments: argparse.Namespace) -> tuple[LoadedModel, LoadedModel | None]:
     from decoding.models.naming import load_named
 
     loaded = load_named(arguments.model, device=arguments.device, dtype=arguments.dtype)
     assistant = load_named(arguments.assistant, device=loaded.device, dtype=loaded.dtype) if arguments.assistant else None
     return loaded, assistant
+
+
+def _draft(arguments: argparse.Namespace, loaded: LoadedModel) -> LoadedModel | None:
+    from decoding.models.naming import load_draft
+
+    return load_draft(arguments.draft_model, loaded) if arguments.draft_model else None
 
 
 def _evenly(rows: Sequence[T], limit: int | None) -> Sequence[T]:

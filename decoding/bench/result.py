@@ -45,6 +45,7 @@ class Conditions(Strict):
     assistant: str
     early_exit_layer: int | None
     """After which hf-early-exit drafts; None when it did not run."""
+    draft_model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from decoding.bench.spec_bench import Answer, Choice
 from decoding.bench.timed_runs import BenchPrompt, Contestant, Run, run_all
 from decoding.certificate import Record, stop_of
 from decoding.lowbit.matrix import matrices_in
+from decoding.methods import TAKE_DRAFT_MODEL
 
 if TYPE_CHECKING:
     from decoding.backend import CostTable, StepBackend
@@ -40,6 +41,8 @@ class Request:
     backend: str = "auto"
     lengths: str | None = None
     calibration: Path | None = None
+    draft: LoadedModel | None = None
+    """The model that drafts for methods that take one."""
     prompts_name: str = ""
 
 
@@ -127,12 +130,25 @@ def measure(
 def entered(loaded: LoadedModel, request: Request, assistant: LoadedModel | None) -> list[Contestant]:
     """All methods, built: whatever one of them lacks (a calibration, say) is reported here."""
     against = [Contestant(name, peer(name, loaded, assistant), True) for name in dict.fromkeys(request.against)]
-    built = engines(loaded, request.methods, backend=request.backend, calibration=request.calibration, lengths=request.lengths)
+    built = engines(
+        loaded,
+        request.methods,
+        backend=request.backend,
+        calibration=request.calibration,
+        lengths=request.lengths,
+        draft=request.draft,
+    )
     return [*(Contestant(name, engine.decode) for name, engine in built.items()), *against]
 
 
 def engines(
-    loaded: LoadedModel, methods: Sequence[str], *, backend: str, calibration: Path | None, lengths: str | None
+    loaded: LoadedModel,
+    methods: Sequence[str],
+    *,
+    backend: str,
+    calibration: Path | None,
+    lengths: str | None,
+    draft: LoadedModel | None = None,
 ) -> dict[str, Engine]:
     """`greedy` first, whether asked for or not. Raises UserError for a method that cannot run."""
     from decoding.engine import Engine
@@ -145,7 +161,19 @@ def engines(
 
         known = Calibration.load(calibration, loaded)
     names = dict.fromkeys((REFERENCE, *methods))
-    return {name: Engine(loaded, name, backend=backend, calibration=known, lengths=lengths) for name in names}
+    if draft is not None and not TAKE_DRAFT_MODEL & names.keys():
+        raise UserError(f"none of these methods has a use for {draft.name}; add draft, draft-tree or mix to --methods")
+    return {
+        name: Engine(
+            loaded,
+            name,
+            backend=backend,
+            calibration=known,
+            lengths=lengths,
+            draft=draft if name in TAKE_DRAFT_MODEL else None,
+        )
+        for name in names
+    }
 
 
 def bench_prompts(rows: Sequence[PromptRow], loaded: LoadedModel, max_new_tokens: int) -> list[BenchPrompt]:
@@ -261,6 +289,7 @@ def _conditions(
         repetitions=request.repetitions,
         seed=request.seed,
         calibration=str(request.calibration or ""),
+        draft_model=f"{request.draft.name}, {request.draft.dtype}" if request.draft is not None else "",
         assistant=assistant.name if assistant is not None else "",
         early_exit_layer=early_exit_layer(loaded) if "hf-early-exit" in request.against else None,
     )

@@ -40,6 +40,7 @@ def _conditions(c: Conditions) -> Iterator[str]:
             ("new tokens", f"at most {c.max_new_tokens}; greedy texts have {_span(c.new_tokens)}"),
             ("repetitions", f"{c.repetitions}, interleaved in shuffled order (seed {c.seed}); medians"),
             ("calibration", c.calibration or "none"),
+            ("draft model", c.draft_model or "none"),
             ("assistant", c.assistant or "none"),
             *([("hf-early-exit", f"drafts with layers 0 to {c.early_exit_layer - 1}")] if c.early_exit_layer else []),
         ],

@@ -7,14 +7,16 @@ free drafter would have gained is known after each round, whoever was chosen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.affordable import Guard
 from decoding.drafters.copy import CopyCandidate, CopyDrafter
-from decoding.drafters.drafter import NOTHING, Draft, Request
+from decoding.drafters.drafter import NOTHING, Draft, Drafter, Request
 from decoding.drafters.merge import ValuedTree, merged_tree
+from decoding.drafters.model import ModelDrafter
 from decoding.drafters.recycle import RANKS, RecycleDrafter
 from decoding.drafters.skip import SkipDrafter
 
@@ -40,10 +42,10 @@ class MixDrafter:
     the time to get there. Units are those of the table: the microseconds of the lookups are not in it.
 
     Args:
-        copy, recycle, skip: the parts, None for those not wanted. Their own length rules and guards are best left off
-            (`costs=None`): the mix cuts what they offer.
+        copy, recycle, skip, model: the parts, None for those not wanted. Their own length rules and guards are best left off
+            (`costs=None`): the mix cuts what they offer. `skip` and `model` run a model: the same with layers skipped, another.
         costs: the backend's table.
-        skip_prior: acceptance of the model-run chain before it was ever tried.
+        skip_prior: acceptance of a model-run chain before it was ever tried.
         merge: copy and rows in one tree; otherwise the better of the two.
         trees: whether the backend is given trees to verify; without, rows give a chain and nothing is merged.
     """
@@ -55,6 +57,7 @@ class MixDrafter:
         skip: SkipDrafter | None,
         costs: CostTable,
         *,
+        model: ModelDrafter | None = None,
         margin: float = 0.02,
         skip_prior: float = 0.7,
         merge: bool = True,
@@ -63,10 +66,16 @@ class MixDrafter:
     ) -> None:
         self._name = name
         self._copy, self._recycle = copy, recycle
-        self._parts = [part for part in (copy, recycle, skip) if part is not None]
+        self._parts: list[CopyDrafter | RecycleDrafter | SkipDrafter | ModelDrafter] = [
+            part for part in (copy, recycle, skip, model) if part is not None
+        ]
         self._most = min(max((part.max_tokens for part in self._parts), default=0), SIZES[-1])
         self._verify = [costs.v(1 + size) for size in range(self._most + 1)]
-        self._skip = ModelPart(skip, costs, min(skip.max_tokens, self._most), skip_prior) if skip is not None else None
+        self._run = [
+            ModelPart(part, costs, min(part.max_tokens, self._most), skip_prior) for part in (skip, model) if part is not None
+        ]
+        self._asked: ModelPart | None = None
+        """The one that drafted in this round."""
         self._guard = Guard(share=0.01, start=2.0)
         self._least = 1 + margin
         self._merge = merge and trees
@@ -93,7 +102,7 @@ class MixDrafter:
     @property
     def confidences(self) -> tuple[float, ...]:
         """Of the last draft, when the model drafted it."""
-        return self._skip.drafter.confidences if self._skip is not None and self._skip.asked else ()
+        return self._asked.drafter.confidences if self._asked is not None else ()
 
     @property
     def copied(self) -> CopyCandidate | None:
@@ -105,11 +114,12 @@ class MixDrafter:
             part.start(request, backend)
         self._rounds = 0
         self._copied = None
-        if self._skip is not None:
-            self._skip.start(backend.info.n_layers)
+        self._asked = None
+        for run in self._run:
+            run.start(backend.info.n_layers)
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
-        room = min(room, self._most)
+        left, room = room, min(room, self._most)
         # The rate to beat is a plain step's, and a margin for what the estimates miss.
         best, draft = Option(self._least, 0), NOTHING
         for tree in self._free(text, room):
@@ -117,11 +127,13 @@ class MixDrafter:
             if option.rate > best.rate:
                 best, draft = option, self._cut(tree, option.size)
         # Free drafts are weighed first: only what they cannot promise is worth running the model for.
-        if self._skip is not None and self._skip.ask(best, room):
-            chain = self._skip.drafter.propose(text, self._skip.asked)
+        self._asked = None
+        asked = [(rate, part) for part in self._run if (rate := part.ask(best, room, text, left)) is not None]
+        for _, part in sorted(asked, key=lambda one: one[0], reverse=True):
+            chain = part.draft(text, room)
             if chain.tokens:
-                return chain
-            self._skip.asked = 0  # it was unsure of its first token: then the free draft, or none
+                self._asked = part
+                return chain  # else it was unsure of its first token: then the next one, the free draft, or none
         return draft
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
@@ -132,15 +144,16 @@ class MixDrafter:
         if self._recycle is not None:
             self._recycle.observe(draft, new, rows)
         cost = self._verify[len(draft)]
-        if self._skip is not None and self._skip.asked and draft.tokens:
-            self._guard.passed(len(new), self._skip.observe(draft, new, rows))
-            return
-        if self._skip is not None:
-            self._skip.passed(len(new), cost)
-        if draft.tokens:
+        if self._asked is not None:
+            cost = self._asked.observe(draft, new, rows)
+            self._guard.passed(len(new), cost)
+        elif draft.tokens:
             self._guard.drafted(len(new), cost)
         else:
             self._guard.passed(len(new), cost)
+        for part in self._run:
+            if part is not self._asked:
+                part.passed(len(new), cost)
 
     def _free(self, text: Sequence[int], room: int) -> Iterator[ValuedTree]:
         """What can be drafted without the model, best nodes first."""
@@ -189,10 +202,38 @@ class Option(NamedTuple):
     size: int
 
 
-class ModelPart:
-    """A model-run drafter inside the mix: what it achieves, what its plan costs, and whether to use it."""
+class ModelRun(Drafter, Protocol):
+    """A drafter that runs a model, so that drafting itself costs something."""
 
-    def __init__(self, drafter: SkipDrafter, costs: CostTable, most: int, prior: float) -> None:
+    @property
+    def confidences(self) -> tuple[float, ...]: ...
+
+    @property
+    def n_steps(self) -> int:
+        """Of the drafting model, for the last draft."""
+        ...
+
+    def step_cost(self, costs: CostTable, n_layers: int) -> float | None:
+        """Of one drafted token, in units of `costs`; None where this text is not drafted."""
+        ...
+
+    def entry_cost(self, text: Sequence[int]) -> float:
+        """Of what has to be read first, in the same units."""
+        ...
+
+    def propose_chain(self, text: Sequence[int], length: int, room: int) -> Draft:
+        """As `propose`, a chain having `length` tokens at most."""
+        ...
+
+
+class ModelPart:
+    """A model-run drafter inside the mix: what it achieves, what its steps cost, and whether to use it.
+
+    A drafter that has to read the text first must promise to earn that within the rest of the text. As long as nothing is known
+    of it, it may read one text without such a promise, and later one for each hundred times its cost.
+    """
+
+    def __init__(self, drafter: ModelRun, costs: CostTable, most: int, prior: float) -> None:
         self.drafter = drafter
         self.asked = 0
         """Tokens asked for in this round."""
@@ -200,57 +241,80 @@ class ModelPart:
         self._accepted = AdvanceCounts(prior, most)
         self._drafted = AdvanceCounts(1.0, most)
         self._guard = Guard(share=0.01, start=2.0)
-        self._c = 0.0
+        self._c: float | None = None
         self._options: list[Option] = []
         self._trial = 0
+        self._entry = 0.0
+        self._for_entries = math.inf
 
     def start(self, n_layers: int) -> None:
-        plan = self.drafter.plan
         self.asked = 0
-        self._c = self._costs.c(plan, n_layers)
+        self._c = self.drafter.step_cost(self._costs, n_layers)
+        self._trial, self._options = 0, []
+        if self._c is None:
+            return
         hoped = [_HOPE**depth for depth in range(1, self._most + 1)]
-        most_hoped = max(self._weighed(hoped, [1.0] * self._most), default=Option(0.0, 0))
-        # a plan that could not pay even then is not worth a trial
-        self._trial = most_hoped.size if plan and most_hoped.rate > 1 else 0
+        most_hoped = max(self._weighed(hoped, [1.0] * self._most, self._c), default=Option(0.0, 0))
+        # a drafter that could not pay even then is not worth a trial
+        self._trial = most_hoped.size if most_hoped.rate > 1 else 0
         self._weigh()
 
-    def ask(self, other: Option, room: int) -> bool:
-        """Whether to draft by the model rather than do what `other` says (size 0: nothing), and sets `asked`."""
+    def ask(self, other: Option, room: int, text: Sequence[int], left: int) -> float | None:
+        """The promised rate if it is to draft rather than what `other` says (size 0: nothing), and sets `asked`; else None.
+
+        `left` is how many tokens the text may still get.
+        """
         self.asked = 0
-        if self._trial:
-            possible = [option for option in self._options if option.size <= room and self._affords(option.size)]
-            best = max(possible, default=Option(0.0, 0))
-            if best.rate > other.rate:
-                self.asked = best.size
-            elif possible and not other.size and self._guard.untouched:
-                self.asked = min(self._trial, possible[-1].size)
-        return self.asked > 0
+        if not self._trial or self._c is None:
+            return None
+        possible = [option for option in self._options if option.size <= room and self._affords(option.size)]
+        best = max(possible, default=Option(0.0, 0))
+        self._entry = self.drafter.entry_cost(text)
+        # texts end sooner than they may, half-way say
+        earned = 0.5 * left * (1 / other.rate - 1 / best.rate) if best.rate > other.rate else 0.0
+        if best.rate > other.rate and (earned > self._entry or self._for_entries >= self._entry):
+            self.asked = best.size
+        elif possible and not other.size and self._guard.untouched and self._for_entries >= self._entry:
+            self.asked = min(self._trial, possible[-1].size)
+        return best.rate if self.asked else None
+
+    def draft(self, text: Sequence[int], room: int) -> Draft:
+        """A chain of at most `asked` tokens, with what else the drafter may add to it within `room`."""
+        if self._entry:
+            self._for_entries = 0.0 if math.isinf(self._for_entries) else max(0.0, self._for_entries - self._entry)
+        draft = self.drafter.propose_chain(text, self.asked, room)
+        if not draft.tokens:
+            self.asked = 0
+        return draft
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> float:
         """Its draft was verified; returns the cost of the round."""
+        steps = self.drafter.n_steps
         self.drafter.observe(draft, new, rows)
         self._accepted.add(len(new) - 1, self.asked)
-        self._drafted.add(len(draft), self.asked)
+        self._drafted.add(steps, self.asked)
         self._weigh()
-        cost = 1 + self._loss(len(draft))
+        cost = steps * (self._c or 0.0) + self._costs.v(len(draft) + 1)
         self._guard.drafted(len(new), cost)
-        return cost
+        return cost + self._entry
 
     def passed(self, tokens: int, cost: float) -> None:
         """A round without its draft."""
         self._guard.passed(tokens, cost)
+        self._for_entries += 0.01 * tokens
 
     def _affords(self, size: int) -> bool:
         return self._guard.affords(self._loss(size))
 
     def _loss(self, size: int) -> float:
         """What a chain costs beyond a plain round."""
-        return size * self._c + self._costs.v(size + 1) - 1
+        return size * (self._c or 0.0) + self._costs.v(size + 1) - 1
 
     def _weigh(self) -> None:
-        self._options = self._weighed(self._accepted.survival(), self._drafted.survival())
+        if self._c is not None:
+            self._options = self._weighed(self._accepted.survival(), self._drafted.survival(), self._c)
 
-    def _weighed(self, accepted: Sequence[float], drafted: Sequence[float]) -> list[Option]:
+    def _weighed(self, accepted: Sequence[float], drafted: Sequence[float], c: float) -> list[Option]:
         """For each size, with the chances that a chain is accepted, and drafted, up to each depth."""
         options = []
         tokens, steps = 1.0, 0.0
@@ -261,7 +325,7 @@ class ModelPart:
                 # the mean cost of passes of several lengths, by that of their mean length
                 low = int(steps)
                 verify = self._costs.v(1 + low) * (low + 1 - steps) + self._costs.v(2 + low) * (steps - low)
-                options.append(Option(tokens / (steps * self._c + verify), size))
+                options.append(Option(tokens / (steps * c + verify), size))
         return options
 
 

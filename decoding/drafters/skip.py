@@ -90,6 +90,19 @@ class SkipDrafter:
         """Of the last draft's tokens; empty when neither the policy nor the backend had to look."""
         return self._last.probabilities
 
+    @property
+    def n_steps(self) -> int:
+        """Tokens of the last draft: steps of the skipped model."""
+        return len(self._last.tokens)
+
+    def step_cost(self, costs: CostTable, n_layers: int) -> float | None:
+        """Of one drafted token, in units of `costs`; None where this text is not drafted."""
+        return costs.c(self._plan, n_layers) if self._plan else None
+
+    def entry_cost(self, text: Sequence[int]) -> float:
+        """Of getting ready to draft: nothing, as the model has read the text."""
+        return 0.0
+
     def start(self, request: Request, backend: StepBackend) -> None:
         self._backend, self._sampler = backend, request.sampler
         self._plan = self._router(request)
@@ -97,6 +110,10 @@ class SkipDrafter:
         own = random.Random(f"draft {request.sampler.sampling.seed}").random
         self._uniform = own if self._sampling == "rejection" and not request.sampler.greedy else None
         self._last = ModelChain()
+
+    def propose_chain(self, text: Sequence[int], length: int, room: int) -> Draft:
+        """As `propose`, `length` tokens at most."""
+        return self.propose(text, min(length, room))
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
         self._last = ModelChain()
@@ -153,7 +170,7 @@ def draft_chain(
         logits = backend.step([prefix[-1]], plan=plan, offset=i).logits[0]
         if not math.isfinite(float(logits.max())):  # NaN included
             break
-        token, probability = _choice(sampler, prefix, logits, uniform, proposal, go_on is not None)
+        token, probability = chosen_token(sampler, prefix, logits, uniform, proposal, go_on is not None)
         prefix.append(token)
         if probability is not None:
             probabilities.append(probability)
@@ -162,7 +179,7 @@ def draft_chain(
     return ModelChain(tuple(prefix[len(text) :]), tuple(probabilities), torch.stack(proposal) if proposal else None)
 
 
-def _choice(
+def chosen_token(
     sampler: Sampler,
     prefix: Sequence[int],
     logits: torch.Tensor,
@@ -170,7 +187,8 @@ def _choice(
     proposal: list[torch.Tensor],
     looks: bool,
 ) -> tuple[int, float | None]:
-    """The drafted token and, where it is known or `looks`, its probability. A free draw adds its distribution to `proposal`."""
+    """The token that a drafting model chooses and, where it is known or `looks`, its probability. A free draw adds its
+    distribution to `proposal`."""
     if uniform is not None:
         q = sampler.distribution(prefix, logits)
         token = int(invert(q, uniform()))

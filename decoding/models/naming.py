@@ -7,7 +7,7 @@ from pathlib import Path
 from data.errors import UserError
 from data.model_name import parse_model
 from decoding.models.gguf import Tell, load_gguf
-from decoding.models.loading import LoadedModel, load
+from decoding.models.loading import LoadedModel, load, lowered
 from decoding.smollm2 import BASE_NAME, NAME, gguf_file, load_smollm2
 
 NAMES = f"{NAME}, {BASE_NAME}, gguf:FILE, hf:FOLDER_OR_ID"
@@ -26,6 +26,22 @@ def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Te
     if asked.kind == "gguf":
         return load_gguf(asked.rest, device=device, dtype=dtype, tell=tell)
     return load(asked.rest if asked.kind == "hf" else name, device=device, dtype=dtype)
+
+
+def load_draft(name: str, loaded: LoadedModel, *, tell: Tell | None = None) -> LoadedModel:
+    """A model that drafts for `loaded`, on its device; on a CPU in low bits, since its rounding costs guesses and no text.
+
+    Raises UserError for what cannot be had, a server among them.
+    """
+    if parse_model(name).kind in ("server", "llm"):
+        raise UserError(f"--draft-model {name!r} is a server, whose guesses would come too late; known: {NAMES}")
+    found = load_named(name, device=loaded.device, tell=tell)
+    if found.is_low_bit or found.model.device.type != "cpu":
+        return found
+    try:
+        return lowered(found, "int8")
+    except UserError:  # matrices of another form; half of them may be rounded by now
+        return load_named(name, device=loaded.device, tell=tell)
 
 
 def gguf_file_of(name: str) -> Path | None:

@@ -15,12 +15,12 @@ from typing import Any, Literal, cast
 from data.errors import UserError
 from decoding.api import Message, SamplingParams
 from decoding.sampling import check_sampling
+from decoding.together import MOST
 
 LABELS = frozenset({"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"})
 """Fields about a request, not about its answer."""
 
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
-    "n": (1,),
     "best_of": (1,),
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
@@ -39,7 +39,7 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 
 _OWN = (
     "model", "messages", "prompt", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p",
-    "top_k", "repetition_penalty", "seed", "stop", "speculation",
+    "top_k", "repetition_penalty", "seed", "stop", "speculation", "n",
 )  # fmt: skip
 
 
@@ -67,6 +67,8 @@ class Asked:
     """Its max_new_tokens is not meant."""
     drafts: bool = True
     """False for `speculation: "off"`: the same text, one token a pass."""
+    n: int = 1
+    """Answers, each with a seed of its own."""
 
 
 def read_request(body: object, *, chat: bool) -> Asked:
@@ -87,6 +89,7 @@ def read_request(body: object, *, chat: bool) -> Asked:
         max_tokens=_max_tokens(body, chat),
         sampling=_sampling(body),
         drafts=_drafts(body.get("speculation")),
+        n=_n(body, stream),
     )
 
 
@@ -129,6 +132,19 @@ def _drafts(value: object) -> bool:
     if value not in (None, "on", "off"):
         raise Refused(400, f"speculation is {value!r}; use 'on' or 'off'", param="speculation")
     return value != "off"
+
+
+def _n(body: Mapping[str, Any], stream: bool) -> int:
+    n = int(_given(_number(body, "n", int), 1))
+    if not 1 <= n <= MOST:
+        raise Refused(400, f"n is {n}; it must be from 1 to {MOST}: send several requests for more", param="n")
+    if n > 1 and stream:
+        raise Refused(400, f"n is {n} with stream: true; leave one of them out, or send {n} requests", param="n")
+    if n > 1 and _number(body, "temperature", float) == 0:
+        raise Refused(
+            400, f"n is {n} with temperature 0, which gives {n} times the same answer; leave one of them out", param="n"
+        )
+    return n
 
 
 def _max_tokens(body: Mapping[str, Any], chat: bool) -> int | None:

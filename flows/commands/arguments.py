@@ -72,6 +72,9 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
         help="how a local model decodes, for speed only: auto, greedy, copy, skip, recycle, mix, ...",
     )
     how.add_argument(
+        "--draft-model", metavar="NAME", help="a smaller model of the same tokenizer, which drafts: speed, never text"
+    )
+    how.add_argument(
         "--judge",
         metavar="NAME",
         help="what decides support in scores: embedded (default), lexical or overlap (quick looks), nli:MODEL_FOLDER_OR_ID, "
@@ -88,7 +91,7 @@ def job_from(arguments: argparse.Namespace) -> Job:
         arguments.config,
         arguments.assignments,
         model={"name": arguments.model, "device": arguments.device, "seed": arguments.seed},
-        decoding={"method": arguments.decoding},
+        decoding={"method": arguments.decoding, "draft_model": arguments.draft_model},
         evidence={"track": arguments.track, "source": arguments.evidence},
         web={"search": arguments.search, "as_of": arguments.as_of},
         writing={"mode": arguments.mode},

@@ -75,39 +75,48 @@ def model_facts(name: str) -> tuple[int | None, str]:
 
 def _local_generator(name: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
     from decoding.engine import calibration_for
-    from decoding.models.naming import load_named
+    from decoding.models.naming import load_draft, load_named
 
     _check_decoding(decoding)
     loaded = load_named(name, device=model.device, dtype=model.dtype, tell=console.note)
-    return _decoded(loaded, decoding, calibration_for(loaded, decoding.method, decoding.calibration or None))
+    draft = load_draft(decoding.draft_model, loaded, tell=console.note) if decoding.draft_model else None
+    return _decoded(loaded, decoding, calibration_for(loaded, decoding.method, decoding.calibration or None), draft)
 
 
 def _check_decoding(decoding: DecodingSettings) -> None:
     """Before minutes of loading."""
-    from decoding.methods import check_lengths, check_method
+    from decoding.methods import check_draft_model, check_lengths, check_method
 
     check_method(decoding.method)
+    check_draft_model(decoding.method, bool(decoding.draft_model))
     if decoding.lengths:
         check_lengths(decoding.lengths)
 
 
-def _decoded(loaded: LoadedModel, decoding: DecodingSettings, calibration: Calibration | None) -> Generator:
+def _decoded(
+    loaded: LoadedModel, decoding: DecodingSettings, calibration: Calibration | None, draft: LoadedModel | None
+) -> Generator:
     from decoding.backends.kept_costs import KeptCosts
     from decoding.certificate import recording
     from decoding.engine import Engine, backend_of
     from decoding.local import LocalGenerator
 
-    with loaded.lock:
-        kept = KeptCosts(loaded, backend_of(loaded, decoding.backend), cache_folder() / "costs")
-    kept.give()
+    kept = []
+    for model, kind in ((loaded, decoding.backend), *([(draft, "auto")] if draft is not None else [])):
+        with model.lock:
+            kept.append(KeptCosts(model, backend_of(model, kind), cache_folder() / "costs"))
+    for one in kept:
+        one.give()
     engine = Engine(
         loaded,
         decoding.method,
         backend=decoding.backend,
         calibration=calibration,
         lengths=decoding.lengths or None,
+        draft=draft,
     )
-    kept.keep()
+    for one in kept:
+        one.keep()
     console.note(f"{loaded.name} decodes by {engine.describe()}")
     if not decoding.records:
         return LocalGenerator(loaded, engine.decode)

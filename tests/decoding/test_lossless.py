@@ -30,7 +30,8 @@ from decoding.drafters.recycle import RecycleDrafter
 from decoding.drafters.skip import SkipDrafter
 from decoding.drafters.swift import SwiftDrafter
 from decoding.local import LocalGenerator
-from decoding.methods import METHODS, NEED_BRIDGES, build_drafter, takes_trees
+from decoding.methods import METHODS as ALL_METHODS
+from decoding.methods import NEED_BRIDGES, NEED_DRAFT_MODEL, build_drafter, takes_trees
 from decoding.models.loading import LoadedModel, load
 from decoding.sampling import Sampler
 from decoding.speculative import decode
@@ -41,15 +42,10 @@ from tests.small_calibration import small_calibration
 from tests.tiny_model import build_tiny_model
 from tests.toy_backend import COSTS
 
+METHODS = tuple(method for method in ALL_METHODS if method not in NEED_DRAFT_MODEL | NEED_BRIDGES)
+"""Those with a model of their own are in drafters/test_model.py, those with bridges in knn/test_bridges.py."""
 KINDS = ("hf", "driven", "packed")
-WITHOUT_BRIDGES = [method for method in METHODS if method not in NEED_BRIDGES]
-"""Those with bridges run on low-bit models (`tests/decoding/knn/test_bridges.py`)."""
-CASES = [
-    (method, kind)
-    for method in WITHOUT_BRIDGES
-    for kind in KINDS
-    if kind == "driven" or method in ("mix", "recycle", "knn-ssd")
-]
+CASES = [(method, kind) for method in METHODS for kind in KINDS if kind == "driven" or method in ("mix", "recycle", "knn-ssd")]
 GREEDY = SamplingParams(max_new_tokens=32, task="section")
 LAYERS = (0, 1, 2, 3)
 PLANS = {
@@ -234,7 +230,7 @@ def test_sampled_texts_are_those_of_one_token_at_a_time(world: World, sampling: 
     for prompt, task in zip(world.prompts, tasks):
         asked = replace(sampling, task=task)
         expected, _ = text_of(backend, NoDrafter(), prompt, asked, world.loaded.eos_ids)
-        for method in WITHOUT_BRIDGES:
+        for method in METHODS:
             drafter = build_drafter(method, backend, calibration=calibration)
             found, _ = text_of(backend, drafter, prompt, asked, world.loaded.eos_ids)
             assert found == expected, method

@@ -16,7 +16,7 @@ from decoding.bench.reference import plain_decoding
 from decoding.engine import Engine, backend_of, calibration_for
 from decoding.knn.artefact import FOLDER, Calibration
 from decoding.local import LocalGenerator, complete
-from decoding.methods import METHODS, NEED_BRIDGES, NEED_CALIBRATION, build_drafter
+from decoding.methods import METHODS, NEED_BRIDGES, NEED_CALIBRATION, NEED_DRAFT_MODEL, build_drafter
 from decoding.models.loading import LoadedModel, load
 from tests.small_calibration import TASK, small_calibration
 from tests.tiny_model import build_tiny_model
@@ -47,7 +47,13 @@ def calibration(loaded: LoadedModel) -> Calibration:
 
 
 def engine(loaded: LoadedModel, method: str, calibration: Calibration, **options: str) -> Engine:
-    return Engine(loaded, method, calibration=calibration if method in {*NEED_CALIBRATION, "mix"} else None, **options)
+    return Engine(
+        loaded,
+        method,
+        calibration=calibration if method in {*NEED_CALIBRATION, "mix"} else None,
+        draft=loaded if method in NEED_DRAFT_MODEL else None,
+        **options,
+    )
 
 
 SAMPLED = SamplingParams(max_new_tokens=20, temperature=0.8, top_p=0.95, top_k=40, seed=3, task=TASK)
@@ -78,7 +84,10 @@ def test_every_method_writes_what_transformers_writes(
         assert (found.text, found.n_new_tokens, found.stop) == (expected.text, expected.n_new_tokens, expected.stop)
 
 
-@pytest.mark.parametrize("method", sorted({*METHODS} - NEED_BRIDGES - {"greedy", "skip", "mix", "auto", "copy", "recycle"}))
+OWN = NEED_BRIDGES | NEED_DRAFT_MODEL | {"greedy", "skip", "mix", "auto", "copy", "recycle"}
+
+
+@pytest.mark.parametrize("method", sorted({*METHODS} - OWN))
 def test_published_methods_really_draft(method: str, loaded: LoadedModel, calibration: Calibration) -> None:
     """Those that weigh costs may rightly decide against it; these draft whenever they find something."""
     ids = LocalGenerator(loaded).prompt_ids([Message("user", PROMPTS[0])])

@@ -74,9 +74,9 @@ def test_candidates_of_one_prompt_are_what_they_are_alone(engine: Engine) -> Non
 @pytest.mark.parametrize("shared", [0, 1, 30])
 def test_so_are_texts_of_different_prompts_lengths_and_sampling(engine: Engine, shared: int) -> None:
     wanted = [
-        (PROMPT[:shared] + [100], replace(SAMPLED, max_new_tokens=1)),
+        ([*PROMPT[:shared], 100], replace(SAMPLED, max_new_tokens=1)),
         (PROMPT[:shared] + PROMPT[5:33], replace(SAMPLED, seed=4, repetition_penalty=1.3)),
-        (PROMPT[:shared] + [101, 102], SamplingParams(max_new_tokens=30)),
+        ([*PROMPT[:shared], 101, 102], SamplingParams(max_new_tokens=30)),
         (PROMPT[:shared] + PROMPT * 2, replace(SAMPLED, seed=7, max_new_tokens=9, top_k=5)),
     ]
     assert together(engine, wanted) == [alone(engine, *one) for one in wanted]
@@ -178,7 +178,7 @@ def test_more_texts_than_are_written_together_are_refused(engine: Engine) -> Non
 def test_more_texts_than_memory_holds_are_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lowbit_together, "available_bytes", lambda: 0)
     wanted = [(PROMPT, replace(SAMPLED, max_new_tokens=200))] * 8
-    with pytest.raises(StageError, match="8 texts together need .* ask for fewer at once"):
+    with pytest.raises(StageError, match=r"8 texts together need .* ask for fewer at once"):
         together(engine, wanted)
     monkeypatch.undo()
     assert together(engine, wanted[:2]) == [alone(engine, *wanted[0])] * 2
@@ -192,6 +192,8 @@ def test_more_texts_than_memory_holds_are_refused(engine: Engine, monkeypatch: p
 def test_rows_go_to_the_likeliest_copies_as_long_as_they_pay() -> None:
     assert best_lengths([(0.9, 0.8), (0.95, 0.1), ()], 3, COSTS) == [2, 1, 0]
     assert best_lengths([(0.01,), ()], 2, COSTS) == [0, 0]
+    assert best_lengths([(0.2,), ()], 2, COSTS, margin=0) == [1, 0]  # (2.2 / 1.075) / (2 / 1.05): 7% more
+    assert best_lengths([(0.2,), ()], 2, COSTS, margin=0.1) == [0, 0]
     assert best_lengths([(0.9,)], 1, None) == [0]
 
 
@@ -207,6 +209,6 @@ def brute(survivals: tuple[tuple[float, ...], ...]) -> float:
 
 @pytest.mark.parametrize("survivals", [((0.9, 0.7, 0.2), (0.5, 0.4)), ((0.3,), (0.99, 0.98, 0.97, 0.96)), ((), (0.6, 0.1))])
 def test_no_other_lengths_are_better(survivals: tuple[tuple[float, ...], ...]) -> None:
-    found = best_lengths(survivals, 2, COSTS)
+    found = best_lengths(survivals, 2, COSTS, margin=0)
     gain = 2 + sum(sum(survival[:n]) for survival, n in zip(survivals, found, strict=True))
     assert gain / COSTS.v(2 + sum(found)) == pytest.approx(brute(survivals))

@@ -348,22 +348,22 @@ def test_a_chain_is_greedy_with_its_own_probabilities(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["hf", "driven"])
-def test_only_rows_of_the_last_full_step_can_be_committed(kind: str) -> None:
+def test_only_rows_that_full_steps_wrote_can_be_committed(kind: str) -> None:
     model = backend("llama", kind)
     model.prefill(ids(5), capacity=64)
     with pytest.raises(ValueError, match="1 rows"):
         model.commit(1)
     model.step([1, 2, 3], plan=PLANS["mixed"])
-    with pytest.raises(ValueError, match="full step of 0"):
+    with pytest.raises(ValueError, match="full steps have written 0"):
         model.commit(1)
     model.step([1, 2, 3])
-    with pytest.raises(ValueError, match="full step of 3"):
+    with pytest.raises(ValueError, match="full steps have written 3"):
         model.commit(4)
     for path in ((0,), (1, 0), (0, 3), (-1, 0)):
         with pytest.raises(ValueError, match="no path"):
             model.commit(2, path)
     model.draft_chain(4, plan=FULL, max_tokens=1)  # has written over the step
-    with pytest.raises(ValueError, match="full step of 0"):
+    with pytest.raises(ValueError, match="full steps have written 0"):
         model.commit(1)
     model.step([1, 2, 3])
     model.commit(2)
