@@ -240,8 +240,7 @@ class _Drafter:
         normed = self._normed(rows, step)
         if part == "mlp":
             gate, up = (normed @ weights["gate_up"].T).chunk(2, dim=-1)
-            added: Rows = (functional.silu(gate) * up) @ weights["down"].T
-            return rows + sizes.residual * added
+            return self._added(rows, (functional.silu(gate) * up) @ weights["down"].T)
         both = normed @ weights["query_key_value"].T
         if len(layer.bias):
             both = both + torch.from_numpy(layer.bias)
@@ -266,7 +265,10 @@ class _Drafter:
             )[0]
             mixed.append(found.transpose(0, 1).reshape(len(view), -1))
             at = end
-        return rows + sizes.residual * (torch.cat(mixed) @ weights["output"].T)
+        return self._added(rows, torch.cat(mixed) @ weights["output"].T)
+
+    def _added(self, rows: Rows, more: Rows) -> Rows:
+        return rows + more * float(self._sizes.residual)
 
     def _rotated(self, heads: Rows, positions: torch.Tensor) -> Rows:
         """As `lowbit.kernels.rotated`: heads (N, H, D)."""
