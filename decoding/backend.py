@@ -42,6 +42,16 @@ class SkipSet(Strict):
         return self.n_skipped / (2 * n_layers)
 
 
+@dataclass(frozen=True, slots=True)
+class BridgedSet(SkipSet):
+    """A skip set whose gaps a backend fills with maps that were fitted for it (`decoding.backends.bridges`)."""
+
+    key: str = ""
+    """sha256 of the maps: under it the backend keeps them."""
+    step_cost: float = 0.0
+    """c of one draft step, measured when the backend took the maps."""
+
+
 FULL = SkipSet()
 
 
@@ -99,6 +109,8 @@ class CostTable(Strict):
 
     def c(self, plan: SkipSet, n_layers: int) -> float:
         """Cost of one draft step under `plan`."""
+        if isinstance(plan, BridgedSet):
+            return plan.step_cost
         return self.fixed + self.attention * (n_layers - len(plan.attention)) + self.mlp * (n_layers - len(plan.mlp))
 
 

@@ -2,10 +2,13 @@
 
     python -m decoding.calibrate --model hf:models/qwen3-4b --prompts prompts.jsonl
     python -m decoding.calibrate --model hf:models/qwen3-4b --prompts runs/ours-sample-search --tasks section --max-prompts 64
+    python -m decoding.calibrate --model smollm2 --prompts compose.jsonl --distil
 
 The walk: each prompt is answered once by plain decoding, which gives its vector, too; the vectors of each task are clustered;
 for each task, cluster and label a layer set is searched; what the sets do on held-out prompts decides which are kept; one
-folder holds it all, with a report. A command that was stopped goes on where it was when it is run again.
+folder holds it all, with a report. With `--distil` no set is searched: a few sub-layers are kept, and maps in place of the
+others are trained on the answers (`decoding.knn.distillation`). A command that was stopped goes on where it was
+when it is run again.
 """
 
 from __future__ import annotations
@@ -250,7 +253,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("stopped; run the same command again to go on\n")
         return 130
-    sys.stdout.write(f"{out}\n{out / 'report.md'}\n")
+    sys.stdout.write(f"{out}\n{out / ('bridges.md' if arguments.distil else 'report.md')}\n")
     return 0
 
 
@@ -280,14 +283,38 @@ def _run(arguments: argparse.Namespace, command: str, say: Say) -> Path:
         max_new_tokens=arguments.max_new_tokens,
         command=command,
     )
-    _chosen(rows, settings)
+    chosen = _chosen(rows, settings)
     say(f"loading {arguments.model}")
     loaded = load_named(arguments.model, device=arguments.device, dtype=arguments.dtype)
     out: Path = arguments.out or calibration_folder(loaded)
     with RunFolder(out).locked(), loaded.lock:
         if not arguments.resume:
             shutil.rmtree(out / STAGES, ignore_errors=True)
+        if arguments.distil:
+            return _distil(loaded, chosen, out, arguments, command, say)
         calibrate(loaded, backend_of(loaded), rows, out, settings, say)
+    return out
+
+
+def _distil(
+    loaded: LoadedModel, rows: Sequence[PromptRow], out: Path, arguments: argparse.Namespace, command: str, say: Say
+) -> Path:
+    from decoding.backends.lowbit import LowBitBackend
+    from decoding.engine import backend_of
+    from decoding.knn import distillation
+    from decoding.knn.bridge_training import Recipe
+
+    backend = backend_of(loaded)
+    if not isinstance(backend, LowBitBackend):
+        raise UserError(
+            f"{loaded.name} runs on {backend.info.name}, and bridges on compiled low-bit steps alone; add --dtype int8 or "
+            "int4, on the CPU (models of Llama's shape)"
+        )
+    recipe = Recipe(steps=arguments.steps, seed=arguments.seed)
+    settings = distillation.Settings(
+        recipe, max_new_tokens=arguments.max_new_tokens, max_prompts=0, command=command, names=tuple(arguments.paths)
+    )
+    distillation.distil(loaded, backend, rows, out, settings, say)
     return out
 
 
@@ -321,6 +348,15 @@ def _parser() -> argparse.ArgumentParser:
         help="cost: teacher-forced acceptance over measured cost; wall: seconds of whole runs, as published (1000 iterations)",
     )
     parser.add_argument("--clusters", type=_whole(1), help="of each task; default: as many as the vectors show, 10 at most")
+    parser.add_argument("--distil", action="store_true", help="train bridges for knn-ssd-distilled; no sets are searched")
+    parser.add_argument(
+        "--paths",
+        nargs="+",
+        default=("short", "long"),
+        choices=("short", "long"),
+        help="bridges that --distil trains (default: both)",
+    )
+    parser.add_argument("--steps", type=_whole(1), default=150, help="of training with --distil (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--resume", action=argparse.BooleanOptionalAction, default=True, help="go on from what --out holds (default), or anew"

@@ -18,8 +18,10 @@ from decoding.drafters.forced import ForcedDrafter
 from decoding.drafters.plain import NoDrafter
 from decoding.grounding import answer_rules
 from decoding.grounding.cad import with_cost
+from decoding.knn.bridge_routing import bridges_for
 from decoding.methods import (
     MAY_SKIP,
+    NEED_BRIDGES,
     NEED_CALIBRATION,
     build_drafter,
     check_draft_model,
@@ -33,6 +35,7 @@ from decoding.together import MOST, Stream, decode_together
 if TYPE_CHECKING:
     from decoding.backends.build import Kind
     from decoding.knn.artefact import Calibration
+    from decoding.knn.bridge_files import Bridges
     from decoding.models.loading import LoadedModel
     from decoding.speculative import OnLogits
 
@@ -73,6 +76,7 @@ class Engine:
         backend: str = "auto",
         calibration: Calibration | None = None,
         lengths: str | None = None,
+        bridges: Bridges | None = None,
         draft: LoadedModel | None = None,
     ) -> None:
         self._loaded = loaded
@@ -91,7 +95,11 @@ class Engine:
             small = None if draft is None else _drafting_backend(draft, loaded)
             if calibration is not None:
                 _check_shape(calibration, self._backend)
-            self._drafter = build_drafter(method, self._backend, calibration=calibration, lengths=lengths, draft=small)
+            if bridges is None and method in NEED_BRIDGES | MAY_SKIP:
+                bridges = bridges_for(loaded, needed=method in NEED_BRIDGES)
+            self._drafter = build_drafter(
+                method, self._backend, calibration=calibration, lengths=lengths, draft=small, bridges=bridges
+            )
         self._drafted_by = f"; drafts by {draft.name}, {draft.dtype}" if draft is not None else ""
         self._copiers: list[CopyDrafter] = []
         """Of texts that are written together, the first, the second, ...: what they count goes on."""

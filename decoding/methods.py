@@ -9,6 +9,7 @@
 | `skip` | the model without the layers that the calibration found for such prompts, as long as it pays |
 | `draft` | chains of another, smaller model with the same tokenizer, as long as it pays |
 | `draft-tree` | the same with the runners-up of each token that promise to pay |
+| `knn-ssd-distilled` | a few of the model's sub-layers with trained maps between them, routed as `knn-ssd` |
 | `mix` | in each round the one of these that promises the most tokens for its cost |
 
 Published methods, with the rules and numbers of their authors, to compare with: `self-ssd` (Self-SD, one skip set a task) and
@@ -21,7 +22,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from data.errors import UserError
 from decoding.backend import can_skip, takes_trees
@@ -29,20 +30,23 @@ from decoding.backend import can_skip, takes_trees
 if TYPE_CHECKING:
     from decoding.api import Task
     from decoding.backend import SkipSet, StepBackend
+    from decoding.backends.lowbit import LowBitBackend
     from decoding.drafters.drafter import Drafter, Request
     from decoding.drafters.lengths import LengthPolicy
     from decoding.drafters.model import ModelDrafter
     from decoding.drafters.skip import SkipDrafter
     from decoding.knn.artefact import Calibration, Plan
+    from decoding.knn.bridge_files import Bridges
 
 METHODS = (
     "greedy", "auto", "copy", "skip", "recycle", "draft", "draft-tree", "mix",
-    "self-ssd", "self-ssd-mix", "knn-ssd", "swift", "copyspec", "pld", "recycling",
+    "self-ssd", "self-ssd-mix", "knn-ssd", "knn-ssd-distilled", "swift", "copyspec", "pld", "recycling",
 )  # fmt: skip
 
 NEED_CALIBRATION = frozenset({"skip", "self-ssd", "self-ssd-mix", "knn-ssd"})
+NEED_BRIDGES = frozenset({"knn-ssd-distilled"})
 MAY_SKIP = frozenset({"auto", "mix"})
-"""These skip layers as well when there is a calibration."""
+"""These skip layers as well when there is a calibration, and draft with bridges when there are some."""
 
 NEED_DRAFT_MODEL = frozenset({"draft", "draft-tree"})
 TAKE_DRAFT_MODEL = NEED_DRAFT_MODEL | {"auto", "mix"}
@@ -83,6 +87,7 @@ def build_drafter(
     *,
     calibration: Calibration | None = None,
     lengths: str | None = None,
+    bridges: Bridges | None = None,
     draft: StepBackend | None = None,
 ) -> Drafter:
     """The drafter of a method. May measure the backend's costs, which loses its current sequence.
@@ -111,7 +116,7 @@ def build_drafter(
         case "recycle" | "recycling":
             return _recycle(method, backend)
         case "auto" | "mix":
-            return _mix(backend, calibration, lengths, draft)
+            return _mix(backend, calibration, lengths, draft, bridges)
         case "draft" | "draft-tree":
             return _draft(method, backend, draft, lengths)
         case "copyspec":
@@ -122,6 +127,8 @@ def build_drafter(
             from decoding.drafters.lookup import PromptLookup
 
             return PromptLookup()
+        case "knn-ssd-distilled":
+            return _distilled(backend, bridges)
         case _ if not can_skip(backend):
             others = "copy, recycle" if takes_trees(backend) else "copy"
             raise UserError(f"the method {method!r} skips layers, which this model's cannot be; choose {others}, or auto")
@@ -146,6 +153,22 @@ def _recycle(method: str, backend: StepBackend) -> Drafter:
         if method == "recycling"
         else RecycleDrafter(seeded=False, persist=True, costs=backend.costs())
     )
+
+
+def _distilled(backend: StepBackend, bridges: Bridges | None) -> Drafter:
+    from decoding.knn.bridge_routing import bridge_drafter, takes_bridges
+
+    if bridges is None:
+        raise UserError(
+            "the decoding method 'knn-ssd-distilled' needs bridges trained for this model; make them with: python -m "
+            "decoding.calibrate --model MODEL --prompts FILE --distil"
+        )
+    if not takes_bridges(backend):
+        raise UserError(
+            f"the decoding method 'knn-ssd-distilled' runs in compiled low-bit steps, not on {backend.info.name}; load the "
+            "model with --dtype int8 or int4, on the CPU"
+        )
+    return bridge_drafter(cast("LowBitBackend", backend), bridges, costs=backend.costs())
 
 
 def _draft(method: str, backend: StepBackend, draft: StepBackend | None, lengths: str | None) -> Drafter:
@@ -174,17 +197,28 @@ def _drafting(
     return ModelDrafter(draft, backend.costs(), policy=policy, tree=tree, n_tokens=backend.info.vocab_size, name=name)
 
 
-def _mix(backend: StepBackend, calibration: Calibration | None, lengths: str | None, draft: StepBackend | None) -> Drafter:
+def _mix(
+    backend: StepBackend,
+    calibration: Calibration | None,
+    lengths: str | None,
+    draft: StepBackend | None,
+    bridges: Bridges | None,
+) -> Drafter:
     from decoding.drafters.copy import CopyDrafter
     from decoding.drafters.mix import MixDrafter
     from decoding.drafters.recycle import RecycleDrafter
+    from decoding.knn.bridge_routing import bridge_drafter, takes_bridges
 
     if calibration is not None and not can_skip(backend):
         calibration = None
     # the mix weighs costs itself, so its parts are not given any
     skip = _skipping("skip", _routed(calibration), _policy(lengths, backend, calibration)) if calibration else None
+    distils = bridges is not None and takes_bridges(backend)
+    if bridges is not None and distils:
+        skip = bridge_drafter(cast("LowBitBackend", backend), bridges, costs=backend.costs(), guarded=False)
     model = _drafting("draft", backend, draft, lengths, tree=takes_trees(backend))
-    parts = ["copy", "recycle", *(["skip"] if skip else []), *(["draft"] if model else [])]
+    own = ["distilled" if distils else "skip"] if skip else []
+    parts = ["copy", "recycle", *own, *(["draft"] if model else [])]
     return MixDrafter(
         CopyDrafter(),
         RecycleDrafter(seeded=False, persist=True),

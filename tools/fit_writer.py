@@ -138,7 +138,7 @@ def agent_pairs(folder: Path) -> list[Rewording]:
     found: list[Rewording] = []
     for topic in topics:
         event = snapshot.event(topic)
-        pairs = list(_of_topic(event, _offered(snapshot, event), by_topic[topic], reader))
+        pairs = list(_of_topic(event, offered(snapshot, event), by_topic[topic], reader))
         console.note(f"{event.title}: {len(pairs)} pairs")
         found += pairs
     return found
@@ -188,7 +188,7 @@ def _says(said: str, fact: str, title: str, reader: SupportReader) -> bool:
     return forward is not None and back is not None and forward.support >= SUPPORTED and back.support >= SAID
 
 
-def _offered(snapshot: object, event: Event) -> list[str]:
+def offered(snapshot: object, event: Event) -> list[str]:
     """The sentences of the event's pages that pass the gate, as a plan would have them."""
     from data.settings import EvidenceSettings, RetrievalSettings
     from pipeline.choosing.candidates import candidates
@@ -216,7 +216,7 @@ def rule_pairs(folders: Sequence[Path]) -> list[Rewording]:
     for snapshot, event_id in events:
         event = snapshot.event(event_id)
         try:
-            sentences = _offered(snapshot, event)
+            sentences = offered(snapshot, event)
         except NoEvidence:
             continue
         rng.shuffle(sentences)

@@ -91,7 +91,10 @@ class DrivenBackend(TorchBackend):
 
     def _head(self, states: torch.Tensor) -> torch.Tensor:
         """Logits (1, T, V) of states (1, T, D), with the model's own scale or soft cap."""
-        logits: torch.Tensor = self._output_layer(states)
+        return self.scaled(self._output_layer(states))
+
+    def scaled(self, logits: torch.Tensor) -> torch.Tensor:
+        """Logits as the output layer gives them -> as the model gives them."""
         if self._logit_divisor is not None:
             logits = logits / self._logit_divisor
         if self._logit_cap is not None:

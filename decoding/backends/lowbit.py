@@ -8,7 +8,7 @@ without a window, Qwen2, Qwen3, SmolLM, Granite ...). Other low-bit models run t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from data.errors import StageError
-from decoding.backend import FULL, SkipSet, Wants
+from data.errors import StageError, UserError
+from decoding.backend import FULL, BridgedSet, Chain, SkipSet, Wants
 from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend
 from decoding.backends.layers import Layer as Parts
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from decoding.backend import ManyTexts
+    from decoding.backends.bridges import Bridge
+    from decoding.backends.lowbit_bridges import LowBitBridge
+    from decoding.lowbit.matrix import LowBitMatrix
     from decoding.models.loading import LoadedModel
 
 _GRAIN = 256
@@ -116,6 +119,9 @@ class LowBitBackend(DrivenBackend):
         self._read: tuple[int, ...] = ()
         """The last prompt: its keys and values stay at its positions while its answer is written behind them."""
         self._read_at = 0
+        self.prompt: tuple[int, ...] = ()
+        """The last one that was read."""
+        self._bridges: dict[str, LowBitBridge] = {}
         super().__init__(loaded, reference)
         with torch.inference_mode():
             expected = self._samples()
@@ -163,6 +169,8 @@ class LowBitBackend(DrivenBackend):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         if self._step_cache is None:  # being proved
             return super()._run(ids, at, plan=plan, parents=parents, last_only=last_only, states=states)
+        if isinstance(plan, BridgedSet):
+            return self._bridged(ids, at, plan)
         n_rows = ids.shape[1]
         paths, depths = _chain(n_rows) if parents is None else _paths(parents)
         slots = np.arange(at, at + n_rows, dtype=np.int64)
@@ -204,10 +212,7 @@ class LowBitBackend(DrivenBackend):
 
         assert self._step_cache is not None
         n_rows, cache = ids.shape[1], self._step_cache
-        hidden = self._decoder.embed_tokens(ids)[0]
-        if self._embedding_scale is not None:
-            hidden = hidden * self._embedding_scale
-        rows = np.array(hidden.numpy(), dtype=np.float32)  # a copy: the layers work in place
+        rows = self.embedded(ids)
         cos, sin = self._rope_tables()
         kept = np.ones((2, self._info.n_layers), dtype=np.bool_)
         kept[0, list(plan.attention)], kept[1, list(plan.mlp)] = False, False
@@ -250,6 +255,72 @@ class LowBitBackend(DrivenBackend):
                 queries = list(pool.map(partial(ask, *here), parts))
                 list(pool.map(partial(answer, *here), parts, queries, buffers))
 
+    # --- bridges ---------------------------------------------------------------------------------------------------------
+
+    def take_bridge(self, bridge: Bridge) -> BridgedSet:
+        """Prepare to draft with a bridge; the plan returned is the one to draft under. The current sequence is lost.
+
+        Raises UserError for a bridge of another shape of model.
+        """
+        import torch
+
+        from decoding.backends.lowbit_bridges import LowBitBridge
+
+        if not hasattr(self._output_layer, "matrix"):
+            raise UserError(
+                f"{self._loaded.name}: its output layer is not low-bit, so that nothing can be drafted with a bridge"
+            )
+        ready = self._bridges[bridge.key] = LowBitBridge(self, bridge)
+        with torch.inference_mode():
+            return ready.taken()
+
+    def _bridged(self, ids: torch.Tensor, at: int, plan: BridgedSet) -> tuple[torch.Tensor, None]:
+        import torch
+
+        ready = self._bridges[plan.key]
+        rows = [torch.from_numpy(ready.whole_logits(token, at + i)) for i, token in enumerate(ids[0].tolist())]
+        return torch.stack(rows), None
+
+    def _chain(self, pending: int, plan: SkipSet, max_tokens: int, go_on: Callable[[Sequence[float]], bool] | None) -> Chain:
+        if isinstance(plan, BridgedSet):
+            return self._bridges[plan.key].chain(pending, max_tokens, go_on)
+        return super()._chain(pending, plan, max_tokens, go_on)
+
+    def output_matrix(self) -> LowBitMatrix:
+        """Of the output layer, which `take_bridge` refuses where it has none."""
+        matrix: LowBitMatrix = self._output_layer.matrix
+        return matrix
+
+    def compiled_parts(self) -> tuple[StepCache, Any, Any, tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Cache, `Sizes`, the list of `Layer`, and the tables of cosines and sines, for other compiled code."""
+        assert self._step_cache is not None
+        return self._step_cache, self._sizes, self._compiled, self._rope_tables()
+
+    def layer_values(self, i: int) -> dict[str, torch.Tensor]:
+        """The matrices of a layer, by their names in `kernels.Layer`, in float32."""
+        import torch
+
+        layer = self._layers[i]
+        attention, mlp = layer.attention, layer.mlp
+        parts = {
+            "query_key_value": (attention.q_proj, attention.k_proj, attention.v_proj),
+            "output": (attention.o_proj,),
+            "gate_up": (mlp.gate_proj, mlp.up_proj),
+            "down": (mlp.down_proj,),
+        }
+        return {name: torch.from_numpy(np.concatenate([one.matrix.values() for one in of])) for name, of in parts.items()}
+
+    def last_norm(self) -> NDArray[np.float32]:
+        """The weights (D,) of the norm before the output layer."""
+        return _plain(self._norm.weight)
+
+    def embedded(self, ids: torch.Tensor) -> NDArray[np.float32]:
+        """What the first layer gets for ids (1, T): (T, D), to be worked on in place."""
+        hidden = self._decoder.embed_tokens(ids)[0]
+        if self._embedding_scale is not None:
+            hidden = hidden * self._embedding_scale
+        return np.array(hidden.numpy(), dtype=np.float32)
+
     def _rope_tables(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         cos, sin = self._rope.table()
         return cos.numpy(), sin.numpy()
@@ -266,6 +337,7 @@ class LowBitBackend(DrivenBackend):
         return min(same, len(ids) - 1)  # the last one is read for its logits
 
     def _keeps(self, ids: Sequence[int]) -> None:
+        self.prompt = tuple(ids)
         if self._step_cache is not None:
             self._read, self._read_at = tuple(ids), self._step_cache.allocations
 

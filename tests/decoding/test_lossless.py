@@ -31,7 +31,7 @@ from decoding.drafters.skip import SkipDrafter
 from decoding.drafters.swift import SwiftDrafter
 from decoding.local import LocalGenerator
 from decoding.methods import METHODS as ALL_METHODS
-from decoding.methods import NEED_DRAFT_MODEL, build_drafter, takes_trees
+from decoding.methods import NEED_BRIDGES, NEED_DRAFT_MODEL, build_drafter, takes_trees
 from decoding.models.loading import LoadedModel, load
 from decoding.sampling import Sampler
 from decoding.speculative import decode
@@ -42,8 +42,8 @@ from tests.small_calibration import small_calibration
 from tests.tiny_model import build_tiny_model
 from tests.toy_backend import COSTS
 
-METHODS = tuple(method for method in ALL_METHODS if method not in NEED_DRAFT_MODEL)
-"""Those with a model of their own are in drafters/test_model.py."""
+METHODS = tuple(method for method in ALL_METHODS if method not in NEED_DRAFT_MODEL | NEED_BRIDGES)
+"""Those with a model of their own are in drafters/test_model.py, those with bridges in knn/test_bridges.py."""
 KINDS = ("hf", "driven", "packed")
 CASES = [(method, kind) for method in METHODS for kind in KINDS if kind == "driven" or method in ("mix", "recycle", "knn-ssd")]
 GREEDY = SamplingParams(max_new_tokens=32, task="section")

@@ -16,7 +16,7 @@ from decoding.bench.reference import plain_decoding
 from decoding.engine import Engine, backend_of, calibration_for
 from decoding.knn.artefact import FOLDER, Calibration
 from decoding.local import LocalGenerator, complete
-from decoding.methods import METHODS, NEED_CALIBRATION, NEED_DRAFT_MODEL, build_drafter
+from decoding.methods import METHODS, NEED_BRIDGES, NEED_CALIBRATION, NEED_DRAFT_MODEL, build_drafter
 from decoding.models.loading import LoadedModel, load
 from tests.small_calibration import TASK, small_calibration
 from tests.tiny_model import build_tiny_model
@@ -70,7 +70,7 @@ def plain_texts(loaded: LoadedModel) -> list[tuple[list[int], SamplingParams, Co
     return [(ids, sampling, complete(loaded, peer, ids, sampling)) for ids, sampling in requests]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", sorted({*METHODS} - NEED_BRIDGES))  # those: knn/test_bridges.py
 def test_every_method_writes_what_transformers_writes(
     method: str,
     loaded: LoadedModel,
@@ -84,7 +84,10 @@ def test_every_method_writes_what_transformers_writes(
         assert (found.text, found.n_new_tokens, found.stop) == (expected.text, expected.n_new_tokens, expected.stop)
 
 
-@pytest.mark.parametrize("method", sorted({*METHODS} - {"greedy", "skip", "mix", "auto", "copy", "recycle", *NEED_DRAFT_MODEL}))
+OWN = NEED_BRIDGES | NEED_DRAFT_MODEL | {"greedy", "skip", "mix", "auto", "copy", "recycle"}
+
+
+@pytest.mark.parametrize("method", sorted({*METHODS} - OWN))
 def test_published_methods_really_draft(method: str, loaded: LoadedModel, calibration: Calibration) -> None:
     """Those that weigh costs may rightly decide against it; these draft whenever they find something."""
     ids = LocalGenerator(loaded).prompt_ids([Message("user", PROMPTS[0])])

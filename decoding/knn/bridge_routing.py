@@ -1,0 +1,80 @@
+"""Which bridge drafts for a prompt: the nearest anchor's, as in KNN-SSD (section 3.3), over sets and their maps at once."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.errors import UserError
+from decoding.backend import BridgedSet
+from decoding.drafters.drafter import Request
+from decoding.drafters.lengths import Expected, LengthPolicy, Threshold
+from decoding.drafters.skip import SkipDrafter
+from decoding.knn.artefact import calibration_folder
+from decoding.knn.bridge_files import FILE, Bridges
+from decoding.knn.prompt_vectors import nearest, unit
+
+if TYPE_CHECKING:
+    from decoding.backend import CostTable, StepBackend
+    from decoding.backends.lowbit import LowBitBackend
+    from decoding.models.loading import LoadedModel
+
+logger = logging.getLogger(__name__)
+
+DISTILLED = "knn-ssd-distilled"
+SURE, LONGEST = 0.6, 6
+"""The stop rule where too few rounds were held out for another."""
+SHIPPED = {"smollm2": Path(__file__).parents[1] / "smollm2" / FILE}
+"""Bridges that come with this project, by the model's name."""
+
+
+def bridges_for(loaded: LoadedModel, *, needed: bool) -> Bridges | None:
+    """Those in the model's usual place, else those that ship for it. Raises UserError, where they are `needed`, for none."""
+    shipped = SHIPPED.get(loaded.name)
+    for path in (calibration_folder(loaded) / FILE, shipped):
+        if path is not None and path.is_file():
+            try:
+                return Bridges.load(path, loaded)
+            except UserError as error:
+                if needed:
+                    raise
+                # of the shipped file it is no news that it is of one precision
+                logger.log(logging.INFO if path == shipped else logging.WARNING, "%s; until then no bridge drafts", error)
+    if needed:
+        Bridges.load(calibration_folder(loaded) / FILE, loaded)  # says that there are none, and how to make them
+    return None
+
+
+def takes_bridges(backend: StepBackend) -> bool:
+    return hasattr(backend, "take_bridge")
+
+
+def bridge_drafter(
+    backend: LowBitBackend, bridges: Bridges, *, name: str = DISTILLED, costs: CostTable, guarded: bool = True
+) -> SkipDrafter:
+    """Drafts with the bridge that a prompt is routed to. With `guarded` no more than a `Guard` affords; in a mix, whose own
+    account that is, without."""
+    used = Counter(bridges.routes)
+    plans = {route: backend.take_bridge(bridges.named(route)) for route in used}
+    main = used.most_common(1)[0][0]
+    hazard = bridges.hazards.get(main)
+    policy: LengthPolicy = Threshold(SURE, LONGEST)
+    if hazard is not None:
+        policy = Expected(hazard, costs, plan_cost=plans[main].step_cost, max_tokens=LONGEST)
+    chosen = plans[main] if len(plans) == 1 else BridgeRouter(bridges, plans)
+    return SkipDrafter(chosen, policy, name=name, costs=costs if guarded else None)
+
+
+class BridgeRouter:
+    """Implements `decoding.drafters.skip.Router`: the bridge of the nearest anchor, by cosine."""
+
+    def __init__(self, bridges: Bridges, plans: dict[str, BridgedSet]) -> None:
+        self._bridges, self._plans = bridges, plans
+
+    def __call__(self, request: Request) -> BridgedSet:
+        if request.prefill.vector is None:
+            raise ValueError("routing needs the prompt's vector: ask the prefill for Wants(vector=True)")
+        found = nearest(unit(request.prefill.vector[None]), self._bridges.anchors)
+        return self._plans[self._bridges.routes[int(found[0])]]
