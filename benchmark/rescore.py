@@ -352,9 +352,11 @@ def _with_sources(article: Article, kept: Mapping[str, tuple[str, Source | None]
 
 def _restore(run: RunFolder, event_id: str, article: Article, pages: tuple[Page, ...]) -> None:
     """As a run leaves an event that was written."""
+    from data.runs import ARTICLE
+
     folder = run.event(event_id)
     folder.pages(lambda: pages)
-    folder.once("article", type(article), lambda: article)
+    folder.once(ARTICLE, lambda: article)
 
 
 def _as_listed(row: EventScores, event: SubmittedEvent) -> EventScores:

@@ -11,7 +11,18 @@ from typing import Literal
 from benchmark.system import System
 from data import heap, wikigenbench
 from data.errors import StageError, UserError
-from data.runs import NOBODY, EventFailure, EventFolder, EventStats, ObservedStages, Observer, RunFolder, Stages, footprint
+from data.runs import (
+    NOBODY,
+    PAGES,
+    EventFailure,
+    EventFolder,
+    EventStats,
+    ObservedStages,
+    Observer,
+    RunFolder,
+    Stages,
+    footprint,
+)
 from data.types import Article, Event, Page
 
 
@@ -53,7 +64,7 @@ def run_event(
             return EventOutcome(event_id, title, "reused", 0.0)
         observer.begins(event)
         collecting = ObservedStages(folder, observer)
-        pages = folder.pages(lambda: collecting.making("pages", lambda: collect(event)))
+        pages = folder.pages(lambda: collecting.making(PAGES, lambda: collect(event)))
         observer.writes(event, pages)
         writing = ObservedStages(stages(folder), observer)
         article = system.write(event, pages, writing)

@@ -9,7 +9,7 @@ from data import codec
 from data.errors import StageError, UserError
 from data.gold import load_gold
 from data.markup import reread
-from data.runs import RunFolder, own_article
+from data.runs import ARTICLE, RunFolder, own_article
 from data.scores import Estimate, EventScores, SystemScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Page
@@ -135,7 +135,7 @@ def failed_values(names: Mapping[str, Better]) -> dict[str, float | None]:
 
 
 def _article_text(run: RunFolder, event_id: str) -> str | None:
-    path = run.event(event_id).path / "article.json"
+    path = run.event(event_id).file(ARTICLE)
     try:
         return path.read_text(encoding="utf-8") if path.exists() else None
     except (OSError, UnicodeDecodeError) as error:
@@ -162,7 +162,7 @@ def _score(
         failure = folder.failure()
         reason = f"{failure.stage}: {failure.message}" if failure else "no article in the run"
         return EventScores(event_id, "failed", "", 0, failed_values(metric_names(metrics)), reason)
-    path = folder.path / "article.json"
+    path = folder.file(ARTICLE)
     article = reread(own_article(codec.from_json(Article, text, where=str(path)), event_id, path))
     words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
     if not words:

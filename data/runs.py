@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from data import codec
 from data.errors import StageError, UserError
 from data.markup import is_invalid
 from data.remote import Carrier, Place, RunUrl
 from data.settings import EvidenceFrom
-from data.types import Article, Event, Page, Sentence, Strict
+from data.types import Article, Event, Outline, Page, Sentence, Strict
 
 T = TypeVar("T")
 EVIDENCE = "evidence"
@@ -39,11 +40,40 @@ CLEARING_S = 10.0
 """How long a process waits for another one that empties their copy of a run."""
 
 
+_STAGE_NAME = re.compile(r"[a-z0-9][a-z0-9-]*(?:/[a-z0-9][a-z0-9-]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[T]):
+    """A step of writing an event: its file in the event's folder, without `.json`, such as `sections/02`, and what it holds.
+
+    Those of our systems are listed in `pipeline.stages`. Raises ValueError for a name that is not one or two words of lower
+    case letters, digits and hyphens with a slash between: it becomes a path.
+    """
+
+    name: str
+    kind: type[T]
+
+    def __post_init__(self) -> None:
+        if not _STAGE_NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} cannot be a stage's name: it has to be like outline or sections/02")
+
+
+SYSTEM = Stage("system", dict[str, str])
+"""With what an article of `wikigenben write` was begun: the system's name and identity."""
+PAGES = Stage("pages", tuple[Page, ...])
+"""Kept line by line in pages.jsonl, by `EventFolder.pages`."""
+OUTLINE = Stage("outline", Outline)
+ARTICLE = Stage("article", Article)
+DRAFTS = "drafts"
+"""Folder of all that a language model answered; the cost of an event is counted from it."""
+
+
 class Stages(Protocol):
     """Where a writer leaves its intermediate values. Every system asks for its stages through this, in order."""
 
-    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
-        """The stored value of the stage, or `make()`, stored. `name` is a relative path such as `sections/02`."""
+    def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
+        """The stored value of the stage, or `make()`, stored."""
         ...
 
     def said(self, name: str, sentences: tuple[Sentence, ...]) -> None:
@@ -54,7 +84,7 @@ class Stages(Protocol):
 class Unstored:
     """Stages that keep nothing: for tests and one-off calls."""
 
-    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+    def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
         return make()
 
     def said(self, name: str, sentences: tuple[Sentence, ...]) -> None: ...
@@ -102,24 +132,24 @@ class ObservedStages:
         self._observer = observer
         self._inside = [0.0]  # for each stage that is being made, the outermost first: seconds of the stages inside it
 
-    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+    def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
         made = False
 
         def timed() -> T:
             nonlocal made
             made = True
-            return self._timed(name, make)
+            return self._timed(stage.name, make)
 
-        self._observer.enters(name)
-        value = self._stages.once(name, kind, timed)
-        self._observer.leaves(name, value, made=made)
+        self._observer.enters(stage.name)
+        value = self._stages.once(stage, timed)
+        self._observer.leaves(stage.name, value, made=made)
         return value
 
-    def making(self, name: str, make: Callable[[], T]) -> T:
+    def making(self, stage: Stage[T], make: Callable[[], T]) -> T:
         """A stage that is stored elsewhere, and has to be made."""
-        self._observer.enters(name)
-        value = self._timed(name, make)
-        self._observer.leaves(name, value, made=True)
+        self._observer.enters(stage.name)
+        value = self._timed(stage.name, make)
+        self._observer.leaves(stage.name, value, made=True)
         return value
 
     def said(self, name: str, sentences: tuple[Sentence, ...]) -> None:
@@ -249,16 +279,20 @@ class EventFolder:
     def event_id(self) -> str:
         return self.path.name
 
-    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
-        path = self.path / f"{name}.json"
+    def file(self, stage: Stage[Any]) -> Path:
+        """Where `once` keeps the stage."""
+        return self.path / f"{stage.name}.json"
+
+    def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
+        path = self.file(stage)
         if path.exists():
             try:
-                value = codec.read(kind, path)
+                value = codec.read(stage.kind, path)
                 if isinstance(value, Article):
                     own_article(value, self.event_id, path)
                 return value
             except UserError as error:  # someone else's edit: this event's trouble, not the run's
-                raise StageError(name, str(error)) from None
+                raise StageError(stage.name, str(error)) from None
         value = make()
         self._store(path, codec.to_json(value, indent=1) + "\n")
         return value
@@ -290,15 +324,15 @@ class EventFolder:
 
     def article(self) -> Article | None:
         """Raises UserError when the file is not the readable article of this event."""
-        path = self.path / "article.json"
+        path = self.file(ARTICLE)
         return own_article(codec.read(Article, path), self.event_id, path) if path.exists() else None
 
     def usage(self) -> Usage | None:
         """Summed over the stored drafts, so that a resumed event counts answers from before it was killed."""
-        drafts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((self.path / "drafts").glob("*.json"))]
+        drafts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((self.path / DRAFTS).glob("*.json"))]
         if not drafts:
             return None
-        total = Usage.total([_usage_of(draft, where=f"{self.path}/drafts") for draft in drafts])
+        total = Usage.total([_usage_of(draft, where=f"{self.path}/{DRAFTS}") for draft in drafts])
         contrast_s = None if total.contrast_s is None else round(total.contrast_s, 3)
         return replace(total, generate_s=round(total.generate_s, 3), contrast_s=contrast_s)
 
@@ -374,7 +408,7 @@ def total_by_drafter(parts: Iterable[DrafterUsage]) -> tuple[DrafterUsage, ...]:
 
 
 def _usage_of(draft: Mapping[str, Any], where: str) -> Usage:
-    """Of a stored draft of any system (`pipeline.writing.drafting.Draft` and `composing.ComposedDraft`)."""
+    """Of a stored draft of any system (`pipeline.writing.drafting.Draft` and `ComposedDraft`)."""
     return Usage(
         n_calls=draft.get("n_calls", 1),  # a section's draft may be of several calls
         n_prompt_tokens=draft["n_prompt_tokens"],

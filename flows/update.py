@@ -346,6 +346,7 @@ def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:
 
 def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: JoinedPages, updated: Updated) -> None:
     from data import codec, wikigenbench
+    from data.runs import ARTICLE
     from flows.showing import preview
     from flows.write import run_corrections
     from pipeline.editing.corrections import CORRECTIONS
@@ -356,7 +357,7 @@ def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: Joine
     folder.pages(lambda: joined.pages)
     codec.write_atomic(run.path / "changes.json", codec.to_json(report, indent=1) + "\n")
     codec.write_atomic(run.path / "changes.md", "\n".join(lines(report, shown=_inline)) + "\n")
-    folder.once("article", Article, lambda: updated.article)
+    folder.once(ARTICLE, lambda: updated.article)
     wikigenbench.write(run.path / "wikigenbench" / f"{folder.event_id}.json", updated.article)
     preview.write_previews(run, (earlier.run.identity() or {}).get("system", "update"))
 

@@ -42,9 +42,9 @@ from data.snapshot import Snapshot
 from decoding.methods import METHODS
 from flows.job import SYSTEMS, Job
 from flows.orchestration.artifacts import Artifacts
+from flows.orchestration.event_tasks import check_results, prepare_here, write_event
 from flows.orchestration.prefect_server import outlast_server, run_here
 from flows.orchestration.runners import RunnerSpec, make_runner, parse_runner, run_all
-from flows.orchestration.stages import check_results, prepare_here, write_event
 from flows.run_events import Generated, generate
 from flows.run_scores import evaluate as evaluate_run
 from flows.showing import console

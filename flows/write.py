@@ -296,12 +296,13 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
 
 def _with_disagreements(folder: EventFolder) -> tuple[Article | None, tuple[Disagreement, ...]]:
     """The article, and the disagreements of its pages; nothing when it failed."""
-    from pipeline.following.disagreements import DISAGREEMENTS, Disagreements, disagreements
+    from pipeline.following.disagreements import disagreements
+    from pipeline.stages import DISAGREEMENTS
 
     article, pages = folder.article(), folder.stored_pages()
     if article is None or pages is None:
         return article, ()
-    return article, folder.once(DISAGREEMENTS, Disagreements, lambda: disagreements(article, pages)).found
+    return article, folder.once(DISAGREEMENTS, lambda: disagreements(article, pages)).found
 
 
 def _source(request: Request, evidence: Path, watchers: Watchers | None) -> EvidenceSource:
@@ -347,8 +348,10 @@ class _LateSystem:
 
     def check(self, stages: Stages) -> None:
         """Raises UserError when the stored article was begun with another system."""
+        from data.runs import SYSTEM
+
         here = {"system": self.name, **self.identity}
-        there = stages.once("system", dict[str, str], lambda: here)
+        there = stages.once(SYSTEM, lambda: here)
         if changed := sorted(key for key in here.keys() | there.keys() if here.get(key) != there.get(key)):
             if "system" in changed:
                 changed = ["system"]
@@ -528,6 +531,8 @@ def _counted(records: Sequence[EvidenceRecord]) -> str:
 
 
 def _article_lines(written: Written) -> list[str]:
+    from data.runs import ARTICLE
+
     article, (outcome,) = written.article, written.generated.outcomes
     assert article is not None
     n_words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
@@ -541,7 +546,7 @@ def _article_lines(written: Written) -> list[str]:
         *([figures + "; ".join(found.in_words() for found in told)] if told else []),
         f"read it: {path.resolve()} (beside it .md and .wiki)",
         f"for editors: {path.with_suffix('.dossier.html')} (sources, what one page alone says, what is missing, copying)",
-        f"as JSON: {written.run.event(written.name).path / 'article.json'}",
+        f"as JSON: {written.run.event(written.name).file(ARTICLE)}",
     ]
 
 

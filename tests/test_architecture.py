@@ -239,6 +239,17 @@ def test_no_name_serves_two_duties() -> None:
     assert not [name for name in sorted(set(names)) if names.count(name) > 1 and name not in shared]
 
 
+def test_stages_are_named_in_one_place() -> None:
+    """`pipeline.stages` lists what an event's folder holds; those that a lower package needs are made in `data.runs`."""
+    makers = {
+        module
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Stage"
+    }
+    assert makers == {"data.runs", "pipeline.stages"}
+
+
 def test_no_attics() -> None:
     attics = {"utils", "util", "helpers", "helper", "common", "base", "misc", "shared", "manager"}
     assert not [module for module in TREES if attics & set(module.split("."))]

@@ -38,13 +38,14 @@ from typing import TYPE_CHECKING
 
 from data.errors import UserError
 from data.model_name import parse_model
-from data.runs import EventStats, RunFolder, Stages
+from data.runs import ARTICLE, OUTLINE, EventStats, RunFolder, Stages
 from data.snapshot import N_BENCHMARK_EVENTS, SAMPLE, Snapshot
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from flows.job import Job
 from flows.orchestration.prefect_server import ask
 from flows.orchestration.runners import RunnerSpec, n_cores, parse_runner
 from flows.showing import console
+from pipeline.stages import section_stage
 from pipeline.writing.assembly import WrittenSection
 from tools.scaling import Machine, Row, conclusions
 from tools.usage import Sample, Use, can_watch, cpu_s, descendants, total_mib, use_between, watching
@@ -114,17 +115,16 @@ class Simulated:
             return Sentence("It took its time.", ())
 
         headings = tuple(Heading(f"Part {n}") for n in range(1, N_SECTIONS + 1))
-        outline = stages.once("outline", Outline, lambda: Outline(event.title, headings))
+        outline = stages.once(OUTLINE, lambda: Outline(event.title, headings))
 
         def section(heading: Heading) -> WrittenSection:
             return WrittenSection(Section(heading, ((text(),),)), ())
 
         sections = tuple(
-            stages.once(f"sections/{n:02}", WrittenSection, partial(section, heading)).section
-            for n, heading in enumerate(outline.headings, 1)
+            stages.once(section_stage(n), partial(section, heading)).section for n, heading in enumerate(outline.headings, 1)
         )
         lead = Section(Heading("", 1), ((text(),),))
-        return stages.once("article", Article, lambda: Article(event.id, event.title, lead, sections, (), ()))
+        return stages.once(ARTICLE, lambda: Article(event.id, event.title, lead, sections, (), ()))
 
 
 def measure(job: Job, spec: RunnerSpec, system: System | None = None) -> Measured:
@@ -132,7 +132,7 @@ def measure(job: Job, spec: RunnerSpec, system: System | None = None) -> Measure
     from prefect import flow
 
     from flows.orchestration.artifacts import Artifacts
-    from flows.orchestration.stages import prepare_here
+    from flows.orchestration.event_tasks import prepare_here
     from flows.run_events import Generated, generate
     from flows.wiki_gen import write_all
 

@@ -16,7 +16,7 @@ from benchmark import scoring
 from benchmark.attacks.all_attacks import Attack
 from benchmark.attacks.given import Given, sentences_of
 from data import codec
-from data.runs import RunFolder
+from data.runs import ARTICLE, RunFolder
 from data.scores import EventScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Page, Strict
@@ -122,7 +122,7 @@ def score(
         for name, made in articles.items():
             run = RunFolder(out / name)
             for event_id, article in made.items():
-                codec.write_atomic(run.event(event_id).path / "article.json", codec.to_json(article, indent=1) + "\n")
+                codec.write_atomic(run.event(event_id).file(ARTICLE), codec.to_json(article, indent=1) + "\n")
             scoring_of[name] = stack.enter_context(
                 closing(scoring.score_run(run, snapshot, list(made), metrics, collect))  # type: ignore[type-var]
             )

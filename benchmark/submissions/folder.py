@@ -26,7 +26,7 @@ from benchmark.submissions.submission import Submission, SubmittedEvent
 from data import codec
 from data.errors import UserError
 from data.markup import is_invalid, reread
-from data.runs import RunFolder
+from data.runs import ARTICLE, RunFolder
 from data.types import Article, Page, Sentence, Source, Strict
 from data.wikigenbench import too_long
 
@@ -151,8 +151,8 @@ def write(run: RunFolder, made: Submission, out: Path, results: Mapping[str, Seq
         folder = run.event(event.id)
         article = None
         if event.article_sha256:
-            texts[event.id] = _scored_text(folder.path / "article.json", event)
-            article = codec.from_json(Article, texts[event.id], where=str(folder.path / "article.json"))
+            texts[event.id] = _scored_text(folder.file(ARTICLE), event)
+            article = codec.from_json(Article, texts[event.id], where=str(folder.file(ARTICLE)))
         stored = folder.stored_pages()
         if stored is None and article is not None:
             raise UserError(f"{folder.path} has no pages.jsonl, so its evidence cannot be named; write the event again")

@@ -10,7 +10,7 @@ from pathlib import Path
 from data import codec, wikigenbench
 from data.errors import StageError, UserError
 from data.markup import is_invalid
-from data.runs import Stages
+from data.runs import ARTICLE, Stages
 from data.types import Article, Event, Page, Paragraph, Passage, Section, Source, is_unknown
 
 LEAST_SQUASHED = 20
@@ -47,7 +47,7 @@ class ArticleFiles:
             article = wikigenbench.read(path, event.id, event.title)
         except UserError as error:
             raise StageError("articles", str(error).replace(str(path), path.name)) from None
-        return stages.once("article", Article, lambda: located(article, pages))
+        return stages.once(ARTICLE, lambda: located(article, pages))
 
 
 def located(article: Article, pages: Sequence[Page]) -> Article:

@@ -35,6 +35,7 @@ from benchmark.submissions.statement import Statement, joined
 from benchmark.submissions.submission import Submission, SubmittedCost, SubmittedModel
 from data import codec
 from data.errors import StageError, UserError, WikigenError
+from data.runs import ARTICLE
 from data.scores import EventScores
 from data.settings import Settings, load_settings
 from data.snapshot import Snapshot
@@ -285,7 +286,7 @@ def _row(one: Prepared, event_id: str, metrics: Sequence[Metric]) -> EventScores
     except WikigenError:
         raise
     except Exception as error:  # of one article: the others are scored, and this one is named
-        text = (one.run.event(event_id).path / "article.json").read_text(encoding="utf-8")
+        text = one.run.event(event_id).file(ARTICLE).read_text(encoding="utf-8")
         article = codec.from_json(Article, text, where=event_id)
         n_words = sum(len(s.text.split()) for part in article.all_sections for s in part.sentences)
         nothing: dict[str, float | None] = dict.fromkeys(scoring.metric_names(metrics))

@@ -17,9 +17,10 @@ from benchmark import splits
 from data import codec
 from data.errors import StageError, UserError
 from data.locate import locate
+from data.runs import Stage
 from data.settings import ModelSettings, Settings, WritingMode
 from data.snapshot import Snapshot
-from data.types import Event, Outline, Page, Section, Sentence
+from data.types import Event, Page, Section, Sentence
 from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams, Task
 from decoding.knn.prompt_files import PromptRow
 from decoding.models.loading import break_control_tokens
@@ -28,12 +29,12 @@ from flows.wiring import models
 from flows.wiring.page_sources import build_collect
 from pipeline.evidence import Evidence
 from pipeline.planning.filing import PlanningBanks, plan_article
+from pipeline.stages import OUTLINE, draft_stage, section_stage
 from pipeline.systems.extractive import QuotedPlan
 from pipeline.systems.ours import OurSystem
 from pipeline.systems.paper import OUTLINE_TOKENS
 from pipeline.writing import prompts
-from pipeline.writing.assembly import WrittenSection
-from pipeline.writing.drafting import TURN_TOKENS, Draft, Writer, quotes
+from pipeline.writing.drafting import TURN_TOKENS, Writer, quotes
 
 if TYPE_CHECKING:
     from decoding.api import Encoder
@@ -195,13 +196,17 @@ class Kept:
     """Stages in memory, to be looked into afterwards."""
 
     def __init__(self) -> None:
-        self.values: dict[str, object] = {}
+        self._values: dict[str, object] = {}
 
     def said(self, name: str, sentences: tuple[Sentence, ...]) -> None: ...
 
-    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
-        value = self.values.setdefault(name, make())
-        assert isinstance(value, kind)
+    def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
+        self._values.setdefault(stage.name, make())
+        return self.of(stage)
+
+    def of(self, stage: Stage[T]) -> T:
+        value = self._values[stage.name]
+        assert isinstance(value, stage.kind)
         return value
 
 
@@ -239,9 +244,7 @@ class PromptWriter:
             if task == "outline":
                 return "\n".join(headings)
             if task == "section":
-                outline = kept.values["outline"]
-                assert isinstance(outline, Outline)
-                return _text(plan.section(outline.headings[n]).section)
+                return _text(plan.section(kept.of(OUTLINE).headings[n]).section)
             return _text(plan.lead().section) if task == "lead" else ""
 
         scribe = Scribe(self._reader, answer)
@@ -257,9 +260,7 @@ class PromptWriter:
         Its markers count those passages; where they do not all fit, some count passages that are not there, as a careless
         draft's do. None for a section of which nothing was left.
         """
-        written, draft = kept.values[f"sections/{n:02}"], kept.values[f"drafts/{n:02}"]
-        assert isinstance(written, WrittenSection) and isinstance(draft, Draft)
-        section = written.section
+        section, draft = kept.of(section_stage(n)).section, kept.of(draft_stage(n))
         if not section.sentences:
             return None
         cited = [passage_id for sentence in section.sentences for passage_id in sentence.cites]

@@ -16,7 +16,7 @@ from benchmark.attacks.standing import HONEST, Standing
 from data import codec
 from data.errors import StageError, UserError
 from data.locate import locate
-from data.runs import RunFolder
+from data.runs import ARTICLE, RunFolder
 from data.settings import Settings
 from data.snapshot import Snapshot
 from data.types import Article, Page
@@ -163,7 +163,7 @@ def _article(run: RunFolder, event_id: str) -> tuple[Article, tuple[Page, ...]] 
         failure = folder.failure()
         return f"{failure.stage}: {failure.message}" if failure else f"no article in {folder.path}"
     if article.event_id != event_id:
-        return f"{folder.path / 'article.json'} is the article of event {article.event_id}"
+        return f"{folder.file(ARTICLE)} is the article of event {article.event_id}"
     return (article, pages) if pages is not None else f"no pages in {folder.path}"
 
 

@@ -32,8 +32,8 @@ from decoding.calibrate import Settings, calibrate
 from decoding.knn.kept_stages import Stages
 from decoding.knn.prompt_files import PromptRow, read_prompts
 from flows.commands.export_prompts import Export, export
+from flows.orchestration.event_tasks import step
 from flows.orchestration.prefect_server import outlast_server, run_here
-from flows.orchestration.stages import step
 from flows.showing import console
 
 T = TypeVar("T")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from flows.showing import console
 from flows.showing.watching import Current, Spent, View, Watch
 from pipeline.formats.html import DROP_REASONS
+from pipeline.stages import ARTICLE, INFOBOX, OUTLINE, PAGES, part_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 REFRESHES_PER_SECOND = 4
 REASONS_SHOWN = 4
 _STAGES = {
-    "pages": "collecting its pages",
-    "outline": "planning its sections",
-    "infobox": "collecting key facts",
-    "article": "putting the article together",
+    PAGES.name: "collecting its pages",
+    OUTLINE.name: "planning its sections",
+    INFOBOX.name: "collecting key facts",
+    ARTICLE.name: "putting the article together",
 }
 """Those that are no section of their own, with their drafts."""
 
@@ -118,7 +119,7 @@ def _words_for(current: Current) -> str:
     if section is not None:
         named = f": {current.headings[section - 1]}" if section <= len(current.headings) else ""
         return f"writing section {section}{f' of {len(current.headings)}' if named else ''}{named}"
-    return _STAGES.get(name.removeprefix("drafts/"), "preparing to write")
+    return _STAGES.get(part_of(name), "preparing to write")
 
 
 def _pages(current: Current) -> str:

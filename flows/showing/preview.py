@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from data import codec
-from data.runs import EventFolder, RunFolder
+from data.runs import ARTICLE, EventFolder, RunFolder
 from data.scores import SystemScores
 from eval.catalogue import BESIDE, HEADLINE, is_share, less_is_better
 from flows.showing.report.page import REPORT
 from pipeline.editing.corrections import CORRECTIONS, Corrections, corrected
 from pipeline.editing.dossier import dossier_of
-from pipeline.following.disagreements import DISAGREEMENTS, Disagreements
+from pipeline.following.disagreements import Disagreements
 from pipeline.formats.dossier_page import dossier_html, dossier_wikitext
 from pipeline.formats.html import IndexRow, index_html, to_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
+from pipeline.stages import DISAGREEMENTS
 
 INDEX = "index.html"
 SHOWN = tuple(name for name in (*HEADLINE, *BESIDE) if is_share(name))
@@ -29,11 +30,11 @@ def index_path(run: Path) -> Path:
 def write_previews(run: RunFolder, system: str) -> None:
     """Files of articles that changed; an article's formats are remade when the stored article is newer."""
     for folder in run.event_folders():
-        article_path = folder.path / "article.json"
+        article_path = folder.file(ARTICLE)
         if not article_path.exists():
             continue
         html_path = run.path / "articles" / f"{folder.event_id}.html"
-        told_path = folder.path / f"{DISAGREEMENTS}.json"
+        told_path = folder.file(DISAGREEMENTS)
         corrections_path = folder.path / f"{CORRECTIONS}.json"
         changed = max(path.stat().st_mtime_ns for path in (article_path, told_path, corrections_path) if path.exists())
         if html_path.exists() and html_path.stat().st_mtime_ns >= changed:

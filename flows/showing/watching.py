@@ -6,7 +6,6 @@ A `Watch` is the runner's `data.runs.Observer`. It notes what goes by in a `View
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,11 +14,9 @@ from dataclasses import dataclass, field, replace
 from benchmark.runner import EventOutcome
 from data.runs import Observer
 from data.types import DropReason, Event, Heading, Outline, Page, Section, Sentence
+from pipeline.stages import section_of
 from pipeline.writing.assembly import WrittenSection
-from pipeline.writing.composing import ComposedDraft
-from pipeline.writing.drafting import Draft
-
-SECTION = re.compile(r"(?:sections|drafts)/(\d+)")
+from pipeline.writing.drafting import ComposedDraft, Draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +77,8 @@ class Current:
     @property
     def section(self) -> int | None:
         """The number of the section in hand."""
-        found = [match for step in self.steps if (match := SECTION.match(step.name))]
-        return int(found[-1][1]) if found else None
+        found = [n for step in self.steps if (n := section_of(step.name)) is not None]
+        return found[-1] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +170,8 @@ class Watch(Observer):
     def enters(self, stage: str) -> None:
         if (current := self.view.current) is None:
             return
-        now, section = self._now(), SECTION.match(stage)
-        first = current.sections_began is None and section is not None and int(section[1]) > 0
+        now, section = self._now(), section_of(stage)
+        first = current.sections_began is None and section is not None and section > 0
         self._note(steps=(*current.steps, Step(stage, now)), sections_began=now if first else current.sections_began)
 
     def leaves(self, stage: str, value: object, *, made: bool) -> None:
@@ -185,15 +182,15 @@ class Watch(Observer):
         if isinstance(value, Outline):
             self._note(title=value.title, headings=tuple(heading.text for heading in value.headings))
             self._tell(Planned(value.title, value.headings))
-        elif isinstance(value, WrittenSection) and (match := SECTION.match(stage)):
-            self._note(done=current.done | {int(match[1])})
-            self._tell(Finished(int(match[1]), value.section))
+        elif isinstance(value, WrittenSection) and (section := section_of(stage)) is not None:
+            self._note(done=current.done | {section})
+            self._tell(Finished(section, value.section))
         elif made and isinstance(value, Draft | ComposedDraft):
             self.view = replace(self.view, spent=self.view.spent.plus(value))
 
     def said(self, stage: str, sentences: tuple[Sentence, ...]) -> None:
-        if match := SECTION.match(stage):
-            self._tell(Said(int(match[1]), sentences))
+        if (section := section_of(stage)) is not None:
+            self._tell(Said(section, sentences))
 
     def _note(self, **changes: object) -> None:
         if self.view.current is not None:

@@ -14,23 +14,23 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from data import codec
 from data.errors import UserError
 from data.markup import number
-from data.runs import EventFolder, RunFolder
-from data.types import Article, Outline, Section, Strict
+from data.runs import EventFolder, RunFolder, Stage
+from data.types import Article, Section, Strict
 from flows.showing import preview
 from flows.webapp.worker import plain_page
 from flows.write import none_mentions, run_corrections
 from pipeline.editing.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
-from pipeline.following.disagreements import DISAGREEMENTS, Disagreements
 from pipeline.formats.html import WARNINGS
 from pipeline.provenance import host_of, notice_of, web_link
+from pipeline.stages import DISAGREEMENTS, OUTLINE, section_stage
 from pipeline.web.reliability import reliability
-from pipeline.writing.assembly import WrittenSection
 
+T = TypeVar("T")
 ASKED = "asked.json"
 FORMATS = {
     "html": "text/html",
@@ -121,13 +121,13 @@ class Shelf:
         pages = folder.stored_pages()
         if pages is not None:
             found["pages"] = [plain_page(n, page) for n, page in enumerate(pages)]
-        outline = _stage(folder, "outline", Outline)
+        outline = _stage(folder, OUTLINE)
         if outline is not None:
             found["title"], found["outline"] = outline.title, [heading.text for heading in outline.headings]
             found["sections"] = {
                 n: codec.to_plain(written.section.paragraphs)
                 for n in range(len(outline.headings) + 1)
-                if (written := _stage(folder, f"sections/{n:02}", WrittenSection)) is not None
+                if (written := _stage(folder, section_stage(n))) is not None
             }
         failure, article = folder.failure(), folder.article()
         if failure is not None:
@@ -139,7 +139,7 @@ class Shelf:
 
     def _article(self, run: RunFolder, folder: EventFolder, article: Article) -> dict[str, Any]:
         corrections, numbers = run_corrections(run, folder.event_id), number(article)
-        disagreements = _stage(folder, DISAGREEMENTS, Disagreements)
+        disagreements = _stage(folder, DISAGREEMENTS)
         return {
             "title": article.title,
             "notice": notice_of(article),
@@ -260,10 +260,10 @@ def _event(run: RunFolder) -> EventFolder | None:
     return next(run.event_folders(), None)
 
 
-def _stage(folder: EventFolder, name: str, kind: type[Any]) -> Any:
-    path = folder.path / f"{name}.json"
+def _stage(folder: EventFolder, stage: Stage[T]) -> T | None:
+    path = folder.file(stage)
     try:
-        return codec.read(kind, path) if path.is_file() else None
+        return codec.read(stage.kind, path) if path.is_file() else None
     except UserError:  # of another mode, whose sections are other values
         return None
 

@@ -23,8 +23,6 @@ from pipeline.choosing.quantities import BARE_TOLLS, Quantity, quantities, same_
 from pipeline.following.changes import Claim, Comparison, Side, can_be_read, side_of
 from pipeline.retrieval import terms
 
-DISAGREEMENTS = "disagreements"
-"""The stage of an event in which they are stored."""
 ABOUT = 0.5
 """Share of the words of the article's title that a page's title and first `OPENING` characters must have."""
 OPENING = 1_000

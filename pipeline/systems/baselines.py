@@ -10,6 +10,7 @@ from data.types import Article, Event, Page, Paragraph, Passage, Section, Senten
 from pipeline.choosing.candidates import sentence_texts
 from pipeline.evidence import Evidence
 from pipeline.retrieval import PassageIndex
+from pipeline.stages import ARTICLE
 from pipeline.writing.assembly import LEAD_HEADING, assemble
 
 
@@ -32,7 +33,7 @@ class LeadSystem:
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.cut(event, pages, self._retrieval)
-        return stages.once("article", Article, lambda: _quote(evidence, evidence.passages, self._writing.max_words))
+        return stages.once(ARTICLE, lambda: _quote(evidence, evidence.passages, self._writing.max_words))
 
 
 class Bm25System:
@@ -60,7 +61,7 @@ class Bm25System:
             hits = index.search(event.title, k=len(evidence.passages))
             return _quote(evidence, [hit.passage for hit in hits], self._writing.max_words)
 
-        return stages.once("article", Article, make)
+        return stages.once(ARTICLE, make)
 
 
 def _quote(evidence: Evidence, passages: Sequence[Passage], max_words: int) -> Article:

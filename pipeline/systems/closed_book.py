@@ -9,6 +9,7 @@ from __future__ import annotations
 from data.runs import Stages
 from data.types import Article, Event, Page
 from pipeline.evidence import Evidence
+from pipeline.stages import ARTICLE, ARTICLE_DRAFT
 from pipeline.systems.paper import TOKENS_PER_WORD, RetrieveRead
 from pipeline.writing import prompts
 from pipeline.writing.drafting import Draft
@@ -21,8 +22,8 @@ class ClosedBook(RetrieveRead):
     rules = "1"
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        draft = stages.once("drafts/article", Draft, lambda: self._remembered(event.title))
-        return stages.once("article", Article, lambda: self._read(Evidence(event, pages, ()), draft))
+        draft = stages.once(ARTICLE_DRAFT, lambda: self._remembered(event.title))
+        return stages.once(ARTICLE, lambda: self._read(Evidence(event, pages, ()), draft))
 
     def _remembered(self, title: str) -> Draft:
         words = self._writing.max_words

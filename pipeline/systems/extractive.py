@@ -17,6 +17,7 @@ from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.evidence import Evidence
 from pipeline.planning.filing import PlanningBanks, plan_article, planning_digest
+from pipeline.stages import ARTICLE, LEAD, OUTLINE, PLAN, section_stage
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, assemble
 from pipeline.writing.infobox import infobox_rows
 
@@ -53,14 +54,14 @@ class ExtractiveSystem:
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.unlapped(event, pages, self._retrieval)
-        plan = stages.once("plan", ArticlePlan, lambda: self.plan(evidence))
+        plan = stages.once(PLAN, lambda: self.plan(evidence))
         quoted = QuotedPlan(plan)
-        stages.once("outline", Outline, lambda: quoted.outline)
+        stages.once(OUTLINE, lambda: quoted.outline)
         written = [
-            stages.once(f"sections/{n:02}", WrittenSection, partial(quoted.section, heading))
+            stages.once(section_stage(n), partial(quoted.section, heading))
             for n, heading in enumerate(quoted.outline.headings, 1)
         ]
-        opened = stages.once("sections/00", WrittenSection, quoted.lead)
+        opened = stages.once(LEAD, quoted.lead)
 
         def make() -> Article:
             lead, sections = opened.section, [one.section for one in written]
@@ -69,7 +70,7 @@ class ExtractiveSystem:
             article = assemble(evidence, lead, sections, infobox=infobox_rows(evidence, cited, opening))
             return replace(article, notice=plan.notice)
 
-        return stages.once("article", Article, make)
+        return stages.once(ARTICLE, make)
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from data.errors import StageError
 from data.markup import parse_markers
 from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
-from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence, Strict
+from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence
 from decoding.api import Encoder, Generator
 from pipeline.choosing.candidates import sentence_texts
 from pipeline.choosing.facts import figures, names
@@ -27,11 +26,12 @@ from pipeline.evidence import Evidence
 from pipeline.planning.kinds import KindRecogniser
 from pipeline.planning.outlines import merge_outlines
 from pipeline.retrieval import PassageIndex
+from pipeline.stages import ARTICLE, INFOBOX, INFOBOX_DRAFT, LEAD, OUTLINE, draft_stage, section_stage
 from pipeline.systems.paper import ModelSystem, removed_first
 from pipeline.writing import prompts
-from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, paragraphs_of
+from pipeline.writing.assembly import LEAD_HEADING, WrittenInfobox, WrittenSection, paragraphs_of
 from pipeline.writing.citing import drop_repeats, repair, resolve, stands_in, tidy_generated, without_markup
-from pipeline.writing.drafting import Draft, Quote
+from pipeline.writing.drafting import Quote
 
 MIN_HEADINGS = 3
 GAP_NAMES = 6
@@ -42,12 +42,6 @@ MAX_FACTS = 8
 MAX_VALUE_WORDS = 15
 _ROW = re.compile(r"\W*(?:\d{1,2}[.)]\s+)?([A-Za-z][\w ’'/()-]{1,40}?)\s*[:=|]\s*(\S.*)")
 _NO_LABEL = frozenset({"note", "notes", "source", "sources", "reference", "references", "infobox", "title", "name"})
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenInfobox(Strict):
-    facts: tuple[Fact, ...]
-    repairs: tuple[Repair, ...]
 
 
 class FreeWriting(ModelSystem):
@@ -85,20 +79,20 @@ class FreeWriting(ModelSystem):
         if not body:
             wrote = f"no sentence that {self._generator.name} wrote is supported by the evidence"
             raise StageError("writing", wrote + removed_first(repairs))
-        lead = stages.once("sections/00", WrittenSection, lambda: self._lead(evidence, index, body, stages))
-        infobox = stages.once("infobox", WrittenInfobox, lambda: self._infobox(evidence, index, stages))
+        lead = stages.once(LEAD, lambda: self._lead(evidence, index, body, stages))
+        infobox = stages.once(INFOBOX, lambda: self._infobox(evidence, index, stages))
         repairs += [*lead.repairs, *infobox.repairs]
         repairs += [
             Repair("section_removed", w.section.heading.text, "", "no sentence of it is supported")
             for w in written
             if not w.section.sentences
         ]
-        return stages.once("article", Article, lambda: self._finished(evidence, lead.section, body, repairs, infobox.facts))
+        return stages.once(ARTICLE, lambda: self._finished(evidence, lead.section, body, repairs, infobox.facts))
 
     def _plan(self, evidence: Evidence, index: PassageIndex, stages: Stages) -> tuple[Outline, list[Repair]]:
         """The model's headings; when it gives fewer than three, those usual for this kind of article fill up."""
         draft, planned = self._draft_outline(evidence, index, stages)
-        outline = stages.once("outline", Outline, lambda: self._filled(evidence, planned, index))
+        outline = stages.once(OUTLINE, lambda: self._filled(evidence, planned, index))
         own = set(planned.headings)
         n = len(own)
         why = f"the model gave {n or 'no'} usable heading{'' if n == 1 else 's'}: {draft.text[:80]!r}"
@@ -132,7 +126,7 @@ class FreeWriting(ModelSystem):
             fresh = drop_repeats(checked.sentences, [s.text for s in before], heading.text)
             return WrittenSection(Section(heading, paragraphs_of(fresh.sentences)), (*checked.repairs, *fresh.repairs))
 
-        return stages.once(f"sections/{n:02}", WrittenSection, make)
+        return stages.once(section_stage(n), make)
 
     def _lead(self, evidence: Evidence, index: PassageIndex, body: Sequence[Section], stages: Stages) -> WrittenSection:
         """Numbered statements in, a lead out; a marker of a statement becomes the passages that the statement cites."""
@@ -140,8 +134,7 @@ class FreeWriting(ModelSystem):
         statements = [s for i in range(3) for section in body for s in section.sentences[i : i + 1]]
         shown = [Quote(s.cites, "", s.text) for s in statements if s.cites][:LEAD_STATEMENTS]
         draft = stages.once(
-            "drafts/00",
-            Draft,
+            draft_stage(0),
             lambda: self._writer.ask(
                 "lead",
                 shown,
@@ -165,8 +158,7 @@ class FreeWriting(ModelSystem):
     def _infobox(self, evidence: Evidence, index: PassageIndex, stages: Stages) -> WrittenInfobox:
         title = evidence.event.title
         draft = stages.once(
-            "drafts/infobox",
-            Draft,
+            INFOBOX_DRAFT,
             lambda: self._writer.ask(
                 "other",
                 self._found(evidence, index, title),

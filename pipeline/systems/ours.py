@@ -27,6 +27,7 @@ from pipeline.evidence import Evidence
 from pipeline.planning.filing import PlanningBanks, plan_article, planning_digest
 from pipeline.planning.headings import BANK_FILE, HeadingBank
 from pipeline.planning.kinds import bank_digest
+from pipeline.stages import ARTICLE, OUTLINE, PLAN
 from pipeline.systems.free_writing import FreeWriting
 from pipeline.systems.paper import removed_first
 from pipeline.writing.assembly import WrittenSection
@@ -100,10 +101,10 @@ class OurSystem(FreeWriting):
             StageError: the evidence has nothing to say, or the model put none of it into words.
         """
         evidence = Evidence.unlapped(event, pages, self._retrieval)
-        plan = stages.once("plan", ArticlePlan, lambda: self.plan(evidence))  # gate, choose, file
-        stages.once("outline", Outline, lambda: Outline(plan.title, tuple(section.heading for section in plan.sections)))
+        plan = stages.once(PLAN, lambda: self.plan(evidence))  # gate, choose, file
+        stages.once(OUTLINE, lambda: Outline(plan.title, tuple(section.heading for section in plan.sections)))
         lead, *sections = self.compose(evidence, plan, stages)  # each answer is checked in both directions
-        return stages.once("article", Article, lambda: self.assemble(evidence, plan, lead, sections))
+        return stages.once(ARTICLE, lambda: self.assemble(evidence, plan, lead, sections))
 
     def plan(self, evidence: Evidence) -> ArticlePlan:
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings)
@@ -152,7 +153,7 @@ class OurSystem(FreeWriting):
             body, rows = [one.section for one in sections], _infobox(evidence, lead, sections)
             return self._finished(evidence, lead.section, body, _repairs(lead, sections), rows)
 
-        return stages.once("article", Article, make)
+        return stages.once(ARTICLE, make)
 
 
 def _repairs(lead: WrittenSection, sections: Sequence[WrittenSection]) -> list[Repair]:

@@ -21,6 +21,7 @@ from decoding.api import Encoder, Generator
 from pipeline.evidence import Evidence
 from pipeline.planning.outlines import heading_line, is_apparatus, parse_outline, same_words
 from pipeline.retrieval import PassageIndex
+from pipeline.stages import ARTICLE, ARTICLE_DRAFT, OUTLINE, OUTLINE_DRAFT, draft_stage, section_stage
 from pipeline.writing import prompts
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, assemble, paragraphs_of, within_words
 from pipeline.writing.citing import Cited, resolve
@@ -90,7 +91,7 @@ class ModelSystem:
                 "outline", found, lambda block: prompts.outline(title, block, limit), max_new_tokens=OUTLINE_TOKENS
             )
 
-        draft = stages.once("drafts/outline", Draft, make)
+        draft = stages.once(OUTLINE_DRAFT, make)
         return draft, parse_outline(title, draft.answer, limit)
 
     def _draft_section(
@@ -120,7 +121,7 @@ class ModelSystem:
                 cite=cite,
             )
 
-        draft = stages.once(f"drafts/{n:02}", Draft, make)
+        draft = stages.once(draft_stage(n), make)
         return draft, resolve(draft.answer, draft.shown, heading, headings=[title], cut_off=draft.stop == "length")
 
     def _finished(
@@ -144,8 +145,8 @@ class RetrieveRead(ModelSystem):
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.cut(event, pages, self._retrieval)
-        draft = stages.once("drafts/article", Draft, lambda: self._draft_article(evidence))
-        return stages.once("article", Article, lambda: self._read(evidence, draft))
+        draft = stages.once(ARTICLE_DRAFT, lambda: self._draft_article(evidence))
+        return stages.once(ARTICLE, lambda: self._read(evidence, draft))
 
     def _draft_article(self, evidence: Evidence) -> Draft:
         title, words = evidence.event.title, self._writing.max_words
@@ -181,7 +182,7 @@ class PlanRetrieveRead(ModelSystem):
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.cut(event, pages, self._retrieval)
         index = self._index(evidence)
-        outline = stages.once("outline", Outline, lambda: self._plan(evidence, index, stages))
+        outline = stages.once(OUTLINE, lambda: self._plan(evidence, index, stages))
         sections: list[Section] = []
         repairs: list[Repair] = []
         answers: list[str] = []
@@ -191,10 +192,10 @@ class PlanRetrieveRead(ModelSystem):
             )
             answers.append(draft.answer)
             section = Section(heading, paragraphs_of(cited.sentences))
-            written = stages.once(f"sections/{n:02}", WrittenSection, partial(WrittenSection, section, cited.repairs))
+            written = stages.once(section_stage(n), partial(WrittenSection, section, cited.repairs))
             sections.append(written.section)
             repairs += cited.repairs
-        return stages.once("article", Article, lambda: self._finished(evidence, Section(LEAD_HEADING, ()), sections, repairs))
+        return stages.once(ARTICLE, lambda: self._finished(evidence, Section(LEAD_HEADING, ()), sections, repairs))
 
     def _plan(self, evidence: Evidence, index: PassageIndex, stages: Stages) -> Outline:
         draft, outline = self._draft_outline(evidence, index if self.plans_from_evidence else None, stages)

@@ -22,6 +22,14 @@ class WrittenSection(Strict):
     repairs: tuple[Repair, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenInfobox(Strict):
+    """Checked rows with what the checking changed."""
+
+    facts: tuple[Fact, ...]
+    repairs: tuple[Repair, ...]
+
+
 def assemble(
     evidence: Evidence,
     lead: Section,

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from data.runs import DrafterUsage, Stages, total_by_drafter
+from data.runs import Stages, total_by_drafter
 from data.sentences import split_sentences
-from data.types import Heading, Paragraph, Repair, Section, Sentence, Strict
+from data.types import Heading, Paragraph, Repair, Section, Sentence
 from decoding.api import Grounding, Rephrase, SupportReader, Wordings
 from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.evidence import Evidence
+from pipeline.stages import composed_stage, section_stage
 from pipeline.writing import prompts
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection
 from pipeline.writing.citing import support, tidy_generated
-from pipeline.writing.drafting import Draft, Question, Writer
+from pipeline.writing.drafting import ComposedDraft, Draft, Question, Tried, Writer
 from pipeline.writing.prompts import quotable
 from pipeline.writing.rewording import MOST_COPIED_RUN, Finding, compare, own_words
 from pipeline.writing.small_steps import divided, opens_small, orders, shortened
@@ -64,41 +65,6 @@ _COPIED = " words in a row copied"
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s")
 
 
-@dataclass(frozen=True, slots=True)
-class Tried(Strict):
-    """One answer: the statements' places in the section, the answer, by what, and its problems (may be empty).
-
-    `by` is `model` (freely), `steps` (small ones), `rule`, `plain` (the fact as it is) or `quotation`.
-    """
-
-    facts: tuple[int, ...]
-    by: str
-    text: str
-    faults: tuple[str, ...]
-    copied: float
-    longest_run: int
-    new_words: float
-    support: float | None
-    chosen: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ComposedDraft(Strict):
-    """All that a model was asked for one section; the sums are those of `drafting.Draft` over `n_calls` calls."""
-
-    tried: tuple[Tried, ...]
-    n_calls: int
-    n_prompt_tokens: int
-    n_new_tokens: int
-    seconds: float
-    n_verify: int | None = None
-    n_drafted: int | None = None
-    n_accepted: int | None = None
-    n_contrast: int | None = None
-    contrast_s: float | None = None
-    by_drafter: tuple[DrafterUsage, ...] = ()
-
-
 class Composing:
     """One event's article, section by section, from its plan."""
 
@@ -124,11 +90,11 @@ class Composing:
         statements = [statement for paragraph in paragraphs for statement in paragraph]
 
         def make() -> WrittenSection:
-            name = f"drafts/{n:02}"
-            draft = self._stages.once(name, ComposedDraft, lambda: self._draft(name, paragraphs, is_lead=n == 0))
+            stage = composed_stage(n)
+            draft = self._stages.once(stage, lambda: self._draft(stage.name, paragraphs, is_lead=n == 0))
             return _read(draft, heading, paragraphs, statements)
 
-        return self._stages.once(f"sections/{n:02}", WrittenSection, make)
+        return self._stages.once(section_stage(n), make)
 
     def _draft(self, name: str, paragraphs: Sequence[Sequence[Statement]], *, is_lead: bool) -> ComposedDraft:
         statements = [statement for paragraph in paragraphs for statement in paragraph]

@@ -64,6 +64,41 @@ class Draft(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class Tried(Strict):
+    """One answer: the statements' places in the section, the answer, by what, and its problems (may be empty).
+
+    `by` is `model` (freely), `steps` (small ones), `rule`, `plain` (the fact as it is) or `quotation`.
+    """
+
+    facts: tuple[int, ...]
+    by: str
+    text: str
+    faults: tuple[str, ...]
+    copied: float
+    longest_run: int
+    new_words: float
+    support: float | None
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedDraft(Strict):
+    """All that a model was asked for one section; the sums are those of `Draft` over `n_calls` calls."""
+
+    tried: tuple[Tried, ...]
+    n_calls: int
+    n_prompt_tokens: int
+    n_new_tokens: int
+    seconds: float
+    n_verify: int | None = None
+    n_drafted: int | None = None
+    n_accepted: int | None = None
+    n_contrast: int | None = None
+    contrast_s: float | None = None
+    by_drafter: tuple[DrafterUsage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What a generator is asked: `max_new_tokens` and `grounding` bound the answer, `contrast` weighs its tokens, `sources` are
     texts that it may repeat: they speed it up, no more."""

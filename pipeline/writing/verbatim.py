@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from data.errors import StageError
-from data.runs import Stages
+from data.runs import Stage, Stages
 from data.settings import WritingSettings
 from data.types import Heading, Outline, Repair, Section, Sentence
 from decoding.api import Encoder, Item, Message, Offer, Task, chosen
@@ -35,6 +35,7 @@ from pipeline.planning.arranging import (
 from pipeline.planning.headings import HeadingBank, OfferedHeading
 from pipeline.planning.kinds import Kind, KindRecogniser
 from pipeline.planning.outlines import same_words
+from pipeline.stages import LEAD, OUTLINE, OUTLINE_DRAFT, draft_stage, section_stage
 from pipeline.writing import prompts
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, paragraphs_of
 from pipeline.writing.drafting import Draft, Question, Writer
@@ -95,19 +96,18 @@ class VerbatimWriting:
         self._title = quotable(evidence.event.title, parts.writer.generator.neutralise)
 
     def lead(self) -> WrittenSection:
-        return self._stages.once("sections/00", WrittenSection, lambda: self._written(LEAD_HEADING, [self._lead_answer]))
+        return self._stages.once(LEAD, lambda: self._written(LEAD_HEADING, [self._lead_answer]))
 
     def outline(self) -> Outline:
         title = self._evidence.event.title
-        return self._stages.once("outline", Outline, lambda: Outline(title, tuple(Heading(h) for h in self._assignment)))
+        return self._stages.once(OUTLINE, lambda: Outline(title, tuple(Heading(h) for h in self._assignment)))
 
     def sections(self) -> list[WrittenSection]:
         left = self._writing.max_words - _words(self.lead())
         written: list[WrittenSection] = []
         for n, heading in enumerate(self.outline().headings, 1):
             section = self._stages.once(
-                f"sections/{n:02}",
-                WrittenSection,
+                section_stage(n),
                 lambda n=n, heading=heading, left=left: self._section(n, heading, left),  # type: ignore[misc]
             )
             left -= _words(section)
@@ -147,7 +147,7 @@ class VerbatimWriting:
         scores = opening_scores(quotables.scored, self._evidence.event.title)
         best = opening(quotables.scored, scores, max_words=self._writing.max_words, most=LEAD_POOL_SENTENCES)
         pool = quotables.pool(best, min(LEAD_WORDS, self._writing.max_words), most=LEAD_SENTENCES, rank_prior=LEAD_RANK_PRIOR)
-        return self._asked("00", "lead", pool, "")
+        return self._asked(draft_stage(0), "lead", pool, "")
 
     @cached_property
     def _assignment(self) -> dict[str, tuple[np.ndarray, list[int]]]:
@@ -194,7 +194,7 @@ class VerbatimWriting:
             messages = self._prompt("outline", quoted, "", 0)
             return quoted, Question("outline", messages, limit, offer)
 
-        draft = self._draft("outline", pool, build)[1]
+        draft = self._draft(OUTLINE_DRAFT, pool, build)[1]
         # which ones is the model's choice; their order is that of open articles, which a small model knows less well
         picked = [headings[at] for at in sorted(one.item for one in chosen(offer, draft.text).items)]
         if not picked:
@@ -211,8 +211,8 @@ class VerbatimWriting:
         budget = max(round(left * quotables.words(mine) / quotables.words(after)), 1)
         pool = quotables.pool(mine, budget, fit)
         pools = quotables.divided(pool, self._n_parts(pool))
-        names = [f"{n:02}" if part == 1 else f"{n:02}-{part}" for part in range(1, len(pools) + 1)]
-        return self._written(heading, [self._asked(name, "section", p, heading.text) for name, p in zip(names, pools)])
+        answers = [self._asked(draft_stage(n, part), "section", p, heading.text) for part, p in enumerate(pools, 1)]
+        return self._written(heading, answers)
 
     def _n_parts(self, pool: Pool) -> int:
         """How many questions the pool takes: its sentences are in the prompt, and most of them once more in the answer."""
@@ -223,7 +223,7 @@ class VerbatimWriting:
         room = max(self._writer.generator.context_tokens - PROMPT_TOKENS, 1)
         return min(max(-(-round(needed) // room), -(-len(pool.indices) // MAX_ITEMS)), MAX_PARTS)
 
-    def _asked(self, name: str, task: Task, pool: Pool, heading: str) -> Answer:
+    def _asked(self, stage: Stage[Draft], task: Task, pool: Pool, heading: str) -> Answer:
         """`heading` is empty for the lead."""
 
         def build(n: int) -> tuple[Quoted, Question]:
@@ -231,7 +231,7 @@ class VerbatimWriting:
             messages = self._prompt(task, quoted, heading, pool.max_words)
             return quoted, Question(task, messages, self._answer_tokens(quoted.offer), quoted.offer)
 
-        quoted, draft = self._draft(name, pool, build)
+        quoted, draft = self._draft(stage, pool, build)
         reading = chosen(quoted.offer, draft.text)
         sentences = [
             Sentence(replace(quoted.offer.items[one.item], after="").shown(one.stop), quoted.cites[one.item])
@@ -239,11 +239,11 @@ class VerbatimWriting:
         ]
         return Answer(tuple(quoted.indices[one.item] for one in reading.items), tuple(sentences), reading.rest.strip())
 
-    def _draft(self, name: str, pool: Pool, build: Callable[[int], tuple[Quoted, Question]]) -> tuple[Quoted, Draft]:
+    def _draft(self, stage: Stage[Draft], pool: Pool, build: Callable[[int], tuple[Quoted, Question]]) -> tuple[Quoted, Draft]:
         """The stored answer, or a new one. Passages that do not fit the context are left out, the lowest-ranked first."""
         ids = [(p.id,) for p in self._quotables.passages(pool)]
         n, question = self._writer.fitted(len(ids), lambda n: build(n)[1])
-        draft = self._stages.once(f"drafts/{name}", Draft, lambda: self._writer.put(question, ids[:n], ids[n:]))
+        draft = self._stages.once(stage, lambda: self._writer.put(question, ids[:n], ids[n:]))
         return build(n)[0], draft
 
     def _answer_tokens(self, offer: Offer) -> int:

@@ -3,14 +3,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from benchmark.runner import EventOutcome, run_event
 from data.errors import NoEvidence, StageError, UserError
-from data.runs import EventFolder, RunFolder, Stages
+from data.runs import ARTICLE, EventFolder, RunFolder, Stage, Stages
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source
 
+T = TypeVar("T")
 PAGES = (
     Page("https://a.example/", "A", "Twelve died.", "search"),
     Page("https://b.example/", "B", "Checking your browser.", "search", drop_reason="blocked"),
@@ -34,7 +36,7 @@ class Writer:
             raise self.error
         lead = Section(Heading("", 1), ((Sentence("Twelve died.", (PASSAGE.id,)),),))
         source = Source(PASSAGE, pages[0].url, pages[0].title, None)
-        return stages.once("article", Article, lambda: Article(event.id, event.title, lead, (), (), (source,)))
+        return stages.once(ARTICLE, lambda: Article(event.id, event.title, lead, (), (), (source,)))
 
 
 @pytest.fixture
@@ -133,9 +135,9 @@ def test_stages_can_be_wrapped(run: RunFolder) -> None:
         def __init__(self, folder: EventFolder) -> None:
             self.folder = folder
 
-        def once(self, name, kind, make):  # type: ignore[no-untyped-def]
-            asked.append((self.folder.event_id, name))
-            return self.folder.once(name, kind, make)
+        def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
+            asked.append((self.folder.event_id, stage.name))
+            return self.folder.once(stage, make)
 
     assert run_event(run, Writer(), "7", titled, lambda event: PAGES, Seen).status == "written"
     assert asked == [("7", "article")]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from data import codec
+from data import codec, runs
 from data.codec import write_atomic
 from data.errors import StageError, UserError
-from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Unstored, Usage, default_run_path
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Stage, Unstored, Usage, default_run_path
 from data.types import Article, Heading, Outline, Page, Section, Sentence
 
 IDENTITY = {"system": "lead", "track": "search"}
@@ -29,31 +29,39 @@ def never() -> Outline:
 
 
 def test_a_stage_is_made_once(folder: EventFolder) -> None:
-    assert folder.once("outline", Outline, lambda: OUTLINE) == OUTLINE
-    assert folder.once("outline", Outline, never) == OUTLINE
-    assert folder.once("sections/02", Section, lambda: Section(Heading("Cause"), ())).heading.text == "Cause"
+    assert folder.once(runs.OUTLINE, lambda: OUTLINE) == OUTLINE
+    assert folder.once(runs.OUTLINE, never) == OUTLINE
+    assert folder.once(Stage("sections/02", Section), lambda: Section(Heading("Cause"), ())).heading.text == "Cause"
     assert sorted(str(p.relative_to(folder.path)) for p in folder.path.rglob("*.json")) == ["outline.json", "sections/02.json"]
     (folder.path / "outline.json").unlink()
     with pytest.raises(AssertionError, match="made again"):
-        folder.once("outline", Outline, never)
+        folder.once(runs.OUTLINE, never)
     assert not (folder.path / "outline.json").exists()  # what failed is not done
 
 
 def test_a_stage_edited_by_hand_is_used_or_refused(folder: EventFolder) -> None:
-    folder.once("outline", Outline, lambda: OUTLINE)
+    folder.once(runs.OUTLINE, lambda: OUTLINE)
     path = folder.path / "outline.json"
     path.write_text(path.read_text().replace("Cause", "Causes"))
-    assert folder.once("outline", Outline, never).headings[0].text == "Causes"
+    assert folder.once(runs.OUTLINE, never).headings[0].text == "Causes"
     path.write_text(path.read_text().replace("headings", "heading"))
     with pytest.raises(StageError, match=r"outline\.json is not a readable Outline") as caught:
-        folder.once("outline", Outline, never)
+        folder.once(runs.OUTLINE, never)
     assert caught.value.stage == "outline" and "delete the file" in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "../outline", "/outline", "a/b/c", "sections/", "Outline", "out line", "outline.json"]
+)
+def test_a_stage_has_the_name_of_a_file_in_its_folder(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be a stage's name"):
+        Stage(name, Outline)
 
 
 def test_unstored_stages_are_made_every_time() -> None:
     made = []
     for _ in range(2):
-        Unstored().once("outline", Outline, lambda: made.append(1) or OUTLINE)  # type: ignore[func-returns-value]
+        Unstored().once(runs.OUTLINE, lambda: made.append(1) or OUTLINE)  # type: ignore[func-returns-value]
     assert len(made) == 2
 
 
@@ -101,7 +109,7 @@ def test_an_article_that_cannot_be_this_events_is_refused(folder: EventFolder, a
     with pytest.raises(UserError, match=rf"article\.json {told}"):
         folder.article()
     with pytest.raises(StageError, match=told):
-        folder.once("article", Article, lambda: ARTICLE)
+        folder.once(runs.ARTICLE, lambda: ARTICLE)
 
 
 @pytest.mark.parametrize("name", ["article.json", "pages.jsonl", "stats.json", "failure.json"])
@@ -152,7 +160,7 @@ def test_usage_is_summed_over_the_drafts_and_none_without(folder: EventFolder) -
 
 
 def test_clear_forgets_the_event(folder: EventFolder) -> None:
-    folder.once("sections/01", Section, lambda: Section(Heading("Cause"), ()))
+    folder.once(Stage("sections/01", Section), lambda: Section(Heading("Cause"), ()))
     folder.fail(EventFailure("7", "plan", "X", "y"))
     folder.clear()
     assert not folder.path.exists()
@@ -163,7 +171,7 @@ def test_a_temporary_file_is_no_article(folder: EventFolder) -> None:
     folder.path.mkdir(parents=True)
     (folder.path / ".article.json.abc.tmp").write_text("{}")
     assert folder.article() is None
-    assert folder.once("article", Article, lambda: ARTICLE) == ARTICLE == folder.article()
+    assert folder.once(runs.ARTICLE, lambda: ARTICLE) == ARTICLE == folder.article()
 
 
 # ---- the run

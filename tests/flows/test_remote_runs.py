@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_settings
 
-from flows.orchestration.stages import PIPELINE_VERSION
+from flows.orchestration.event_tasks import PIPELINE_VERSION
 from pipeline.web.bundle import Bundle
 from tests.conftest import Command, set_pages
 from tests.object_store import BUCKET, ObjectStore, serving

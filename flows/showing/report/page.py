@@ -16,6 +16,7 @@ from flows.showing.report import plots
 from flows.showing.report.contents import BETWEEN_STAGES, NO_STAGES, Contents, MetricLine, ReasonCount, gather
 from pipeline.formats.html import DROP_REASONS, REPAIRS
 from pipeline.provenance import host_of, web_link
+from pipeline.stages import ARTICLE, DRAFTS, INFOBOX, OUTLINE, PAGES, SECTIONS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,12 +27,12 @@ REASONS_SHOWN = 20
 """Of removing; reasons that name figures or passages are many, and each is beside its sentence."""
 
 STAGES = {
-    "pages": "reading and cleaning the pages",
-    "outline": "planning the headings",
-    "drafts": "asking the language model",
-    "sections": "putting sections together and checking them",
-    "infobox": "the infobox",
-    "article": "putting the article together",
+    PAGES.name: "reading and cleaning the pages",
+    OUTLINE.name: "planning the headings",
+    DRAFTS: "asking the language model",
+    SECTIONS: "putting sections together and checking them",
+    INFOBOX.name: "the infobox",
+    ARTICLE.name: "putting the article together",
     BETWEEN_STAGES: "cutting, indexing and ranking passages",
     NO_STAGES: "events written before times were kept, or reused",
 }

@@ -22,13 +22,13 @@ from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_setti
 
 from benchmark.runner import EventOutcome
 from data import codec
-from data.runs import EventFailure, EventFolder, RunFolder, Stages
+from data.runs import ARTICLE, OUTLINE, EventFailure, EventFolder, RunFolder, Stage, Stages
 from data.snapshot import SAMPLE
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.methods import METHODS
 from flows.job import SYSTEMS, Job
+from flows.orchestration.event_tasks import PIPELINE_VERSION, PrefectStages, digest_of, prepare_here, result_key
 from flows.orchestration.runners import KINDS
-from flows.orchestration.stages import PIPELINE_VERSION, PrefectStages, digest_of, prepare_here, result_key
 from flows.run_events import Generated, generate
 from flows.wiring.prepared import prepare
 from tests.prefect_installation import ROOT, FlowProcess
@@ -97,7 +97,7 @@ def test_threads_share_one_system(tmp_path: Path) -> None:
 def test_threads_need_not_import_what_deadlocks(tmp_path: Path) -> None:
     """nltk's modules import each other in a circle: two threads that begin at two ends of it wait for each other."""
     code = (
-        "import sys; from pathlib import Path; from flows.job import Job; from flows.orchestration.stages import prepare_here\n"
+        "import sys; from pathlib import Path; from flows.job import Job; from flows.orchestration.event_tasks import prepare_here\n"
         "prepare_here(Job(system='lead', data='sample', out=Path(sys.argv[1])))\n"
         "assert {'nltk.stem.porter', 'nltk.stem.snowball'} <= sys.modules.keys()"
     )
@@ -147,20 +147,21 @@ class Writer:
 
             return make
 
-        outline = stages.once("outline", Outline, making("outline", lambda: Outline("T", (Heading("A"), Heading("B")))))
+        outline = stages.once(OUTLINE, making("outline", lambda: Outline("T", (Heading("A"), Heading("B")))))
         sections = []
         for n, heading in enumerate(outline.headings, 1):
 
             def section(n: int = n, heading: Heading = heading) -> Section:
                 draft = stages.once(
-                    f"drafts/{n:02}", Sentence, making(f"drafts/{n:02}", lambda: Sentence(f"On {heading.text}.", ("0:0-1",)))
+                    Stage(f"drafts/{n:02}", Sentence),
+                    making(f"drafts/{n:02}", lambda: Sentence(f"On {heading.text}.", ("0:0-1",))),
                 )
                 return Section(heading, ((draft,),))
 
-            sections.append(stages.once(f"sections/{n:02}", Section, making(f"sections/{n:02}", section)))
+            sections.append(stages.once(Stage(f"sections/{n:02}", Section), making(f"sections/{n:02}", section)))
         lead = Section(Heading("", 1), ())
         article = lambda: Article(event_id, "T", lead, tuple(sections), (), ())  # noqa: E731
-        return stages.once("article", Article, making("article", article))
+        return stages.once(ARTICLE, making("article", article))
 
 
 ALL = ["outline", "sections/01", "drafts/01", "sections/02", "drafts/02", "article"]
@@ -441,9 +442,9 @@ class Starving:
                 torch.empty(1 << 60)
             return Sentence("It happened.", ())
 
-        sentence = stages.once("texts/01", Sentence, text)
+        sentence = stages.once(Stage("texts/01", Sentence), text)
         lead = Section(Heading("", 1), ((sentence,),))
-        return stages.once("article", Article, lambda: Article(event.id, event.title, lead, (), (), ()))
+        return stages.once(ARTICLE, lambda: Article(event.id, event.title, lead, (), (), ()))
 
 
 @pytest.mark.usefixtures("prefect_api")

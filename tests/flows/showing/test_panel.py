@@ -27,6 +27,7 @@ from data.runs import RunFolder, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section
 from flows.cli import main
 from flows.showing import console, panel, watching
+from pipeline.stages import ARTICLE, LEAD, OUTLINE, draft_stage, section_stage
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import Draft
 from tests.toy_events import make_events
@@ -63,16 +64,16 @@ class StagedSystem:
             return made
 
         self._look()
-        outline = stages.once("outline", Outline, make(Outline(event.title, tuple(map(Heading, HEADINGS)))))
+        outline = stages.once(OUTLINE, make(Outline(event.title, tuple(map(Heading, HEADINGS)))))
         sections = []
         for n, heading in enumerate(outline.headings, 1):
-            stages.once(f"drafts/{n:02}", Draft, make(draft(60, 19)))
+            stages.once(draft_stage(n), make(draft(60, 19)))
             if event.title == "Second" and n == 2:
                 raise StageError("writing", "it fell silent")
-            written = stages.once(f"sections/{n:02}", WrittenSection, make(WrittenSection(Section(heading, ()), ())))
+            written = stages.once(section_stage(n), make(WrittenSection(Section(heading, ()), ())))
             sections.append(written.section)
-        lead = stages.once("sections/00", WrittenSection, make(WrittenSection(Section(Heading(""), ()), ()))).section
-        return stages.once("article", Article, make(Article(event.id, event.title, lead, tuple(sections), (), ())))
+        lead = stages.once(LEAD, make(WrittenSection(Section(Heading(""), ()), ()))).section
+        return stages.once(ARTICLE, make(Article(event.id, event.title, lead, tuple(sections), (), ())))
 
 
 def drawn(view: watching.View, now: float, width: int = 100, height: int = 24) -> list[str]:

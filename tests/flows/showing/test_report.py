@@ -19,7 +19,18 @@ from benchmark import scoring
 from benchmark.submissions import submission
 from benchmark.submissions.submission import SubmittedCost, SubmittedSystem
 from data import codec
-from data.runs import NOBODY, DrafterUsage, EventFailure, EventFolder, EventStats, ObservedStages, RunFolder, StageTime, Usage
+from data.runs import (
+    NOBODY,
+    DrafterUsage,
+    EventFailure,
+    EventFolder,
+    EventStats,
+    ObservedStages,
+    RunFolder,
+    Stage,
+    StageTime,
+    Usage,
+)
 from data.scores import EventScores
 from data.types import Article, Heading, Outline, Page, Repair, Section
 from eval.judges.lexical_judge import LexicalJudge
@@ -32,6 +43,7 @@ from flows import run_events
 from flows.job import Job
 from flows.showing.report import contents, page, plots
 from flows.wiring.prepared import prepare
+from pipeline.stages import ARTICLE, OUTLINE, OUTLINE_DRAFT, draft_stage
 from pipeline.writing.drafting import Draft
 from tests.conftest import Command, copy_events, set_pages
 from tests.fakes import FixedEncoder
@@ -258,15 +270,16 @@ def test_a_stage_is_timed_without_those_inside_it(monkeypatch: pytest.MonkeyPatc
     now = iter([0.0, 1.0, 5.0, 5.5, 20.0, 20.25])
     monkeypatch.setattr(data.runs.time, "perf_counter", lambda: next(now))
     stages = ObservedStages(EventFolder(tmp_path / "7"), NOBODY)
+    part = Stage("sections/01", Section)
 
     def section() -> Section:
-        stages.once("outline", Outline, lambda: Outline("T", ()))
+        stages.once(OUTLINE, lambda: Outline("T", ()))
         return Section(Heading("A"), ())
 
-    stages.once("sections/01", Section, section)
-    stages.once("sections/01", Section, section)  # found
+    stages.once(part, section)
+    stages.once(part, section)  # found
     with pytest.raises(RuntimeError):
-        stages.once("article", Article, failing)
+        stages.once(ARTICLE, failing)
     assert stages.times == [StageTime("outline", 4.0), StageTime("sections/01", 1.5), StageTime("article", 0.25)]
 
 
@@ -312,8 +325,8 @@ def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
             "x", (), (), 100, 50, "end", 0.5, n_verify=9, n_drafted=40, n_accepted=copied + 5,
             by_drafter=(DrafterUsage("copy:prompt", 3, 30, copied), DrafterUsage("recycle", 2, 10, 5)),
         )  # fmt: skip
-        for name in ("outline", "01"):
-            folder.once(f"drafts/{name}", Draft, lambda draft=draft: draft)  # type: ignore[misc]
+        for stage in (OUTLINE_DRAFT, draft_stage(1)):
+            folder.once(stage, lambda draft=draft: draft)  # type: ignore[misc]
         folder.write_stats(
             EventStats(event_id, 2.0, 1, 1, folder.usage(), (StageTime("drafts/outline", 0.75), StageTime("drafts/01", 0.25)))
         )

@@ -19,8 +19,7 @@ from decoding.certify import main as certify
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
 from pipeline.generate import main
-from pipeline.writing.composing import ComposedDraft
-from pipeline.writing.drafting import Draft
+from pipeline.writing.drafting import ComposedDraft, Draft
 from pipeline.writing.prompts import Numbered, evidence_block, outline
 from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model

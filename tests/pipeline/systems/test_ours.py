@@ -5,15 +5,17 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from data import codec
 from data.errors import NoEvidence, StageError, UserError
 from data.markup import parse_markers, render_text
-from data.runs import EventFolder, Stages, Unstored
+from data.runs import EventFolder, Stage, Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Fact, Outline, Sentence
 from decoding.api import Cite
@@ -25,6 +27,7 @@ from pipeline.writing.drafting import Draft
 from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RAIN, RETRIEVAL, REVIEW, evidence, page
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[3]
 OUTLINE = "1. Causes\n2. Response\n3. Inquiry"
 CAUSES = (
@@ -278,9 +281,9 @@ def _filled_headings() -> list[str]:
 class _Remembering(Unstored):
     outline: Outline
 
-    def once(self, name, kind, make):  # type: ignore[no-untyped-def]
+    def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
         value = make()
-        if name == "outline":
+        if isinstance(value, Outline):
             self.outline = value
         return value
 

@@ -11,6 +11,7 @@ from data.markup import render_text
 from data.runs import EventFolder, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Heading, Outline, Page
+from pipeline import stages
 from pipeline.systems.paper import (
     PlanRetrieveRead,
     RetrievePlanRetrieveRead,
@@ -265,7 +266,7 @@ def test_a_run_cut_in_the_middle_goes_on(tmp_path: Path) -> None:
 
 def test_an_edited_outline_is_followed(tmp_path: Path) -> None:
     folder = EventFolder(tmp_path / "42")
-    folder.once("outline", Outline, lambda: Outline(EVENT.title, (Heading("By hand"),)))
+    folder.once(stages.OUTLINE, lambda: Outline(EVENT.title, (Heading("By hand"),)))
     assert text_of(write(PlanRetrieveRead, ["Rain fell."], folder)) == [("", []), ("By hand", ["Rain fell."])]
 
 

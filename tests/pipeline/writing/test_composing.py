@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from data.runs import Unstored
+from data.runs import Stage, Unstored
 from data.types import Heading
 from decoding.api import SupportReading
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
+from pipeline.stages import composed_stage
 from pipeline.writing.assembly import WrittenSection
-from pipeline.writing.composing import ComposedDraft, Composing, grouped
+from pipeline.writing.composing import Composing, grouped
 from pipeline.writing.drafting import Writer
 from tests.fakes import ScriptedGenerator
 from tests.pipeline.flood import EVENT, LEDGER, PROVINCE, REVIEW, evidence
@@ -160,16 +162,16 @@ def test_instructions_inside_facts_and_the_prompts_own_examples_are_only_facts()
 def test_a_stored_section_is_not_asked_for_again() -> None:
     class Kept(Unstored):
         def __init__(self) -> None:
-            self.values: dict[str, object] = {}
+            self.values: dict[Stage[Any], Any] = {}
 
-        def once(self, name, kind, make):  # type: ignore[no-untyped-def]
-            if name not in self.values:
-                self.values[name] = make()
-            return self.values[name]
+        def once(self, stage, make):  # type: ignore[no-untyped-def]
+            if stage not in self.values:
+                self.values[stage] = make()
+            return self.values[stage]
 
     kept = Kept()
     first, _ = composed([SHELTERS], [SAID], stages=kept)
     again, _ = composed([SHELTERS], [], stages=kept)
     assert first == again
-    draft = kept.values["drafts/01"]
-    assert isinstance(draft, ComposedDraft) and draft.n_calls == 1 and draft.tried[0].chosen
+    draft = kept.values[composed_stage(1)]
+    assert draft.n_calls == 1 and draft.tried[0].chosen

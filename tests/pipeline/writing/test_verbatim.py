@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from benchmark.leaks import leak_checks
 from data import codec
 from data.errors import NoEvidence, StageError, UserError
-from data.runs import EventFolder, Stages, Unstored
+from data.runs import EventFolder, Stage, Stages, Unstored
 from data.settings import EvidenceSettings, ModelSettings, RetrievalSettings, WritingSettings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Event, Outline, Page
@@ -26,6 +28,7 @@ from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator, best
 from tests.pipeline.flood import EVENT, PAGES
 from tests.tiny_model import build_tiny_model
 
+T = TypeVar("T")
 SNAPSHOT = Snapshot(SAMPLE)
 
 
@@ -236,15 +239,15 @@ def test_a_run_cut_anywhere_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     class Dying(EventFolder):
         left = 0
 
-        def once(self, name, kind, make):  # type: ignore[no-untyped-def]
-            def dying() -> object:
+        def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
+            def dying() -> T:
                 value = make()
                 Dying.left -= 1
                 if Dying.left < 0:
                     raise Killed
                 return value
 
-            return super().once(name, kind, dying)
+            return super().once(stage, dying)
 
     for n in range(len(names)):
         cut = Dying(tmp_path / f"cut-{n}")

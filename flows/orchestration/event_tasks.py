@@ -27,7 +27,7 @@ from benchmark.system import System
 from data import codec
 from data.errors import UserError, WikigenError
 from data.remote import Carrier, RunUrl, place
-from data.runs import EventFolder
+from data.runs import EventFolder, Stage
 from data.store import options
 from data.types import Event, Page, Sentence
 from decoding.waiting import spin_briefly
@@ -126,21 +126,21 @@ class PrefectStages:
         self._digest = digest
         self._results = results
 
-    def once(self, name: str, kind: type[T], make: Callable[[], T]) -> T:
+    def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
         before = self._digest
-        stage, _, part = name.partition("/")
-        words = [stage.removesuffix("s"), part] if part else [stage]
+        first, _, part = stage.name.partition("/")
+        words = [first.removesuffix("s"), part] if part else [first]
         event_id = self._folder.event_id
         key = result_key("-".join(words), event_id, before)
 
         def ask() -> T:
             label = "-".join([words[0], event_id, *words[1:]])
             plain = step(words[0], label, key, lambda: codec.to_plain(make()), self._results)
-            return codec.from_plain(kind, plain, where=f"stored result {key}")
+            return codec.from_plain(stage.kind, plain, where=f"stored result {key}")
 
-        value = self._folder.once(name, kind, ask)
+        value = self._folder.once(stage, ask)
         # From `before`, not from what stages inside `make` left: those are not asked for when this one is stored.
-        self._digest = codec.sha256("\n".join([before, name, codec.to_json(value)]))
+        self._digest = codec.sha256("\n".join([before, stage.name, codec.to_json(value)]))
         return value
 
     def said(self, name: str, sentences: tuple[Sentence, ...]) -> None: ...

@@ -1,0 +1,71 @@
+"""What the folder of an event holds, in the order in which it is written: each stage with the type of its value.
+
+    system               SYSTEM                             with what `wikigenben write` began the article
+    pages (.jsonl)       PAGES                              the pages, kept and dropped
+    plan                 PLAN                               mode `compose` and `extractive`: which statement goes where
+    drafts/outline       OUTLINE_DRAFT                      what a model answered for the headings
+    outline              OUTLINE                            the headings; edit it and the article follows
+    drafts/NN, NN-PART   draft_stage(n), composed_stage(n)  what a model answered for section NN, from 01; 00 is the lead
+    sections/NN          section_stage(n), LEAD             the section, checked
+    drafts/infobox       INFOBOX_DRAFT                      what a model answered for the infobox
+    infobox              INFOBOX                            its rows, checked
+    drafts/article       ARTICLE_DRAFT                      of systems that write the whole article at once
+    article              ARTICLE                            the article
+    disagreements        DISAGREEMENTS                      what its pages say differently
+
+A name becomes a file `NAME.json`. Beside these lie `stats.json`, `failure.json` (`data.runs`), `corrections.json`
+(`pipeline.editing`) and the folder `evidence/` (`pipeline.web.bundle`). No other module spells the name of a stage.
+"""
+
+from __future__ import annotations
+
+import re
+
+from data.runs import ARTICLE, DRAFTS, OUTLINE, PAGES, SYSTEM, Stage
+from pipeline.article_plan import ArticlePlan
+from pipeline.following.disagreements import Disagreements
+from pipeline.writing.assembly import WrittenInfobox, WrittenSection
+from pipeline.writing.drafting import ComposedDraft, Draft
+
+__all__ = [
+    "ARTICLE", "ARTICLE_DRAFT", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "LEAD", "OUTLINE", "OUTLINE_DRAFT",
+    "PAGES", "PLAN", "SECTIONS", "SYSTEM", "composed_stage", "draft_stage", "part_of", "section_of", "section_stage",
+]  # fmt: skip
+
+SECTIONS = "sections"
+_SECTION = re.compile(rf"(?:{SECTIONS}|{DRAFTS})/(\d+)")
+
+
+def draft_stage(n: int, part: int = 1) -> Stage[Draft]:
+    """Of section `n`, 0 for the lead. Mode `verbatim` may put a section's question in several parts, from 1."""
+    return Stage(f"{DRAFTS}/{n:02}" if part == 1 else f"{DRAFTS}/{n:02}-{part}", Draft)
+
+
+def composed_stage(n: int) -> Stage[ComposedDraft]:
+    """The same in mode `compose`, which asks a few statements at a time."""
+    return Stage(f"{DRAFTS}/{n:02}", ComposedDraft)
+
+
+def section_stage(n: int) -> Stage[WrittenSection]:
+    """Section `n`, from 1; 0 is the lead."""
+    return Stage(f"{SECTIONS}/{n:02}", WrittenSection)
+
+
+PLAN = Stage("plan", ArticlePlan)
+OUTLINE_DRAFT = Stage(f"{DRAFTS}/outline", Draft)
+LEAD = section_stage(0)
+INFOBOX_DRAFT = Stage(f"{DRAFTS}/infobox", Draft)
+INFOBOX = Stage("infobox", WrittenInfobox)
+ARTICLE_DRAFT = Stage(f"{DRAFTS}/article", Draft)
+DISAGREEMENTS = Stage("disagreements", Disagreements)
+
+
+def section_of(name: str) -> int | None:
+    """The section that a stage of this name, or a draft of it, belongs to: 0 for the lead, None for no section."""
+    found = _SECTION.match(name)
+    return int(found[1]) if found else None
+
+
+def part_of(name: str) -> str:
+    """What a stage is about: `infobox` for `infobox` and for `drafts/infobox`."""
+    return name.removeprefix(f"{DRAFTS}/")
