@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,7 @@ def _record(arguments: argparse.Namespace) -> int:
 
 def _compare(arguments: argparse.Namespace) -> int:
     from decoding.bench.result import ratio
-    from tools.draft_traces import read
+    from tools.draft_traces import read, replay
 
     conditions, traces = read(arguments.folder)
     scores = compare(conditions, traces, console.note)
@@ -80,8 +81,12 @@ def _compare(arguments: argparse.Namespace) -> int:
     for name, of in scores.items():
         own, over = ratio(of), ratio([(mix, cost) for (_, mix), (_, cost) in zip(rule, of)])
         console.result(f"| {name} | {_shown(own)} | {_shown(over)} |")
-    written = [len(trace.passes) for trace in traces]
-    console.result(f"{len(traces)} texts, {sum(len(t.answer) for t in traces)} tokens; the mix itself: {sum(written)} passes")
+    mix = _mix(conditions, traces)
+    same = sum(tuple(replay(trace, mix, conditions.costs)[2]) == trace.passes for trace in traces)
+    console.result(
+        f"{len(traces)} texts of {len({trace.event for trace in traces})} events, {sum(len(t.answer) for t in traces)} tokens; "
+        f"on paper the mix takes the passes that it took when they were recorded in {same} of them"
+    )
     return 0
 
 
@@ -108,13 +113,9 @@ def compare(conditions: Conditions, traces: Sequence[Trace], tell: Callable[[str
 
 
 def _of_fold(conditions: Conditions, known: Sequence[Trace], new: Sequence[Trace]) -> dict[str, dict[str, Score]]:
-    from decoding.drafters.copy import CopyDrafter
-    from decoding.drafters.mix import MixDrafter
     from tools import draft_policies as policies
-    from tools.draft_traces import RecycledRows, recorded_chains
 
-    costs, rule = conditions.costs, conditions.stop
-    step_cost = next((trace.step_cost for trace in known if trace.step_cost), None)
+    costs, rule, step_cost = conditions.costs, conditions.stop, _step_cost(known)
     stop: Stop | None = rule.go_on if rule is not None and step_cost is not None else None
     seen = [one for _, places in look(known, conditions) for one in places]
     copy_head, chain_head = policies.copy_head(seen, boosted=False), policies.confidence_head(seen) if stop else None
@@ -133,11 +134,13 @@ def _of_fold(conditions: Conditions, known: Sequence[Trace], new: Sequence[Trace
         "tree of copies and rows, fixed size (DySpec)": tuned([policies.Trees(nodes=nodes) for nodes in NODES]),
         "the same, by threshold": tuned([policies.Trees(least=least) for least in LEAST]),
     }
-    chains = recorded_chains(step_cost, rule) if rule is not None and step_cost is not None else None
-    mix = MixDrafter(CopyDrafter(), RecycledRows(seeded=False, persist=True), chains, costs)
+    mix = _mix(conditions, known)
     _replayed(known, mix, conditions)
     scores = {"nothing drafted": _replayed(new, policies.Chooser(policies.Plain()), conditions)}
     scores[RULE] = _replayed(new, mix, conditions)
+    free = _mix(replace(conditions, stop=None), known)
+    _replayed(known, free, conditions)
+    scores["mix without chains"] = _replayed(new, free, conditions)
     for name, policy in entered.items():
         chooser = policies.Chooser(policies.Plain())
         _replayed(known, chooser, conditions)  # the counts of all start from the same texts
@@ -148,6 +151,21 @@ def _of_fold(conditions: Conditions, known: Sequence[Trace], new: Sequence[Trace
         for trace, places in look(new, conditions, after=known)
     }
     return scores
+
+
+def _mix(conditions: Conditions, traces: Sequence[Trace]) -> Drafter:
+    """As it is built for real, before its first text."""
+    from decoding.drafters.copy import CopyDrafter
+    from decoding.drafters.mix import MixDrafter
+    from tools.draft_traces import RecycledRows, recorded_chains
+
+    step_cost = _step_cost(traces)
+    chains = recorded_chains(step_cost, conditions.stop) if conditions.stop is not None and step_cost is not None else None
+    return MixDrafter(CopyDrafter(), RecycledRows(seeded=False, persist=True), chains, conditions.costs)
+
+
+def _step_cost(traces: Sequence[Trace]) -> float | None:
+    return next((trace.step_cost for trace in traces if trace.step_cost), None)
 
 
 def look(traces: Sequence[Trace], conditions: Conditions, *, after: Sequence[Trace] = ()) -> list[tuple[Trace, list[Seen]]]:

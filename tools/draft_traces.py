@@ -295,6 +295,6 @@ def replay(trace: Trace, drafter: Drafter, costs: CostTable) -> tuple[int, float
     return len(answer) - 1, backend.cost, passes
 
 
-def recorded_chains(trace_cost: float, stop: Expected | Threshold) -> SkipDrafter:
+def recorded_chains(step_cost: float, stop: Expected | Threshold) -> SkipDrafter:
     """Drafts what was recorded, as long as `stop` says."""
-    return SkipDrafter(BridgedSet((0,), key="recorded", step_cost=trace_cost), stop, name="chain")
+    return SkipDrafter(BridgedSet((0,), key="recorded", step_cost=step_cost), stop, name="chain")
