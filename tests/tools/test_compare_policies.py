@@ -8,17 +8,21 @@ from random import Random
 import pytest
 
 from data.errors import UserError
+from decoding.api import Message
 from decoding.backend import SkipSet
 from decoding.drafters.copy import CopyDrafter
 from decoding.drafters.lengths import Threshold
 from decoding.drafters.mix import MixDrafter
 from decoding.drafters.plain import NoDrafter
 from decoding.drafters.skip import SkipDrafter
+from decoding.knn.prompt_files import PromptRow
+from decoding.models.loading import load
+from tests.tiny_model import build_tiny_model
 from tests.toy_backend import COSTS, ToyBackend
 from tools import compare_policies
 from tools.compare_policies import ORACLE, RULE, compare, look
 from tools.draft_policies import least_cost
-from tools.draft_traces import Conditions, Place, Recorder, Trace, read, recorded_chains, replay, write, written
+from tools.draft_traces import Conditions, Place, Recorder, Trace, read, record, recorded_chains, replay, write, written
 
 STOP = Threshold(0.5, 6)
 CONDITIONS = Conditions("made", "float64", 40, COSTS, STOP)
@@ -67,8 +71,20 @@ def test_a_recorded_text_is_decoded_on_paper_as_by_the_model() -> None:
         assert len(passes) - 1 <= cost
 
 
+def test_a_model_is_recorded(tmp_path: Path) -> None:
+    words = "the flood reached the town on Sunday and the river fell again on Monday"
+    model = build_tiny_model(tmp_path / "model", chat_template=True, vocab_from=[words], context_tokens=256)
+    rows = [PromptRow(f"{n}", (Message("user", f"{words} {n}"),), event=f"{n}") for n in range(3)]
+    record(load(str(model), device="cpu"), rows, 12, tmp_path / "traces", lambda text: None)
+    conditions, traces = read(tmp_path / "traces")
+    assert conditions.stop is None and conditions.max_new_tokens == 12
+    assert all(sum(trace.passes) == len(trace.answer) == len(trace.places) + 2 for trace in traces)
+    assert all(place.top[0] == after for trace in traces for place, after in zip(trace.places, trace.answer[1:]))
+    assert all(replay(trace, NoDrafter(), COSTS)[:2] == (len(trace.answer) - 1,) * 2 for trace in traces)
+
+
 def test_every_policy_lies_between_its_bound_and_the_worst_draft() -> None:
-    traces = [made(event, n) for event in range(6) for n in range(2)]
+    traces = [made(event, 0) for event in range(4)]
     scores = compare(CONDITIONS, traces, lambda text: None)
     costs = {name: sum(cost for _, cost in of) for name, of in scores.items()}
     assert all([tokens for tokens, _ in of] == [LIMIT - 1] * len(traces) for of in scores.values())
