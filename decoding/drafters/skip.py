@@ -81,6 +81,10 @@ class SkipDrafter:
         return self._policy.max_tokens
 
     @property
+    def policy(self) -> LengthPolicy:
+        return self._policy
+
+    @property
     def plan(self) -> SkipSet:
         """The current text's; empty means that this text is not drafted."""
         return self._plan
