@@ -97,7 +97,8 @@ def test_threads_share_one_system(tmp_path: Path) -> None:
 def test_threads_need_not_import_what_deadlocks(tmp_path: Path) -> None:
     """nltk's modules import each other in a circle: two threads that begin at two ends of it wait for each other."""
     code = (
-        "import sys; from pathlib import Path; from flows.job import Job; from flows.orchestration.event_tasks import prepare_here\n"
+        "import sys; from pathlib import Path; from flows.job import Job\n"
+        "from flows.orchestration.event_tasks import prepare_here\n"
         "prepare_here(Job(system='lead', data='sample', out=Path(sys.argv[1])))\n"
         "assert {'nltk.stem.porter', 'nltk.stem.snowball'} <= sys.modules.keys()"
     )
