@@ -35,7 +35,6 @@ from tests.conftest import Command, stand_in_encoder
 
 UNDEFEATED: Mapping[str, str] = {
     "all_passages": "the honest articles are short and copied, too: more passages tell more facts",
-    "sections_reversed": "short articles have too few facts in common with the human one for an order",
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
 
@@ -43,7 +42,8 @@ pytestmark = pytest.mark.timeout(600)  # every attack is scored in the first tes
 
 SNAPSHOT = Snapshot(SAMPLE)
 NAMES = [attack.name for attack in ATTACKS]
-MAX_WORDS = 400
+MAX_WORDS = 600
+"""Of shorter articles hardly two facts of one human section are told, so that no order can be lost."""
 
 
 def settings() -> Settings:
