@@ -256,9 +256,12 @@ class Composing:
         return (min(known) if known else None), faults
 
     def _quotation(self, statement: Statement) -> str:
-        """The statement in quotation marks, its publisher named; empty where it is too long or quotes somebody itself."""
+        """The statement in quotation marks, its publisher named; empty where it is too long, quotes somebody itself, or was
+        changed to be read alone ("on Sunday" is a date by now): nothing may be quoted that its page does not say."""
         words = statement.text.split()
         if len(words) > QUOTED_WORDS or re.search(r"[\"“”«»]", statement.text):
+            return ""
+        if statement.text.rstrip(".") not in " ".join(self._passages[statement.cites[0]].text.split()):
             return ""
         page = self._evidence.pages[self._passages[statement.cites[0]].page]
         publisher = re.sub(r"\Awww\.", "", re.sub(r"\A\w+://([^/:]+).*\Z", r"\1", page.url, flags=re.S))
