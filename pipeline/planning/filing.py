@@ -18,7 +18,7 @@ from data.settings import WritingSettings
 from data.types import Heading
 from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, LeftOut, PlannedSection
-from pipeline.choosing import worth
+from pipeline.choosing import usable, worth
 from pipeline.choosing.candidates import candidates
 from pipeline.choosing.finding import find_candidates, off_topic
 from pipeline.choosing.gate import gate
@@ -33,7 +33,7 @@ from pipeline.planning.kinds import KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "3"
+RULES = "4"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -76,6 +76,7 @@ def planning_digest() -> str:
     parts = (
         codec.to_json(load_model()),
         codec.to_json(worth.load_model()),
+        codec.to_json(usable.load_model()),
         bank_digest(),
         BANK_FILE.read_text(encoding="utf-8"),
         RULES,
@@ -109,7 +110,8 @@ def pooled(evidence: Evidence, encoder: Encoder) -> Pooled:
     rows = np.flatnonzero(on_topic)
     trust = np.array([1.0 if o.candidate.trusted else UNTRUSTED for o in kept])
     near = relevance(features, load_model())[rows]
-    return Pooled(Pool.of(evidence, kept, found.vectors[rows], features[rows], near, trust), (*gated.left_out, *left_out))
+    pool = Pool.of(evidence, kept, found.vectors[rows], found.title_vector, features[rows], near, trust)
+    return Pooled(pool, (*gated.left_out, *left_out))
 
 
 def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings, banks: PlanningBanks) -> ArticlePlan:
@@ -118,7 +120,12 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     found = pooled(evidence, encoder)
     pool = found.pool
     # Which of them matter, each once.
-    chosen, old = choose(pool, writing.max_words)
+    chosen, unused = choose(pool, writing.max_words)
+    if not chosen:
+        raise NoEvidence(
+            f"the pages on {title!r} hold {len(pool.offered)} whole sentences and none that an encyclopedia would use: "
+            "they are about something else, advertise, or cannot be understood alone"
+        )
     # Where each goes: the lead first, for it takes what defines the subject; the rest under headings of this kind of article.
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     lead = _lead(scored, title, chosen)
@@ -134,7 +141,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
             for heading, paragraphs in sections
         ),
         _notice(evidence, pool, chosen),
-        (*found.left_out, *old),
+        (*found.left_out, *unused),
     )
 
 
