@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from data.decoding_counts import DecodeStats as DecodeStats  # part of this interface: what a `Completion` holds
 from data.types import Strict
-from decoding.statistics import SpeculationStats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,25 +212,6 @@ class SamplingParams(Strict):
     contrast: Contrast | None = None
     task: Task = "other"
     sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DecodeStats(Strict):
-    """Seconds and counts of one call; None where the generator cannot know (a server's prefill, say).
-
-    `contrast_s` and `n_contrast` are the seconds and passes of a contrast's second sequence, None without one. The seconds are
-    part of `prefill_s` and `decode_s`, and of the time that `speculation` calls verifying; the passes are counted nowhere else.
-    """
-
-    total_s: float
-    prefill_s: float | None = None
-    decode_s: float | None = None
-    n_drafted: int | None = None
-    n_accepted: int | None = None
-    n_verify: int | None = None
-    speculation: SpeculationStats | None = None
-    contrast_s: float | None = None
-    n_contrast: int | None = None
 
 
 StopReason = Literal["end", "length", "stop", "unknown"]
