@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from benchmark.submissions import submission
-from benchmark.submissions.submission import Submission, SubmittedEvent, SubmittedScore
+from benchmark.submissions.submission import Submission, SubmittedScore
 from data.decoding_counts import Usage
 from data.errors import UserError
 from data.runs import EventFailure, EventFolder, EventStats, RunFolder
-from data.scores import EventStatus
+from data.scores import EventScores, EventStatus
 from data.types import DropReason, Page, RepairKind
 from eval.catalogue import HEADLINE, is_share, less_is_better
 
@@ -169,7 +169,7 @@ def gather(run: RunFolder) -> Contents:
     )
 
 
-def _event(run: RunFolder, folder: EventFolder | None, scored: SubmittedEvent) -> EventLine:
+def _event(run: RunFolder, folder: EventFolder | None, scored: EventScores) -> EventLine:
     article = folder.article() if folder else None
     failure = folder.failure() if folder else None
     pages = folder.stored_pages() if folder else None

@@ -300,7 +300,7 @@ def scored(run: RunFolder, values: dict[str, float], metric: Metric | None = Non
         EventScores(i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9, {name: max(v, 0.0)})
         for i, v in values.items()
     ]
-    rows = [replace(row, values=dict.fromkeys(metrics[0].names) | row.values) for row in rows]
+    rows = [replace(row, scores=dict.fromkeys(metrics[0].names) | row.scores) for row in rows]
     scores = scoring.system_scores("s", "search", "sample", rows, metrics, resamples=100, seed=0)
     made = submission.build(
         scores, SubmittedSystem("s", "1", "search", True), benchmark="sample", leak_filter=True, resamples=100, seed=0,
