@@ -118,7 +118,7 @@ def score_run(
                 row = _score(run, snapshot, event_id, text, digest, metrics, collect)
             rows[event_id] = row
             yield row
-    finally:  # also when interrupted: what was computed is kept
+    finally:  # also when interrupted: keep the rows that are done
         write_rows(run.path / "scores.jsonl", signature(metrics), rows)
 
 

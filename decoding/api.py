@@ -93,7 +93,7 @@ def chosen(offer: Offer, text: str) -> Reading:
     Where several readings fit, the longest item comes first, then the one of lowest index; a reading without a rest is
     preferred, then one that explains the most. Text that is not of the offer is all rest.
     """
-    pieces: dict[str, list[Chosen]] = {}  # what stands in the answer -> who says it
+    pieces: dict[str, list[Chosen]] = {}  # text of the answer -> who says it
     for at, item in enumerate(offer.items):
         for stop in (None, *item.stops):
             pieces.setdefault(item.shown(stop), []).append(Chosen(at, stop))

@@ -79,7 +79,7 @@ def _rounds(
     on_round: Callable[[int], None] | None,
     on_logits: OnLogits | None,
 ) -> None:
-    # numbers of the rejection rule: apart from those that choose tokens, lest a draw decides whether it is looked at
+    # The rejection rule draws numbers of its own: with those that choose tokens, a draft would change which token is drawn.
     fresh = random.Random(f"accept {sampler.sampling.seed}").random
     clock = time.perf_counter
     while True:

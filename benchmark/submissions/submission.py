@@ -374,7 +374,7 @@ def read_checked(path: Path) -> tuple[Submission | None, list[str]]:
 def _parsed(path: Path) -> tuple[str, Any]:
     """Text and JSON value of a file that says it is ours."""
     content = codec.read_bounded(path, MOST_BYTES)
-    plain = codec.json_of(content, where=str(path), finite=False)  # not finite: told with its place
+    plain = codec.json_of(content, where=str(path), finite=False)  # NaN and infinity are reported with their place
     if _depth(plain) > MOST_DEPTH:
         raise UserError(f"{path} is no submission: objects and lists lie more than {MOST_DEPTH} deep in each other")
     text = content.decode("utf-8-sig")
