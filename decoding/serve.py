@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data import codec
+from data.decoding_counts import SpeculationStats
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, Json, SamplingParams
 from decoding.methods import METHODS, check_draft_model, check_method
@@ -41,7 +42,6 @@ from decoding.serving.chat_requests import Asked, Refused, read_request
 from decoding.serving.logprobs import LogprobWatch, TokenLogprob, chat_form, completion_form
 from decoding.serving.totals import Totals, exposition
 from decoding.serving.turns import Turns, Waiting
-from decoding.statistics import SpeculationStats, total
 from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:
@@ -271,9 +271,7 @@ class Form:
                 total_s=max(done.stats.total_s for done in found),
                 prefill_s=found[0].stats.prefill_s,
                 decode_s=max(done.stats.decode_s or 0.0 for done in found),
-                n_drafted=sum(done.stats.n_drafted or 0 for done in found),
-                n_accepted=sum(done.stats.n_accepted or 0 for done in found),
-                speculation=total([done.stats.speculation or SpeculationStats() for done in found]),
+                speculation=SpeculationStats.total([done.stats.speculation or SpeculationStats() for done in found]),
             ),
         )
         return answers[0] | {"choices": choices, "usage": _usage(every)} | _statistics(every, seeds[0])

@@ -448,7 +448,7 @@ def _identity(request: Request) -> dict[str, str]:
     }
 
 
-# --- what a person is told -----------------------------------------------------------------------------------------------
+# --- the report on screen ------------------------------------------------------------------------------------------------
 
 
 def report(written: Written, *, as_json: bool) -> None:

@@ -4,8 +4,8 @@
 
 The labels are in `tools/usable_labels.csv`: the event, the first 12 hexadecimal digits of the sentence's SHA-256, and a letter:
 g good, j junk, c needs context, v the voice of a reviewer or an advertisement, o off topic. They hold no text: the sentences
-are found again in the benchmark folders. Good against the rest; prints the area under the ROC curve over held-out events (10 folds
-by event) and how many of the best are good, then writes pipeline/choosing/usable.json.
+are found again in the benchmark folders. Good against the rest; prints the area under the ROC curve over held-out events (10
+folds by event) and how many of the best are good, then writes pipeline/choosing/usable.json.
 """
 
 from __future__ import annotations

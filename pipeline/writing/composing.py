@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from data.cleaning import host_of
-from data.runs import Stages, total_by_drafter
+from data.decoding_counts import Usage
+from data.runs import Stages
 from data.sentences import split_sentences
 from data.types import Heading, Paragraph, Repair, Section, Sentence
 from decoding.api import Grounding, Rephrase, SupportReader, Wordings
@@ -118,7 +119,7 @@ class Composing:
                 tried += answers
                 at += len(group)
         tried += self._plain(tried, statements)  # last: the share is of what was said
-        return _summed(tried, drafts)
+        return ComposedDraft(tuple(tried), Usage.total([draft.usage for draft in drafts]))
 
     def _plain(self, tried: Sequence[Tried], statements: Sequence[Statement]) -> list[Tried]:
         """Short statements that were not said, as they are, up to their share of the section."""
@@ -373,21 +374,3 @@ def _sentences(one: Tried, statements: Sequence[Statement]) -> list[Sentence]:
         cites = [c for fact, share in zip(facts, shares, strict=True) if share >= best - 0.2 for c in fact.cites]
         found.append(Sentence(text, tuple(dict.fromkeys(cites))))
     return found
-
-
-def _summed(tried: Sequence[Tried], drafts: Sequence[Draft]) -> ComposedDraft:
-    def total(name: str) -> int | None:
-        known = [value for d in drafts if (value := getattr(d, name)) is not None]
-        return sum(known) if known else None
-
-    return ComposedDraft(
-        tried=tuple(tried),
-        n_calls=len(drafts),
-        n_prompt_tokens=sum(d.n_prompt_tokens for d in drafts),
-        n_new_tokens=sum(d.n_new_tokens for d in drafts),
-        seconds=round(sum(d.seconds for d in drafts), 3),
-        n_verify=total("n_verify"),
-        n_drafted=total("n_drafted"),
-        n_accepted=total("n_accepted"),
-        by_drafter=total_by_drafter(used for draft in drafts for used in draft.by_drafter),
-    )

@@ -193,4 +193,4 @@ def test_a_stored_section_is_not_asked_for_again() -> None:
     again, _ = composed([SHELTERS], [], stages=kept)
     assert first == again
     draft = kept.values[composed_stage(1)]
-    assert draft.n_calls == 1 and draft.tried[0].chosen
+    assert draft.usage.n_calls == 1 and draft.tried[0].chosen
