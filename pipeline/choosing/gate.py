@@ -93,19 +93,19 @@ _BYLINE = re.compile(
     r"\b(?:his|her|their|’s|'s) work (?:can be found|has (?:also )?appeared)\b"
 )
 _CHATTER = re.compile(
-    r"^(?:And|But|So|Or|Granted|Regardless|Warning|Yes,|No,|Well,|Oh|OK|Okay|Look|Let|Imagine|Here[’']s|That[’']s"
+    r"^(?:And|But|So|Or|Granted|Regardless|Warning|Yes(?=,)|No(?=,)|Well|Oh|OK|Okay|Look|Let|Imagine|Here[’']s|That[’']s"
     r"|There[’']s|What[’']s|It[’']s|Now|Just|Thanks|"
     r"Thank|Please|Welcome|Sorry|Sure|Maybe|Perhaps|Why|How|What|When will|Who|Don[’']t|Do you|Did you|Get|Find|See"
     r"|Learn|Make|Try|Visit|"
     r"Tune|Note|Notice|Remember|Keep"
-    r"|Be (?:the|sure)|Not (?:to|sure|only)|Shuffle|Continue|Discover|Reveal|Cue|First,|Ok,|As said|For the uninitiated"
+    r"|Be (?:the|sure)|Not (?:to|sure|only)|Shuffle|Continue|Discover|Reveal|Cue|First(?=,)|Ok|As said|For the uninitiated"
     r"|For those who|"
     r"One thing is|Ya|Read|Stay|Go|Click|Scroll|Spoiler)\b(?!,? (?:the|a) (?:mayor|council))",
 )
 _LEANS = re.compile(
     r"^(?:(?:In|On|At|By|From|During|After|Before|Since|Until) [^A-Z,]{0,24}(?:\d{4}|\d{1,2}|[A-Z][a-z]+)?,? "
     r"(?:it|he|she|they)|"
-    r"Plus,|If so|Of those|On the one hand|As noted|Conversely|Since (?:that|then)\b|A further (?=\d)|Some examples|"
+    r"Plus(?=,)|If so|Of those|On the one hand|As noted|Conversely|Since (?:that|then)\b|A further (?=\d)|Some examples|"
     r"The (?:Englishman|Frenchman|Dutchman|Scotsman|Irishman|Briton|German|Italian|Spaniard|Australian|American"
     r"|Canadian|Mexican|Finn|Swede)\b(?! [A-Z])|"
     r"As such|In contrast|On the contrary|In both (?:cases|instances)|The (?:other|only other)|The (?:night|day|week"
@@ -113,7 +113,7 @@ _LEANS = re.compile(
     r"The (?:study|analysis|event|locations?|collections?|tracks?|data|summary|findings|researchers?|students?|men"
     r"|women|structure|movement|committee)"
     r"(?= (?:said|says|was|were|is|are|had|has|have|also|will|would|appears?|suggests?|shows?|\w+ed)\b)|"
-    r"With that|If anything|Among (?:them|these|those)|Secondly|Thirdly|Further,|Before,|By (?:that|this|then)"
+    r"With that|If anything|Among (?:them|these|those)|Secondly|Thirdly|Further(?=,)|Before(?=,)|By (?:that|this|then)"
     r"|Other(?= [a-z])|\w+ (?:days|weeks|months|years) later|"
     r"In the present|Like the (?:previous|first|last)|The (?:first|second|third|last|next|previous|remaining) (?:one"
     r"|play|game|two|three)|For services|"

@@ -26,6 +26,7 @@ _OPENER = re.compile(rf"(?<=\S )(?:{_OPENERS}) (?=[a-z]|\d)")
 """A word that opens sentences, with a capital, before a word without one: inside of a sentence only names have that."""
 _OPENS = re.compile(rf"(?:{_OPENERS})\b")
 _FOOTNOTE = re.compile(rf"^\[?\d{{1,3}}\]?[.)]? (?=(?:{_OPENERS})\b)")
+_NOTE_INSIDE = re.compile(r"(?<=[A-Za-z][,.])\d{1,2}(?= [a-z])")
 _NO_SPACE = re.compile(r"(?<=[a-z])[’'”\")\]…:]?(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[.?!])(?=[A-Z][a-z])(?<=[a-z)”\"]{2}[.?!])")
 _CAMEL_NAME = re.compile(
     r"\b(?:(?:Mc|Mac|De|Di|Da|Du|La|Le|Lo|Van|Von|Fitz|Des|Del|Dell|O)[A-Z]\w+|YouTube|LinkedIn|TikTok|PlayStation|WhatsApp|"
@@ -39,7 +40,8 @@ _RUN_TOGETHER = re.compile(
     r"\w\*\w|[a-z][.,;]\d{0,3}[A-Z][a-z]|[a-z]{2},[a-z]{2}|(?<![\d.,/:–-])\b\d{1,3} \d{1,3}\b(?! ?[°%/])|(?:^|\s)1\) |"
     r"\b([A-Z][a-z]+ [A-Z][a-z]+) \1\b|^[A-Z]{1,3}: |^[A-Z]\w+ [A-Z][\w’'-]+: |^\d+ ?(?:of|/) ?\d+\b|,\.|,–|\b(?:but"
     r"|that) of \w+ing\b|__|\*\*|^(\w+ \w+) \2\b|\bFILE\b|\s[*–-]$|"
-    r"^[A-Z][a-z]{2,8}\.? \d{1,2}, \d{4} ?[-–—|]|[A-Z]{2} / [A-Z]{2}|"
+    r"^[A-Z][a-z]{2,8}\.? \d{1,2}, \d{4} ?[-–—|]|[A-Z]{2} / [A-Z]{2}|^[A-Z](?:when|while|after|before|the"
+    r"|this|that|with|from)\b|[A-Z]\.[a-z]{3,}|"
     r"\b(?!(?:approx|etc|vol|nos?|max|min|est|dept|ext|fig|esp|incl|resp)\.)[a-z]{3,}\. [a-z]{2,}"
 )
 """Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice, the
@@ -57,7 +59,7 @@ def without_heading(text: str, page: str) -> str:
     Args:
         page: the text of its page. What it says more than once is a name ("Notes On a Scandal") and stays.
     """
-    text = _FOOTNOTE.sub("", text)
+    text = _NOTE_INSIDE.sub("", _FOOTNOTE.sub("", text))
     for pattern in (_NO_SPACE, _OPENER):
         for match in pattern.finditer(text):
             head, rest = text[: match.start()].strip(), text[match.end() if pattern is _NO_SPACE else match.start() :]

@@ -47,6 +47,10 @@ LEAST_STATEMENTS = 2
 """Statements that a heading needs; a thin section joins the one that its statements fit next best."""
 CUE = 0.12
 """What a word of a heading adds to a statement's fit; fits differ by 0.05 in the median, and vectors confuse cast and plot."""
+GENERAL = frozenset(
+    ("Background", "History", "Overview", "Summary", "Description", "Development", "Event", "Events", "Incident")
+)
+"""Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
 PARAGRAPH = 4
 THIN_PAGES = 3
 UNTRUSTED = 0.3
@@ -126,11 +130,20 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
             f"the pages on {title!r} hold {len(pool.offered)} whole sentences and none that an encyclopedia would use: "
             "they are about something else, advertise, or cannot be understood alone"
         )
+    subject = Subject(title, evidence.pages)
+    about = [
+        pool.offered[i].candidate.page not in subject.elsewhere or subject.is_named_in(pool.offered[i].text) for i in chosen
+    ]
+    if not any(about):
+        raise NoEvidence(
+            f"the pages hold {len(chosen)} sentences that an encyclopedia could use, and neither these nor the titles of their "
+            f"pages name {title!r}: they seem to be about something else"
+        )
     # Where each goes: the lead first, for it takes what defines the subject; the rest under headings of this kind of article.
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     lead = _lead(scored, title, chosen)
     body = [i for i in chosen if i not in set(lead)]
-    kind = banks.recogniser().recognise(title, scored.central(4), Subject(title, evidence.pages).noun)
+    kind = banks.recogniser().recognise(title, scored.central(4), subject.noun)
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
     sections = _filed(pool, scored, body, usual, encoder, writing.max_sections) if body else []
     return ArticlePlan(
@@ -187,6 +200,8 @@ def _filed(
     """Headings in reading order with their statements in paragraphs."""
     # A heading that accuses ("Perpetrator") needs statements that use its word: being alike is no evidence of guilt.
     headings = [h for h in offered if not _ACCUSING.search(h.heading) or _evidenced(h.heading, pool, body)] or list(offered)
+    if not any(h.heading in GENERAL for h in headings):
+        headings.insert(0, OfferedHeading("Background", "history, what came before, the first, since, founded, origin", 0.0))
     cued = _cued(headings, pool)
     # "Box office" over three sentences of the plot is worse than no heading.
     open_ones = [
