@@ -73,7 +73,7 @@ class Subject:
     def _is_about(self, page: Page) -> bool:
         if not self._names(f"{page.title} {_opening(page.text)}"):
             return False
-        words = terms(page.text)
+        words = terms(f"{page.title} {page.text}")
         if sum(word in self.words for word in words) < LEAST_DENSITY * len(self.words) * len(words):
             return False
         alone, longer = self._mentions(page.text)
