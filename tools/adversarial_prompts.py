@@ -1,12 +1,13 @@
 """Prompts that mislead drafters: what looks as if it could be copied goes on otherwise. For measuring that none is slower.
 
     python -m tools.adversarial_prompts --out adversarial.jsonl
-    python -m decoding.bench --model smollm2 --prompts adversarial.jsonl --methods auto --max-new-tokens 48 --threads 1
+    python -m tools.check_lossless adversarial.jsonl --temperature 1.2 --max-new-tokens 96 --out runs/misled
 
 Made of the words of the sample's pages, the same for the same seed. Kinds: `noise` has words in random order, so that nothing
 comes twice; `near_repeats` says a sentence again and again with another word changed each time, so that every copy breaks; in
 `shuffled` the same few words stand in ever new orders, so that each pair was seen and none foretells the next; `counting` has
 lines that differ in their numbers; `reversed` asks for a text backwards, whose words are all there and never in this order.
+A small model that is asked greedily repeats its prompt all the same, so sample: then hardly any text comes twice.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
     python -m tools.compose_prompts --out compose.jsonl --data wikigenbench/data --split test
     python -m tools.check_lossless compose.jsonl --limit 1000 --out runs/lossless
+    python -m tools.check_lossless adversarial.jsonl --temperature 1.2 --max-new-tokens 96 --out runs/misled
 
 Each text is written plainly first, by a model that has forgotten everything, then by each method, which may find the prompt
 read already, as in use. What was compared is kept line by line; the same command goes on where it was ended, by `--minutes` or
@@ -52,6 +53,8 @@ class Compared(Strict):
     n_new: int
     n_passes: tuple[int, ...]
     """Of the whole model, for each method, the prompt's included."""
+    decode_s: tuple[float, ...]
+    """Behind the prompt: of plain decoding, then of each method."""
     differing: tuple[tuple[str, int], ...] = ()
 
 
@@ -149,7 +152,7 @@ def compared(
     from decoding.bench.divergence import first_difference
 
     sampling = replace(prompt.sampling, temperature=temperature, seed=seed)
-    texts, passes = [], []
+    texts, passes, seconds = [], [], []
     with loaded.lock:
         for backend in loaded.backends.values():
             backend.forget()
@@ -161,13 +164,19 @@ def compared(
                 return token not in loaded.eos_ids and len(tokens) < prompt.limit
 
             rounds: list[int] = []
-            engine.decode(prompt.ids, sampling, take, on_round=rounds.append)
+            stats = engine.decode(prompt.ids, sampling, take, on_round=rounds.append)
+            seconds.append(stats.decode_s or 0.0)
             texts.append(tokens)
             passes.append(len(rounds))
     reference = texts[0]
     apart = [(name, first_difference(reference, text)) for name, text in zip(built, texts, strict=True)]
     return Compared(
-        prompt.id, len(prompt.ids), len(reference), tuple(passes[1:]), tuple((name, at) for name, at in apart if at is not None)
+        prompt.id,
+        len(prompt.ids),
+        len(reference),
+        tuple(passes[1:]),
+        tuple(seconds),
+        tuple((name, at) for name, at in apart if at is not None),
     )
 
 
@@ -180,7 +189,12 @@ def told(asked: Conditions, found: Sequence[Compared], n_prompts: int) -> list[s
     for at, method in enumerate(asked.methods):
         apart = [(one.id, place) for one in found for name, place in one.differing if name == method]
         tokens, passes = sum(one.n_new for one in found), sum(one.n_passes[at] for one in found)
-        lines.append(f"{method}: {len(apart)} of {len(found):,} differ; {tokens / max(1, passes):.2f} tokens a pass")
+        speed = sum(one.decode_s[0] for one in found) / max(1e-9, sum(one.decode_s[at + 1] for one in found))
+        slowest = min((one.decode_s[0] / max(1e-9, one.decode_s[at + 1]) for one in found), default=0.0)
+        lines.append(
+            f"{method}: {len(apart)} of {len(found):,} differ; {tokens / max(1, passes):.2f} tokens a pass; behind the prompts "
+            f"{speed:.2f}x as fast as plain decoding, the slowest text {slowest:.2f}x"
+        )
         lines += [f"  {id_}: from token {place}" for id_, place in apart]
     if len(found) < n_prompts:
         lines.append("the same command goes on with the rest")
