@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from decoding.backend import ManyTexts
     from decoding.backends.bridges import Bridge
+    from decoding.backends.nearest_sets import SetSearch
     from decoding.lowbit.matrix import LowBitMatrix
     from decoding.models.loading import LoadedModel
 
@@ -173,6 +174,27 @@ class LowBitBackend(DrivenBackend):
             )  # fmt: skip
         normed = self._norm(torch.from_numpy(rows))
         return self._head((normed[-1:] if last_only else normed)[None])[0], normed
+
+    def _search(self, ids: torch.Tensor, search: SetSearch) -> None:
+        import torch
+
+        from decoding.lowbit.kernels import add_attention, add_mlp, project
+
+        assert self._step_cache is not None
+        cache, sizes, n, most = self._step_cache, self._sizes, self.kv.n, ids.shape[1]
+        cos, sin = self._rope_tables()
+        slots, none = np.arange(n, n + most, dtype=np.int64), np.zeros(most, dtype=np.int64)
+        positions, paths = np.full(most, n, dtype=np.int64), np.arange(most, dtype=np.int64)[:, None]
+        scores = np.empty((sizes.n_heads // sizes.n_key_heads, -(-(n + most + 1) // 16) * 16 + 16), dtype=np.float32)
+        hidden = self.embedded(ids[:, :1])
+        for i, (layer, keys, values) in enumerate(zip(self._compiled, cache.keys, cache.values, strict=True)):
+            before, t = hidden.copy(), len(hidden)
+            queries = project(hidden, layer, sizes, keys, values, slots[:t], cos, sin, positions[:t])
+            add_attention(hidden, layer, sizes, queries, keys, values, n, none[:t], paths[:t], none[:t], scores)
+            hidden = search.passed("attention", i, torch.from_numpy(before), torch.from_numpy(hidden)).numpy()
+            before = hidden.copy()
+            add_mlp(hidden, layer, sizes)
+            hidden = search.passed("mlp", i, torch.from_numpy(before), torch.from_numpy(hidden)).numpy()
 
     def _run_side_by_side(self, threads: int, rows: Any, places: Places, cos: Any, sin: Any, scores: Any) -> None:
         """The whole model over many rows, some of them on each thread: rows meet in their keys and values alone."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from decoding.backend import BridgedSet, Chain
 from decoding.backends.bridges import END
-from decoding.lowbit.matrix import LowBitMatrix
 
 if TYPE_CHECKING:
     import torch
@@ -118,7 +117,7 @@ class LowBitBridge:
         )  # fmt: skip
         self._make_head()
         normed = rows / np.sqrt(np.mean(rows * rows, axis=-1, keepdims=True) + self._eps) * self._last_norm
-        found = product(np.ascontiguousarray(normed, dtype=np.float32), self._head, self._padded)[0]
+        found = product(np.ascontiguousarray(normed, dtype=np.float32), self._head, len(self._ids), self._padded)[0]
         return self._ids, backend.scaled(torch.from_numpy(found)).numpy()
 
     def whole_logits(self, token: int, at: int) -> NDArray[np.float32]:
@@ -173,11 +172,7 @@ class LowBitBridge:
         if self._known_to == prompt:
             return
         self._ids = np.union1d(np.array(self._bridge.vocabulary, dtype=np.int64), np.array(prompt, dtype=np.int64))
-        whole = self._backend.output_matrix()
-        least = None if whole.least is None else whole.least[self._ids]
-        chosen = LowBitMatrix(
-            whole.packed[self._ids], whole.scales[self._ids], least, whole.bits, whole.group, whole.n_columns
-        )  # fmt: skip
+        chosen = self._backend.output_matrix().chosen(self._ids)
         self._head, self._padded, self._known_to = weights_of(chosen), chosen.n_padded, prompt
 
 
