@@ -344,6 +344,8 @@ class SupportReader(Protocol):
         """Changes when the same pair could be read otherwise."""
         ...
 
-    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
-        """One reading for each (claim, sentences, best first), in order; None for a claim too long to be read whole."""
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
+        """One reading for each (claim, sentences, best first), in order; None for a claim too long to be read whole.
+
+        Log odds of chances may be wrong by up to `within`, which lets a reader be quicker."""
         ...

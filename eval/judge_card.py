@@ -233,8 +233,8 @@ def _show(judge: str, files: Sequence[OnPairs], card: JudgeCard | None, own: tup
 
     on = f" on {card.data}" if card is not None else ""
     table = Table(title=f"{judge}{on}", box=box.SIMPLE, title_justify="left", title_style="bold")
-    table.add_column("pairs", no_wrap=True)
-    table.add_column("n", justify="right")
+    table.add_column("pairs")  # the one that may wrap
+    table.add_column("n", justify="right", no_wrap=True)
     headings = (*(_OF_FILES if files else ()), *(_OF_KINDS if card is not None else ()))
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)

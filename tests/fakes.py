@@ -161,7 +161,7 @@ class FixedReader:
     def fingerprint(self) -> str:
         return hashlib.sha256(JUDGE_WEIGHTS.read_bytes()).hexdigest()[:12]
 
-    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
         return [self._read(claim, " ".join(sentences)) for claim, sentences in pairs]
 
     def _read(self, claim: str, evidence: str) -> SupportReading:

@@ -46,6 +46,8 @@ HOPELESS = 0.15
 """A claim that the words alone give less than this is refused without looking at rules. Of the people's claims that were
 supported 5% lie below, of the others 43%."""
 UNSUPPORTED_WORD = 0.5
+ROUGHLY = 0.3
+"""Log odds by which a first reading may be wrong; a claim whose surest doubt lies closer to the limit is read again."""
 
 Kind = Literal["supported", "partially_supported", "not_supported"]
 
@@ -107,7 +109,7 @@ class EmbeddedModel(Strict):
 
     def calibrated(self, score: float) -> float:
         """Of a score of the word judge."""
-        odds = self.slope * math.log(max(score, 1e-6) / max(1 - score, 1e-6)) + self.shift
+        odds = self.slope * _log_odds(score) + self.shift
         return 1 / (1 + math.exp(-odds))
 
 
@@ -152,19 +154,19 @@ class EmbeddedJudge:
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         looked = [self._look(pair) for pair in pairs]
-        readings = iter(self._reader.read([_shown(one) for one in looked if one.is_open]))
-        return [self._joined(one, next(readings) if one.is_open else None) for one in looked]
+        doubts = iter(self._doubts([one for one in looked if one.is_open]))
+        return [self._joined(one, next(doubts) if one.is_open else 0.0) for one in looked]
 
     def judge(self, pair: Pair) -> Verdict | None:
         """One pair, with the words that lack support. None for a claim too long to be read whole, whose words nobody marked."""
         one = self._look(pair)
         if one.words >= REPEATED:
-            return Verdict("supported", self._joined(one, None), False, ())
+            return Verdict("supported", self._joined(one, 0.0), False, ())
         if not one.evidence.units:
             return Verdict("not_supported", 0.0, False, ((0, len(pair.claim)),))
         if (reading := self._reader.read([_shown(one)])[0]) is None:
             return None
-        score = self._joined(one, reading if one.is_open else None)
+        score = self._joined(one, surest_doubt(one.evidence, reading) if one.is_open else 0.0)
         low, high = self.model.doubtful
         if score >= self.threshold:
             return Verdict("supported", score, low <= score <= high, ())
@@ -193,12 +195,29 @@ class EmbeddedJudge:
             return _Looked(words * (self._lexical.threshold if finding.weak else VETOED), False, evidence, finding)
         return _Looked(words, words >= self._lexical.threshold, evidence, finding)
 
-    def _joined(self, one: _Looked, reading: SupportReading | None) -> float:
+    def _doubts(self, open_: Sequence[_Looked]) -> list[float]:
+        """The surest doubt about each claim, 0 where it could not be read. Only on which side of `sure` it lies counts, so all
+        are read roughly, and again in full where that might put one on the wrong side."""
+        found = self._read(open_, ROUGHLY)
+        near = [i for i, doubt in enumerate(found) if abs(_log_odds(doubt) - _log_odds(self.model.sure)) <= ROUGHLY]
+        for i, doubt in zip(near, self._read([open_[i] for i in near], 0.0), strict=True):
+            found[i] = doubt
+        return found
+
+    def _read(self, open_: Sequence[_Looked], within: float) -> list[float]:
+        readings = self._reader.read([_shown(one) for one in open_], within=within)
+        both = zip(open_, readings, strict=True)
+        return [0.0 if reading is None else surest_doubt(one.evidence, reading) for one, reading in both]
+
+    def _joined(self, one: _Looked, doubt: float) -> float:
         """A refused claim keeps its order among those refused. One that could not be read stays with its words."""
         if not one.words:
             return 0.0
-        doubted = reading is not None and surest_doubt(one.evidence, reading) > self.model.sure
-        return self.model.calibrated(one.words * (OBJECTED if doubted else 1.0))
+        return self.model.calibrated(one.words * (OBJECTED if doubt > self.model.sure else 1.0))
+
+
+def _log_odds(chance: float) -> float:
+    return math.log(max(chance, 1e-6) / max(1 - chance, 1e-6))
 
 
 def surest_doubt(evidence: Evidence, reading: SupportReading) -> float:

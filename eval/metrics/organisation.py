@@ -21,6 +21,7 @@ from data.types import Section
 from eval.catalogue import directions
 from eval.judges.features import VERSION, analyse_claim
 from eval.metric import Better, Case
+from eval.metrics.chronology import DayOrder, order_of_days
 from eval.metrics.rouge import harmonic_mean
 from eval.metrics.structure import heading_vectors
 
@@ -36,6 +37,8 @@ CLEARER = 1.5
 """How many times more alike the best section is than the second best."""
 LEAST_SHARED = 2
 """Content stems that two matched sentences share: one name is no fact."""
+LEAST_CHRONOLOGICAL = 0.25
+"""Tau of the days of a human article from which it tells them in order at all."""
 LEAST_FACTS = 5
 """Matched facts below which neither order nor placement differs from chance: the article then scores 0."""
 
@@ -136,7 +139,12 @@ class Organisation:
     togetherness  do matched sentences share a section here where they share one in the human article (adjusted Rand index)
     heading_fit   is a sentence's heading closer to the heading of its human section than to the other human headings, as far
                   from chance (any sentence under any heading of the article) to always
-    order         Kendall's tau-b of the matched facts' places in both articles; unrelated and reversed is 0
+    order         mean of `fact_order` and, where it is known, `chronology`
+    fact_order    Kendall's tau-b of the matched facts' places in both articles; unrelated and reversed is 0
+    chronology    tau of the days told, as a share of the human article's: mean of that within sections and that between them;
+                  each is left out with fewer than 5 pairs of days on either side, or where the human one has no such order.
+                  An article that shares few facts with the human one has no order of facts to lose, and still a story to
+                  tell backwards
     n_placed      matched sentences that were compared
 
     All are corrected for chance and cut off at 0, so that neither the number of sections nor common headings gain anything: one
@@ -150,13 +158,15 @@ class Organisation:
 
     @property
     def names(self) -> Mapping[str, Better]:
-        return directions("organisation", "placement", "togetherness", "heading_fit", "order", "n_placed")
+        return directions(
+            "organisation", "placement", "togetherness", "heading_fit", "order", "fact_order", "chronology", "n_placed"
+        )
 
     @property
     def signature(self) -> str:
         return (
             f"organisation:split={SPLITTER}|match=idf-cosine>={LEAST_SIMILAR:g},x{CLEARER:g},{VERSION}|n>={LEAST_FACTS}"
-            f"|together=ari|fit=auc,encoder={self._encoder.name}|order=tau-b|v2"
+            f"|together=ari|fit=auc,encoder={self._encoder.name}|order=tau-b+days>={LEAST_CHRONOLOGICAL:g}|v3"
         )
 
     def score(self, case: Case) -> dict[str, float | None]:
@@ -170,13 +180,17 @@ class Organisation:
             labels = [(matching.written[one.written].section, matching.gold[one.gold].section) for one in placed]
             together = max(0.0, adjusted_rand(labels)) if enough else 0.0
             fit = max(0.0, self._fit(case, labels, sorted(sections))) if enough else 0.0
-        placement, order = None if together is None or fit is None else harmonic_mean(together, fit), _order(matching, placed)
+        placement = None if together is None or fit is None else harmonic_mean(together, fit)
+        fact_order, days = _fact_order(matching, placed), _chronology(matching)
+        order = fact_order if fact_order is None or days is None else (fact_order + days) / 2
         return {
             "organisation": placement if order is None or placement is None else harmonic_mean(placement, order),
             "placement": placement,
             "togetherness": together,
             "heading_fit": fit,
             "order": order,
+            "fact_order": fact_order,
+            "chronology": days,
             "n_placed": float(len(placed)),
         }
 
@@ -220,7 +234,7 @@ def adjusted_rand(labels: Sequence[tuple[int, int]]) -> float:
     return (both - expected) / ((first + second) / 2 - expected)
 
 
-def _order(matching: Matching, placed: Sequence[Placed]) -> float | None:
+def _fact_order(matching: Matching, placed: Sequence[Placed]) -> float | None:
     if sum(one.section > 0 for one in matching.gold) < LEAST_FACTS:
         return None
     best: dict[int, Placed] = {}  # a fact said twice is placed where the wording is closest
@@ -229,6 +243,23 @@ def _order(matching: Matching, placed: Sequence[Placed]) -> float | None:
             best[one.gold] = one
     places = [(one.written, one.gold) for one in best.values()]
     return max(0.0, kendall_tau(places)) if len(places) >= LEAST_FACTS else 0.0
+
+
+def _chronology(matching: Matching) -> float | None:
+    shares = [
+        min(1.0, max(0.0, own / human))
+        for human, own in zip(_days(matching.gold), _days(matching.written), strict=True)
+        if human is not None and own is not None and human >= LEAST_CHRONOLOGICAL
+    ]
+    return sum(shares) / len(shares) if shares else None
+
+
+def _days(told: Sequence[Told]) -> DayOrder:
+    sections: dict[int, list[str]] = {0: []}
+    for one in told:
+        sections.setdefault(one.section, []).append(one.text)
+    lead, *others = sections.values()
+    return order_of_days(lead, others)
 
 
 def kendall_tau(places: Sequence[tuple[int, int]]) -> float:

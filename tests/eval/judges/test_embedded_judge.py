@@ -46,7 +46,7 @@ class KnownReader:
     name: str = "known"
     asked: list[str] = field(default_factory=list)
 
-    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
         self.asked += [claim for claim, _ in pairs]
         return [self._reading(claim) for claim, _ in pairs]
 
@@ -63,7 +63,7 @@ class KnownReader:
 
 
 class Unreadable(KnownReader):
-    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
         if pairs:
             raise AssertionError(f"the network was asked about {pairs}")
         return []
@@ -135,6 +135,22 @@ def test_only_open_claims_are_read_and_each_score_is_in_its_place() -> None:
     scores = judge.score([Pair((FERRY,), claim) for claim in claims])
     assert reader.asked == [WARNED, HALF_KNOWN]
     assert scores[0] == 0.0 and scores[1] == alone and scores[2] == score(judge, RENUMBERED, FERRY)
+
+
+@pytest.mark.parametrize(("rough", "exact", "n_read"), [(0.94, 0.999, 2), (0.96, 0.02, 2), (0.5, 0.999, 1), (0.999, 0.02, 1)])
+def test_a_claim_is_read_again_in_full_where_a_rough_reading_decides_nothing(rough: float, exact: float, n_read: int) -> None:
+    class Rough(KnownReader):
+        def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
+            self.asked += [claim for claim, _ in pairs]
+            chance = rough if within else exact
+            return [SupportReading(0.5, ((0, len(claim.split()[0]), chance),)) for claim, _ in pairs]
+
+    reader = Rough(shipped().reader)
+    judge, claim = EmbeddedJudge(reader), "They" + WARNED.removeprefix("Captain Jonas Weller")
+    found = score(judge, claim, FERRY)
+    decides = exact if n_read == 2 else rough
+    assert (found < judge.threshold) == (decides > judge.model.sure)
+    assert reader.asked == [claim] * n_read
 
 
 def test_the_three_kinds_and_the_words_that_lack_support() -> None:

@@ -104,6 +104,29 @@ def test_paragraphs_reversed_lose_their_order_and_nothing_else() -> None:
     assert value(swapped, "order") == pytest.approx((66 - 2 * 3) / 66)
 
 
+DAYS = [
+    "Work on the hull began on 3 May 2029.",
+    "Its engines came in October 2029.",
+    "The funnel was painted on January 12, 2030.",
+    "She sailed first on 1 April 2030 with 300 guests.",
+]
+
+
+def test_days_told_backwards_cost_though_no_fact_is_shared() -> None:
+    human = text([*SECTIONS.items(), ("History", DAYS)])
+    told = ["A buyer came in May 1990.", "He sold it on 3 June 1990.", "By 1995 it was lost.", "It rose in 2001."]
+    forwards, backwards = (scores(text([*SECTIONS.items(), ("Fate", some)]), human) for some in (told, told[::-1]))
+    assert (forwards["chronology"], backwards["chronology"]) == (1.0, 0.0)
+    assert forwards["fact_order"] == backwards["fact_order"] == 1.0
+    assert (forwards["order"], backwards["order"]) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize(("human", "written"), [(DAYS[::-1], DAYS), (DAYS[:3], DAYS), (DAYS, DAYS[:3])])
+def test_days_are_not_compared_where_either_side_says_nothing(human: list[str], written: list[str]) -> None:
+    found = scores(text([*SECTIONS.items(), ("History", written)]), text([*SECTIONS.items(), ("History", human)]))
+    assert found["chronology"] is None and found["order"] == found["fact_order"] is not None
+
+
 def test_facts_in_other_words_are_found() -> None:
     said = [
         "The steel hull was welded in Bergen by workers of a shipyard.",

@@ -38,7 +38,7 @@ class Reader:
     def __init__(self, *doubted: str) -> None:
         self.doubted = doubted
 
-    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> list[SupportReading | None]:
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
         return [SupportReading(0.1 if any(word in claim for word in self.doubted) else 0.9, ()) for claim, _ in pairs]
 
 
