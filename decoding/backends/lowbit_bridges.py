@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from decoding.backend import BackendInfo, Prefill, Rows
     from decoding.backends.bridges import Bridge
     from decoding.backends.kv_cache import StepCache
+    from decoding.lowbit.matrix import LowBitMatrix
 
 _CHAIN = 4
 _TIMES = 15
