@@ -234,6 +234,10 @@ _TALK = re.compile(
 # --- grammar -------------------------------------------------------------------------------------------------------------
 
 
+_WRONG_ARTICLE = re.compile(r"\ba [AEIOaeio](?!ne\b|nce\b|u|wn)\w+|\ban (?![aeiouhAEIOUH\d“\"'‘]|[A-Z]\b|[FLMNRSX][A-Z])\w+")
+"""Its vowel is another one since the word behind it was changed."""
+
+
 def _grammar_faults(text: str, known: str) -> list[str]:
     """The slips that small models make when they turn sentences round; a parser would find more."""
     faults = []
@@ -262,6 +266,22 @@ def _grammar_faults(text: str, known: str) -> list[str]:
         and _stem_of(word) not in held
         and word not in listed_words()
     ]
+    # "Missy bevered his marriage": a verb made of a name has the name's stem.
+    small = {_stem_of(word) for word in _WORD.findall(known) if word.islower()}
+    plain = set(known.lower().split())
+    strange += [
+        word
+        for word in _WORD.findall(text)
+        if word.islower()
+        and len(word) > 3
+        and not is_common(word)
+        and word not in plain
+        and _stem_of(word) not in small
+        and _stem_of(word) in held
+        and word not in strange
+    ]
+    if (match := _WRONG_ARTICLE.search(_QUOTED.sub(" ", text))) and match.group() not in known:
+        faults.append(f"broken English: {match.group()!r}")
     if strange:
         faults.append(f"no common word, and in no fact: {', '.join(strange)}")
     return faults
