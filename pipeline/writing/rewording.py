@@ -344,6 +344,7 @@ def proper_words(text: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=1 << 16)  # the same words, over and over
 def _bare(word: str) -> str:
     """A name's word as it is compared: small letters, no possessive, no plural s, no full stops."""
     word = re.sub(r"['’]s?\Z", "", word.lower()).replace(".", "").replace("’", "'")
@@ -511,17 +512,16 @@ def _is_fixed(word: str, named: set[str]) -> bool:
 
 def _common_runs(words: Sequence[str], source: Sequence[str]) -> list[tuple[int, int]]:
     """(start, length) of the maximal runs of `words` that are in `source`."""
+    places: dict[str, list[int]] = {}
+    for j, word in enumerate(source):
+        places.setdefault(word, []).append(j)
     runs = []
-    before = [0] * (len(source) + 1)
+    before: dict[int, int] = {}  # where the source goes on -> how long the run up to there is
     for i, word in enumerate(words):
-        row = [0] * (len(source) + 1)
-        for j, other in enumerate(source):
-            if word == other:
-                row[j + 1] = before[j] + 1
-        best = max(row, default=0)
-        if best:
+        before = {j + 1: before.get(j, 0) + 1 for j in places.get(word, ())}
+        if before:
+            best = max(before.values())
             runs.append((i - best + 1, best))
-        before = row
     return runs
 
 
