@@ -13,7 +13,7 @@ from data.errors import UserError
 
 class _OfEvent(Protocol):
     @property
-    def event_id(self) -> str: ...
+    def id(self) -> str: ...
 
 
 Row = TypeVar("Row", bound=_OfEvent)
@@ -33,7 +33,7 @@ def read_rows(kind: type[Row], path: Path, signed: str) -> dict[str, Row]:
     if not isinstance(head, dict) or head.get("signature") != signed:
         return {}
     rows = (codec.from_json(kind, line, where=f"{path}:{n}") for n, line in enumerate(lines[1:], 2))
-    return {row.event_id: row for row in rows}
+    return {row.id: row for row in rows}
 
 
 def write_rows(path: Path, signed: str, rows: Mapping[str, Row]) -> None:

@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
+from typing import Any, Literal
 
 from benchmark.event_rows import read_rows, write_rows
 from benchmark.scoring import failed_values, metric_names, signature, values_of
@@ -83,9 +83,15 @@ _OF_CITATIONS = frozenset({"number_errors", "name_errors"})
 class EventFloors(Strict):
     """`values` by name of the floor and metric. `made_from` is a hash of the pages and of the human articles used."""
 
-    event_id: str
+    id: str
     made_from: str
     values: dict[str, dict[str, float | None]]
+
+    @classmethod
+    def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
+        """From before rows of all kinds had the names of submissions."""
+        row = dict(plain)
+        return {"id": row.pop("event_id"), **row}
 
 
 def score_floors(

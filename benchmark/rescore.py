@@ -28,7 +28,7 @@ from data.settings import add_setting_flags, load_settings
 if TYPE_CHECKING:
     from benchmark.strata import Traits
     from benchmark.submissions.folder import EvidencePage
-    from benchmark.submissions.submission import Submission, SubmittedEvent, SubmittedJudge, SubmittedStratum
+    from benchmark.submissions.submission import Submission, SubmittedJudge, SubmittedStratum
     from data.runs import RunFolder
     from data.scores import EventScores, SystemScores
     from data.settings import Settings
@@ -185,7 +185,7 @@ def rescore(
     with TemporaryDirectory() as place:
         run = RunFolder(Path(place))
         pages, false_sources = _restored(run, folder, made, snapshot, collect)
-        rows = [_as_listed(row, given[row.event_id]) for row in score_run(run, snapshot, list(given), metrics, collect)]
+        rows = [_as_listed(row, given[row.id]) for row in score_run(run, snapshot, list(given), metrics, collect)]
         traits = read_traits(run, snapshot, given, collect) if made.strata else {}
         beside = _floors(run, made, snapshot, metrics, collect, kept_floors) if made.floors or made.ceilings else {}
     scores = system_scores(
@@ -263,15 +263,10 @@ def _with_card(judge: SubmittedJudge, said: Sequence[SubmittedJudge]) -> Submitt
 
 def _strata(traits: Mapping[str, Traits], rows: Sequence[EventScores], again: Submission) -> dict[str, SubmittedStratum]:
     from benchmark.strata import stratify
-    from benchmark.submissions.submission import SubmittedStratum, submitted_score
+    from benchmark.submissions.submission import submitted_strata
 
     cut = stratify(traits, rows, resamples=again.profile.resamples, seed=again.profile.seed)
-    return {
-        kind: SubmittedStratum(
-            one.events, {name: submitted_score(e, again.scores[name].judge) for name, e in one.estimates.items()}
-        )
-        for kind, one in cut.items()
-    }
+    return submitted_strata(cut, again.scores)
 
 
 def _floors(
@@ -359,7 +354,7 @@ def _restore(run: RunFolder, event_id: str, article: Article, pages: tuple[Page,
     folder.once(ARTICLE, lambda: article)
 
 
-def _as_listed(row: EventScores, event: SubmittedEvent) -> EventScores:
+def _as_listed(row: EventScores, event: EventScores) -> EventScores:
     """The row under the hash of the file that was submitted; why an event failed is known to the submitter alone."""
     return replace(row, article_sha256=event.article_sha256, reason=event.reason if row.status == "failed" else row.reason)
 

@@ -17,6 +17,9 @@ from eval.aggregate import estimates
 from eval.metric import Better, Case, Metric
 from eval.metrics import quality
 
+UNSCORED = "unscored: "
+"""How the reason of a row without scores begins, where an article is there."""
+
 RANKED = (quality.NAME,)
 """What ranks systems that meet as many preconditions."""
 
@@ -115,7 +118,7 @@ def score_run(
                 row = _score(run, snapshot, event_id, text, digest, metrics, collect)
             rows[event_id] = row
             yield row
-    finally:  # also when interrupted: what was computed is kept
+    finally:  # also when interrupted: keep the rows that are done
         write_rows(run.path / "scores.jsonl", signature(metrics), rows)
 
 
@@ -123,15 +126,25 @@ def system_scores(
     system: str, track: str, split: str, rows: Sequence[EventScores], metrics: Sequence[Metric], *, resamples: int, seed: int
 ) -> SystemScores:
     """Means and 95% intervals over all rows, failures included."""
-    ordered = tuple(sorted(rows, key=lambda row: row.event_id))
+    ordered = tuple(sorted(rows, key=lambda row: row.id))
     n_failed = sum(row.status != "ok" for row in ordered)
-    found = estimates([row.values for row in ordered], metric_names(metrics), n_failed=n_failed, seed=seed, resamples=resamples)
+    found = estimates([row.scores for row in ordered], metric_names(metrics), n_failed=n_failed, seed=seed, resamples=resamples)
     return SystemScores(system, track, split, signature(metrics), found, ordered)
 
 
 def failed_values(names: Mapping[str, Better]) -> dict[str, float | None]:
     """What an event without an article scores: 0 where higher is better, unscored elsewhere."""
     return {name: 0.0 if better == "higher" else None for name, better in names.items()}
+
+
+def unscored(article: Article, digest: str, metrics: Sequence[Metric], why: str) -> EventScores:
+    """The row of an article that is there and could not be scored."""
+    nothing: dict[str, float | None] = dict.fromkeys(metric_names(metrics))
+    return EventScores(article.event_id, "ok", digest, _words(article), nothing, f"{UNSCORED}{why}", article.title)
+
+
+def _words(article: Article) -> int:
+    return sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
 
 
 def _article_text(run: RunFolder, event_id: str) -> str | None:
@@ -164,7 +177,7 @@ def _score(
         return EventScores(event_id, "failed", "", 0, failed_values(metric_names(metrics)), reason)
     path = folder.file(ARTICLE)
     article = reread(own_article(codec.from_json(Article, text, where=str(path)), event_id, path))
-    words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
+    words = _words(article)
     if not words:
         return EventScores(
             event_id, "empty", digest, 0, failed_values(metric_names(metrics)), _why_empty(article), article.title
@@ -175,8 +188,7 @@ def _score(
             pages = collect(snapshot.event(event_id))
         case = Case(article=article, gold=load_gold(snapshot, event_id), pages=pages)
     except StageError as error:  # the snapshot's files are unreadable: nobody can be scored on this event
-        nothing: dict[str, float | None] = dict.fromkeys(metric_names(metrics))
-        return EventScores(event_id, "ok", digest, words, nothing, f"unscored: {error.why}", article.title)
+        return unscored(article, digest, metrics, error.why)
     return EventScores(event_id, "ok", digest, words, values_of(case, metrics), title=article.title)
 
 
@@ -185,6 +197,7 @@ __all__ = [
     "ORIGINAL_UP_TO",
     "RANKED",
     "SUPPORTED_FROM",
+    "UNSCORED",
     "Estimate",
     "failed_values",
     "metric_names",
@@ -194,6 +207,7 @@ __all__ = [
     "support_unknown",
     "system_scores",
     "unmet",
+    "unscored",
     "values_of",
     "why_unmet",
 ]

@@ -97,11 +97,11 @@ def members(traits: Mapping[str, Traits]) -> dict[str, tuple[str, ...]]:
 
 def stratify(traits: Mapping[str, Traits], rows: Sequence[EventScores], *, resamples: int, seed: int) -> dict[str, Stratum]:
     """The headline metrics in each stratum, failures included. A metric that no event of a stratum has is left out there."""
-    by_id = {row.event_id: row for row in rows}
+    by_id = {row.id: row for row in rows}
     found = {}
     for name, ids in members({i: t for i, t in traits.items() if i in by_id}).items():
         here = [by_id[i] for i in ids]
         n_failed = sum(row.status != "ok" for row in here)
-        values = [row.values for row in here]
+        values = [row.scores for row in here]
         found[name] = Stratum(ids, estimates(values, HEADLINE, n_failed=n_failed, seed=seed, resamples=resamples))
     return found

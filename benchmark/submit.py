@@ -120,7 +120,7 @@ def completed(
 
 def _with_speed(run: RunFolder, made: Submission) -> SubmittedCost:
     usages = [s.usage for event in made.events if (s := run.event(event.id).stats()) is not None and s.usage is not None]
-    seconds = sum(usage.generate_s for usage in usages)
+    seconds = sum(usage.stats.total_s for usage in usages)
     if made.cost.tokens_per_s is not None or not seconds:
         return made.cost
     return replace(made.cost, tokens_per_s=round(sum(usage.n_new_tokens for usage in usages) / seconds, 3))

@@ -76,7 +76,7 @@ def keep_content(text: str, title: str) -> str:
         context = _context(blocks, i)
         prior = -1.2 if i < start else -0.8 if i > end else 0.3
         if block.prose:
-            # a paragraph of ordinary length stands by itself; a short sentence among menus is a teaser or a caption
+            # a paragraph of ordinary length needs no neighbours; a short sentence among menus is a teaser or a caption
             keep = block.n_words >= 25 or block.score + context + prior >= 1.0
         elif i < headline:
             keep = False
@@ -226,9 +226,10 @@ def _block(line: str, count: int, among_years: bool) -> _Block:
     cased = sum(1 for word in words if word[:1].lower() != word[:1].upper())
     sentence = has_sentence(line)
     prose = (
+        # titles and menus capitalise most words, sentences few; a cut-off paragraph has no end, but is long
         (n >= 8 and lower >= 0.4 * cased > 0 and (sentence or n >= 20))
-        or (n >= 25 and sentence and lower >= 0.25 * cased)
-        or (cased * 2 < n and count_unspaced(line) >= 30)
+        or (n >= 25 and sentence and lower >= 0.25 * cased)  # a long sentence may list names
+        or (cased * 2 < n and count_unspaced(line) >= 30)  # scripts without capitals, of which a "word" is a whole clause
     )
     cell = not prose and n <= 6 and len(line) <= 60
     if _boilerplate_line(line):
@@ -241,17 +242,17 @@ def _block(line: str, count: int, among_years: bool) -> _Block:
         or _ARCHIVE_MONTH.match(line)
         or (n <= 3 and menu * 2 > n)
         or line.startswith(("©", "#", "@", "http://", "https://", "www."))
-        or (n > 2 and line.endswith(("...", "…", "»", "›", ">")))
+        or (n > 2 and line.endswith(("...", "…", "»", "›", ">")))  # a teaser, or the link to the next page
     ):
         return _Block(line, n, prose=False, hard=True, fact=False, cell=cell, score=-2.0)
     fact = any(c.isdigit() for c in _CLOCK.sub("", line))
-    score = -0.2
+    score = -0.2  # a short line that shows nothing goes, unless its neighbours speak for it
     if fact:
-        score += 0.2 if n == 1 else 1.2
+        score += 0.2 if n == 1 else 1.2  # a number alone may count comments as well as people
     elif n == 1:
-        score -= 0.5
+        score -= 0.5  # a button
     if _KEY_VALUE.match(line):
-        score += 1.2
+        score += 1.2  # a row of an infobox
     listed = _LISTED.search(line) is not None
     if n >= 3 and listed:
         score += 0.4

@@ -351,7 +351,7 @@ def obstacle(title: str, text: str, n_words: int, min_words: int = MIN_WORDS) ->
             found = pattern.search(text[:3000])
         elif n_words >= 250:  # more than any obstacle says
             break
-        elif reason in ("consent", "login"):  # banners stand on top of good pages too: there they only cost a line
+        elif reason in ("consent", "login"):  # good pages have banners, too: there they only cost a line
             hits = list(pattern.finditer(text[:3000]))
             # three times, and once in 40 words: then the page speaks of nothing else
             found = hits[0] if len(hits) >= 3 and len(hits) * 40 >= n_words else None

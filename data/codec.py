@@ -52,12 +52,26 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
         value: T = _adapter(kind).validate_json(text, strict=True)
         return value
     except ValidationError as error:
+        if (older := _of_before(kind, text)) is not None:
+            return older
         first = error.errors()[0]
         path = ".".join(str(part) for part in first["loc"]) or "the whole file"
         raise UserError(
             f"{where} is not a readable {kind.__name__}: {first['msg']} (at {path}, {error.error_count()} problems in all); "
             "delete the file and run the command again to make it anew"
         ) from None
+
+
+def _of_before(kind: type[T], text: str | bytes) -> T | None:
+    """The value in a file that an earlier version stored (`data.types.Strict.upgraded`), or None."""
+    upgraded = getattr(kind, "upgraded", None)
+    if upgraded is None:
+        return None
+    try:
+        value: T = _adapter(kind).validate_json(json.dumps(upgraded(json.loads(text))), strict=True)
+    except (LookupError, TypeError, ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
+        return None
+    return value
 
 
 def faults(kind: type[T], text: str | bytes) -> list[str]:

@@ -336,7 +336,7 @@ def _unpack(archive: Path, folder: Path, url: str) -> dict[str, str]:
                         "check the address (--url)"
                     )
                 files[name] = _write(tar, member, folder / name)
-            while unzipped.read(1 << 20):  # the gzip checksum stands at the very end
+            while unzipped.read(1 << 20):  # the gzip checksum is at the very end
                 pass
     except (EOFError, tarfile.TarError, zlib.error, gzip.BadGzipFile) as error:
         raise DownloadError(

@@ -18,13 +18,14 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from data import codec
+from data.decoding_counts import Usage
 from data.errors import StageError, UserError
 from data.markup import is_invalid
 from data.remote import Carrier, Place, RunUrl
@@ -181,59 +182,6 @@ class EventFailure(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class DrafterUsage(Strict):
-    """What one drafter guessed (`skip`, `copy:prompt`, ...) while a text was decoded, and how many of its tokens were kept."""
-
-    drafter: str
-    n_drafts: int
-    n_drafted: int
-    n_accepted: int
-
-
-@dataclass(frozen=True, slots=True)
-class Usage(Strict):
-    """What a language model was asked for one event, over all its drafts: calls, tokens in and out, seconds generating.
-
-    Of the calls that say so (a local model's): how often the whole model was run after reading a prompt, how many tokens had
-    been guessed for it, and how many of those were kept. Of those with a contrast: how often it was run besides for the
-    sequence without evidence, and the seconds of that, which are part of all seconds.
-    """
-
-    n_calls: int
-    n_prompt_tokens: int
-    n_new_tokens: int
-    generate_s: float
-    n_verify: int | None = None
-    n_drafted: int | None = None
-    n_accepted: int | None = None
-    n_contrast: int | None = None
-    contrast_s: float | None = None
-    by_drafter: tuple[DrafterUsage, ...] = ()
-
-    @property
-    def n_passes(self) -> int | None:
-        """Of the whole model: each call begins with reading its prompt. None of a model that counts none."""
-        return None if self.n_verify is None else self.n_verify + self.n_calls
-
-    @classmethod
-    def total(cls, parts: Sequence[Usage]) -> Usage:
-        """What some count and others do not is summed over those that do."""
-        contrast_s = [part.contrast_s for part in parts if part.contrast_s is not None]
-        return cls(
-            n_calls=sum(part.n_calls for part in parts),
-            n_prompt_tokens=sum(part.n_prompt_tokens for part in parts),
-            n_new_tokens=sum(part.n_new_tokens for part in parts),
-            generate_s=sum(part.generate_s for part in parts),
-            n_verify=_known_sum(part.n_verify for part in parts),
-            n_drafted=_known_sum(part.n_drafted for part in parts),
-            n_accepted=_known_sum(part.n_accepted for part in parts),
-            n_contrast=_known_sum(part.n_contrast for part in parts),
-            contrast_s=sum(contrast_s) if contrast_s else None,
-            by_drafter=total_by_drafter(used for part in parts for used in part.by_drafter),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Footprint(Strict):
     """The writing process when an event was done: its id, the memory it then held (MiB), and the time (seconds since 1970)."""
 
@@ -266,6 +214,11 @@ class EventStats(Strict):
     usage: Usage | None = None
     stages: tuple[StageTime, ...] = ()
     footprint: Footprint | None = None
+
+    @classmethod
+    def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
+        """From before `usage` had its present form."""
+        return {**plain, "usage": plain["usage"] and Usage.upgraded(plain["usage"])}
 
 
 @dataclass(frozen=True)
@@ -329,12 +282,8 @@ class EventFolder:
 
     def usage(self) -> Usage | None:
         """Summed over the stored drafts, so that a resumed event counts answers from before it was killed."""
-        drafts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((self.path / DRAFTS).glob("*.json"))]
-        if not drafts:
-            return None
-        total = Usage.total([_usage_of(draft, where=f"{self.path}/{DRAFTS}") for draft in drafts])
-        contrast_s = None if total.contrast_s is None else round(total.contrast_s, 3)
-        return replace(total, generate_s=round(total.generate_s, 3), contrast_s=contrast_s)
+        paths = sorted((self.path / DRAFTS).glob("*.json"))
+        return Usage.total([_usage_in(path) for path in paths]) if paths else None
 
     def write_stats(self, stats: EventStats) -> None:
         self._store(self.path / "stats.json", codec.to_json(stats, indent=1) + "\n")
@@ -397,31 +346,10 @@ def _bytes_of(path: Path) -> bytes:
         raise UserError(f"cannot read {path}: {error.strerror}; remove it and run the command again to make it anew") from None
 
 
-def total_by_drafter(parts: Iterable[DrafterUsage]) -> tuple[DrafterUsage, ...]:
-    """One value for each drafter, in alphabetical order."""
-    sums: dict[str, list[int]] = {}
-    for part in parts:
-        of = sums.setdefault(part.drafter, [0, 0, 0])
-        for i, n in enumerate((part.n_drafts, part.n_drafted, part.n_accepted)):
-            of[i] += n
-    return tuple(DrafterUsage(drafter, *of) for drafter, of in sorted(sums.items()))
-
-
-def _usage_of(draft: Mapping[str, Any], where: str) -> Usage:
+def _usage_in(path: Path) -> Usage:
     """Of a stored draft of any system (`pipeline.writing.drafting.Draft` and `ComposedDraft`)."""
-    return Usage(
-        n_calls=draft.get("n_calls", 1),  # a section's draft may be of several calls
-        n_prompt_tokens=draft["n_prompt_tokens"],
-        n_new_tokens=draft["n_new_tokens"],
-        generate_s=float(draft["seconds"]),
-        **{name: draft.get(name) for name in ("n_verify", "n_drafted", "n_accepted", "n_contrast", "contrast_s")},
-        by_drafter=tuple(codec.from_plain(DrafterUsage, used, where=where) for used in draft.get("by_drafter", ())),
-    )
-
-
-def _known_sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    draft = json.loads(path.read_text(encoding="utf-8"))
+    return codec.from_json(Usage, json.dumps(draft.get("usage", draft)), where=str(path))
 
 
 class RunFolder:

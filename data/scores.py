@@ -6,8 +6,9 @@ and is never averaged as 0; a failed event is 0 wherever 0 is worst and is never
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from data.types import Strict
 
@@ -15,16 +16,29 @@ EventStatus = Literal["ok", "failed", "empty"]
 
 
 @dataclass(frozen=True, slots=True)
-class EventScores(Strict):
-    """Scores of one event. `article_sha256` is of article.json; empty when there is none, and so is `title`."""
+class EventScores:
+    """The score row of one event, in scores.jsonl, in a submission and on the leaderboard, by metric.
 
-    event_id: str
+    `article_sha256` is of article.json; empty when there is none, and so is `title`. Not `Strict`: submissions of later
+    versions may say more of an event.
+    """
+
+    id: str
     status: EventStatus
     article_sha256: str
     words: int
-    values: dict[str, float | None]
+    scores: dict[str, float | None]
     reason: str = ""
     title: str = ""
+
+    def rounded(self, decimals: int) -> EventScores:
+        return replace(self, scores={name: None if v is None else round(v, decimals) for name, v in self.scores.items()})
+
+    @classmethod
+    def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
+        """From scores.jsonl of before it had the names of submissions."""
+        row = dict(plain)
+        return {"id": row.pop("event_id"), "scores": row.pop("values"), **row}
 
 
 @dataclass(frozen=True, slots=True)

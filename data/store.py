@@ -77,7 +77,7 @@ class Store:
         self._fs, self._root = _file_system(url, shown)
         self._walks = _walks(self._fs)
         self._renames = url.partition("://")[0].lower() in _RENAMING
-        # packages that are not made for it may not stand several threads
+        # packages that are not made for several threads may fail with them
         self._turn: AbstractContextManager[Any] = nullcontext() if self._fs.async_impl else threading.Lock()
         self._lost = threading.Event()
 
@@ -267,7 +267,7 @@ def options(protocol: str) -> dict[str, Any]:
         "config_kwargs": {**S3_WAIT_S, "retries": {"total_max_attempts": 1}, **own.get("config_kwargs", {})}
     }
     if endpoint := os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"):
-        chosen["endpoint_url"] = own.get("endpoint_url", endpoint)  # as botocore would; so that fsspec tells two servers apart
+        chosen["endpoint_url"] = own.get("endpoint_url", endpoint)  # as botocore would; so that fsspec keeps two servers apart
     return chosen
 
 

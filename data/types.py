@@ -6,6 +6,7 @@ the numbers `[1]`, `[2]` exist only in rendered text (`data.markup`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -51,6 +52,12 @@ class Strict:
                 lambda value, dump: {key: plain for key, plain in dump(value).items() if plain or key not in names}
             )
         return schema
+
+    @classmethod
+    def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Today's form of a JSON object that an earlier version stored: `codec` asks for it when it cannot read the object.
+        May raise LookupError, TypeError or ValueError for any other."""
+        return plain
 
 
 _RETRIEVAL = frozenset({"retrieved_at", "archive_url", "archive_date", "author", "site"})

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from data.decoding_counts import DecodeStats as DecodeStats  # part of this interface: what a `Completion` holds
 from data.types import Strict
-from decoding.statistics import SpeculationStats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,7 +93,7 @@ def chosen(offer: Offer, text: str) -> Reading:
     Where several readings fit, the longest item comes first, then the one of lowest index; a reading without a rest is
     preferred, then one that explains the most. Text that is not of the offer is all rest.
     """
-    pieces: dict[str, list[Chosen]] = {}  # what stands in the answer -> who says it
+    pieces: dict[str, list[Chosen]] = {}  # text of the answer -> who says it
     for at, item in enumerate(offer.items):
         for stop in (None, *item.stops):
             pieces.setdefault(item.shown(stop), []).append(Chosen(at, stop))
@@ -212,25 +212,6 @@ class SamplingParams(Strict):
     contrast: Contrast | None = None
     task: Task = "other"
     sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DecodeStats(Strict):
-    """Seconds and counts of one call; None where the generator cannot know (a server's prefill, say).
-
-    `contrast_s` and `n_contrast` are the seconds and passes of a contrast's second sequence, None without one. The seconds are
-    part of `prefill_s` and `decode_s`, and of the time that `speculation` calls verifying; the passes are counted nowhere else.
-    """
-
-    total_s: float
-    prefill_s: float | None = None
-    decode_s: float | None = None
-    n_drafted: int | None = None
-    n_accepted: int | None = None
-    n_verify: int | None = None
-    speculation: SpeculationStats | None = None
-    contrast_s: float | None = None
-    n_contrast: int | None = None
 
 
 StopReason = Literal["end", "length", "stop", "unknown"]

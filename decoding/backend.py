@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard
 
 from data.types import Strict
 
@@ -53,6 +53,9 @@ class BridgedSet(SkipSet):
 
 
 FULL = SkipSet()
+
+Part = Literal["attention", "mlp", "layer"]
+"""What is left out or not: a sub-layer, or both where a model's layers compute them side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,22 @@ class CostTable(Strict):
         return self.fixed + self.attention * (n_layers - len(plan.attention)) + self.mlp * (n_layers - len(plan.mlp))
 
 
+@dataclass(frozen=True, slots=True)
+class PartCosts(Strict):
+    """What the sub-layers of a draft step cost by the length of the text, in units of one full step, as `CostTable`."""
+
+    mlp: float
+    """One MLP sub-layer."""
+    attention_fixed: float
+    attention_per_token: float
+    search: float
+    """One search for skip sets (`ChoosingBackend.nearest_sets`)."""
+
+    def attention(self, n: int) -> float:
+        """One attention sub-layer behind n tokens."""
+        return self.attention_fixed + self.attention_per_token * n
+
+
 class Rows(Protocol):
     """Logits of T positions, wherever they live."""
 
@@ -164,6 +183,18 @@ class Chain:
 
     tokens: tuple[int, ...]
     probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget(Strict):
+    """For a choice of what to leave out: what an attention and an MLP sub-layer weigh, and the most that may be saved."""
+
+    attention: int
+    mlp: int
+    most: int
+
+    def weight(self, part: Part) -> int:
+        return self.attention + self.mlp if part == "layer" else self.attention if part == "attention" else self.mlp
 
 
 class StepBackend(Protocol):
@@ -260,6 +291,23 @@ class ManyBackend(StepBackend, Protocol):
     def bytes_for(self, n_tokens: int) -> int:
         """Of the keys and values of so many tokens."""
         ...
+
+
+class ChoosingBackend(StepBackend, Protocol):
+    """A backend that says, of the token that comes next, which sub-layers matter least."""
+
+    def nearest_sets(self, pending: int, budget: Budget) -> list[tuple[int, SkipSet]]:
+        """For each number of units up to budget.most that can be saved, fewest first, the skip set whose last state at the
+        pending token is nearest to the whole model's; first and last layer are always kept.
+
+        Writes behind the committed positions, budget.most + 1 rows, and commits nothing.
+        """
+        ...
+
+
+def can_choose(backend: StepBackend) -> TypeGuard[ChoosingBackend]:
+    """Whether the backend can say so; all can that skip layers and verify trees. The current sequence may be lost."""
+    return can_skip(backend) and takes_trees(backend) and bool(getattr(backend, "can_choose", hasattr(backend, "nearest_sets")))
 
 
 def takes_many(backend: StepBackend) -> TypeGuard[ManyBackend]:

@@ -10,6 +10,7 @@
 | `draft` | chains of another, smaller model with the same tokenizer, as long as it pays |
 | `draft-tree` | the same with the runners-up of each token that promise to pay |
 | `knn-ssd-distilled` | a few of the model's sub-layers with trained maps between them, routed as `knn-ssd` |
+| `clasp` | the model without the sub-layers that matter least at this place of the text, chosen anew every 64 tokens |
 | `mix` | in each round the one of these that promises the most tokens for its cost |
 
 Published methods, with the rules and numbers of their authors, to compare with: `self-ssd` (Self-SD, one skip set a task) and
@@ -25,7 +26,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from data.errors import UserError
-from decoding.backend import can_skip, takes_trees
+from decoding.backend import Budget, can_choose, can_skip, takes_trees
 
 if TYPE_CHECKING:
     from decoding.api import Task
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 
 METHODS = (
     "greedy", "auto", "copy", "skip", "recycle", "draft", "draft-tree", "mix",
-    "self-ssd", "self-ssd-mix", "knn-ssd", "knn-ssd-distilled", "swift", "copyspec", "pld", "recycling",
+    "self-ssd", "self-ssd-mix", "knn-ssd", "knn-ssd-distilled", "clasp", "swift", "copyspec", "pld",
+    "recycling",
 )  # fmt: skip
 
 NEED_CALIBRATION = frozenset({"skip", "self-ssd", "self-ssd-mix", "knn-ssd"})
@@ -132,6 +134,8 @@ def build_drafter(
         case _ if not can_skip(backend):
             others = "copy, recycle" if takes_trees(backend) else "copy"
             raise UserError(f"the method {method!r} skips layers, which this model's cannot be; choose {others}, or auto")
+        case "clasp":
+            return _clasp(method, backend, lengths)
         case "swift":
             from decoding.drafters.swift import SwiftDrafter
 
@@ -228,6 +232,26 @@ def _mix(
         trees=takes_trees(backend),
         name=f"mix({', '.join(parts)})",
     )
+
+
+def _clasp(method: str, backend: StepBackend, lengths: str | None) -> Drafter:
+    """In the mix's hands, which draft where it pays; with the published rule of lengths, or a fixed one, always."""
+    from decoding.backends.costs import measure_parts
+    from decoding.drafters.clasp import ClaspDrafter, ClaspSettings
+    from decoding.drafters.lengths import Fixed
+    from decoding.drafters.mix import MixDrafter
+
+    if not can_choose(backend):
+        raise UserError(
+            f"the method {method!r} compares states between the layers, which this model's own code does not let out; choose "
+            "swift, copy, or auto"
+        )
+    n_layers, costs = backend.info.n_layers, backend.costs()
+    most = round(ClaspSettings().share * 2 * max(0, n_layers - 2))
+    parts = measure_parts(backend, budget=Budget(1, 1, most))
+    policy = Fixed(int(lengths.removeprefix("fixed:"))) if lengths and lengths.startswith("fixed:") else None
+    drafter = ClaspDrafter(parts, costs, n_layers, policy=policy)
+    return MixDrafter(None, None, drafter, costs, name=method) if lengths in (None, "expected") else drafter
 
 
 def _skip(method: str, backend: StepBackend, calibration: Calibration, lengths: str | None) -> Drafter:

@@ -34,14 +34,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data import codec
+from data.decoding_counts import SpeculationStats
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, Json, SamplingParams
 from decoding.methods import METHODS, check_draft_model, check_method
+from decoding.models.naming import add_draft_model_flag
 from decoding.serving.chat_requests import Asked, Refused, read_request
 from decoding.serving.logprobs import LogprobWatch, TokenLogprob, chat_form, completion_form
 from decoding.serving.totals import Totals, exposition
 from decoding.serving.turns import Turns, Waiting
-from decoding.statistics import SpeculationStats, total
 from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:
@@ -271,9 +272,7 @@ class Form:
                 total_s=max(done.stats.total_s for done in found),
                 prefill_s=found[0].stats.prefill_s,
                 decode_s=max(done.stats.decode_s or 0.0 for done in found),
-                n_drafted=sum(done.stats.n_drafted or 0 for done in found),
-                n_accepted=sum(done.stats.n_accepted or 0 for done in found),
-                speculation=total([done.stats.speculation or SpeculationStats() for done in found]),
+                speculation=SpeculationStats.total([done.stats.speculation or SpeculationStats() for done in found]),
             ),
         )
         return answers[0] | {"choices": choices, "usage": _usage(every)} | _statistics(every, seeds[0])
@@ -555,9 +554,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--served-name", metavar="NAME", help="what clients call it (default: the id, or the folder's name)")
     parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
     parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
-    parser.add_argument(
-        "--draft-model", metavar="NAME", help="a smaller model of the same tokenizer that drafts, named as --model"
-    )
+    add_draft_model_flag(parser)
     parser.add_argument("--lengths", metavar="POLICY", help="of drafts from skipped models: threshold, fixed:4, expected")
     parser.add_argument("--backend", default="auto", help="auto, packed, lowbit, driven or hf")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ...")
@@ -574,9 +571,11 @@ def _serve(arguments: argparse.Namespace) -> int:
     listening = _listen(arguments.host, arguments.port)  # before the model is loaded: a taken port should not cost minutes
     with listening:
         from decoding.engine import Engine, calibration_for
-        from decoding.models.naming import load_draft, load_named
+        from decoding.models.naming import check_draft_name, load_draft, load_named
 
         check_draft_model(arguments.method, bool(arguments.draft_model))
+        if arguments.draft_model:
+            check_draft_name(arguments.draft_model)
         model = arguments.model.removeprefix("hf:")
         loaded = load_named(model, device=arguments.device, dtype=arguments.dtype)
         calibration = calibration_for(loaded, arguments.method, arguments.calibration)

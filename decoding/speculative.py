@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from decoding.api import DecodeStats, Task
+from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats
+from decoding.api import Task
 from decoding.backend import Prefill, StepBackend
 from decoding.drafters.drafter import NOTHING, Draft, Drafter, Request, Source
 from decoding.sampling import Sampler
-from decoding.statistics import SourceStats, SpeculationStats
 from decoding.verify import Accepted, accept
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def decode(
     first = prefill.last.argmax()[0] if sampler.plain else sampler.choose(text, prefill.last.logits[0])
     prefilled = time.perf_counter()
 
-    tally = Tally()
+    rounds: list[SpeculationStats] = []
     text.append(first)
     if on_logits is not None:
         on_logits(first, prefill.last.logits[0])
@@ -63,18 +63,9 @@ def decode(
     if going and limit > 1:
         handed = time.perf_counter()
         drafter.start(Request(prompt, prefill, sampler, task, sources, limit), backend)
-        tally.draft_s = time.perf_counter() - handed
-        _rounds(backend, drafter, text, len(prompt) + limit, sampler, take, tally, on_round, on_logits)
-    ended = time.perf_counter()
-    return DecodeStats(
-        total_s=ended - started,
-        prefill_s=prefilled - started,
-        decode_s=ended - prefilled,
-        n_drafted=tally.n_drafted,
-        n_accepted=tally.n_accepted,
-        n_verify=tally.n_verify,
-        speculation=tally.stats(ended - prefilled),
-    )
+        rounds.append(SpeculationStats(draft_s=time.perf_counter() - handed))
+        _rounds(backend, drafter, text, len(prompt) + limit, sampler, take, rounds, on_round, on_logits)
+    return text_stats(started, prefilled, time.perf_counter(), rounds)
 
 
 def _rounds(
@@ -84,11 +75,11 @@ def _rounds(
     end: int,
     sampler: Sampler,
     take: Callable[[int], bool],
-    tally: Tally,
+    rounds: list[SpeculationStats],
     on_round: Callable[[int], None] | None,
     on_logits: OnLogits | None,
 ) -> None:
-    # numbers of the rejection rule: apart from those that choose tokens, lest a draw decides whether it is looked at
+    # The rejection rule draws numbers of its own: with those that choose tokens, a draft would change which token is drawn.
     fresh = random.Random(f"accept {sampler.sampling.seed}").random
     clock = time.perf_counter
     while True:
@@ -116,7 +107,7 @@ def _rounds(
             going = take(token)
             if not going:
                 break
-        tally.add(draft, accepted, taken, t1 - t0, t2 - t1)
+        rounds.append(round_stats(draft, accepted, taken, t1 - t0, t2 - t1))
         if on_round is not None:
             on_round(taken)
         if not going or len(text) >= end:
@@ -129,53 +120,35 @@ def _rounds(
             backend.commit(len(accepted.tokens), path=[0, *(node + 1 for node in accepted.path)])
         t3 = clock()  # learning counts as drafting: it is the price of the drafts
         drafter.observe(draft, accepted.tokens, rows)
-        tally.draft_s += clock() - t3
+        rounds.append(SpeculationStats(draft_s=clock() - t3))
 
 
-@dataclass(slots=True)
-class Tally:
-    """What one text's rounds add up to. Of texts written together each counts the passes that it took part in."""
+def round_stats(draft: Draft, accepted: Accepted, taken: int, draft_s: float, verify_s: float) -> SpeculationStats:
+    """Of one round. `taken` of its tokens are part of the text: fewer than accepted when the text ended within them."""
+    if not draft.tokens:
+        return SpeculationStats(num_verify_steps=1, num_emitted_tokens=taken, draft_s=draft_s, verify_s=verify_s)
+    kept = min(len(accepted.path), taken)  # the text may have ended inside of the draft
+    return SpeculationStats(
+        num_verify_steps=1,
+        num_drafts=1,
+        num_draft_tokens=len(draft),
+        num_accepted_tokens=kept,
+        num_accepted_tokens_per_pos=(1,) * kept,
+        num_emitted_tokens=taken,
+        by_source=(SourceStats(draft.source, 1, len(draft), kept),),
+        draft_s=draft_s,
+        verify_s=verify_s,
+    )
 
-    n_verify: int = 0
-    n_drafts: int = 0
-    n_drafted: int = 0
-    n_accepted: int = 0
-    n_emitted: int = 0
-    per_pos: list[int] = field(default_factory=list)
-    sources: dict[str, list[int]] = field(default_factory=dict)
-    draft_s: float = 0.0
-    verify_s: float = 0.0
 
-    def add(self, draft: Draft, accepted: Accepted, taken: int, draft_s: float, verify_s: float) -> None:
-        """`taken` tokens of the round are part of the text: fewer than accepted when it ended within them."""
-        self.n_verify += 1
-        self.n_emitted += taken
-        self.draft_s += draft_s
-        self.verify_s += verify_s
-        if not draft.tokens:
-            return
-        kept = min(len(accepted.path), taken)  # the text may have ended inside of the draft
-        self.n_drafts += 1
-        self.n_drafted += len(draft)
-        self.n_accepted += kept
-        self.per_pos.extend([0] * (kept - len(self.per_pos)))
-        for depth in range(kept):
-            self.per_pos[depth] += 1
-        sums = self.sources.setdefault(draft.source, [0, 0, 0])
-        sums[0] += 1
-        sums[1] += len(draft)
-        sums[2] += kept
-
-    def stats(self, decode_s: float) -> SpeculationStats:
-        return SpeculationStats(
-            num_verify_steps=self.n_verify,
-            num_drafts=self.n_drafts,
-            num_draft_tokens=self.n_drafted,
-            num_accepted_tokens=self.n_accepted,
-            num_accepted_tokens_per_pos=tuple(self.per_pos),
-            num_emitted_tokens=self.n_emitted,
-            by_source=tuple(SourceStats(source, *sums) for source, sums in sorted(self.sources.items())),
-            draft_s=self.draft_s,
-            verify_s=self.verify_s,
-            bookkeeping_s=max(0.0, decode_s - self.draft_s - self.verify_s),
-        )
+def text_stats(started: float, prefilled: float, ended: float, rounds: Sequence[SpeculationStats]) -> DecodeStats:
+    """Of a text, from readings of `time.perf_counter` and its rounds. Several texts written together each count the passes
+    that they took part in."""
+    all_of = SpeculationStats.total(rounds)
+    rest = max(0.0, ended - prefilled - all_of.draft_s - all_of.verify_s)
+    return DecodeStats(
+        total_s=ended - started,
+        prefill_s=prefilled - started,
+        decode_s=ended - prefilled,
+        speculation=replace(all_of, bookkeeping_s=rest),
+    )

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from decoding.api import DecodeStats
+from data.decoding_counts import DecodeStats, SpeculationStats
 from decoding.backend import CostTable, ManyBackend, ManyTexts, Prefill, Rows
 from decoding.drafters.copy import CopyDrafter
 from decoding.drafters.drafter import NOTHING, Draft, Request, Source
 from decoding.drafters.forced import LONGEST
 from decoding.sampling import Sampler
-from decoding.speculative import Tally
+from decoding.speculative import round_stats, text_stats
 from decoding.verify import accept
 
 MOST = 16
@@ -47,7 +47,7 @@ class _Text:
         self.text = list(stream.prompt)
         self.end = len(self.text) + stream.sampler.sampling.max_new_tokens
         self.going = True
-        self.tally = Tally()
+        self.rounds: list[SpeculationStats] = []
         self.fresh = random.Random(f"accept {stream.sampler.sampling.seed}").random
         self.forced: tuple[int, ...] = ()
         self.copied: Draft = NOTHING
@@ -101,16 +101,7 @@ def decode_together(backend: ManyBackend, streams: Sequence[Stream], costs: Cost
     prefilled = time.perf_counter()
 
     def close(text: _Text) -> None:
-        now = time.perf_counter()
-        text.stats = DecodeStats(
-            total_s=now - started,
-            prefill_s=prefilled - started,
-            decode_s=now - prefilled,
-            n_drafted=text.tally.n_drafted,
-            n_accepted=text.tally.n_accepted,
-            n_verify=text.tally.n_verify,
-            speculation=text.tally.stats(now - prefilled),
-        )
+        text.stats = text_stats(started, prefilled, time.perf_counter(), text.rounds)
         if text.stream.ended is not None:
             text.stream.ended(text.stats)
 
@@ -147,7 +138,7 @@ def _pass(many: ManyTexts, texts: Sequence[_Text], costs: CostTable | None, clos
         stream, draft = text.stream, drafts[id(text)]
         accepted = accept(draft, rows, text.text, stream.sampler, text.fresh)
         taken = text.gained(accepted.tokens)
-        text.tally.add(draft, accepted, taken, asked - began, time.perf_counter() - asked)
+        text.rounds.append(round_stats(draft, accepted, taken, asked - began, time.perf_counter() - asked))
         if not text.going:
             close(text)
             continue

@@ -14,5 +14,5 @@ that sleep at once (0) took 1.2 times as long for one demo."""
 def spin_briefly() -> None:
     """Set what OpenMP reads when it is loaded, unless the environment says how threads wait."""
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ["OMP_WAIT_POLICY"] = "passive"  # of every OpenMP; libgomp is told more exactly
+        os.environ["OMP_WAIT_POLICY"] = "passive"  # of every OpenMP; libgomp has a finer setting
         os.environ.setdefault("GOMP_SPINCOUNT", str(SPIN_COUNT))

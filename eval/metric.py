@@ -89,7 +89,7 @@ def is_source_entry(line: Paragraph) -> bool:
 
 def _is_prose(sentence: str) -> bool:
     bare = _QUOTED.sub(" ", sentence)
-    if dropped_letters(bare) > 1 / 2:  # in another script: told by its end
+    if dropped_letters(bare) > 1 / 2:  # in another script: recognised by its end
         return _SOURCE_MARK.search(sentence) is None and sentence.rstrip()[-1:] in ".!?。！？।؟۔"
     n_words = len(bare.split())
     if FINITE.search(bare) is None or n_words < _SHORTEST_PROSE:

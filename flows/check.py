@@ -421,7 +421,7 @@ def _published(reference: Reference, record: EvidenceRecord | None) -> str:
     return (record.published.day if record is not None else "") or reference.published[:10]
 
 
-# --- what a person is told -----------------------------------------------------------------------------------------------
+# --- the report on screen ------------------------------------------------------------------------------------------------
 
 
 def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:

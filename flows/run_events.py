@@ -9,8 +9,9 @@ from pathlib import Path
 
 from benchmark.runner import EventOutcome, run_event
 from data import codec
+from data.decoding_counts import Usage
 from data.errors import NoEvidence
-from data.runs import RunFolder, Usage
+from data.runs import RunFolder
 from data.snapshot import N_BENCHMARK_EVENTS
 from flows.showing import console, panel, preview
 from flows.wiring.prepared import Prepared
@@ -135,14 +136,14 @@ def _usage_line(generated: Generated) -> str:
     if not usages:
         return ""
     all_of = Usage.total(usages)
-    line = f"language model: {all_of.n_calls} calls, {all_of.n_new_tokens} new tokens in {all_of.generate_s:.1f} s"
-    local = Usage.total([u for u in usages if u.n_verify is not None])
-    if local.n_drafted and local.n_passes:
-        rate, kept = local.n_new_tokens / local.n_passes, (local.n_accepted or 0) / local.n_drafted
-        line += f"; {rate:.2f} tokens for each pass of the model, {kept:.0%} of {local.n_drafted} drafted accepted"
-    contrasted = Usage.total([u for u in usages if u.n_contrast])
+    line = f"language model: {all_of.n_calls} calls, {all_of.n_new_tokens} new tokens in {all_of.stats.total_s:.1f} s"
+    local = Usage.counted(usages)
+    if (drafted := local.stats.n_drafted) and local.n_passes:
+        rate, kept = local.n_new_tokens / local.n_passes, (local.stats.n_accepted or 0) / drafted
+        line += f"; {rate:.2f} tokens for each pass of the model, {kept:.0%} of {drafted} drafted accepted"
+    contrasted = Usage.total([u for u in usages if u.stats.n_contrast]).stats
     if contrasted.n_contrast:
         seconds = contrasted.contrast_s or 0.0
-        share = seconds / contrasted.generate_s
+        share = seconds / contrasted.total_s
         line += f"; contrast: {contrasted.n_contrast} passes without evidence in {seconds:.1f} s, {share:.0%} of the time"
     return line

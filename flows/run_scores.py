@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from benchmark import floors, scoring, strata
 from benchmark.checkout import commit
 from benchmark.submissions import submission
-from data.scores import Estimate, EventScores, SystemScores
+from data.scores import EventScores, SystemScores
 from eval.catalogue import BESIDE, CATALOGUE, HEADLINE, by_group, entry
 from eval.catalogue import shown as shown_value
 from flows import run_events
@@ -55,7 +55,7 @@ def evaluate(prepared: Prepared, write: run_events.Write = run_events.one_by_one
                 "scoring",
                 scoring.score_run(prepared.run, prepared.snapshot, prepared.ids, metrics, prepared.pages_to_score),
                 len(prepared.ids),
-                lambda row: row.event_id,
+                lambda row: row.id,
             )
         )
         score_s = time.perf_counter() - began
@@ -87,7 +87,7 @@ def _floors(prepared: Prepared, metrics: Sequence[Metric]) -> dict[str, dict[str
         seed=prepared.job.settings.evaluation.seed,
         kept=floors_folder(),
     )
-    return floors.means(console.tracked("floors", rows, len(prepared.ids), lambda row: row.event_id))
+    return floors.means(console.tracked("floors", rows, len(prepared.ids), lambda row: row.id))
 
 
 def _strata(prepared: Prepared, rows: Sequence[EventScores]) -> dict[str, strata.Stratum]:
@@ -99,17 +99,11 @@ def _strata(prepared: Prepared, rows: Sequence[EventScores]) -> dict[str, strata
 def with_tables(
     made: submission.Submission, beside: Mapping[str, Mapping[str, float]], cut: Mapping[str, strata.Stratum]
 ) -> submission.Submission:
-    def score(name: str, e: Estimate) -> submission.SubmittedScore:
-        return submission.SubmittedScore(e.mean, (e.low, e.high), e.n, e.n_failed, e.n_unscored, made.scores[name].judge)
-
     return replace(
         made,
         floors=submission.rounded({name: beside[name] for name in floors.FLOORS if name in beside}),
         ceilings=submission.rounded({name: beside[name] for name in floors.CEILINGS if name in beside}),
-        strata={
-            name: submission.SubmittedStratum(one.events, {metric: score(metric, e) for metric, e in one.estimates.items()})
-            for name, one in cut.items()
-        },
+        strata=submission.submitted_strata(cut, made.scores),
     )
 
 
@@ -157,7 +151,7 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, ev
     scores = evaluated.scores
     lost = [row for row in scores.events if row.status != "ok"]
     for row in lost:
-        console.note(f"{row.status}: {row.event_id}: {row.reason} (scores 0, stays in n)")
+        console.note(f"{row.status}: {row.id}: {row.reason} (scores 0, stays in n)")
     if as_json:
         console.result_json(
             {

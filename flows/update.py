@@ -352,7 +352,7 @@ def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: Joine
     from pipeline.editing.corrections import CORRECTIONS
 
     folder = run.event(earlier.folder.event_id)
-    if (made := run_corrections(earlier.run, folder.event_id)).made:  # what was struck stays struck
+    if (made := run_corrections(earlier.run, folder.event_id)).made:  # struck sentences stay struck
         codec.write_atomic(folder.path / f"{CORRECTIONS}.json", codec.to_json(made, indent=1) + "\n")
     folder.pages(lambda: joined.pages)
     codec.write_atomic(run.path / "changes.json", codec.to_json(report, indent=1) + "\n")
@@ -362,7 +362,7 @@ def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: Joine
     preview.write_previews(run, (earlier.run.identity() or {}).get("system", "update"))
 
 
-# --- what a person is told --------------------------------------------------------------------------------------------
+# --- the report on screen ---------------------------------------------------------------------------------------------
 
 
 def lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str]:
@@ -392,7 +392,7 @@ def lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str]
         removed = {(repair.section, repair.text) for repair in report.repairs if repair.kind == "sentence_removed"}
         for repair in report.repairs:
             if repair.kind == "marker_dropped" and (repair.section, repair.text) in removed:
-                continue  # that its page is gone stands above
+                continue  # the report says above that its page is gone
             where = shown(repair.section) or "lead or infobox"
             yield f"- {repair.kind.replace('_', ' ')} ({where}): {shown(repair.text)} — {shown(repair.detail)}"
     yield from ("", "## Sections", "")

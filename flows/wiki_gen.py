@@ -87,7 +87,7 @@ def wiki_gen(
     decoding: DecodingName = "auto",
     data: str = "sample",
     split: SplitName | None = None,
-    events: list[str] = [],  # noqa: B006 - the form shows defaults as they stand here; nobody writes to it
+    events: list[str] = [],  # noqa: B006 - the form shows these defaults; nobody writes to it
     limit: int | None = None,
     track: TrackName = "search",
     evidence: EvidenceName = "recorded",
@@ -160,7 +160,7 @@ def event(event_id: str, job: Job, evaluate: bool) -> State[str]:
     """
     try:
         outcome = write_event(job, event_id, evaluate=evaluate)
-    except UserError as error:  # stops the run, and is told by it; raised here, Prefect would log a traceback
+    except UserError as error:  # stops the run, which reports it; raised here, Prefect would log a traceback
         return Failed(message=str(error), data=error)
     data = codec.to_json(replace(outcome, failure=None))
     if outcome.failure is not None:

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from data.errors import UserError
 from data.remote import Place, place
 from data.settings import Settings, WebSettings, add_setting_flags, load_settings
+from decoding.models.naming import add_draft_model_flag
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -105,9 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument(
         "--model", metavar="NAME", help="of ours: smollm2 (default), gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
     )
-    how.add_argument(
-        "--draft-model", metavar="NAME", help="a smaller model of the same tokenizer, which drafts: speed, never text"
-    )
+    add_draft_model_flag(how)
     how.add_argument("--words", type=int, metavar="N", help="at most so many words")
     add_setting_flags(how)
     how.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
@@ -448,7 +447,7 @@ def _identity(request: Request) -> dict[str, str]:
     }
 
 
-# --- what a person is told -----------------------------------------------------------------------------------------------
+# --- the report on screen ------------------------------------------------------------------------------------------------
 
 
 def report(written: Written, *, as_json: bool) -> None:

@@ -67,7 +67,7 @@ class TfidfRanker:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         self._vectorizer = TfidfVectorizer(analyzer=lambda text: terms(text) or [""], sublinear_tf=True)
-        self._matrix = self._vectorizer.fit_transform(texts)  # "" stands for a text without words; it matches no query
+        self._matrix = self._vectorizer.fit_transform(texts)  # "" replaces a text without words; it matches no query
 
     def scores(self, query: str) -> np.ndarray:
         if not terms(query):

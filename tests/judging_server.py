@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
+
+from tests.servers import in_thread
 
 
 class JudgingServer(ThreadingHTTPServer):
@@ -35,14 +36,9 @@ class JudgingServer(ThreadingHTTPServer):
 
 @contextmanager
 def judging() -> Iterator[JudgingServer]:
-    with JudgingServer() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    server = JudgingServer()
+    with in_thread(server):
+        yield server
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -13,7 +13,6 @@ import email.utils
 import gzip
 import json
 import re
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.servers import in_thread
 
 HOSTILE_URLS = (
     "javascript:alert(1)",
@@ -90,14 +91,8 @@ def search_server(found: Sequence[Found] = ()) -> Iterator[SearchServer]:
     http.daemon_threads = True
     server = SearchServer(f"http://127.0.0.1:{http.server_port}", {"": default})
     http.state = server  # type: ignore[attr-defined]
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with in_thread(http):
         yield server
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

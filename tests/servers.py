@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
@@ -39,6 +40,19 @@ def faulty() -> Iterator[str]:
 
     with _listening(build_app()) as address:
         yield address
+
+
+@contextmanager
+def in_thread(server: socketserver.BaseServer) -> Iterator[None]:
+    """Answers until the block ends, and is closed then."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @contextmanager

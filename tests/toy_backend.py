@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from decoding.backend import FULL, BackendInfo, Chain, CostTable, Prefill, SkipSet, Wants
+from decoding.backend import FULL, BackendInfo, Budget, Chain, CostTable, Prefill, SkipSet, Wants
 from decoding.backends.rows import TorchRows
 
 COSTS = CostTable(
@@ -50,6 +50,8 @@ class ToyBackend:
         self._capacity = 0
         self.n_steps = 0
         """Full steps since the prefill."""
+        self.searches: list[tuple[int, Budget]] = []
+        """Committed tokens at each search for skip sets, and what it was asked."""
 
     @property
     def info(self) -> BackendInfo:
@@ -126,6 +128,16 @@ class ToyBackend:
             if go_on is not None and not go_on(probabilities):
                 break
         return Chain(tuple(tokens), tuple(probabilities))
+
+    def nearest_sets(self, pending: int, budget: Budget) -> list[tuple[int, SkipSet]]:
+        """Sets that depend on the token: nothing is searched here."""
+        n_rows = budget.most + 1
+        assert self._n + n_rows <= self._capacity, "beyond the reserved cache"
+        self._tokens[self._n :] = [pending] * n_rows
+        self._exact[self._n :] = [False] * n_rows
+        self.searches.append((self._n, budget))
+        inner = [1 + (pending + i) % (self._info.n_layers - 2) for i in range(budget.most // budget.attention)]
+        return [(budget.attention * k, SkipSet(tuple(inner[:k]))) for k in range(1, len(inner) + 1)]
 
     def commit(self, k: int, path: Sequence[int] | None = None) -> None:
         if path is not None:

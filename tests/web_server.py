@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.servers import in_thread
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -197,16 +199,11 @@ class QuickClock:
 
 @contextmanager
 def serving(*, address: str = "127.0.0.1", certificate: Path | None = None) -> Iterator[WebServer]:
-    with WebServer(address) as server:
-        if certificate is not None:
-            server.speak_tls(certificate)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    server = WebServer(address)
+    if certificate is not None:
+        server.speak_tls(certificate)
+    with in_thread(server):
+        yield server
 
 
 def _route(reply: Reply | Sequence[Reply] | bytes | str | Route) -> Route:

@@ -56,7 +56,12 @@ def each_paragraph(article: Article, change: Callable[[Paragraph], Paragraph]) -
     def section(one: Section) -> Section:
         return replace(one, paragraphs=tuple(made for paragraph in one.paragraphs if (made := change(paragraph))))
 
-    return replace(article, lead=section(article.lead), sections=tuple(section(one) for one in article.sections))
+    return each_section(article, section)
+
+
+def each_section(article: Article, change: Callable[[Section], Section]) -> Article:
+    """The article with its lead and every section changed."""
+    return replace(article, lead=change(article.lead), sections=tuple(map(change, article.sections)))
 
 
 def sentences_of(article: Article) -> list[Sentence]:

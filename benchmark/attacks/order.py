@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmark.attacks.given import Given, each_paragraph, each_sentence, quotes, refilled, sentences_of, written
-from data.types import Article, Paragraph, Sentence
+from benchmark.attacks.given import Given, each_paragraph, each_section, each_sentence, quotes, refilled, sentences_of, written
+from data.types import Article, Paragraph, Section, Sentence
 
 RANDOM_WORDS = 18
 FRAGMENT_WORDS = 3
@@ -27,15 +27,10 @@ def paragraphs_reversed(given: Given) -> Article:
     Found by the same measures, which do not see order.
     """
 
-    def turned(paragraphs: tuple[Paragraph, ...]) -> tuple[Paragraph, ...]:
-        return tuple(paragraph[::-1] for paragraph in paragraphs[::-1])
+    def turned(section: Section) -> Section:
+        return replace(section, paragraphs=tuple(paragraph[::-1] for paragraph in section.paragraphs[::-1]))
 
-    article = given.article
-    return replace(
-        article,
-        lead=replace(article.lead, paragraphs=turned(article.lead.paragraphs)),
-        sections=tuple(replace(section, paragraphs=turned(section.paragraphs)) for section in article.sections),
-    )
+    return each_section(given.article, turned)
 
 
 def sections_reversed(given: Given) -> Article:
@@ -98,20 +93,15 @@ def one_giant_sentence(given: Given) -> Article:
     Made against shares of sentences: one part that holds may carry the others.
     """
 
-    def joined(paragraphs: tuple[Paragraph, ...]) -> tuple[Paragraph, ...]:
-        sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
+    def joined(section: Section) -> Section:
+        sentences = list(section.sentences)
         if not sentences:
-            return ()
+            return replace(section, paragraphs=())
         cites = tuple(dict.fromkeys(cite for sentence in sentences for cite in sentence.cites))
         text = "; and ".join(sentence.text.rstrip(" .!?") for sentence in sentences)
-        return ((Sentence(f"{text}.", cites),),)
+        return replace(section, paragraphs=((Sentence(f"{text}.", cites),),))
 
-    article = given.article
-    return replace(
-        article,
-        lead=replace(article.lead, paragraphs=joined(article.lead.paragraphs)),
-        sections=tuple(replace(section, paragraphs=joined(section.paragraphs)) for section in article.sections),
-    )
+    return each_section(given.article, joined)
 
 
 def tiny_fragments(given: Given) -> Article:

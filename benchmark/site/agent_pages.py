@@ -28,7 +28,7 @@ def read_agents(folder: Path, entries: Sequence[Entry], *, skip: Path | None = N
             group = read_group(place)
             if group is None:
                 continue
-            if place == folder:  # its submissions were read with the others, and what was refused is listed
+            if place == folder:  # its submissions were read with the others, and refused ones are listed
                 known = entries
             else:
                 known, wrong = read_all(place, skip=skip)

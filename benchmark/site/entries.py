@@ -12,9 +12,10 @@ from pathlib import Path
 from benchmark.comparing.agents import GROUP
 from benchmark.submissions import folder as submitted
 from benchmark.submissions.folder import JudgedSentence, Record
-from benchmark.submissions.submission import Submission, SubmittedEvent
+from benchmark.submissions.submission import Submission
 from data.errors import UserError
 from data.markup import reread
+from data.scores import EventScores
 from data.types import Article
 
 
@@ -27,7 +28,7 @@ class Entry:
     submission: Submission
 
     @cached_property
-    def rows(self) -> dict[str, SubmittedEvent]:
+    def rows(self) -> dict[str, EventScores]:
         return {event.id: event for event in self.submission.events}
 
     @property

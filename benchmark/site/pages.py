@@ -18,7 +18,8 @@ from benchmark.site.agent_pages import AgentsPage
 from benchmark.site.article_view import shown
 from benchmark.site.entries import Entry, Refused, event_ids, safe_name
 from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, without_leak_filter
-from benchmark.submissions.submission import MODEL_FREE, Submission, SubmittedEvent, SubmittedModel
+from benchmark.submissions.submission import MODEL_FREE, Submission, SubmittedModel
+from data.scores import EventScores
 from eval import catalogue
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def event_file(event_id: str) -> str:
     return event_id if re.fullmatch(r"[0-9]{1,20}", event_id) else safe_name(event_id, event_id)
 
 
-def events_csv(names: Sequence[str], rows: Sequence[SubmittedEvent]) -> str:
+def events_csv(names: Sequence[str], rows: Sequence[EventScores]) -> str:
     """One line an event; a spreadsheet takes no cell of it for a formula."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -193,7 +193,7 @@ def _paired(a: Entry, b: Entry, metric: str) -> PairedDifference:
     pairs = [(a.rows[event_id].scores.get(metric), b.rows[event_id].scores.get(metric)) for event_id in sorted(a.rows)]
     if any(x is not None and y is not None for x, y in pairs):
         return paired([x for x, _ in pairs], [y for _, y in pairs], SEED, name=metric)
-    return PairedDifference(0.0, 0.0, 0.0, 1.0, 0)  # no event tells them apart
+    return PairedDifference(0.0, 0.0, 0.0, 1.0, 0)  # equal on every event
 
 
 __all__ = ["Block", "Comparison", "Condition", "Row", "blocks", "condition_of", "without_leak_filter"]

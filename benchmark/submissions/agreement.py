@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from benchmark.submissions.submission import Submission, SubmittedEvent, SubmittedScore, agree
+from benchmark.submissions.submission import Submission, SubmittedScore, agree
+from data.scores import EventScores
 
 
 def disagreements(made: Submission, again: Submission) -> Iterator[str]:
@@ -66,7 +67,7 @@ def _or_none(value: float | None) -> str:
     return "not given" if value is None else repr(value)
 
 
-def _row_differences(old: SubmittedEvent, new: SubmittedEvent) -> Iterator[str]:
+def _row_differences(old: EventScores, new: EventScores) -> Iterator[str]:
     for part in ("status", "words", "article_sha256"):
         if getattr(old, part) != getattr(new, part):
             yield f"event {old.id}: {part} was {getattr(old, part)!r}, computed again it is {getattr(new, part)!r}"

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmark.submissions import submission
-from benchmark.submissions.submission import Submission, SubmittedEvent
+from benchmark.submissions.submission import Submission
 from data import codec
 from data.errors import UserError
 from data.markup import is_invalid, reread
 from data.runs import ARTICLE, RunFolder
+from data.scores import EventScores
 from data.types import Article, Page, Sentence, Source, Strict
 from data.wikigenbench import too_long
 
@@ -190,7 +191,7 @@ def clear(out: Path) -> None:
     shutil.rmtree(out)
 
 
-def _scored_text(path: Path, event: SubmittedEvent) -> str:
+def _scored_text(path: Path, event: EventScores) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -203,7 +204,7 @@ def _scored_text(path: Path, event: SubmittedEvent) -> str:
 # ---- reading
 
 
-def read_article(folder: Path, event: SubmittedEvent) -> Article:
+def read_article(folder: Path, event: EventScores) -> Article:
     """The article of an event that was scored. Raises UserError naming everything that keeps it from being that."""
     path = folder / ARTICLES / f"{event.id}.json"
     article, faults = _read_small(Article, path, f"{ARTICLES}/{event.id}.json", sha256=event.article_sha256)
@@ -397,7 +398,7 @@ class _FolderCheck:
         if foreign := sorted(results - self.scored.keys()):
             yield f"{RESULTS}/ has files of no scored event: {_some(foreign)}"
 
-    def _event_problems(self, event: SubmittedEvent, pages: Sequence[EvidencePage] | None) -> list[str]:
+    def _event_problems(self, event: EventScores, pages: Sequence[EvidencePage] | None) -> list[str]:
         place = f"{ARTICLES}/{event.id}.json"
         article, problems = _read_small(
             Article, self.folder / ARTICLES / f"{event.id}.json", place, sha256=event.article_sha256

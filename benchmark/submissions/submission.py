@@ -28,11 +28,12 @@ from typing import TYPE_CHECKING, Any
 from benchmark.splits import ids_sha256, in_dev
 from data import codec
 from data.errors import UserError
-from data.scores import Estimate, EventStatus, SystemScores
+from data.scores import Estimate, EventScores, SystemScores
 from eval.aggregate import estimate, estimates
 from eval.catalogue import is_share
 
 if TYPE_CHECKING:
+    from benchmark.strata import Stratum
     from eval.judges.judge import Judge
     from eval.metric import Metric
 
@@ -169,17 +170,6 @@ class SubmittedStratum:
 
 
 @dataclass(frozen=True, slots=True)
-class SubmittedEvent:
-    id: str
-    status: EventStatus
-    article_sha256: str
-    words: int
-    scores: dict[str, float | None]
-    reason: str = ""
-    title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class SubmittedCost:
     """Wall seconds of writing, summed over events; tokens are None for systems without a model, `usd` is of all events."""
 
@@ -204,7 +194,7 @@ class Submission:
     data: SubmittedData
     profile: SubmittedProfile
     scores: dict[str, SubmittedScore]
-    events: tuple[SubmittedEvent, ...]
+    events: tuple[EventScores, ...]
     cost: SubmittedCost
     environment: dict[str, str]
     notes: str = ""
@@ -246,18 +236,7 @@ def build(
 
     `judged` gives for a metric the id of the judge that decided it.
     """
-    events = tuple(
-        SubmittedEvent(
-            row.event_id,
-            row.status,
-            row.article_sha256,
-            row.words,
-            {name: None if value is None else round(value, DECIMALS) for name, value in row.values.items()},
-            row.reason,
-            row.title,
-        )
-        for row in scores.events
-    )
+    events = tuple(row.rounded(DECIMALS) for row in scores.events)
     return Submission(
         schema=f"{SCHEMA}/{MAJOR}",
         created=created,
@@ -283,6 +262,14 @@ def rounded(tables: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, fl
 
 def submitted_score(e: Estimate, judge: str = "") -> SubmittedScore:
     return SubmittedScore(e.mean, (e.low, e.high), e.n, e.n_failed, e.n_unscored, judge)
+
+
+def submitted_strata(cut: Mapping[str, Stratum], scores: Mapping[str, SubmittedScore]) -> dict[str, SubmittedStratum]:
+    """With the judges of the submission's own `scores`."""
+    return {
+        kind: SubmittedStratum(one.events, {name: submitted_score(e, scores[name].judge) for name, e in one.estimates.items()})
+        for kind, one in cut.items()
+    }
 
 
 def judges_of(
@@ -387,7 +374,7 @@ def read_checked(path: Path) -> tuple[Submission | None, list[str]]:
 def _parsed(path: Path) -> tuple[str, Any]:
     """Text and JSON value of a file that says it is ours."""
     content = codec.read_bounded(path, MOST_BYTES)
-    plain = codec.json_of(content, where=str(path), finite=False)  # not finite: told with its place
+    plain = codec.json_of(content, where=str(path), finite=False)  # NaN and infinity are reported with their place
     if _depth(plain) > MOST_DEPTH:
         raise UserError(f"{path} is no submission: objects and lists lie more than {MOST_DEPTH} deep in each other")
     text = content.decode("utf-8-sig")
@@ -626,7 +613,7 @@ def _judge_problems(submission: Submission) -> Iterator[str]:
 _LONGEST_TITLE = 500
 
 
-def _event_problems(event: SubmittedEvent, names: Iterable[str]) -> list[str]:
+def _event_problems(event: EventScores, names: Iterable[str]) -> list[str]:
     found = []
     sha = event.article_sha256
     if event.status != "failed" and not sha:
@@ -660,7 +647,7 @@ def _out_of_range(metric: str, value: float) -> str:
 
 
 def _score_problems(
-    place: str, name: str, score: SubmittedScore, events: Sequence[SubmittedEvent], profile: SubmittedProfile
+    place: str, name: str, score: SubmittedScore, events: Sequence[EventScores], profile: SubmittedProfile
 ) -> list[str]:
     values = [event.scores.get(name) for event in events]
     if all(value is None for value in values):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from decoding.backend import FULL, CostTable, SkipSet, StepBackend, can_skip
+from decoding.backend import FULL, Budget, ChoosingBackend, CostTable, PartCosts, SkipSet, StepBackend, can_skip
 from decoding.machine import signature, synchronise
 
 VERIFY_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -49,6 +49,27 @@ def measure_costs(backend: StepBackend, *, context: int = 512, budget_s: float =
         context=n,
         machine=signature(info),
     )
+
+
+def measure_parts(backend: ChoosingBackend, *, budget: Budget, budget_s: float = 1.0) -> PartCosts:
+    """Time attention behind a short and a longer text, and a search with this budget; the current sequence is lost."""
+    table, info = backend.costs(), backend.info
+    layers = tuple(range(info.n_layers))
+    attention, nothing = SkipSet(mlp=layers), SkipSet(layers, layers)
+    ids = _random_ids(info.vocab_size, info.context_tokens)
+    short = max(1, table.context // 8)
+    found, search = [], 0.0
+    for n in (short, table.context):
+        backend.forget()
+        backend.prefill(ids[:n], capacity=n + max(CHAIN, budget.most) + 1)
+        calls: list[Callable[[], object]] = [
+            lambda plan=plan: backend.draft_chain(ids[0], plan=plan, max_tokens=CHAIN)  # type: ignore[misc]
+            for plan in (attention, nothing)
+        ]
+        with_, without, search = _medians([*calls, lambda: backend.nearest_sets(ids[0], budget)], info.device, 0.5 * budget_s)
+        found.append(max(0.0, with_ - without) / CHAIN / info.n_layers / table.unit_s)
+    slope = max(0.0, found[1] - found[0]) / (table.context - short) if table.context > short else 0.0
+    return PartCosts(table.mlp, max(0.0, found[1] - slope * table.context), slope, search / table.unit_s)
 
 
 def plans_to_time(n_layers: int) -> list[SkipSet]:

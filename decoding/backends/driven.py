@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
     from decoding.backends.masks import Masks
+    from decoding.backends.nearest_sets import SetSearch
     from decoding.models.loading import LoadedModel
 
 _PROOF_TOKENS = 24
@@ -88,6 +89,24 @@ class DrivenBackend(TorchBackend):
                 hidden = layer.transform(hidden)
         normed: torch.Tensor = self._norm(hidden)
         return normed
+
+    def _search(self, ids: torch.Tensor, search: SetSearch) -> None:
+        n, most = self.kv.n, ids.shape[1]
+        positions, masks = self._masks.tree(n, (-1,) * most)
+        rotations = self._rope.at(positions)
+        self._cache.start = n
+        hidden = self._decoder.embed_tokens(ids[:, :1])
+        if self._embedding_scale is not None:
+            hidden = hidden * self._embedding_scale
+        for i, layer in enumerate(self._layers):
+            rows = hidden.shape[1]  # there are more of them from layer to layer
+            mask, (cos, sin) = masks[layer.kind], rotations[layer.kind]
+            assert mask is not None, "trees have masks"
+            behind = layer.attend(
+                hidden, positions[:, :rows], (cos[:, :rows], sin[:, :rows]), mask[..., :rows, : n + rows], self._cache
+            )
+            hidden = search.passed("attention", i, hidden[0], behind[0])[None]
+            hidden = search.passed("mlp", i, hidden[0], layer.transform(hidden)[0])[None]
 
     def _head(self, states: torch.Tensor) -> torch.Tensor:
         """Logits (1, T, V) of states (1, T, D), with the model's own scale or soft cap."""

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from decoding.backend import FULL, SkipSet
+from decoding.backend import FULL, Budget, Part, SkipSet
 from decoding.backends.masks import AttentionMasks, NoMask
+from decoding.backends.nearest_sets import SetSearch
 from decoding.backends.torch_backend import TorchBackend, relative_error
 from decoding.models.loading import STATEFUL, keeps_state
 
@@ -37,6 +38,8 @@ class HFBackend(TorchBackend):
         """How many values a sub-layer returns, for those that return a tuple."""
         self._masks: AttentionMasks | None = None
         self._mask_by_kind = False
+        self._parts: tuple[Part, ...] | None = None
+        """Into which a layer is divided where skip sets are searched; None: not tried yet."""
         self._prove()
 
     @property
@@ -82,6 +85,39 @@ class HFBackend(TorchBackend):
             )
         positions, masks = self._masks.tree(at, parents)
         return positions, masks if self._mask_by_kind else next(iter(masks.values()))
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether a search for skip sets passes the token through the model as a step does. Tried once; loses the sequence."""
+        if self._parts is None:
+            self._prove_search()
+        return bool(self._parts)
+
+    def _search(self, ids: torch.Tensor, search: SetSearch) -> None:
+        self._searched(ids, search, self._parts or ())
+
+    def _searched(self, ids: torch.Tensor, search: SetSearch, parts: Sequence[Part]) -> torch.Tensor:
+        """As `_search`; returns the logits (R, V)."""
+        passing = {block: self._passing(i, block, search, parts) for i, block in enumerate(self._blocks or ())}
+        with replaced_forwards(passing):
+            return self._run(ids, self.kv.n, parents=(-1,) * ids.shape[1])[0]
+
+    def _passing(self, i: int, block: Any, search: SetSearch, parts: Sequence[Part]) -> Any:
+        """A forward of layer i in which each of its parts adds what it adds with the other one left out."""
+        own = block.forward
+        others = {"attention": [block.mlp], "mlp": [block.self_attn], "layer": []}
+
+        def forward(hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            output: Any = hidden_states
+            for part in parts:
+                stubs = {module: _zeros(self._n_outputs.get(module, 0)) for module in others[part]}
+                with replaced_forwards(stubs):
+                    output = own(hidden_states, *args, **kwargs)
+                behind = output[0] if isinstance(output, tuple) else output
+                hidden_states = search.passed(part, i, hidden_states[0], behind[0])[None]
+            return (hidden_states, *output[1:]) if isinstance(output, tuple) else hidden_states
+
+        return forward
 
     @contextmanager
     def _skipping(self, plan: SkipSet) -> Iterator[None]:
@@ -146,6 +182,31 @@ class HFBackend(TorchBackend):
             except Exception:  # which form of mask a model's own code takes can only be tried
                 continue
         self._masks = None
+
+    def _prove_search(self) -> None:
+        """Sets `_parts`: attention and MLP apart where they follow each other, else whole layers, if either gives what a step
+        gives in the row that leaves nothing out."""
+        import torch
+
+        self._parts = ()
+        if not self.can_skip or not self.takes_trees:
+            return
+        ids = random_ids(5, self._info.vocab_size, self._device)
+        tried: tuple[tuple[Part, ...], ...] = (("attention", "mlp"), ("layer",))
+        with torch.inference_mode():
+            self._restart(16)
+            self._run(ids[:, :4], 0)
+            self.kv.commit(4)
+            expected = self._run(ids[:, 4:], 4)[0]
+            for parts in tried:
+                search = SetSearch(self._info.n_layers, Budget(1, 1, 2))
+                try:
+                    found = self._searched(ids[:, 4:].expand(1, 3), search, parts)
+                except Exception:  # how a model's own code calls its layers can only be tried
+                    continue
+                if self._close(found[:1], expected):
+                    self._parts = parts
+                    return
 
     def _sub_layers(self) -> list[Any]:
         return [module for block in self._blocks or () for module in (block.self_attn, block.mlp)]

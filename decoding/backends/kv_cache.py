@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from data.errors import StageError
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import NDArray
 
 _GRAIN = 256
 """Capacities are multiples of this, so that texts of about one length share their buffers."""
@@ -196,3 +199,59 @@ def transformers_cache(kv: KVCache) -> Any:
             return [False] * len(kv)
 
     return BufferCache()
+
+
+class StepCache:
+    """Keys (layers, H_kv, D, capacity), by dimension, and values (layers, H_kv, capacity, D); committed are 0..n-1.
+
+    The part of `KVCache` that backends use, for one shape known beforehand.
+    """
+
+    def __init__(self, n_layers: int, n_heads: int, size: int) -> None:
+        self.n = 0
+        self.capacity = 0
+        self.allocations = 0
+        """Goes up whenever the arrays are replaced."""
+        self._shape = (n_layers, n_heads, size)
+        self.keys: NDArray[np.float32] = np.zeros((n_layers, n_heads, size, 0), dtype=np.float32)
+        self.values: NDArray[np.float32] = np.zeros((n_layers, n_heads, 0, size), dtype=np.float32)
+
+    def reset(self) -> None:
+        self.n = 0
+
+    def bytes_for(self, n_tokens: int) -> int:
+        n_layers, n_heads, size = self._shape
+        return 8 * n_layers * n_heads * size * n_tokens
+
+    def reserve(self, capacity: int) -> None:
+        """Room for `capacity` positions; growing empties the cache. Raises StageError where there is no memory for it."""
+        if capacity <= self.capacity:
+            return
+        n_layers, n_heads, size = self._shape
+        wanted = -(-capacity // _GRAIN) * _GRAIN
+        self.n, self.capacity, self.allocations = 0, 0, self.allocations + 1
+        self.keys = self.values = np.zeros((0, 0, 0, 0), dtype=np.float32)  # freed before the new ones are allocated
+        try:
+            self.keys = np.zeros((n_layers, n_heads, size, wanted), dtype=np.float32)
+            self.values = np.zeros((n_layers, n_heads, wanted, size), dtype=np.float32)
+        except MemoryError as error:
+            raise StageError(
+                "generate",
+                f"no memory for the keys and values of {wanted} tokens ({self.bytes_for(wanted):,} bytes); "
+                "lower max_new_tokens, shorten the prompt, or choose a smaller model",
+            ) from error
+        self.capacity = wanted
+
+    def need(self, end: int) -> None:
+        if end > self.capacity:
+            raise ValueError(
+                f"positions up to {end} are needed but only {self.capacity} were reserved; prefill with a larger capacity"
+            )
+
+    def commit(self, k: int, path: Sequence[int] | None = None) -> None:
+        """n += k. With `path` (k ascending indices) rows n+path[i] move to n+i first."""
+        if path is not None and list(path) != list(range(len(path))):
+            rows = [self.n + row for row in path]  # indexing by a list copies: source and destination overlap
+            self.keys[..., self.n : self.n + k] = self.keys[..., rows]
+            self.values[:, :, self.n : self.n + k] = self.values[:, :, rows]
+        self.n += k

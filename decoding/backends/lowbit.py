@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from data.errors import StageError, UserError
+from data.errors import UserError
 from decoding.backend import FULL, BridgedSet, Chain, SkipSet, Wants
 from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend
+from decoding.backends.kv_cache import StepCache
 from decoding.backends.layers import Layer as Parts
+from decoding.backends.lowbit_bridges import LowBitBridge
 from decoding.backends.masks import ancestry
 from decoding.backends.places import Places
 from decoding.backends.proof import Unfit
@@ -32,11 +34,10 @@ if TYPE_CHECKING:
 
     from decoding.backend import ManyTexts
     from decoding.backends.bridges import Bridge
-    from decoding.backends.lowbit_bridges import LowBitBridge
+    from decoding.backends.nearest_sets import SetSearch
     from decoding.lowbit.matrix import LowBitMatrix
     from decoding.models.loading import LoadedModel
 
-_GRAIN = 256
 _ROWS_A_THREAD = 32
 """Fewer rows are not worth a thread, which has to be waited for twice a layer."""
 _ALLOWED = 8e-2
@@ -45,62 +46,6 @@ _ALLOWED = 8e-2
 
 class NotLowBit(Unfit):
     """This model is not made of low-bit matrices, or not of the shape that the compiled step takes."""
-
-
-class StepCache:
-    """Keys (layers, H_kv, D, capacity), by dimension, and values (layers, H_kv, capacity, D); committed are 0..n-1.
-
-    The part of `decoding.backends.kv_cache.KVCache` that backends use, for one shape known beforehand.
-    """
-
-    def __init__(self, n_layers: int, n_heads: int, size: int) -> None:
-        self.n = 0
-        self.capacity = 0
-        self.allocations = 0
-        """Goes up whenever the arrays are replaced."""
-        self._shape = (n_layers, n_heads, size)
-        self.keys: NDArray[np.float32] = np.zeros((n_layers, n_heads, size, 0), dtype=np.float32)
-        self.values: NDArray[np.float32] = np.zeros((n_layers, n_heads, 0, size), dtype=np.float32)
-
-    def reset(self) -> None:
-        self.n = 0
-
-    def bytes_for(self, n_tokens: int) -> int:
-        n_layers, n_heads, size = self._shape
-        return 8 * n_layers * n_heads * size * n_tokens
-
-    def reserve(self, capacity: int) -> None:
-        """Room for `capacity` positions; growing empties the cache. Raises StageError where there is no memory for it."""
-        if capacity <= self.capacity:
-            return
-        n_layers, n_heads, size = self._shape
-        wanted = -(-capacity // _GRAIN) * _GRAIN
-        self.n, self.capacity, self.allocations = 0, 0, self.allocations + 1
-        self.keys = self.values = np.zeros((0, 0, 0, 0), dtype=np.float32)  # freed before the new ones are allocated
-        try:
-            self.keys = np.zeros((n_layers, n_heads, size, wanted), dtype=np.float32)
-            self.values = np.zeros((n_layers, n_heads, wanted, size), dtype=np.float32)
-        except MemoryError as error:
-            raise StageError(
-                "generate",
-                f"no memory for the keys and values of {wanted} tokens ({self.bytes_for(wanted):,} bytes); "
-                "lower max_new_tokens, shorten the prompt, or choose a smaller model",
-            ) from error
-        self.capacity = wanted
-
-    def need(self, end: int) -> None:
-        if end > self.capacity:
-            raise ValueError(
-                f"positions up to {end} are needed but only {self.capacity} were reserved; prefill with a larger capacity"
-            )
-
-    def commit(self, k: int, path: Sequence[int] | None = None) -> None:
-        """n += k. With `path` (k ascending indices) rows n+path[i] move to n+i first."""
-        if path is not None and list(path) != list(range(len(path))):
-            rows = [self.n + row for row in path]  # indexing by a list copies: source and destination overlap
-            self.keys[..., self.n : self.n + k] = self.keys[..., rows]
-            self.values[:, :, self.n : self.n + k] = self.values[:, :, rows]
-        self.n += k
 
 
 class LowBitBackend(DrivenBackend):
@@ -230,6 +175,27 @@ class LowBitBackend(DrivenBackend):
         normed = self._norm(torch.from_numpy(rows))
         return self._head((normed[-1:] if last_only else normed)[None])[0], normed
 
+    def _search(self, ids: torch.Tensor, search: SetSearch) -> None:
+        import torch
+
+        from decoding.lowbit.kernels import add_attention, add_mlp, project
+
+        assert self._step_cache is not None
+        cache, sizes, n, most = self._step_cache, self._sizes, self.kv.n, ids.shape[1]
+        cos, sin = self._rope_tables()
+        slots, none = np.arange(n, n + most, dtype=np.int64), np.zeros(most, dtype=np.int64)
+        positions, paths = np.full(most, n, dtype=np.int64), np.arange(most, dtype=np.int64)[:, None]
+        scores = np.empty((sizes.n_heads // sizes.n_key_heads, -(-(n + most + 1) // 16) * 16 + 16), dtype=np.float32)
+        hidden = self.embedded(ids[:, :1])
+        for i, (layer, keys, values) in enumerate(zip(self._compiled, cache.keys, cache.values, strict=True)):
+            before, t = hidden.copy(), len(hidden)
+            queries = project(hidden, layer, sizes, keys, values, slots[:t], cos, sin, positions[:t])
+            add_attention(hidden, layer, sizes, queries, keys, values, n, none[:t], paths[:t], none[:t], scores)
+            hidden = search.passed("attention", i, torch.from_numpy(before), torch.from_numpy(hidden)).numpy()
+            before = hidden.copy()
+            add_mlp(hidden, layer, sizes)
+            hidden = search.passed("mlp", i, torch.from_numpy(before), torch.from_numpy(hidden)).numpy()
+
     def _run_side_by_side(self, threads: int, rows: Any, places: Places, cos: Any, sin: Any, scores: Any) -> None:
         """The whole model over many rows, some of them on each thread: rows meet in their keys and values alone."""
         from decoding.lowbit.kernels import add_attention, add_mlp, project
@@ -263,8 +229,6 @@ class LowBitBackend(DrivenBackend):
         Raises UserError for a bridge of another shape of model.
         """
         import torch
-
-        from decoding.backends.lowbit_bridges import LowBitBridge
 
         if not hasattr(self._output_layer, "matrix"):
             raise UserError(

@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from decoding.backend import BridgedSet, Chain
 from decoding.backends.bridges import END
-from decoding.lowbit.matrix import LowBitMatrix
 
 if TYPE_CHECKING:
+    import torch
     from numpy.typing import NDArray
 
+    from decoding.backend import BackendInfo, Prefill, Rows
     from decoding.backends.bridges import Bridge
-    from decoding.backends.lowbit import LowBitBackend
+    from decoding.backends.kv_cache import StepCache
+    from decoding.lowbit.matrix import LowBitMatrix
 
 _CHAIN = 4
 _TIMES = 15
@@ -25,10 +27,47 @@ _BELOW = 30.0
 """How far, in logits, tokens lie below the least likely of the draft vocabulary: rules may still choose among them."""
 
 
+class CompiledModel(Protocol):
+    """What bridges use of the backend that takes them (`decoding.backends.lowbit`)."""
+
+    prompt: tuple[int, ...]
+    """The last one that was read."""
+
+    @property
+    def info(self) -> BackendInfo: ...
+
+    @property
+    def n(self) -> int: ...
+
+    def forget(self) -> None: ...
+
+    def begin(self, capacity: int) -> None:
+        """An empty sequence with room for `capacity` positions."""
+        ...
+
+    def prefill(self, ids: Sequence[int], *, capacity: int) -> Prefill: ...
+
+    def step(self, ids: Sequence[int]) -> Rows: ...
+
+    def embedded(self, ids: torch.Tensor) -> NDArray[np.float32]:
+        """What the first layer gets for ids (1, T): (T, D), to be worked on in place."""
+        ...
+
+    def scaled(self, logits: torch.Tensor) -> torch.Tensor:
+        """Logits as the output layer gives them -> as the model gives them."""
+        ...
+
+    def output_matrix(self) -> LowBitMatrix: ...
+
+    def compiled_parts(self) -> tuple[StepCache, Any, Any, tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Cache, `kernels.Sizes`, the list of `kernels.Layer`, and the tables of cosines and sines."""
+        ...
+
+
 class LowBitBridge:
     """A bridge on one backend. Reads the backend's cache, and writes behind its committed positions as skipped steps do."""
 
-    def __init__(self, backend: LowBitBackend, bridge: Bridge) -> None:
+    def __init__(self, backend: CompiledModel, bridge: Bridge) -> None:
         """Raises UserError for a bridge of another shape of model."""
         from numba.typed import List
 
@@ -79,7 +118,7 @@ class LowBitBridge:
         )  # fmt: skip
         self._make_head()
         normed = rows / np.sqrt(np.mean(rows * rows, axis=-1, keepdims=True) + self._eps) * self._last_norm
-        found = product(np.ascontiguousarray(normed, dtype=np.float32), self._head, self._padded)[0]
+        found = product(np.ascontiguousarray(normed, dtype=np.float32), self._head, len(self._ids), self._padded)[0]
         return self._ids, backend.scaled(torch.from_numpy(found)).numpy()
 
     def whole_logits(self, token: int, at: int) -> NDArray[np.float32]:
@@ -134,15 +173,11 @@ class LowBitBridge:
         if self._known_to == prompt:
             return
         self._ids = np.union1d(np.array(self._bridge.vocabulary, dtype=np.int64), np.array(prompt, dtype=np.int64))
-        whole = self._backend.output_matrix()
-        least = None if whole.least is None else whole.least[self._ids]
-        chosen = LowBitMatrix(
-            whole.packed[self._ids], whole.scales[self._ids], least, whole.bits, whole.group, whole.n_columns
-        )  # fmt: skip
+        chosen = self._backend.output_matrix().chosen(self._ids)
         self._head, self._padded, self._known_to = weights_of(chosen), chosen.n_padded, prompt
 
 
-def states_of(backend: LowBitBackend, ids: Sequence[int], places: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+def states_of(backend: CompiledModel, ids: Sequence[int], places: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """The residual stream (T, D) of a text before sub-layer `place` for each place (2 L: after the last one).
 
     Sub-layers are counted as in `bridges.place_of`. The text is the backend's sequence afterwards: its keys and values lie at
@@ -153,8 +188,7 @@ def states_of(backend: LowBitBackend, ids: Sequence[int], places: Sequence[int])
     from decoding.lowbit.kernels import run_layers
 
     n_layers, n_rows = backend.info.n_layers, len(ids)
-    backend.forget()
-    backend._restart(n_rows + _CHAIN)
+    backend.begin(n_rows + _CHAIN)
     cache, sizes, layers, (cos, sin) = backend.compiled_parts()
     positions = np.arange(n_rows, dtype=np.int64)
     paths = np.repeat(positions[None], n_rows, axis=0)
@@ -175,5 +209,5 @@ def states_of(backend: LowBitBackend, ids: Sequence[int], places: Sequence[int])
             at = place
             if place in places:
                 found[place] = rows.copy()
-        backend.kv.commit(n_rows)
+        cache.commit(n_rows)
     return found

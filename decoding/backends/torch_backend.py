@@ -15,6 +15,8 @@ from decoding.backends.rows import TorchRows, not_numbers
 if TYPE_CHECKING:
     import torch
 
+    from decoding.backend import Budget
+    from decoding.backends.nearest_sets import SetSearch
     from decoding.models.loading import LoadedModel
 
 PREFILL_TOKENS = 512
@@ -164,6 +166,24 @@ class TorchBackend(ABC):
         # one read for both: ids below 2 ** 24 are exact in float32
         both = torch.stack([torch.cat(tokens).view(-1).float(), torch.cat(chances)]).tolist()
         return Chain(tuple(int(token) for token in both[0]), tuple(both[1]))
+
+    def nearest_sets(self, pending: int, budget: Budget) -> list[tuple[int, SkipSet]]:
+        """See `decoding.backend.ChoosingBackend`."""
+        import torch
+
+        from decoding.backends.nearest_sets import SetSearch
+
+        n_rows = budget.most + 1
+        self.kv.need(self.kv.n + n_rows)
+        self._fresh = 0
+        search = SetSearch(self._info.n_layers, budget)
+        with torch.inference_mode():
+            self._search(torch.full((1, n_rows), pending, device=self._device), search)
+        return search.sets()
+
+    @abstractmethod
+    def _search(self, ids: torch.Tensor, search: SetSearch) -> None:
+        """Pass ids (1, R), a token for each row of the search, through the model at the next position, none seeing another."""
 
     def commit(self, k: int, path: Sequence[int] | None = None) -> None:
         import torch

@@ -27,6 +27,7 @@ import data
 from data.errors import UserError, WikigenError
 from decoding.bench.llama_cpp import NAMES as LLAMA_CPP_PEERS
 from decoding.bench.peers import check_peers
+from decoding.models.naming import add_draft_model_flag, check_draft_name
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
@@ -98,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         help="hf, hf-pld, hf-early-exit, hf-assisted (transformers'), llama.cpp, llama.cpp-ngram (pip install cyllama)",
     )
     what.add_argument("--assistant", metavar="FOLDER_OR_ID", help="the drafting model of hf-assisted")
-    what.add_argument("--draft-model", metavar="NAME", help="for draft, draft-tree and mix: a smaller model, named as --model")
+    add_draft_model_flag(what)
     what.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
     what.add_argument("--lengths", metavar="POLICY", help="how long drafts of skipped models are (default: the method's own)")
     how = parser.add_argument_group("how")
@@ -148,6 +149,8 @@ def _check(arguments: argparse.Namespace) -> None:
         if value is not None and value < 1:
             raise UserError(f"--{flag.replace('_', '-')} {value} is too small; the least is 1")
     check_peers(arguments.against)
+    if arguments.draft_model:
+        check_draft_name(arguments.draft_model)
     if arguments.shape and set(arguments.against) - {"hf"}:
         raise UserError(f"--shape compares with hf only, not {', '.join(arguments.against)}: drafts need trained weights")
     if arguments.shape and set(arguments.methods) - {"greedy"}:

@@ -100,7 +100,7 @@ def llama_cpp_texts(name: str, engine: LlamaCpp) -> TimedDecode:
         read = time.perf_counter()
         end = len(prompt) + sampling.max_new_tokens
         ngrams = engine.ngrams() if name == LLAMA_CPP_NGRAM else None
-        n_known = n_drafted = n_accepted = n_passes = 0
+        n_known = 0
         going = take(text[-1])
         if on_round is not None:
             on_round(1)
@@ -121,18 +121,10 @@ def llama_cpp_texts(name: str, engine: LlamaCpp) -> TimedDecode:
                 if not going or token != guess:
                     break
             engine.n += given
-            n_passes, n_drafted, n_accepted = n_passes + 1, n_drafted + len(draft), n_accepted + given - 1
             if on_round is not None:
                 on_round(given)
         ended = time.perf_counter()
-        return DecodeStats(
-            total_s=ended - begun,
-            prefill_s=read - begun,
-            decode_s=ended - read,
-            n_drafted=n_drafted,
-            n_accepted=n_accepted,
-            n_verify=n_passes,
-        )
+        return DecodeStats(total_s=ended - begun, prefill_s=read - begun, decode_s=ended - read)
 
     return decode
 

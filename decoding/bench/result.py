@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
+from data.decoding_counts import SpeculationStats
 from data.types import Strict
 from decoding.backend import CostTable
 from decoding.bench.divergence import Divergence
 from decoding.bench.timed_runs import BenchPrompt, Run
-from decoding.statistics import SpeculationStats, total
 
 RESAMPLES = 2000
 ALL = "all"
@@ -189,7 +189,7 @@ def method_result(
         },
         decode={task: ratio([(base[p.id].decode_s, own[p.id].decode_s) for p in part]) for task, part in parts.items() if part},
         over_hf=ratio([(hf[p.id].total_s, own[p.id].total_s) for p in same]) if hf is not None and same else None,
-        speculation=total(counted) if counted else None,
+        speculation=SpeculationStats.total(counted) if counted else None,
         divergences=tuple(divergences),
         n_unstable=sum(len({run.tokens for run in of}) > 1 for of in runs.values()),
         peak_bytes=max(peaks, default=None),

@@ -10,7 +10,7 @@ from decoding.backend import CostTable, SkipSet
 from decoding.bench.result import ALL, BenchResult, Conditions, Floor, MethodResult, Ratio
 
 if TYPE_CHECKING:
-    from decoding.statistics import SpeculationStats
+    from data.decoding_counts import SpeculationStats
 
 SHARES = (0.25, 0.5, 0.75)
 """Of sub-layers skipped: where c is printed."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from data.decoding_counts import SpeculationStats
 from decoding.api import DecodeStats, SamplingParams, Task
 from decoding.machine import synchronise
-from decoding.statistics import SpeculationStats
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel

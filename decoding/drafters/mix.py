@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.affordable import Guard
+from decoding.drafters.clasp import ClaspDrafter
 from decoding.drafters.copy import CopyCandidate, CopyDrafter
 from decoding.drafters.drafter import NOTHING, Draft, Drafter, Request
 from decoding.drafters.merge import ValuedTree, merged_tree
@@ -54,7 +55,7 @@ class MixDrafter:
         self,
         copy: CopyDrafter | None,
         recycle: RecycleDrafter | None,
-        skip: SkipDrafter | None,
+        skip: SkipDrafter | ClaspDrafter | None,
         costs: CostTable,
         *,
         model: ModelDrafter | None = None,
@@ -66,7 +67,7 @@ class MixDrafter:
     ) -> None:
         self._name = name
         self._copy, self._recycle = copy, recycle
-        self._parts: list[CopyDrafter | RecycleDrafter | SkipDrafter | ModelDrafter] = [
+        self._parts: list[CopyDrafter | RecycleDrafter | SkipDrafter | ClaspDrafter | ModelDrafter] = [
             part for part in (copy, recycle, skip, model) if part is not None
         ]
         self._most = min(max((part.max_tokens for part in self._parts), default=0), SIZES[-1])
@@ -97,7 +98,8 @@ class MixDrafter:
 
     @property
     def max_tokens(self) -> int:
-        return self._most
+        """Drafts have `SIZES[-1]` at most; a part may need more room behind the text."""
+        return max((part.max_tokens for part in self._parts), default=0)
 
     @property
     def confidences(self) -> tuple[float, ...]:

@@ -66,7 +66,7 @@ class CiteRule:
 
         allowed = self._allowed(self._place(prefix).state, len(logits), logits.device)
         ruled = torch.where(allowed, logits, -math.inf)
-        # what is left may have been excluded by others; then all of it is equally likely
+        # other rules may have excluded all that this one allows: then its tokens are equally likely
         return torch.where(allowed & (ruled.amax() == -math.inf), 0.0, ruled)
 
     def forced(self, prefix: Sequence[int], room: int) -> Sequence[int]:

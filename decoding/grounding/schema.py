@@ -77,7 +77,7 @@ class JsonRule:
             allowed[[end for end in self._ends if end < len(logits)]] = True
         allowed = allowed.to(logits.device)
         ruled = torch.where(allowed, logits, -math.inf)
-        # what is left may have been excluded by others; then all of it is equally likely
+        # other rules may have excluded all that this one allows: then its tokens are equally likely
         return torch.where(allowed & (ruled.amax() == -math.inf), 0.0, ruled)
 
     def forced(self, prefix: Sequence[int], room: int) -> Sequence[int]:

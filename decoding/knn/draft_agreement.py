@@ -116,7 +116,7 @@ def agreements(backend: StepBackend, logged: Logged, plans: Sequence[SkipSet]) -
         rows = backend.step(fed, plan=plan)
         try:
             best = rows.argmax()
-        except StageError:  # NaN: some sets break a model, and none of its tokens would stand
+        except StageError:  # NaN: some sets break a model, and none of its tokens would be accepted
             yield Agreement("0" * len(said), (0.0,) * len(said))
             continue
         _, chances = rows.top(1)

@@ -185,7 +185,7 @@ def _refine(scores: _Scores, choices: Sequence[SubLayer], iterations: int, seed:
     )
     optimiser.set_gp_params(alpha=_NOISE)
     seen: set[tuple[object, ...]] = set()
-    # the best are told in full; a process of hundreds of points would take longer than the model does
+    # only the best are registered: a Gaussian process of hundreds of points would take longer than the model does
     for plan, score in sorted(scores.items(), key=lambda item: -item[1])[: 4 * len(choices)]:
         members = _members(plan)
         corner = {name: float(x in members) for name, x in names.items()}

@@ -147,5 +147,4 @@ def read_matrices(file: Path, model: PreTrainedModel) -> tuple[dict[str, LowBitM
 def _in_order(matrix: LowBitMatrix, rows: NDArray[np.int64]) -> LowBitMatrix:
     if np.array_equal(rows, np.arange(len(rows))):
         return matrix
-    least = None if matrix.least is None else matrix.least[rows]
-    return LowBitMatrix(matrix.packed[rows], matrix.scales[rows], least, matrix.bits, matrix.group, matrix.n_columns)
+    return matrix.chosen(rows)

@@ -15,15 +15,13 @@ import numpy as np
 
 from data.download import cache_folder
 from decoding.lowbit import vector_code as v
-from decoding.lowbit.matrix import LowBitMatrix
+from decoding.lowbit.matrix import PANEL, LowBitMatrix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _EIGHT = v.INSTRUCTIONS == "avx512_vnni"
 """Eight rows at once need 16 registers for their sums alone; AVX2 has 16, and is a quarter slower with them than with four."""
-_TILE = 64
-"""Rows of weights that stay in the first-level cache while all rows of numbers pass."""
 
 
 def _sources() -> str:
@@ -58,8 +56,8 @@ class Weights(NamedTuple):
 
 def weights_of(matrix: LowBitMatrix) -> Weights:
     form = 16 if matrix.group == 16 else int(matrix.bits)
-    least = np.zeros((0, 0), dtype=np.float32) if matrix.least is None else matrix.least
-    return Weights(matrix.packed.view(np.uint8), matrix.scales, least, form)
+    least = np.zeros((0, 0, 0), dtype=np.float32) if matrix.least is None else matrix.least
+    return Weights(matrix.packed, matrix.scales, least, form)
 
 
 @_compiled
@@ -74,14 +72,14 @@ def blocks_a_scale(blocks):
 @_compiled
 def rounded(rows, n_padded):
     """Rows (T, K) float32 in 8 bits: numbers (T, P), one scale a stretch of `blocks_a_scale` blocks, the sums of each 16
-    numbers times their scale, and the starts of `vectors._fours_signed`."""
+    numbers times their scale, and -128 times the sums of each 16 numbers."""
     n, k = rows.shape
     blocks = n_padded // 64
     each = blocks_a_scale(blocks)
     numbers = np.zeros((n, n_padded), dtype=np.int8)
     scales = np.zeros((n, blocks // each), dtype=np.float32)
     sums = np.zeros((n, blocks * 4), dtype=np.float32)
-    starts = np.zeros((n, blocks * 16), dtype=np.int32)
+    starts = np.zeros((n, blocks * 4), dtype=np.int32)
     if k < n_padded:
         wide = np.zeros((n, n_padded), dtype=np.float32)
         wide[:, :k] = rows
@@ -101,7 +99,7 @@ def rounded(rows, n_padded):
                     scale,
                     numbers[t, 64 * i :].ctypes.data,
                     sums[t, 4 * i :].ctypes.data,
-                    starts[t, 16 * i :].ctypes.data,
+                    starts[t, 4 * i :].ctypes.data,
                 )
     return numbers, scales, sums, starts
 
@@ -113,37 +111,41 @@ def padded(weights):
 
 
 @_compiled
+def n_out(weights):
+    """Rows of a matrix, filled up: the numbers that a product gives for each row."""
+    return weights.packed.shape[0] * PANEL
+
+
+@_compiled
 def multiply(rows, weights, out):
-    """out (T, N) = rows, a tuple as of `rounded`, times the transposed weights (N, K)."""
+    """out (T, n_out) = rows, a tuple as of `rounded`, times the transposed weights."""
     numbers, scales, sums, starts = rows
     n_tokens, n_rows = out.shape
-    blocks, stretches = numbers.shape[1] // 64, scales.shape[1]
-    each = blocks // stretches
+    n_panels, n_groups = weights.scales.shape[0], weights.scales.shape[1]
+    stretches = scales.shape[1]
     form = weights.form
-    packed_bytes = weights.packed.shape[1]
-    per_block = 4 if form == 16 else 2
     if form != 16:  # groups of 32
-        wide = np.empty((n_tokens, blocks * 2), dtype=np.float32)
+        wide, wide_starts = np.empty((n_tokens, n_groups), dtype=np.float32), np.empty((n_tokens, n_groups), dtype=np.int32)
         for t in range(n_tokens):
-            for i in range(blocks * 2):
-                wide[t, i] = sums[t, 2 * i] + sums[t, 2 * i + 1]
-        sums = wide
+            for g in range(n_groups):
+                wide[t, g] = sums[t, 2 * g] + sums[t, 2 * g + 1]
+                wide_starts[t, g] = starts[t, 2 * g] + starts[t, 2 * g + 1]
+        sums, starts = wide, wide_starts
     has_least = weights.least.shape[0] > 0
     w0, s0, m0 = weights.packed.ctypes.data, weights.scales.ctypes.data, weights.least.ctypes.data
     a0, f0, g0, b0, o0 = numbers.ctypes.data, scales.ctypes.data, sums.ctypes.data, starts.ctypes.data, out.ctypes.data
-    to_row, to_scale, to_sum, to_start, to_out = 64 * blocks, 4 * stretches, 4 * per_block * blocks, 64 * blocks, 4 * n_rows
-    for tile in range(0, n_rows, _TILE):
-        last = min(tile + _TILE, n_rows)
+    to_row, to_scale, to_group, to_out = numbers.shape[1], 4 * stretches, 4 * n_groups, 4 * n_rows
+    panel_bytes, scale_bytes = weights.packed.shape[1] * 64, n_groups * 64
+    for p in range(n_panels):
+        w, s, o = w0 + p * panel_bytes, s0 + p * scale_bytes, o0 + 4 * PANEL * p
+        m = m0 + p * scale_bytes if has_least else 0
         t = 0
         while t < n_tokens:
             left = n_tokens - t
             size = 8 if left >= 8 and _EIGHT else 4 if left >= 4 else 2 if left >= 2 else 1
-            a, f, g, b = a0 + t * to_row, f0 + t * to_scale, g0 + t * to_sum, b0 + t * to_start
-            for r in range(tile, last):
-                w, s = w0 + r * packed_bytes, s0 + r * 4 * per_block * blocks
-                m = m0 + r * 4 * per_block * blocks if has_least else 0
-                o = o0 + 4 * (t * n_rows + r)
-                v.product(form, size, w, s, m, a, f, g, b, o, stretches, each, to_row, to_scale, to_sum, to_start, to_out)
+            a, f, g, b = a0 + t * to_row, f0 + t * to_scale, g0 + t * to_group, b0 + t * to_group
+            each = n_groups // stretches
+            v.product(form, size, w, s, m, a, f, g, b, o + t * to_out, stretches, each, to_row, to_scale, to_group, to_out)
             t += size
 
 
@@ -264,7 +266,7 @@ def project(hidden, layer, sizes, keys, values, slots, cos, sin, positions):
     eps = np.float32(sizes.eps)
     normal = np.empty_like(hidden)
     normed(hidden, layer.before_attention, eps, normal)
-    both = np.empty((n_tokens, layer.query_key_value.packed.shape[0]), dtype=np.float32)
+    both = np.empty((n_tokens, n_out(layer.query_key_value)), dtype=np.float32)
     multiply(rounded(normal, padded(layer.query_key_value)), layer.query_key_value, both)
     if layer.bias.shape[0]:
         for t in range(n_tokens):
@@ -294,7 +296,7 @@ def add_attention(hidden, layer, sizes, queries, keys, values, n, gaps, paths, d
     residual = np.float32(sizes.residual)
     mixed = np.empty_like(queries)
     attended(queries, keys, values, n, gaps, paths, depths, np.float32(sizes.scale), scores, mixed)
-    added = np.empty((n_tokens, width), dtype=np.float32)
+    added = np.empty((n_tokens, n_out(layer.output)), dtype=np.float32)
     multiply(rounded(mixed.reshape(n_tokens, sizes.n_heads * sizes.head_size), padded(layer.output)), layer.output, added)
     for t in range(n_tokens):
         for j in range(width):
@@ -308,14 +310,14 @@ def add_mlp(hidden, layer, sizes):
     residual = np.float32(sizes.residual)
     normal = np.empty_like(hidden)
     normed(hidden, layer.before_mlp, np.float32(sizes.eps), normal)
-    inner = layer.gate_up.packed.shape[0] // 2
+    inner = n_out(layer.gate_up) // 2
     wide = np.empty((n_tokens, 2 * inner), dtype=np.float32)
     multiply(rounded(normal, padded(layer.gate_up)), layer.gate_up, wide)
     bent = np.empty((n_tokens, inner), dtype=np.float32)
     for t in range(n_tokens):
         row = wide[t].ctypes.data
         v.silu_times(row, row + 4 * inner, bent[t].ctypes.data, inner)
-    added = np.empty((n_tokens, width), dtype=np.float32)
+    added = np.empty((n_tokens, n_out(layer.down)), dtype=np.float32)
     multiply(rounded(bent, padded(layer.down)), layer.down, added)
     for t in range(n_tokens):
         for j in range(width):
@@ -335,8 +337,8 @@ def run_layers(
             add_mlp(hidden, layers[i], sizes)
 
 
-def product(rows: NDArray[np.float32], matrix: Weights, n_padded: int) -> NDArray[np.float32]:
-    """rows (T, K) times the transposed matrix (N, K): (T, N)."""
-    out = np.empty((len(rows), len(matrix.packed)), dtype=np.float32)
+def product(rows: NDArray[np.float32], matrix: Weights, n_rows: int, n_padded: int) -> NDArray[np.float32]:
+    """rows (T, K) times the transposed matrix (N, K): (T, N). `n_rows` is N, `n_padded` K filled up."""
+    out = np.empty((len(rows), len(matrix.packed) * PANEL), dtype=np.float32)
     multiply(rounded(rows, n_padded), matrix, out)
-    return out
+    return out if out.shape[1] == n_rows else np.ascontiguousarray(out[:, :n_rows])

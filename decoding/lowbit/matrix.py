@@ -17,33 +17,47 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
+    Rows = NDArray[np.int64] | slice
 
 Bits = Literal[4, 8]
 GROUP = 32
 PADDED = 64
-"""Rows are filled up with zeros to a multiple of this."""
+"""Columns are filled up with zeros to a multiple of this."""
+PANEL = 16
+"""Rows that lie together, and to a multiple of which rows are filled up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LowBitMatrix:
-    """A matrix (N, K), K filled up to a multiple of 64, P.
+    """A matrix (N, K), K filled up to a multiple of 64, P, in panels of sixteen rows: what compiled products read in one line.
 
-    `packed` is (N, P) int8, or (N, P / 2) uint8 of 4 bits: byte b of block i holds weight 64 * i + b in its low half and
-    64 * i + 32 + b in its high one. `scales` and `least` are (N, P / group) float32; no `least` means 0.
+    `packed` is (panels, P / 4, 64) uint8: line q of a panel holds four neighbours, columns 4 * q on, of each row, int8. Of 4
+    bits it is (panels, P / 8, 64): line q of the four lines of a group holds columns 4 * q on in the low halves of its bytes,
+    and those 16 further in the high ones. `scales` and `least` are (panels, P / group, 16) float32; no `least` means 0.
     """
 
-    packed: NDArray[np.int8] | NDArray[np.uint8]
+    packed: NDArray[np.uint8]
     scales: Floats
     least: Floats | None
     bits: Bits
     group: int
+    n_rows: int
     n_columns: int
 
     @classmethod
     def of(
-        cls, numbers: NDArray[np.int8], scales: Floats, least: Floats | None, *, bits: Bits, group: int = GROUP
+        cls,
+        numbers: NDArray[np.int8],
+        scales: Floats,
+        least: Floats | None,
+        *,
+        bits: Bits,
+        group: int = GROUP,
+        n_columns: int | None = None,
     ) -> LowBitMatrix:
-        """From numbers (N, K) and a scale and least value a group. Raises ValueError for shapes or numbers that do not fit."""
+        """From numbers (N, K) and a scale and least value a group; `n_columns` where the last ones only fill up.
+
+        Raises ValueError for shapes or numbers that do not fit."""
         n, k = numbers.shape
         if group not in (16, 32) or (bits, group) == (4, 16) or k % group or scales.shape != (n, k // group):
             raise ValueError(f"{bits} bits, numbers {numbers.shape}, scales {scales.shape}, groups of {group} make no matrix")
@@ -51,21 +65,21 @@ class LowBitMatrix:
             raise ValueError(f"scales {scales.shape} and least values {least.shape} are of different shapes")
         if numbers.size and (numbers.min() < (0 if bits == 4 else -127) or numbers.max() > (15 if bits == 4 else 127)):
             raise ValueError(f"numbers from {numbers.min()} to {numbers.max()} are not of {bits} bits")
-        more = -k % PADDED
-        if more:
-            numbers = np.pad(numbers, ((0, 0), (0, more)))
-            scales = np.pad(scales, ((0, 0), (0, more // group)))
-            least = None if least is None else np.pad(least, ((0, 0), (0, more // group)))
-        packed: NDArray[np.int8] | NDArray[np.uint8] = np.ascontiguousarray(numbers)
+        rows, columns = -n % PANEL, -k % PADDED
+        if rows or columns:
+            numbers = np.pad(numbers, ((0, rows), (0, columns)))
+        lines: NDArray[np.uint8] = numbers.view(np.uint8).reshape(-1, PANEL, numbers.shape[1] // 4, 4).swapaxes(1, 2)
         if bits == 4:
-            pairs = numbers.view(np.uint8).reshape(n, -1, 2, 32)
-            packed = np.ascontiguousarray((pairs[:, :, 0] | (pairs[:, :, 1] << 4)).reshape(n, -1))
-        single = np.ascontiguousarray(scales, dtype=np.float32)
-        return cls(packed, single, None if least is None else np.ascontiguousarray(least, dtype=np.float32), bits, group, k)
+            halves = lines.reshape(len(lines), -1, 2, 4, PANEL, 4)
+            lines = (halves[:, :, 0] | (halves[:, :, 1] << 4)).astype(np.uint8)
+        packed = np.ascontiguousarray(lines).reshape(len(lines), -1, 4 * PANEL)
 
-    @property
-    def n_rows(self) -> int:
-        return int(self.scales.shape[0])
+        def in_panels(values: Floats) -> Floats:
+            values = np.pad(values.astype(np.float32, copy=False), ((0, rows), (0, columns // group)))
+            return np.ascontiguousarray(values.reshape(-1, PANEL, values.shape[1]).swapaxes(1, 2))
+
+        own = None if least is None else in_panels(least)
+        return cls(packed, in_panels(scales), own, bits, group, n, k if n_columns is None else n_columns)
 
     @property
     def n_padded(self) -> int:
@@ -75,17 +89,29 @@ class LowBitMatrix:
     def n_bytes(self) -> int:
         return int(self.packed.nbytes + self.scales.nbytes + (0 if self.least is None else self.least.nbytes))
 
-    def values(self, rows: NDArray[np.int64] | slice = slice(None)) -> Floats:
-        """The weights of some rows as float32, (R, K)."""
-        packed = self.packed[rows]
+    def parts(self, rows: Rows = slice(None)) -> tuple[NDArray[np.int8], Floats, Floats | None]:
+        """Numbers (R, P) of some rows, their scales, and their least values (R, P / group), as `of` takes them."""
+        panel, lane = np.divmod(np.arange(self.n_rows)[rows], PANEL)
+        lines = self.packed.reshape(*self.packed.shape[:2], PANEL, 4)[panel, :, lane]  # (R, lines, 4)
         if self.bits == 4:
-            halves = packed.reshape(len(packed), -1, 32)
-            packed = np.stack([halves & 15, halves >> 4], axis=2).reshape(len(packed), -1)
-        grouped = packed.reshape(len(packed), -1, self.group).astype(np.float32)
-        grouped *= self.scales[rows][..., None]
-        if self.least is not None:
-            grouped += self.least[rows][..., None]
-        return grouped.reshape(len(packed), -1)[:, : self.n_columns]
+            lines = lines.reshape(len(lines), -1, 1, 16)
+            lines = np.concatenate([lines & 15, lines >> 4], axis=2).astype(np.uint8)
+        numbers = lines.reshape(len(lines), -1).view(np.int8)
+        return numbers, self.scales[panel, :, lane], None if self.least is None else self.least[panel, :, lane]
+
+    def chosen(self, rows: Rows) -> LowBitMatrix:
+        """The matrix of some rows, in their order."""
+        numbers, scales, least = self.parts(rows)
+        return LowBitMatrix.of(numbers, scales, least, bits=self.bits, group=self.group, n_columns=self.n_columns)
+
+    def values(self, rows: Rows = slice(None)) -> Floats:
+        """The weights of some rows as float32, (R, K)."""
+        numbers, scales, least = self.parts(rows)
+        grouped = numbers.reshape(len(numbers), -1, self.group).astype(np.float32)
+        grouped *= scales[..., None]
+        if least is not None:
+            grouped += least[..., None]
+        return grouped.reshape(len(numbers), -1)[:, : self.n_columns]
 
 
 def matrices_in(model: Any) -> list[tuple[Any, LowBitMatrix]]:
@@ -106,8 +132,7 @@ def quantised(weights: Floats, bits: Bits) -> LowBitMatrix:
         least = padded.min(axis=-1)
         scales = (padded.max(axis=-1) - least) / np.float32(15)
         numbers = np.rint((padded - least[..., None]) / _nonzero(scales)[..., None]).clip(0, 15)
-    matrix = LowBitMatrix.of(numbers.astype(np.int8).reshape(n, -1), scales, least, bits=bits)
-    return LowBitMatrix(matrix.packed, matrix.scales, matrix.least, bits, GROUP, k)
+    return LowBitMatrix.of(numbers.astype(np.int8).reshape(n, -1), scales, least, bits=bits, n_columns=k)
 
 
 def _nonzero(scales: Floats) -> Floats:
@@ -119,13 +144,9 @@ def stacked(matrices: list[LowBitMatrix]) -> LowBitMatrix:
     first = matrices[0]
     if any((m.bits, m.group, m.n_columns) != (first.bits, first.group, first.n_columns) for m in matrices):
         raise ValueError("matrices of different forms cannot be stacked")
-    has_least = any(m.least is not None for m in matrices)
-    least = [np.zeros_like(m.scales) if m.least is None else m.least for m in matrices] if has_least else None
-    return LowBitMatrix(
-        np.concatenate([m.packed for m in matrices]),
-        np.concatenate([m.scales for m in matrices]),
-        None if least is None else np.concatenate(least),
-        first.bits,
-        first.group,
-        first.n_columns,
-    )
+    parts = [m.parts() for m in matrices]
+    numbers, scales = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    least = None
+    if any(m.least is not None for m in matrices):
+        least = np.concatenate([np.zeros_like(part[1]) if part[2] is None else part[2] for part in parts])
+    return LowBitMatrix.of(numbers, scales, least, bits=first.bits, group=first.group, n_columns=first.n_columns)

@@ -34,7 +34,9 @@ class LowBitLinear(torch.nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         flat = np.ascontiguousarray(rows.detach().reshape(-1, self.in_features).numpy(), dtype=np.float32)
-        out = torch.from_numpy(product(flat, self._weights, self.matrix.n_padded)).view(*rows.shape[:-1], self.out_features)
+        out = torch.from_numpy(product(flat, self._weights, self.out_features, self.matrix.n_padded)).view(
+            *rows.shape[:-1], self.out_features
+        )
         return out if self.bias is None else out + self.bias
 
 

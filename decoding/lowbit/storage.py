@@ -34,10 +34,15 @@ def write_weights(folder: Path, matrices: Mapping[str, LowBitMatrix], others: Ma
     forms: dict[str, list[int]] = {}
     for name, matrix in matrices.items():
         forms[name] = [matrix.bits, matrix.group, matrix.n_columns]
-        tensors[f"{name}.packed"] = torch.from_numpy(matrix.packed)
-        tensors[f"{name}.scales"] = torch.from_numpy(matrix.scales)
-        if matrix.least is not None:
-            tensors[f"{name}.least"] = torch.from_numpy(matrix.least)
+        numbers, scales, least = matrix.parts()
+        if matrix.bits == 4:  # of a block of 64 the first half in the low halves of its bytes
+            blocks = numbers.view(np.uint8).reshape(len(numbers), -1, 2, 32)
+            tensors[f"{name}.packed"] = torch.from_numpy((blocks[:, :, 0] | (blocks[:, :, 1] << 4)).reshape(len(numbers), -1))
+        else:
+            tensors[f"{name}.packed"] = torch.from_numpy(numbers)
+        tensors[f"{name}.scales"] = torch.from_numpy(scales)
+        if least is not None:
+            tensors[f"{name}.least"] = torch.from_numpy(least)
     save_file(tensors, folder / FILE, metadata={"matrices": json.dumps(forms, sort_keys=True)})
 
 
@@ -59,10 +64,13 @@ def read_weights(folder: Path) -> tuple[dict[str, LowBitMatrix], dict[str, torch
 def _matrix(tensors: dict[str, torch.Tensor], name: str, bits: Any, group: int, n_columns: int) -> LowBitMatrix:
     packed, scales = (tensors.pop(f"{name}.{part}").numpy() for part in ("packed", "scales"))
     least = tensors.pop(f"{name}.least").numpy() if f"{name}.least" in tensors else None
-    matrix = LowBitMatrix(packed, np.asarray(scales), least, bits, group, n_columns)
-    if bits not in (4, 8) or packed.shape != (len(scales), matrix.n_padded * bits // 8) or n_columns > matrix.n_padded:
+    n_padded = scales.shape[1] * group
+    if bits not in (4, 8) or packed.shape != (len(scales), n_padded * bits // 8) or n_columns > n_padded:
         raise ValueError(f"{name} has {packed.shape} numbers of {bits} bits and {scales.shape} scales")
-    return matrix
+    if bits == 4:
+        blocks = packed.reshape(len(packed), -1, 1, 32)
+        packed = np.concatenate([blocks & 15, blocks >> 4], axis=2).reshape(len(packed), -1)
+    return LowBitMatrix.of(packed.view(np.int8), scales, least, bits=bits, group=group, n_columns=n_columns)
 
 
 def empty_model(config: PreTrainedConfig) -> PreTrainedModel:

@@ -1,8 +1,9 @@
 """Vector code that numba cannot make out of loops, as LLVM IR: products of low-bit weights, attention, and the exponential.
 
 Each function here is a numba intrinsic over addresses (integers): the caller owns the memory and its bounds. All sums have one
-fixed order, whatever the number of rows and whatever the CPU: sixteen lanes of float32, added pairwise at the end; integer sums
-are exact. So a row's result is the same, bit for bit, alone or among others, and on every CPU with fused multiply-add.
+fixed order, whatever the number of rows and whatever the CPU: in float32, a lane for each result, or sixteen lanes that are
+added pairwise at the end; integer sums are exact. So a row's result is the same, bit for bit, alone or among others, and on
+every CPU with fused multiply-add.
 
 The integer dot product uses what the CPU has: AVX-512 VNNI, AVX2, or plain vector code (which LLVM lowers for any CPU).
 """
@@ -21,7 +22,7 @@ LANES = 16
 SIDE_BY_SIDE = 4
 """Vectors of keys that are scored at once."""
 BLOCK = 64
-"""Weights that one step of a product takes: two groups of 32, or four of 16."""
+"""Weights that one step of a product takes: four neighbours of each of sixteen rows."""
 
 _I8, _I16, _I32, _I64, _F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
 _FEATURES = dict(binding.get_host_cpu_features())
@@ -109,23 +110,24 @@ def _largest(b: Any, vector: Any) -> Any:
 # --- products of low-bit weights -----------------------------------------------------------------------------------------
 
 
-def _fours_unsigned(b: Any, weights: Any, rows: Any) -> Any:
-    """Sums of four neighbours' products, <16 x i32>, of weights <64 x i8> in 0..15 and rows <64 x i8>."""
+def _more_fours(b: Any, sums: Any, weights: Any, rows: Any, bits: int) -> Any:
+    """`sums`, <16 x i32>, plus those of four neighbours' products of weights <64 x i8>, 0..15 or -127..127, and rows <64 x i8>.
+
+    VNNI multiplies unsigned by signed numbers: it takes weights of 8 bits plus 128, and `_first_sums` has taken that off.
+    """
     if INSTRUCTIONS == "avx512_vnni":
-        return _vnni(b, _constant(_vector(_I32, LANES), 0), weights, rows)
+        return _vnni(b, sums, weights if bits == 4 else b.xor(weights, _constant(weights.type, 128)), rows)
     if INSTRUCTIONS == "avx2":
-        return _halves(b, weights, rows, _multiply_pairs)
-    return _plain(b, b.zext(weights, _vector(_I16, BLOCK)), rows)
+        return b.add(sums, _halves(b, weights, rows, _multiply_pairs if bits == 4 else _multiply_signed))
+    wide = _vector(_I16, BLOCK)
+    return b.add(sums, _plain(b, b.zext(weights, wide) if bits == 4 else b.sext(weights, wide), rows))
 
 
-def _fours_signed(b: Any, weights: Any, rows: Any, start: Any) -> Any:
-    """The same for weights in -127..127. `start`, <16 x i32>: -128 times the sums of four neighbours of `rows`. VNNI multiplies
-    unsigned by signed numbers: it begins with `start` and takes the weights plus 128."""
-    if INSTRUCTIONS == "avx512_vnni":
-        return _vnni(b, start, b.xor(weights, _constant(weights.type, 128)), rows)
-    if INSTRUCTIONS == "avx2":
-        return _halves(b, weights, rows, _multiply_signed)
-    return _plain(b, b.sext(weights, _vector(_I16, BLOCK)), rows)
+def _first_sums(b: Any, start: Any, bits: int) -> Any:
+    """Where sums of `_more_fours` begin; `start` is an address of -128 times the sum of the numbers that are to come."""
+    if INSTRUCTIONS == "avx512_vnni" and bits == 8:
+        return _splat(b, _load(b, start, _I32, 4))
+    return _constant(_vector(_I32, LANES), 0)
 
 
 def _vnni(b: Any, start: Any, weights: Any, rows: Any) -> Any:
@@ -183,18 +185,17 @@ def product(
     each,
     to_row,
     to_scale,
-    to_sum,
-    to_start,
+    to_group,
     to_out,
 ):
-    """One row of weights of a form of `FORMS` times 1, 2, 4 or 8 rows of numbers.
+    """A panel of sixteen rows of weights of a form of `FORMS` (`matrix.LowBitMatrix`) times 1, 2, 4 or 8 rows of numbers.
 
-    All are addresses or counts: weights, their scales (float32, one a group), mins (as scales; 0: there are none); rows (int8),
-    what their stretches are multiplied with (float32), the sums of their groups (float32, unused without mins), the starts of
-    `_fours_signed`; the result; stretches, and blocks a stretch; and bytes from one row to the next, of rows, their scales,
-    sums, starts, and results.
+    All are addresses or counts: weights, their scales (float32, sixteen a group), mins (as scales; 0: there are none); rows
+    (int8), what their stretches are multiplied with (float32), the sums of their groups (float32, unused without mins), -128
+    times those of their whole numbers (int32); the results, sixteen side by side; stretches, and groups a stretch; and bytes
+    from one row to the next, of rows, their scales, their sums and starts, and results.
     """
-    signature = types.void(*[types.intp] * 17)
+    signature = types.void(*[types.intp] * 16)
 
     def generate(context, b, signature, arguments):
         form, n_rows, *others = arguments
@@ -230,55 +231,61 @@ def _product(
     each,
     to_row,
     to_scale,
-    to_sum,
-    to_start,
+    to_group,
     to_out,
 ):
-    per_block = BLOCK // group
-    floats, few = _vector(_F32, LANES), _vector(_F32, per_block)
+    floats, bytes_ = _vector(_F32, LANES), _vector(_I8, BLOCK)
 
-    def zeros(kind):
-        places = [cgutils.alloca_once(b, kind) for _ in range(n_rows)]
+    def zeros():
+        places = [cgutils.alloca_once(b, floats) for _ in range(n_rows)]
         for place in places:
-            b.store(_constant(kind, 0.0), place)
+            b.store(_constant(floats, 0.0), place)
         return places
 
-    totals = zeros(floats)
-    parts = [cgutils.alloca_once(b, floats) for _ in range(n_rows)]
+    def of_row(address, step, t):
+        return b.add(address, b.mul(step, ir.Constant(_I64, t)))
+
+    def fours(group_at):
+        """The weights of a group, four columns of each of the sixteen rows at a time, with the first of the columns."""
+        for line in range(group * bits // 32):
+            packed = _load(b, b.add(group_at, ir.Constant(_I64, line * BLOCK)), bytes_, 1)
+            if bits == 8:
+                yield 4 * line, packed
+            else:
+                yield 4 * line, b.and_(packed, _constant(bytes_, 15))
+                yield 4 * line + 16, b.lshr(packed, _constant(bytes_, 4))
+
+    totals, parts = zeros(), [cgutils.alloca_once(b, floats) for _ in range(n_rows)]
     with cgutils.for_range(b, n) as stretch:
         for part in parts:
             b.store(_constant(floats, 0.0), part)
         with cgutils.for_range(b, each) as loop:
             i = b.add(b.mul(stretch.index, each), loop.index)
-            if bits == 4:  # group g of a block lies in the low halves of its bytes, group g + 1 in the high ones
-                packed = _load(b, _at(b, weights, i, BLOCK // 2), _vector(_I8, BLOCK // 2), 1)
-                low, high = b.and_(packed, _constant(packed.type, 15)), b.lshr(packed, _constant(packed.type, 4))
-                values = b.shuffle_vector(low, high, _indices(list(range(BLOCK))))
-            else:
-                values = _load(b, _at(b, weights, i, BLOCK), _vector(_I8, BLOCK), 1)
-            scale = _load(b, _at(b, scales, i, 4 * per_block), few, 4)
-            scale = _pick(b, scale, [k * per_block // LANES for k in range(LANES)])
-            for t, part in enumerate(parts):
-                row = ir.Constant(_I64, t)
-                given = _load(b, _at(b, b.add(rows, b.mul(to_row, row)), i, BLOCK), _vector(_I8, BLOCK), 1)
-                if bits == 4:
-                    fours = _fours_unsigned(b, values, given)
-                else:
-                    start = _load(b, _at(b, b.add(starts, b.mul(to_start, row)), i, BLOCK), _vector(_I32, LANES), 4)
-                    fours = _fours_signed(b, values, given, start)
-                b.store(_fma(b, b.sitofp(fours, floats), scale, b.load(part)), part)
+            scale = _load(b, _at(b, scales, i, 4 * LANES), floats, 4)
+            numbers = [_at(b, of_row(rows, to_row, t), i, group) for t in range(n_rows)]
+            found = [[_first_sums(b, _at(b, of_row(starts, to_group, t), i, 4), bits)] for t in range(n_rows)]
+            if n_rows < 4:  # whole numbers may be added in any order: two sums at once need not wait for each other
+                for some in found:
+                    some.append(_constant(_vector(_I32, LANES), 0))
+            for k, (column, four) in enumerate(fours(_at(b, weights, i, LANES * group * bits // 8))):
+                for place, some in zip(numbers, found, strict=True):
+                    given = _splat(b, _load(b, b.add(place, ir.Constant(_I64, column)), _I32, 1))
+                    at = k % len(some)
+                    some[at] = _more_fours(b, some[at], four, b.bitcast(given, bytes_), bits)
+            for part, some in zip(parts, found, strict=True):
+                whole = some[0] if len(some) == 1 else b.add(*some)
+                b.store(_fma(b, b.sitofp(whole, floats), scale, b.load(part)), part)
         for t, (part, total) in enumerate(zip(parts, totals, strict=True)):
-            place = _at(b, b.add(row_scales, b.mul(to_scale, ir.Constant(_I64, t))), stretch.index, 4)
+            place = _at(b, of_row(row_scales, to_scale, t), stretch.index, 4)
             b.store(_fma(b, b.load(part), _splat(b, _load(b, place, _F32, 4)), b.load(total)), total)
-    lows = zeros(few)
+    lows = zeros()
     with b.if_then(b.icmp_unsigned("!=", mins, ir.Constant(_I64, 0))), cgutils.for_range(b, b.mul(n, each)) as loop:
-        least = _load(b, _at(b, mins, loop.index, 4 * per_block), few, 4)
+        least = _load(b, _at(b, mins, loop.index, 4 * LANES), floats, 4)
         for t, low in enumerate(lows):
-            here = b.add(sums, b.mul(to_sum, ir.Constant(_I64, t)))
-            b.store(_fma(b, least, _load(b, _at(b, here, loop.index, 4 * per_block), few, 4), b.load(low)), low)
+            here = _splat(b, _load(b, _at(b, of_row(sums, to_group, t), loop.index, 4), _F32, 4))
+            b.store(_fma(b, least, here, b.load(low)), low)
     for t, (total, low) in enumerate(zip(totals, lows, strict=True)):
-        both = b.fadd(_total(b, b.load(total)), _total(b, b.load(low)))
-        _store(b, both, b.add(out, b.mul(to_out, ir.Constant(_I64, t))))
+        _store(b, b.fadd(b.load(total), b.load(low)), of_row(out, to_out, t))
 
 
 @intrinsic
@@ -302,27 +309,25 @@ def largest(context, row, n):
 
 @intrinsic
 def rounded_block(context, row, over, scale, numbers, sums, starts):
-    """64 numbers times `over`, to the nearest whole number (int8); the sums of each 16, times `scale`; and the starts of
-    `_fours_signed`. `row`, `numbers`, `sums` and `starts` are addresses."""
+    """64 numbers times `over`, to the nearest whole number (int8); the sums of each 16, times `scale`, and times
+    -128. `row`, `numbers`, `sums` and `starts` are addresses."""
     signature = types.void(types.intp, types.float32, types.float32, types.intp, types.intp, types.intp)
 
     def generate(context, b, signature, arguments):
         row, over, scale, numbers, sums, starts = arguments
         floats, ints = _vector(_F32, LANES), _vector(_I32, LANES)
-        factor, fours = _splat(b, over), []
+        factor = _splat(b, over)
         for k in range(BLOCK // LANES):
             here = _load(b, _at(b, row, ir.Constant(_I64, k), 4 * LANES), floats, 4)
             nearest = _call(b, f"llvm.rint.v{LANES}f32", floats, b.fmul(here, factor))
             whole = b.fptosi(nearest, ints)
             _store(b, b.trunc(whole, _vector(_I8, LANES)), _at(b, numbers, ir.Constant(_I64, k), LANES))
             pairs = b.add(_pick(b, whole, list(range(0, LANES, 2))), _pick(b, whole, list(range(1, LANES, 2))))
-            fours.append(b.add(_pick(b, pairs, list(range(0, 8, 2))), _pick(b, pairs, list(range(1, 8, 2)))))
-            two = b.add(_pick(b, fours[-1], [0, 1]), _pick(b, fours[-1], [2, 3]))
+            fours = b.add(_pick(b, pairs, list(range(0, 8, 2))), _pick(b, pairs, list(range(1, 8, 2))))
+            two = b.add(_pick(b, fours, [0, 1]), _pick(b, fours, [2, 3]))
             total = b.add(*(b.extract_element(two, ir.Constant(_I32, lane)) for lane in (0, 1)))
             _store(b, b.fmul(b.sitofp(total, _F32), scale), _at(b, sums, ir.Constant(_I64, k), 4))
-        eights = [b.shuffle_vector(fours[k], fours[k + 1], _indices(list(range(8)))) for k in (0, 2)]
-        lanes = b.shuffle_vector(*eights, _indices(list(range(LANES))))
-        _store(b, b.mul(lanes, _constant(ints, -128)), starts)
+            _store(b, b.mul(total, ir.Constant(_I32, -128)), _at(b, starts, ir.Constant(_I64, k), 4))
         return context.get_dummy_value()
 
     return signature, generate

@@ -173,5 +173,5 @@ def _control_ids(tokenizer: Any) -> frozenset[int]:
             return False
         return index in special or not bare.replace(" ", "").isalnum()
 
-    # the unknown token stands for characters outside the vocabulary, in any text
+    # the unknown token replaces characters outside the vocabulary, in any text
     return frozenset(i for i, content in contents.items() if i != tokenizer.unk_token_id and controls(i, content))

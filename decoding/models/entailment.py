@@ -31,13 +31,13 @@ from decoding.models.loading import (
     check_files,
     control_pattern,
     fingerprint_of,
-    first_line,
     local_folder,
     moved,
     quiet_loading,
     read_config,
     read_tokenizer,
     resolve_device,
+    with_weights,
 )
 
 if TYPE_CHECKING:
@@ -234,28 +234,10 @@ def _answers(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, form:
 
 
 def _model(folder: Path, asked: str, *, writes: bool, dtype: Any) -> PreTrainedModel:
-    from safetensors import SafetensorError
     from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
     family: Any = AutoModelForSeq2SeqLM if writes else AutoModelForSequenceClassification
-    try:
-        model, found = family.from_pretrained(
-            folder,
-            dtype=dtype,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise UserError(f"{asked}: its weights cannot be loaded ({first_line(error)}); download it again") from error
-    if missing := sorted(found["missing_keys"]):
-        raise UserError(
-            f"{asked}: {len(missing)} weights are missing, {missing[0]} among them, and would be random; choose a checkpoint "
-            "that was trained for entailment"
-        )
-    loaded: PreTrainedModel = model.eval().requires_grad_(False)
-    return loaded
+    return with_weights(family, folder, asked, dtype=dtype, advice="choose a checkpoint that was trained for entailment")
 
 
 def _max_tokens(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase, asked: str) -> int:

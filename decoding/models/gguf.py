@@ -98,7 +98,7 @@ def load_gguf(path: Path | str, *, device: str = "auto", dtype: str = "auto", te
         UserError: no such file, not a GGUF, cut short, of an unknown architecture, a part of several, without a chat template
             or a tokenizer; or no room in the cache folder.
     """
-    place = check_dtype(dtype, device)  # a wrong one is told before a minute of converting
+    place = check_dtype(dtype, device)  # refuses a wrong one before a minute of converting
     file = Path(path).expanduser()
     check_magic(file)
     if dtype == "auto" and place.type == "cpu":
@@ -160,7 +160,7 @@ def file_sha256(file: Path) -> str:
     return digest
 
 
-# --- what is in the file ----------------------------------------------------------------------------------------------
+# --- contents of the file ----------------------------------------------------------------------------------------------
 
 
 def check_magic(file: Path) -> None:

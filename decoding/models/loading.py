@@ -395,11 +395,21 @@ def read_tokenizer(folder: Path, asked: str) -> PreTrainedTokenizerBase:
 
 
 def _model(folder: Path, asked: str, *, dtype: str) -> PreTrainedModel:
-    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
 
+    advice = "download it again or choose a checkpoint with a language-model head"
+    return with_weights(AutoModelForCausalLM, folder, asked, dtype=dtype, advice=advice)
+
+
+def with_weights(family: Any, folder: Path, asked: str, *, dtype: Any, advice: str) -> PreTrainedModel:
+    """A model of one of transformers' Auto classes, to be read from alone.
+
+    Raises UserError, with `advice`, for weights that are damaged, or missing and therefore random.
+    """
+    from safetensors import SafetensorError
+
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
+        model, found = family.from_pretrained(
             folder,
             dtype=dtype,
             use_safetensors=True,
@@ -409,12 +419,8 @@ def _model(folder: Path, asked: str, *, dtype: str) -> PreTrainedModel:
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise UserError(f"{asked}: its weights cannot be loaded ({first_line(error)}); download it again") from error
-    model, found = loaded
     if missing := sorted(found["missing_keys"]):
-        raise UserError(
-            f"{asked}: {len(missing)} weights are missing, {missing[0]} among them, and would be random; download it again "
-            "or choose a checkpoint with a language-model head"
-        )
+        raise UserError(f"{asked}: {len(missing)} weights are missing, {missing[0]} among them, and would be random; {advice}")
     return cast("PreTrainedModel", model.eval().requires_grad_(False))
 
 

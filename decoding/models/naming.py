@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 from data.errors import UserError
@@ -28,13 +29,30 @@ def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Te
     return load(asked.rest if asked.kind == "hf" else name, device=device, dtype=dtype)
 
 
+def add_draft_model_flag(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """`--draft-model`, alike in every command; its value is for `check_draft_name` and `load_draft`."""
+    parser.add_argument(
+        "--draft-model",
+        metavar="NAME",
+        help="a smaller model of the same tokenizer, named as --model, which drafts: speed, never text",
+    )
+
+
+def check_draft_name(name: str) -> None:
+    """Raises UserError for a name that can be no draft model, before anything is loaded."""
+    asked = parse_model(name)
+    if asked.kind in ("server", "llm"):
+        raise UserError(f"--draft-model {name!r} is a server, whose guesses would come too late; known: {NAMES}")
+    if not asked.rest or asked.kind == "nli":
+        raise UserError(f"--draft-model {name!r} names no model; known: {NAMES}")
+
+
 def load_draft(name: str, loaded: LoadedModel, *, tell: Tell | None = None) -> LoadedModel:
     """A model that drafts for `loaded`, on its device; on a CPU in low bits, since its rounding costs guesses and no text.
 
     Raises UserError for what cannot be had, a server among them.
     """
-    if parse_model(name).kind in ("server", "llm"):
-        raise UserError(f"--draft-model {name!r} is a server, whose guesses would come too late; known: {NAMES}")
+    check_draft_name(name)
     found = load_named(name, device=loaded.device, tell=tell)
     if found.is_low_bit or found.model.device.type != "cpu":
         return found

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from decoding.statistics import SpeculationStats
+from data.decoding_counts import SpeculationStats
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

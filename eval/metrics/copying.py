@@ -18,7 +18,7 @@ from eval.text import plain
 _RUN = 8
 _SHORT_RUN = 5  # a human article has 4% of its words in such runs, copied passages with every seventh word left out 93%
 _PHRASE = 4
-_LEAST_WORDS = 4  # a shorter sentence stands in some page by chance
+_LEAST_WORDS = 4  # some page has a shorter sentence by chance
 _MOST_PLACES = 100  # of one run in the pages: text of one word said over and over would take quadratic time
 _FOREIGN = "\0"  # a word of a page that neither article has: no n-gram with it can match
 

@@ -237,7 +237,7 @@ def adjusted_rand(labels: Sequence[tuple[int, int]]) -> float:
 def _fact_order(matching: Matching, placed: Sequence[Placed]) -> float | None:
     if sum(one.section > 0 for one in matching.gold) < LEAST_FACTS:
         return None
-    best: dict[int, Placed] = {}  # a fact told twice stands where it is told most alike
+    best: dict[int, Placed] = {}  # a fact said twice is placed where the wording is closest
     for one in placed:
         if one.gold not in best or one.similarity > best[one.gold].similarity:
             best[one.gold] = one

@@ -259,15 +259,12 @@ def _rows(
             with clock.on("scoring", name):
                 row = _row(one, event_id, metrics)
             rows[name].append(row)
-            if row.reason.startswith(_UNSCORED):
+            if row.reason.startswith(scoring.UNSCORED):
                 lost.append(f"{name}: {event_id}: {row.reason}")
         if asked.with_floors:
             with clock.on("floors"):
                 list(_floors(asked, prepared, metrics, (event_id,)))
     return rows, lost
-
-
-_UNSCORED = "unscored: "
 
 
 def _warm(asked: Asked, prepared: Mapping[str, Prepared], event_id: str) -> None:
@@ -288,10 +285,8 @@ def _row(one: Prepared, event_id: str, metrics: Sequence[Metric]) -> EventScores
     except Exception as error:  # of one article: the others are scored, and this one is named
         text = one.run.event(event_id).file(ARTICLE).read_text(encoding="utf-8")
         article = codec.from_json(Article, text, where=event_id)
-        n_words = sum(len(s.text.split()) for part in article.all_sections for s in part.sentences)
-        nothing: dict[str, float | None] = dict.fromkeys(scoring.metric_names(metrics))
-        why = console.one_line(f"{_UNSCORED}{type(error).__name__}: {error}")[:200]
-        return EventScores(event_id, "ok", codec.sha256(text), n_words, nothing, why, article.title)
+        why = console.one_line(f"{type(error).__name__}: {error}")[: 200 - len(scoring.UNSCORED)]
+        return scoring.unscored(article, codec.sha256(text), metrics, why)
 
 
 def _floors(

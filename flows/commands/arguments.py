@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import get_args
 
 from data.errors import UserError
 from data.remote import place
 from data.settings import EvidenceFrom, WritingMode, add_setting_flags, load_settings
+from decoding.models.naming import add_draft_model_flag
 from flows.job import SYSTEMS, Job
 
 
@@ -67,9 +69,7 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
         metavar="METHOD",
         help="how a local model decodes, for speed only: auto, greedy, copy, skip, recycle, mix, ...",
     )
-    how.add_argument(
-        "--draft-model", metavar="NAME", help="a smaller model of the same tokenizer, which drafts: speed, never text"
-    )
+    add_draft_model_flag(how)
     how.add_argument(
         "--judge",
         metavar="NAME",
@@ -108,3 +108,25 @@ def job_from(arguments: argparse.Namespace) -> Job:
         out=arguments.out,
         retry_failed=arguments.retry_failed,
     )
+
+
+def add_article_flags(parser: argparse.ArgumentParser, *, file: bool = True) -> None:
+    """Flags of commands that write one article after the other: each is written with them, as `wikigenben write` takes them."""
+    parser.add_argument("--system", choices=("ours", "extractive"), help="as for `wikigenben write`")
+    parser.add_argument("--model", metavar="NAME", help="as for `wikigenben write` (default: smollm2)")
+    add_draft_model_flag(parser)
+    add_setting_flags(parser, file=file)
+
+
+def article_flags(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """What `add_article_flags` took, as words for `flows.write.request_for`."""
+    given = ((name, getattr(arguments, name, None)) for name in ("system", "model", "draft_model", "config"))
+    flags = (f"--{name.replace('_', '-')}={value}" for name, value in given if value is not None)
+    return (*flags, *(f"--set={one}" for one in arguments.assignments))
+
+
+def check_article_flags(flags: Sequence[str]) -> None:
+    """Raises UserError for flags that no article can be written with."""
+    from flows.write import check_request, request_for
+
+    check_request(request_for(["-", "--url", "http://example.org", *flags]))

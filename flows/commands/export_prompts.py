@@ -232,7 +232,7 @@ class PromptWriter:
         for n, messages in enumerate(sections[: self._sections], 1):
             yield PromptRow(f"{event.id}-{n:02}", messages, "section", topic, event.id)
         if self._reader.prompt_form == "document":
-            return  # what is quoted is not rewritten
+            return  # quotations are not rewritten
         for n in range(1, len(sections[: self._sections]) + 1):
             if (rewrite := self._rewrite(event, evidence, n, kept)) is not None:
                 yield PromptRow(f"{event.id}-{n:02}-rewrite", rewrite, "rewrite", topic, event.id)

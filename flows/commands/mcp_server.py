@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import MissingExtra, UserError, WikigenError
-from data.settings import add_setting_flags
+from flows.commands.arguments import add_article_flags, article_flags, check_article_flags
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -26,16 +26,14 @@ def main(argv: Sequence[str]) -> int:
         prog="wikigenben mcp",
         description="Offer the tools write_article, check_article and evidence to an assistant, over stdin and stdout.",
     )
-    parser.add_argument("--system", choices=("ours", "extractive"), help="as for `wikigenben write`")
-    parser.add_argument("--model", metavar="NAME", help="as for `wikigenben write` (default: smollm2)")
-    add_setting_flags(parser, file=False)
+    add_article_flags(parser, file=False)
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 
     def run() -> int:
-        given = [("system", arguments.system), ("model", arguments.model)]
-        flags = [*(f"--{flag}={value}" for flag, value in given if value), *(f"--set={one}" for one in arguments.assignments)]
-        build_server(tuple(flags)).run("stdio")
+        flags = article_flags(arguments)
+        check_article_flags(flags)
+        build_server(flags).run("stdio")
         return 0
 
     return guarded(run)

@@ -125,7 +125,7 @@ def _recrawled(arguments: argparse.Namespace) -> Iterator[RecrawledEvent]:
     if arguments.limit is not None and arguments.limit < 1:
         raise UserError(f"--limit {arguments.limit} leaves nothing to do; use 1 or more")
     for event_id in arguments.events:
-        snapshot.event(event_id)  # a wrong one is told before anything is fetched
+        snapshot.event(event_id)  # refuses a wrong one before anything is fetched
     ids = tuple(arguments.events) or snapshot.ids(settings.evidence.track)
     ids = ids[: arguments.limit]
     yield from console.tracked("fetching", recrawl(snapshot, ids, settings), len(ids), lambda event: event.title)

@@ -175,7 +175,7 @@ def attack(honest: Honest, attacks: Sequence[Attack], settings: Settings, out: P
     with RunFolder(out).locked(), console.progress("scoring attacks", len(honest.given)) as step:
         rows = standing.score(attacked, honest.given, honest.snapshot, metrics, out, step)
     own = list(rows[HONEST].values())
-    unscored = [f"{row.event_id}: {row.reason}" for row in own if row.reason]
+    unscored = [f"{row.id}: {row.reason}" for row in own if row.reason]
     return Found(
         honest=honest,
         means=standing.means_of(own, metrics),

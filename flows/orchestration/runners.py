@@ -235,7 +235,7 @@ def _started(spec: RunnerSpec) -> Iterator[TaskRunner[Any]]:
     with ExitStack() as stack:
         if spec.kind != "threads":
             stack.enter_context(_seen_by_workers(spec))
-        # Dask tells each step of its workers; a Ray that is lost is started anew on this machine by the next question to it.
+        # Dask reports each step of its workers; a Ray that is lost is started anew on this machine by the next question to it.
         stack.enter_context(_environment(DASK_LOGGING__DISTRIBUTED="warning", RAY_ENABLE_AUTO_CONNECT="0"))
         if spec.kind == "processes" and "OMP_NUM_THREADS" not in os.environ:
             # each would take a thread for every core, and threads without a core hold up the others of their process

@@ -145,7 +145,7 @@ def _problems(recipe: Recipe) -> Iterator[str]:
         for word, table in one.settings.items():
             if word == "evidence" and table.keys() & {"track", "leak_filter"}:
                 yield f"{one.name}: evidence.track and evidence.leak_filter are not set here; use track = and variants ="
-        settings_of(one)  # raises for what is unknown or out of range
+        settings_of(one)  # raises for unknown settings and values out of range
     parts = [(one.name, one) for one in recipe.systems] + [("calibrate", recipe.calibrate), ("bench", recipe.bench)]
     for name, part in parts:
         if part is not None and part.limit is not None and part.limit < 1:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from benchmark.runner import EventOutcome
+from data.decoding_counts import Usage
 from data.runs import Observer
 from data.types import DropReason, Event, Heading, Outline, Page, Section, Sentence
 from pipeline.stages import section_of
@@ -90,13 +91,13 @@ class Spent:
     passes: int = 0
     passed: int = 0
 
-    def plus(self, draft: Draft | ComposedDraft) -> Spent:
-        counted = draft.n_verify is not None
+    def plus(self, usage: Usage) -> Spent:
+        counts = usage.n_passes is not None
         return Spent(
-            self.tokens + draft.n_new_tokens,
-            self.seconds + draft.seconds,
-            self.passes + (draft.n_verify or 0) + counted,  # the first pass reads the prompt
-            self.passed + counted * draft.n_new_tokens,
+            self.tokens + usage.n_new_tokens,
+            self.seconds + usage.stats.total_s,
+            self.passes + (usage.n_passes or 0),
+            self.passed + counts * usage.n_new_tokens,
         )
 
 
@@ -186,7 +187,7 @@ class Watch(Observer):
             self._note(done=current.done | {section})
             self._tell(Finished(section, value.section))
         elif made and isinstance(value, Draft | ComposedDraft):
-            self.view = replace(self.view, spent=self.view.spent.plus(value))
+            self.view = replace(self.view, spent=self.view.spent.plus(value.usage))
 
     def said(self, stage: str, sentences: tuple[Sentence, ...]) -> None:
         if (section := section_of(stage)) is not None:

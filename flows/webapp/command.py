@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data.errors import UserError
-from data.settings import add_setting_flags
+from flows.commands.arguments import add_article_flags, article_flags, check_article_flags
 
 PORT = 8765
 
@@ -24,18 +24,11 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1, this machine alone")
     parser.add_argument("--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}; 0 takes a free one")
-    parser.add_argument("--system", choices=("ours", "extractive"), help="as for `wikigenben write`")
-    parser.add_argument("--model", metavar="NAME", help="as for `wikigenben write` (default: smollm2)")
-    add_setting_flags(parser)
+    add_article_flags(parser)
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 
-    return guarded(lambda: serve(arguments.host, arguments.port, _flags(arguments)))
-
-
-def _flags(arguments: argparse.Namespace) -> tuple[str, ...]:
-    given = [("system", arguments.system), ("model", arguments.model), ("config", arguments.config)]
-    return (*(f"--{flag}={value}" for flag, value in given if value), *(f"--set={one}" for one in arguments.assignments))
+    return guarded(lambda: serve(arguments.host, arguments.port, article_flags(arguments)))
 
 
 def serve(host: str, port: int, words: tuple[str, ...]) -> int:
@@ -45,9 +38,8 @@ def serve(host: str, port: int, words: tuple[str, ...]) -> int:
     from flows.showing import console
     from flows.webapp.admission import Admission, is_loopback
     from flows.webapp.app import Page, build_app
-    from flows.write import check_request, request_for
 
-    check_request(request_for(["-", "--url", "http://example.org", *words]))
+    check_article_flags(words)
     listening = _listening(host, port)
     listening.listen(64)  # connections wait here until the page answers
     token = None if is_loopback(host) else secrets.token_urlsafe(24)

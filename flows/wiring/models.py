@@ -10,6 +10,7 @@ from data.download import cache_folder
 from data.errors import UserError
 from data.model_name import parse_model
 from data.settings import DecodingSettings, ModelSettings, Settings
+from flows.job import MODEL_SYSTEMS
 from flows.showing import console
 
 if TYPE_CHECKING:
@@ -41,10 +42,7 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
     if name in SMOLLM2 or (asked.kind in ("hf", "gguf") and asked.is_whole):
         return _local_generator(name, model, decoding)
     if asked.kind == "server" and asked.is_whole:
-        if decoding != DecodingSettings():
-            raise UserError(
-                f"{name} decodes in its own way; drop --decoding and the settings decoding.*, or use --model hf:... or gguf:..."
-            )
+        _check_served(name, decoding)
         from decoding.serving.client import ServerGenerator, Timeouts
 
         return ServerGenerator(asked.rest, asked.url, timeouts=Timeouts(read_s=model.timeout_s))
@@ -52,12 +50,18 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
 
 
 def check_model(system: str, settings: Settings) -> None:
-    """Raises UserError for a model's name that means none, before anything is loaded."""
+    """Raises UserError for a model's name that means none, or decoding that it cannot have, before anything is loaded."""
     name = settings.model.name
     asked = parse_model(name)
-    if not name or name in SMOLLM2 or (asked.kind in ("hf", "gguf", "server") and asked.is_whole):
-        return
-    raise _no_model(name)
+    if name and name not in SMOLLM2 and not (asked.kind in ("hf", "gguf", "server") and asked.is_whole):
+        raise _no_model(name)
+    if system not in MODEL_SYSTEMS:
+        if settings.decoding.draft_model:
+            raise UserError(f"--system {system} needs no model, so nothing can draft for it; leave --draft-model out")
+    elif asked.kind == "server":
+        _check_served(name, settings.decoding)
+    else:
+        _check_decoding(settings.decoding)
 
 
 def _no_model(name: str) -> UserError:
@@ -83,12 +87,23 @@ def _local_generator(name: str, model: ModelSettings, decoding: DecodingSettings
     return _decoded(loaded, decoding, calibration_for(loaded, decoding.method, decoding.calibration or None), draft)
 
 
+def _check_served(name: str, decoding: DecodingSettings) -> None:
+    if decoding != DecodingSettings():
+        raise UserError(
+            f"{name} decodes in its own way; drop --decoding, --draft-model and the settings decoding.*, or use --model hf:... "
+            "or gguf:..."
+        )
+
+
 def _check_decoding(decoding: DecodingSettings) -> None:
     """Before minutes of loading."""
     from decoding.methods import check_draft_model, check_lengths, check_method
+    from decoding.models.naming import check_draft_name
 
     check_method(decoding.method)
     check_draft_model(decoding.method, bool(decoding.draft_model))
+    if decoding.draft_model:
+        check_draft_name(decoding.draft_model)
     if decoding.lengths:
         check_lengths(decoding.lengths)
 

@@ -115,7 +115,7 @@ def build_live(
     from pipeline.web.queries import search_window
     from pipeline.web.search.building import build_provider
 
-    search_window(settings.web.as_of)  # a wrong day is told before anything is fetched
+    search_window(settings.web.as_of)  # refuses a wrong day before anything is fetched
     return LiveEvidence(
         settings.web,
         provider=build_provider(settings.web.search) if settings.web.search else None,

@@ -17,7 +17,7 @@ _DATELINE = re.compile(
     r"(?:\s*\([A-Z][\w .]{1,24}\)\s*[—–-]{1,2}|(?:,\s*\w+\.? \d{1,2})?\s*[—–]{1,2})\s+(?=[A-Z])"
 )
 _CONNECTIVE = re.compile(
-    r"^(?:However|But|And|Meanwhile|Moreover|Furthermore|In addition|Also|So|Still|Now|Instead|Yet),?\s+(?=\w)"
+    r"^(?:However|But|And|Meanwhile|Moreover|Furthermore|In addition(?! to)|Also|So|Still|Now|Instead|Yet),?\s+(?=\w)"
 )
 _DANGLING = re.compile(
     r"^(?:He|She|It|They|His|Her|Its|Their|This|That|These|Those|Such|Then|There|Here|Both|Another|Others|One of them|"

@@ -20,6 +20,7 @@ from pipeline.article_plan import LeftOut
 from pipeline.choosing.candidates import Candidate, has_personal_words, is_fragment
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import names, numbers
+from pipeline.choosing.joins import run_together, without_heading
 from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
 from pipeline.choosing.word_lists import words_of
 from pipeline.evidence import Evidence
@@ -27,7 +28,7 @@ from pipeline.retrieval import terms
 
 LEAST_WORDS = 6
 MOST_WORDS = 42
-ENOUGH_ON_SUBJECT = 60
+ENOUGH_ON_SUBJECT = 12
 """Sentences on the subject from which those of pages that do not name it are left out."""
 MOST_CAPITALS = 0.6
 """Share of words with a capital from which a line is a headline or a list of names."""
@@ -44,35 +45,37 @@ _FURNITURE = re.compile(
     r"follow (?:us|him|her|them) on|share this|all rights reserved|terms of (?:use|service)|privacy policy|paywall|"
     r"download (?:the|our) app|watch (?:the|this) (?:video|live)|check out|stay tuned|scroll|swipe|tap (?:here|the)|"
     r"spoilers?|as follows|"
-    r"full review|critics consensus|ticket information|our (?:newsletter|partners|reviewers?)|"
+    r"full review|critics consensus|review by|opens in new|all copyrighted|not related to any|"
+    r"(?:senior|news|staff) writer|managing editor|key ?words:|\(he/him\)|\(she/her\)|discusses (?:his|her|their) work|"
+    r"to talk about (?:his|her|their)|streamed via|ticket information|our (?:newsletter|partners|reviewers?)|"
     r"left to read|min(?:ute)? read|free (?:trial|account)|gift (?:this )?article|for more (?:information|details|on)|"
     r"copyright|©|getty images?|ap photo|file (?:photo|image|picture)|photo(?:graph)? (?:by|credit|courtesy)"
     r"|image (?:credit|source)|"
-    r"pictured|courtesy of|screenshot|editor[’']?s note|this (?:article|story|page|post|site|website) (?:was|is|has|will|may)|"
+    r"pictured|courtesy of|screenshot|editor[’']?s note|this (?:article|story|page|post|site|website) (?:was|is|has"
+    r"|will|may)|"
     r"first published|last updated|updated on|published on|story continues|continue reading|related (?:articles?"
     r"|stories|topics)|"
     r"listen to|leave a comment|contact us|email us|add to cart|buy (?:now|tickets)|tickets (?:are|available|from)|see also|"
     r"view (?:all|gallery|more)|javascript|browser|affiliate|disclaimer|wikipedia|retrieved|isbn|doi:|\bvia (?:reuters"
     r"|ap|afp|getty)|"
-    r"report this ad|sponsored|donate (?:now|to|today)|member login|skip to|table of contents|jump to)\b|https?://|www\.|\S@\S|"
-    r"#\w+\s#\w+|→|►|•|\bpic\.twitter\b",
+    r"trademarks?|licen[cs]ed? under|creative commons|all text is|re-?use may be|(?:not|nor) (?:be )?responsible for"
+    r"|no guarantees?|"
+    r"registered charity|limited by guarantee|(?:rates|prices|programme|schedule|dates) (?:is|are) subject to"
+    r"|welcome email|is on its way|"
+    r"review copy|full disclosure|reader reviews?|your rating|parents need to know|use of (?:the )?materials?|hyperlinks?|"
+    r"modal (?:window|dialog)|could not be loaded|sold as is|gambling content|managing director of (?:SI|the site)"
+    r"|can be found on|"
+    r"live updates|latest news|breaking news|app store|full episode|official site|successful (?:applicants|candidates)|"
+    r"report this ad|sponsored|donate (?:now|to|today)|member login|skip to|table of contents|jump to)\b|https?://"
+    r"|www\.|\S@\S|"
+    r"#\w+\s#\w+|[★☆]|→|►|•|\bpic\.twitter\b",
     re.I,
 )
-_JOINED = re.compile(
-    r"[a-z][A-Z]{2,}|[a-z]{3}\d{3}\s|\d{1,2}:\d{2} ?[AP]M [A-Z]{2,3}T?C?\b|\b\d+ (?:hours?|minutes?|days?) ago"
-)
-"""Lines of a page that were run together: a byline with the first sentence."""
-_RUN_TOGETHER = re.compile(
-    r"\w\*\w|[a-z][.,;]\d{0,3}[A-Z][a-z]|(?<![\d.,/:–-])\b\d{1,3} \d{1,3}\b(?! ?[°%/])|(?:^|\s)1\) |"
-    r"\b([A-Z][a-z]+ [A-Z][a-z]+) \1\b|^[A-Z]{1,3}: |^[A-Z]\w+ [A-Z][\w’'-]+: |^\d+ ?(?:of|/) ?\d+\b|\bFILE\b|\s[*–-]$"
-)
-"""Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice."""
 _CAPITALS = re.compile(r"(?:[A-Z]{3,}[ ,&.]+){2,}[^A-Z]*[a-z]")
 _SUBJECTLESS = re.compile(r"(?:Ran|Was|Were|Had|Has|Have|Is|Are|Became|Began|Went|Took|Got|Did|Personally|Thinks)\b")
 """A line of a directory or of notes: "BELLAIRE BOTTLE CO. has two furnaces", "Ran for few years"."""
 _DATED_COMMENT = re.compile(rf"^\S+ (?:{_MONTH}) \d{{1,2}}, \d{{4}} [A-Z]")
 """A reader's name and day before what he says."""
-_GLUED = re.compile(r"\b([a-z]{3,})(were|was|the|and|with|from|that|have|has|which|for)\b")
 _CODE = re.compile(r"[{}<>\\]|\w\(\)|==|/\*|\$\(|\|")
 _CAPTION = re.compile(
     r"^(?:A (?:view|photo|picture|map|still|look|general view|file)\b|(?:Above|Below|Left|Right|Top|Bottom|From left"
@@ -85,27 +88,48 @@ _CAPTION = re.compile(
 _BYLINE = re.compile(
     r"^[A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){0,2} (?:is|was) (?:an?|the|one of)\b.{0,60}"
     r"\b(?:writer|journalist|contributor|editor|critic|reporter|columnist|correspondent|blogger|freelance\w*)\b(?! of)|"
-    r"^[A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){0,2} (?:covers|writes about|has been writing|has written for|contributes)\b|"
+    r"^[A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){0,2} (?:covers|writes about|has been (?:writing|covering|reporting)"
+    r"|has (?:written|reported) for|contributes)\b|"
     r"\b(?:his|her|their|’s|'s) work (?:can be found|has (?:also )?appeared)\b"
 )
 _CHATTER = re.compile(
-    r"^(?:And|But|So|Or|Granted|Regardless|Warning|Yes,|No,|Well,|Oh|OK|Okay|Look|Let|Imagine|Here[’']s|That[’']s|There[’']s|What[’']s|It[’']s|Now|Just|Thanks|"
+    r"^(?:And|But|So|Or|Granted|Regardless|Warning|Yes(?=,)|No(?=,)|Well|Oh|OK|Okay|Look|Let|Imagine|Here[’']s|That[’']s"
+    r"|There[’']s|What[’']s|It[’']s|Now|Just|Thanks|"
     r"Thank|Please|Welcome|Sorry|Sure|Maybe|Perhaps|Why|How|What|When will|Who|Don[’']t|Do you|Did you|Get|Find|See"
     r"|Learn|Make|Try|Visit|"
     r"Tune|Note|Notice|Remember|Keep"
-    r"|Be (?:the|sure)|Not (?:to|sure)|Ya|Read|Stay|Go|Click|Scroll|Spoiler)\b(?!,? (?:the|a) (?:mayor|council))",
+    r"|Be (?:the|sure)|Not (?:to|sure|only)|Shuffle|Continue|Discover|Reveal|Cue|First(?=,)|Ok|As said|For the uninitiated"
+    r"|For those who|"
+    r"One thing is|Ya|Read|Stay|Go|Click|Scroll|Spoiler)\b(?!,? (?:the|a) (?:mayor|council))",
 )
 _LEANS = re.compile(
     r"^(?:(?:In|On|At|By|From|During|After|Before|Since|Until) [^A-Z,]{0,24}(?:\d{4}|\d{1,2}|[A-Z][a-z]+)?,? "
     r"(?:it|he|she|they)|"
+    r"Plus(?=,)|If so|Of those|On the one hand|As noted|Conversely|Since (?:that|then)\b|A further (?=\d)|Some examples|"
+    r"The (?:Englishman|Frenchman|Dutchman|Scotsman|Irishman|Briton|German|Italian|Spaniard|Australian|American"
+    r"|Canadian|Mexican|Finn|Swede)\b(?! [A-Z])|"
+    r"As such|In contrast|On the contrary|In both (?:cases|instances)|The (?:other|only other)|The (?:night|day|week"
+    r"|month|year) (?:before|after)|"
+    r"The (?:study|analysis|event|locations?|collections?|tracks?|data|summary|findings|researchers?|students?|men"
+    r"|women|structure|movement|committee)"
+    r"(?= (?:said|says|was|were|is|are|had|has|have|also|will|would|appears?|suggests?|shows?|\w+ed)\b)|"
+    r"With that|If anything|Among (?:them|these|those)|Secondly|Thirdly|Further(?=,)|Before(?=,)|By (?:that|this|then)"
+    r"|Other(?= [a-z])|\w+ (?:days|weeks|months|years) later|"
+    r"In the present|Like the (?:previous|first|last)|The (?:first|second|third|last|next|previous|remaining) (?:one"
+    r"|play|game|two|three)|For services|"
+    r"(?:Two|Three|Four|Five|One|Some|Most|Many|Several|All|None|Half) of the (?![A-Z]|\w+est\b|most\b|first\b|few\b"
+    r"|best\b|worst\b)|"
     r"It|This|That|These|Those|Such|They|Their|Its|Another|Others|One of (?:them|these|those)|Both|Neither|Either|Most|"
     r"Some(?= (?:said|say|were|had|have|are|also))|Many(?= (?:said|say|were|had|have|are|also))|Then|There(?= (?:he"
     r"|she|they|it))|Here|"
     r"The (?:former|latter|two|three|pair|duo|trio|same|other|group|couple|man|woman|boy|girl|teen|teenager|victim"
     r"|suspect|company|"
-    r"agency|team|group|statement|report|announcement|move|decision|incident|latest|following|above|previous|actor|actress|singer|"
-    r"star|author|director|player|coach|minister|officer|driver|official|organi[sz]ation|club|film|movie|show|series|song|album|game|"
-    r"book|author|writer|artist|band|ship|vessel|plane|aircraft|car|vehicle|building|case|trial|judge|court|bill|law|plan|project|"
+    r"agency|team|group|statement|report|announcement|move|decision|incident|latest|following|above|previous|actor"
+    r"|actress|singer|"
+    r"star|author|director|player|coach|minister|officer|driver|official|organi[sz]ation|club|film|movie|show|series"
+    r"|song|album|game|"
+    r"book|author|writer|artist|band|ship|vessel|plane|aircraft|car|vehicle|building|case|trial|judge|court|bill|law"
+    r"|plan|project|"
     r"study|survey|poll|result|figure|number|storm|quake|fire|blaze|attack|crash|collapse|explosion|protest|strike)s?"
     r"(?= (?:said|says|was|were|is|are|had|has|have|also|will|would|told|added|came|comes|did|does|did|who|which|then"
     r"|later|went|"
@@ -116,15 +140,20 @@ _PERSON = re.compile(r"^(He|She|His|Her)\b")
 _INNER_LEANS = re.compile(
     r"\b(?:tomorrow|tonight|this (?:morning|afternoon|evening|week|weekend|month|year)|(?:last|next) (?:night|week"
     r"|month|weekend|year)|"
-    r"earlier (?:this|today|in the day)|later (?:this|today)|so far|as of now|at the moment|at this time|right now|these days|"
+    r"earlier (?:this|today|in the day)|later (?:this|today)|so far|as of now|at the moment|at this time|right now"
+    r"|these days|"
     r"(?:days?|weeks?|months?|years?|hours?|minutes?) ago|ago today|above-mentioned|as mentioned|mentioned (?:above|earlier)|"
     r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day[’']s|coming (?:days|weeks|months|years)|upcoming|this time|here)\b",
     re.I,
 )
 _DROPPED = (
-    (re.compile(r",? (?:also|however|meanwhile|therefore|thus|moreover|furthermore|now|currently|recently|instead),? "), " "),
-    (re.compile(r"^(?:However|Meanwhile|Moreover|Furthermore|In addition|Additionally|Also|Indeed|Still|Instead|Overall|"
-                r"Notably|Interestingly|Importantly|Currently|Now|Recently|Nevertheless|Nonetheless|Similarly|Likewise|"
+    (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and),? (?:also|however|meanwhile|therefore"
+                r"|thus|moreover|"
+                r"furthermore|now|currently|recently|instead(?! of)),? (?![.,;])"), " "),
+    (re.compile(r"^(?:However|Meanwhile|Moreover|Furthermore|In addition(?! to)|Additionally|Also|Indeed|Still|Instead"
+                r"|Overall|"
+                r"Notably|Interestingly|Importantly|Currently|Now|Recently|Surprisingly|Basically|Anyway|Inevitably"
+                r"|Presumably|Luckily|Excitingly|In short|Nevertheless|Nonetheless|Similarly|Likewise|"
                 r"For example|For instance|In fact|Of course|Unfortunately|Sadly|Thankfully|Fortunately|Again|"
                 r"Finally|Eventually|Later|"
                 r"At the time|Then|As a result|In response|On the other hand|In total|In all|That said),? "), ""),
@@ -133,10 +162,24 @@ _DROPPED = (
     (re.compile(r"\s*\((?:pictured|left|right|above|below|centre|center|video|photo)\)", re.I), ""),
     (re.compile(r"\s*\[[^\]]{0,40}\]"), ""),
 )  # fmt: skip
+_VOICE = re.compile(
+    r"\b(?:let[’']s|it(?:[’']s| is) (?:worth|easy|hard) |be careful|no need to|whopping|met the eye"
+    r"|whether .* remains to be seen|"
+    r"(?:will|is|are) (?:most )?(?:likely|probably)|might (?:be|have|well)|hits? the mark|a must|is like an?"
+    r"|one of the (?:best|most \w+ful|biggest)|masterful|love letter|all-around|a mess|"
+    r"if nothing else|there is a real|feels? (?:like|a bit)|"
+    r"seems? (?:to|like|as)|sort of|kind of|a bit|of course|after all|to say the least|in my|so to speak)\b",
+    re.I,
+)
+"""How a person talks who has an opinion, or guesses."""
+_FOREIGN = words_of("foreign")
+"""Frequent words of other languages; a name has one or two of them."""
+_MOST_FOREIGN = 0.15
 _EVALUATION = re.compile(rf"\b(?:{'|'.join(sorted(words_of('evaluations')))})\b", re.I)
 """Words of reviews and fans."""
 _HOLDER = re.compile(
-    r"[“\"].*[”\"]|\b(?:said|says|wrote|writes|called|calls|described|describes|praised|praises|criti[cq]\w*|reviewers?|reviews?|reviewed|"
+    r"[“\"].*[”\"]|\b(?:said|says|wrote|writes|called|calls|described|describes|praised|praises|criti[cq]\w*|reviewers?"
+    r"|reviews?|reviewed|"
     r"according to|felt|noted|argued|considered|named|rated|ranked|voted|award(?:ed|s)?|nominated|prize|for best)\b",
     re.I,
 )
@@ -156,6 +199,9 @@ _PARTICIPLE_PHRASE = re.compile(
 _SPEAKER_UNNAMED = re.compile(r"[,”\"] (?:he|she|they) (?:said|says|added|noted|explained|wrote|continued|told|recalled)\b")
 
 _TAKEN = re.compile(r"(?:the|an?|his|her|its|their|it|him|them|for|as|into|to)\Z|[A-Z]")
+
+_NOUN_FOLLOWS = words_of("before_nouns")
+"""Behind these stands a participle ("all finished tasks"), no verb."""
 
 VERBS = words_of("auxiliaries", "irregular_past", "present")
 
@@ -193,15 +239,20 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     elsewhere: list[int] = []  # places in `offered`
     for candidate in found:
         page = evidence.pages[candidate.page]
-        text = candidate.text
-        reason = siblings.get(candidate.page) or why_not(text, subject) or sibling_sentence(title, text)
+        text = without_heading(candidate.text, page.text)
+        reason = siblings.get(candidate.page) or why_not(text, subject, page.text) or sibling_sentence(title, text)
+        if not reason and _is_cut(candidate, page.text):
+            reason = "fragment"
         if any(candidate.text in line for line in spoken.get(candidate.page, ())):
             reason = "speaks to a model"  # the whole paragraph: the request comes beside the address
         if not reason:
             here = None if candidate.page in subject.elsewhere else subject  # elsewhere "the film" is another film
             resolved = standing_alone(text, before.get((candidate.page, candidate.index - 1), ""), page.published, here)
             text, reason = (resolved, "") if resolved else (text, "leans on another sentence")
-            before[candidate.page, candidate.index] = text  # "He" of the next sentence is the "he" of this one
+        elif candidate.page not in subject.elsewhere:
+            # What may not be said itself still tells what "It" in the next sentence is.
+            text = subject.instead_of_it(text, before.get((candidate.page, candidate.index - 1), ""))
+        before[candidate.page, candidate.index] = text  # "He" of the next sentence is the "he" of this one
         if not reason and len(text.split()) < LEAST_WORDS:
             reason = "too short"
         if reason:
@@ -216,6 +267,12 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     return Gated(tuple(offered), tuple(left_out))
 
 
+def _is_cut(candidate: Candidate, page: str) -> bool:
+    """Whether the sentence begins inside of a word, or behind an initial: "[U.] S. Ambassador", "[Anderson .] Paak"."""
+    ahead = page[max(candidate.start - 12, 0) : candidate.start]
+    return bool(ahead) and (not ahead[-1].isspace() or bool(re.search(r"(?:(?<![.A-Z])\b[A-Z]| )\.\s*\Z", ahead)))
+
+
 def _retold(candidate: Candidate, text: str) -> Candidate:
     if text == candidate.text:
         return candidate
@@ -226,8 +283,8 @@ def _retold(candidate: Candidate, text: str) -> Candidate:
 # --- form ----------------------------------------------------------------------------------------------------------------
 
 
-def why_not(text: str, subject: Subject | None = None) -> str:
-    """Why the text is no prose that an encyclopedia could say; empty if it is."""
+def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
+    """Why the text is no prose that an encyclopedia could say; empty if it is. `page`: the text of its page."""
     words = text.split()
     if subject is not None:
         text = subject.masked(text)
@@ -243,7 +300,7 @@ def why_not(text: str, subject: Subject | None = None) -> str:
         return "fragment"
     if is_fragment(text) or not (text[0].isupper() or text[0].isdigit() or text[0] in "“\"'‘$€£"):
         return "fragment"
-    if _FURNITURE.search(text) or _CODE.search(text) or _JOINED.search(text):
+    if _FURNITURE.search(text) or _CODE.search(text):
         return "page furniture"
     if _CAPTION.search(bare):
         return "caption"
@@ -258,11 +315,7 @@ def why_not(text: str, subject: Subject | None = None) -> str:
         return "headline"
     if sum(any(c.isdigit() for c in w) for w in words) > MOST_DIGITS * len(words) or text.count(",") > 8:
         return "table row"
-    if (
-        _RUN_TOGETHER.search(text)
-        or _DATED_COMMENT.match(text)
-        or any(not is_common(m.group()) and is_common(m[1]) for m in _GLUED.finditer(text))
-    ):
+    if run_together(text, page) or _DATED_COMMENT.match(text):
         return "run together"
     if _CAPITALS.match(text) or _SUBJECTLESS.match(text):
         return "fragment"
@@ -270,11 +323,14 @@ def why_not(text: str, subject: Subject | None = None) -> str:
         return "quotation"
     if not has_verb(tokens) or not has_main_verb(bare):
         return "no clause"
-    if sum(c.isalpha() and not c.isascii() for c in text) > 0.15 * len(text):
+    small = [token for token in tokens if token[:1].islower()]
+    if sum(c.isalpha() and not c.isascii() for c in text) > 0.15 * len(text) or (
+        sum(token in _FOREIGN for token in small) > _MOST_FOREIGN * len(small)
+    ):
         return "another language"
     if _CHATTER.match(text):
         return "chatter"
-    if _EVALUATION.search(bare) and not _HOLDER.search(text):
+    if (_EVALUATION.search(bare) or _VOICE.search(bare)) and not _HOLDER.search(text):
         return "an opinion of nobody"
     return ""
 
@@ -292,7 +348,7 @@ def _is_verb(tokens: Sequence[str], n: int) -> bool:
         return False
     if word in VERBS:
         return True
-    if not n or before.lower() in ("the", "a", "an", "of"):
+    if not n or before.lower() in _NOUN_FOLLOWS:
         return False
     if word.endswith("ed"):
         return len(word) > 3
@@ -303,7 +359,8 @@ def _is_verb(tokens: Sequence[str], n: int) -> bool:
         return True
     # "Shirley hands Ruby a taser": a name before, and what such a verb takes behind it.
     behind = tokens[n + 1] if n + 1 < len(tokens) else ""
-    return "VERB" in readings and word.endswith("s") and before[:1].isupper() and bool(_TAKEN.match(behind))
+    named = before[:1].isupper() and (n > 1 or not is_common(before))  # what opens a sentence has its capital for that
+    return "VERB" in readings and word.endswith("s") and named and bool(_TAKEN.match(behind))
 
 
 def has_main_verb(text: str) -> bool:
@@ -343,7 +400,7 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
     """
     for pattern, other in _DROPPED:
         text = pattern.sub(other, text)
-    text = " ".join(text.split())
+    text = " ".join(text.replace("()", "").split())
     text = text[:1].upper() + text[1:]
     if subject is not None:
         text = subject.instead_of_it(text, before)
@@ -399,13 +456,16 @@ def _only_person(before: str) -> str:
         re.sub(r"^(?:The|In|On|At|When|After|But|And|As|For|While|Mayor|President|Governor|Minister|Police|Chief) ", "", n)
         for n in found
     }
-    people = {n for n in found if " " in n and not _NO_PERSON.search(n)}
+    # "Final Destination" and "Managing Editor" have the form of a person's name, too: a given name is no word of the language.
+    people = {n for n in found if " " in n and not _NO_PERSON.search(n) and not is_common(n.split()[0])}
     return people.pop() if len(people) == 1 else ""
 
 
 _NO_PERSON = re.compile(
-    r"\b(?:University|College|School|Hospital|Court|Council|County|City|River|Street|Road|Avenue|Park|Island|Islands|State|States|"
-    r"Party|Union|Army|Police|Department|Office|Ministry|Agency|Commission|Committee|Company|Corporation|Group|Institute|Museum|"
+    r"\b(?:University|College|School|Hospital|Court|Council|County|City|River|Street|Road|Avenue|Park|Island|Islands"
+    r"|State|States|"
+    r"Party|Union|Army|Police|Department|Office|Ministry|Agency|Commission|Committee|Company|Corporation|Group"
+    r"|Institute|Museum|"
     r"Center|Centre|Church|League|Cup|Club|United|Association|Force|Service|House|Senate|Congress|Parliament|Times|Post|News|"
     rf"North|South|East|West|New|Lake|Mount|Bay|Sea|Ocean|Airport|Airlines|Bank|Bridge|Dam|{_MONTH}|[A-Z][a-z]+day)\b"
 )

@@ -24,6 +24,10 @@ OPENING_WORDS = 150
 LEAST_CALLED, LEAST_HOSTS = 3, 2
 """Sentences that open with "The film", and hosts that have them, from which that is what the subject is called."""
 
+LEAST_DENSITY = 0.0025
+"""Share of a page's words, for each word of the subject, that are this word, from which it can be about the subject: below, 12
+of 100 sentences of development pages are of use, above 31 to 44."""
+
 _YEAR = re.compile(r"\b(1[89]\d{2}|20\d{2})\b")
 _CALLED = re.compile(r"(?:^|[.!?][”\"]? |\n)The ([a-z]{3,})\b(?=[ ’'])")
 THINGS = words_of("things")
@@ -54,7 +58,8 @@ class Subject:
 
     @cached_property
     def elsewhere(self) -> frozenset[int]:
-        """Places of pages about something else: they open without the name, or have it mostly inside of longer names."""
+        """Places of pages about something else: they open without the name, hardly use its words, or have it
+        mostly inside of longer names."""
         return frozenset(n for n, page in enumerate(self.pages) if page.usable and not self._is_about(page))
 
     @cached_property
@@ -67,6 +72,9 @@ class Subject:
 
     def _is_about(self, page: Page) -> bool:
         if not self._names(f"{page.title} {_opening(page.text)}"):
+            return False
+        words = terms(f"{page.title} {page.text}")
+        if sum(word in self.words for word in words) < LEAST_DENSITY * len(self.words) * len(words):
             return False
         alone, longer = self._mentions(page.text)
         return alone >= longer

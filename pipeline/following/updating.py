@@ -368,7 +368,7 @@ def fate(before: Section, after: Section) -> SectionFate:
     return SectionFate(before.heading.text, old == new, codec.sha256(new) if after.sentences else "")
 
 
-# --- what is told -----------------------------------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

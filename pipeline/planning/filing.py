@@ -18,7 +18,7 @@ from data.settings import WritingSettings
 from data.types import Heading
 from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, LeftOut, PlannedSection
-from pipeline.choosing import worth
+from pipeline.choosing import usable, worth
 from pipeline.choosing.candidates import candidates
 from pipeline.choosing.finding import find_candidates, off_topic
 from pipeline.choosing.gate import gate
@@ -33,7 +33,7 @@ from pipeline.planning.kinds import KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "3"
+RULES = "4"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -47,6 +47,10 @@ LEAST_STATEMENTS = 2
 """Statements that a heading needs; a thin section joins the one that its statements fit next best."""
 CUE = 0.12
 """What a word of a heading adds to a statement's fit; fits differ by 0.05 in the median, and vectors confuse cast and plot."""
+GENERAL = frozenset(
+    ("Background", "History", "Overview", "Summary", "Description", "Development", "Event", "Events", "Incident")
+)
+"""Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
 PARAGRAPH = 4
 THIN_PAGES = 3
 UNTRUSTED = 0.3
@@ -76,6 +80,7 @@ def planning_digest() -> str:
     parts = (
         codec.to_json(load_model()),
         codec.to_json(worth.load_model()),
+        codec.to_json(usable.load_model()),
         bank_digest(),
         BANK_FILE.read_text(encoding="utf-8"),
         RULES,
@@ -109,7 +114,8 @@ def pooled(evidence: Evidence, encoder: Encoder) -> Pooled:
     rows = np.flatnonzero(on_topic)
     trust = np.array([1.0 if o.candidate.trusted else UNTRUSTED for o in kept])
     near = relevance(features, load_model())[rows]
-    return Pooled(Pool.of(evidence, kept, found.vectors[rows], features[rows], near, trust), (*gated.left_out, *left_out))
+    pool = Pool.of(evidence, kept, found.vectors[rows], found.title_vector, features[rows], near, trust)
+    return Pooled(pool, (*gated.left_out, *left_out))
 
 
 def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings, banks: PlanningBanks) -> ArticlePlan:
@@ -118,12 +124,26 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     found = pooled(evidence, encoder)
     pool = found.pool
     # Which of them matter, each once.
-    chosen, old = choose(pool, writing.max_words)
+    chosen, unused = choose(pool, writing.max_words)
+    if not chosen:
+        raise NoEvidence(
+            f"the pages on {title!r} hold {len(pool.offered)} whole sentences and none that an encyclopedia would use: "
+            "they are about something else, advertise, or cannot be understood alone"
+        )
+    subject = Subject(title, evidence.pages)
+    about = [
+        pool.offered[i].candidate.page not in subject.elsewhere or subject.is_named_in(pool.offered[i].text) for i in chosen
+    ]
+    if not any(about):
+        raise NoEvidence(
+            f"the pages hold {len(chosen)} sentences that an encyclopedia could use, and neither these nor the titles of their "
+            f"pages name {title!r}: they seem to be about something else"
+        )
     # Where each goes: the lead first, for it takes what defines the subject; the rest under headings of this kind of article.
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     lead = _lead(scored, title, chosen)
     body = [i for i in chosen if i not in set(lead)]
-    kind = banks.recogniser().recognise(title, scored.central(4), Subject(title, evidence.pages).noun)
+    kind = banks.recogniser().recognise(title, scored.central(4), subject.noun)
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
     sections = _filed(pool, scored, body, usual, encoder, writing.max_sections) if body else []
     return ArticlePlan(
@@ -134,7 +154,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
             for heading, paragraphs in sections
         ),
         _notice(evidence, pool, chosen),
-        (*found.left_out, *old),
+        (*found.left_out, *unused),
     )
 
 
@@ -180,6 +200,8 @@ def _filed(
     """Headings in reading order with their statements in paragraphs."""
     # A heading that accuses ("Perpetrator") needs statements that use its word: being alike is no evidence of guilt.
     headings = [h for h in offered if not _ACCUSING.search(h.heading) or _evidenced(h.heading, pool, body)] or list(offered)
+    if not any(h.heading in GENERAL for h in headings):
+        headings.insert(0, OfferedHeading("Background", "history, what came before, the first, since, founded, origin", 0.0))
     cued = _cued(headings, pool)
     # "Box office" over three sentences of the plot is worse than no heading.
     open_ones = [

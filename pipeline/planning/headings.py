@@ -251,7 +251,7 @@ def own_headings(title: str, candidates: Sequence[Candidate]) -> list[_Choice]:
         lines = [(at, line) for at, line in _lines(text) if is_subheading(text, at, at + len(line))]
         for n, (at, line) in enumerate(lines):
             end = lines[n + 1][0] if n + 1 < len(lines) else len(text)
-            below = [c.text for c in candidates if c.page == page and at < c.passage.start + c.start < end]
+            below = [c.text for c in candidates if c.page == page and at < c.start < end]
             if _could_head(line, skip, small) and sum(len(t.split()) for t in below) >= MIN_SECTION_WORDS:
                 found.append(_Choice(line[0] + line[1:].lower(), _frequent_words(below, skip), at / len(text), 0.0))
     return found

@@ -193,7 +193,7 @@ def _detected(body: bytes) -> Decoded:
         pass
     from charset_normalizer import from_bytes
 
-    # what is ASCII is so in every encoding and tells nothing
+    # ASCII bytes are the same in every encoding, so they decide nothing
     sample = b" ".join(piece for piece in re.split(rb"[<>]", body) if not piece.isascii())[:_DETECTION_BYTES]
     likeliest = from_bytes(sample, cp_isolation=_LIKELY, enable_fallback=False).best()
     charset = charset_by_label(str(likeliest.encoding)) if likeliest is not None else ""

@@ -146,7 +146,7 @@ def _day(year: str, month: str, day: str) -> date | None:
 
 
 def _plausible(day: date) -> bool:
-    return day.year in _YEARS and day != date(1970, 1, 1)  # the zero of Unix clocks stands for "no date"
+    return day.year in _YEARS and day != date(1970, 1, 1)  # the zero of Unix clocks means "no date"
 
 
 def _first(candidates: Iterable[Candidate], latest: str | None) -> Dates:

@@ -86,7 +86,7 @@ def read_document(
     job = Job(body, url, content_type, origin, run_date, title, provider_date)
     try:
         return _read(job)
-    except Exception as error:  # parsers of hostile bytes fail in any way; the page is what is wrong
+    except Exception as error:  # parsers of hostile bytes fail in any way; the fault is the page's
         return _dropped(job, "extract_none", f"{type(error).__name__}: {error}"[:300])
 
 

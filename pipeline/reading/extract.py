@@ -80,7 +80,7 @@ def examine(raw: RawPage, *, run_date: str | None = None, provider_date: str = "
         return Reading(plain, text_kind="plain")
     try:
         return _from_html(raw, run_date, provider_date, min_words)
-    except Exception as error:  # trafilatura and lxml fail in many ways on broken pages; the page is what is wrong
+    except Exception as error:  # trafilatura and lxml fail in many ways on broken pages; the fault is the page's
         logger.warning("no text from %s: %s: %s", raw.url, type(error).__name__, error)
         return Reading(_dropped(raw, "extract_none", f"{type(error).__name__}: {error}"))
 

@@ -46,7 +46,7 @@ def read_pdf(body: bytes) -> PdfText:
     """
     from pypdf.errors import DependencyError
 
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it tells of every small fault of a file
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it logs every small fault of a file
     try:
         return _read(body)
     except DependencyError as error:

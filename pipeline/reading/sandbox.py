@@ -164,7 +164,7 @@ class Worker:
             try:
                 if pipe is not None:
                     pipe.close()
-            except OSError:  # what was still to be written goes nowhere
+            except OSError:  # nobody reads the rest
                 pass
 
 

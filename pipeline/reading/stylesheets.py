@@ -125,7 +125,7 @@ def _rules(parsed: list[Any]) -> Iterator[tuple[list[Any], dict[str, str]]]:
     for rule in parsed:
         if rule.type == "at-rule" and rule.lower_at_keyword in ("media", "supports", "layer", "container") and rule.content:
             media = tinycss2.serialize(rule.prelude).lower()
-            # A page is read on a wide screen: what is hidden on paper or on phones alone is seen.
+            # A page is read on a wide screen: text hidden on paper or on phones alone is visible.
             if not re.search(r"\bprint\b|max-width|\bnot\b|prefers-|orientation", media):
                 yield from _rules(tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True))
         elif rule.type == "qualified-rule":
@@ -140,7 +140,7 @@ def _rules(parsed: list[Any]) -> Iterator[tuple[list[Any], dict[str, str]]]:
 def _declared(parsed: list[Any]) -> dict[str, str]:
     return {
         part.lower_name: " ".join(tinycss2.serialize(part.value).lower().split())
-        if part.lower_name in _COLOURS  # whose parts may be told apart by spaces alone
+        if part.lower_name in _COLOURS  # whose parts may be separated by spaces alone
         else re.sub(r"\s+", "", tinycss2.serialize(part.value).lower())
         for part in parsed
         if part.type == "declaration" and part.lower_name in _TOLD

@@ -44,7 +44,7 @@ def assemble(
     if not lead.sentences and not kept:
         raise StageError("assembly", f"no sentence about {evidence.event.title!r} is left")
     cites = [c for section in (lead, *kept) for sentence in section.sentences for c in sentence.cites]
-    cites += [c for fact in infobox for c in fact.cites]  # the infobox stands beside the text, so its own sources come last
+    cites += [c for fact in infobox for c in fact.cites]  # read beside the text, so numbered last
     by_id = {passage.id: passage for passage in evidence.passages}
     sources: dict[str, Source] = {}
     for cite in dict.fromkeys(cites):

@@ -14,7 +14,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from data.runs import Stages, total_by_drafter
+from data.cleaning import host_of
+from data.decoding_counts import Usage
+from data.runs import Stages
 from data.sentences import split_sentences
 from data.types import Heading, Paragraph, Repair, Section, Sentence
 from decoding.api import Grounding, Rephrase, SupportReader, Wordings
@@ -60,6 +62,10 @@ QUOTED_WORDS = 25
 PLAIN_SHARE, PLAIN_WORDS = 1 / 6, 18
 """Share of a section's statements that may be as they are, and their most words: a plain fact of few words has no other
 form. A longer one is quoted, once and in the lead alone: nobody reads an article of quotations."""
+OPENING_WORDS = 30
+"""Most words of an article's first statement that may stand as it is: without what defines the subject a lead is none."""
+THIN = 8
+"""Statements of a plan up to which it is thin: what cannot be said may be quoted anywhere, for losing it loses the article."""
 TOKENS_PER_WORD = 1.7
 _COPIED = " words in a row copied"
 _ENDS = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s")
@@ -98,34 +104,42 @@ class Composing:
 
     def _draft(self, name: str, paragraphs: Sequence[Sequence[Statement]], *, is_lead: bool) -> ComposedDraft:
         statements = [statement for paragraph in paragraphs for statement in paragraph]
+        quotes = is_lead or self._plan.n_statements <= THIN
         tried: list[Tried] = []
         drafts: list[Draft] = []
         at = 0
         for paragraph in paragraphs:
             for group in grouped(paragraph):
-                may_quote = is_lead and not any(one.chosen and one.by == "quotation" for one in tried)
+                may_quote = quotes and not any(one.chosen and one.by == "quotation" for one in tried)
                 answers = self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote)
+                if is_lead and at == 0 and not any(one.chosen for one in answers):
+                    answers += self._as_it_is(0, statements[0], OPENING_WORDS)
                 if said := tuple(s for one in answers if one.chosen for s in _sentences(one, statements)):
                     self._stages.said(name, said)
                 tried += answers
                 at += len(group)
         tried += self._plain(tried, statements)  # last: the share is of what was said
-        return _summed(tried, drafts)
+        return ComposedDraft(tuple(tried), Usage.total([draft.usage for draft in drafts]))
 
     def _plain(self, tried: Sequence[Tried], statements: Sequence[Statement]) -> list[Tried]:
         """Short statements that were not said, as they are, up to their share of the section."""
         said = {place for one in tried if one.chosen for place in one.facts}
         found: list[Tried] = []
         for place, statement in enumerate(statements):
-            if place in said or len(statement.text.split()) > PLAIN_WORDS:
+            if place in said:
                 continue
             # Counted with itself: a section of nothing but copied facts gets none.
             if len(found) + 1 > PLAIN_SHARE * (len(said) + len(found) + 1):
                 break
-            finding = compare(statement.text, (statement.text,), self._plan.title)
-            if not finding.faults and finding.longest_run <= MOST_COPIED_RUN:
-                found.append(Tried((place,), "plain", statement.text, (), finding.copied, finding.longest_run, 0.0, None, True))
+            found += self._as_it_is(place, statement, PLAIN_WORDS)
         return found
+
+    def _as_it_is(self, place: int, statement: Statement, most_words: int) -> list[Tried]:
+        """The statement itself, chosen, if it is short and has no fault of its own."""
+        finding = compare(statement.text, (statement.text,), self._plan.title)
+        if len(statement.text.split()) > most_words or finding.faults or finding.longest_run > max(most_words, MOST_COPIED_RUN):
+            return []
+        return [Tried((place,), "plain", statement.text, (), finding.copied, finding.longest_run, 0.0, None, True)]
 
     # --- one group ---------------------------------------------------------------------------------------------------------
 
@@ -264,7 +278,7 @@ class Composing:
         if statement.text.rstrip(".") not in " ".join(self._passages[statement.cites[0]].text.split()):
             return ""
         page = self._evidence.pages[self._passages[statement.cites[0]].page]
-        publisher = re.sub(r"\Awww\.", "", re.sub(r"\A\w+://([^/:]+).*\Z", r"\1", page.url, flags=re.S))
+        publisher = page.site or host_of(page.url)
         return f"According to {publisher}, “{statement.text.rstrip('.')}”."
 
 
@@ -360,21 +374,3 @@ def _sentences(one: Tried, statements: Sequence[Statement]) -> list[Sentence]:
         cites = [c for fact, share in zip(facts, shares, strict=True) if share >= best - 0.2 for c in fact.cites]
         found.append(Sentence(text, tuple(dict.fromkeys(cites))))
     return found
-
-
-def _summed(tried: Sequence[Tried], drafts: Sequence[Draft]) -> ComposedDraft:
-    def total(name: str) -> int | None:
-        known = [value for d in drafts if (value := getattr(d, name)) is not None]
-        return sum(known) if known else None
-
-    return ComposedDraft(
-        tried=tuple(tried),
-        n_calls=len(drafts),
-        n_prompt_tokens=sum(d.n_prompt_tokens for d in drafts),
-        n_new_tokens=sum(d.n_new_tokens for d in drafts),
-        seconds=round(sum(d.seconds for d in drafts), 3),
-        n_verify=total("n_verify"),
-        n_drafted=total("n_drafted"),
-        n_accepted=total("n_accepted"),
-        by_drafter=total_by_drafter(used for draft in drafts for used in draft.by_drafter),
-    )

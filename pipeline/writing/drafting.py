@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from data.decoding_counts import Usage
 from data.errors import StageError
-from data.runs import DrafterUsage
 from data.types import Page, Passage, Strict
 from decoding.api import Cite, Contrast, Generator, Grounding, Message, SamplingParams, StopReason, Task
 from pipeline.writing.prompts import Numbered, evidence_block
@@ -38,22 +39,14 @@ class Draft(Strict):
     """A model's raw answer, stored with the run.
 
     `[k]` in `text` stands for the passages `shown[k - 1]`; `left_out` did not fit. `stop` is `length` when the text was
-    cut off by the token limit. `n_verify` and all that follows are those of `decoding.api.DecodeStats`.
+    cut off by the token limit.
     """
 
     text: str
     shown: tuple[tuple[str, ...], ...]
     left_out: tuple[tuple[str, ...], ...]
-    n_prompt_tokens: int
-    n_new_tokens: int
     stop: StopReason
-    seconds: float
-    n_verify: int | None = None
-    n_drafted: int | None = None
-    n_accepted: int | None = None
-    n_contrast: int | None = None
-    contrast_s: float | None = None
-    by_drafter: tuple[DrafterUsage, ...] = ()
+    usage: Usage
 
     @property
     def answer(self) -> str:
@@ -61,6 +54,11 @@ class Draft(Strict):
         text = _REASONING.sub("", self.text)
         text = _REASONING_END.split(text)[-1]  # some templates open the block themselves, so that only its end shows
         return _CODE_FENCE.sub("", text).strip()
+
+    @classmethod
+    def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
+        """From before `usage`: its counts lay beside the answer."""
+        return {name: plain[name] for name in ("text", "shown", "left_out", "stop")} | {"usage": Usage.upgraded(plain)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +81,15 @@ class Tried(Strict):
 
 @dataclass(frozen=True, slots=True)
 class ComposedDraft(Strict):
-    """All that a model was asked for one section; the sums are those of `Draft` over `n_calls` calls."""
+    """All that a model was asked for one section, and what that took."""
 
     tried: tuple[Tried, ...]
-    n_calls: int
-    n_prompt_tokens: int
-    n_new_tokens: int
-    seconds: float
-    n_verify: int | None = None
-    n_drafted: int | None = None
-    n_accepted: int | None = None
-    n_contrast: int | None = None
-    contrast_s: float | None = None
-    by_drafter: tuple[DrafterUsage, ...] = ()
+    usage: Usage
+
+    @classmethod
+    def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
+        """From before `usage`, as in `Draft`."""
+        return {"tried": plain["tried"], "usage": Usage.upgraded(plain)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,24 +192,12 @@ class Writer:
             sources=question.sources,
         )
         completion = self.generator.generate(question.messages, sampling)
-        speculation = completion.stats.speculation
         return Draft(
             text=completion.text,
             shown=tuple(shown),
             left_out=tuple(left_out),
-            n_prompt_tokens=completion.n_prompt_tokens,
-            n_new_tokens=completion.n_new_tokens,
             stop=completion.stop,
-            seconds=round(completion.stats.total_s, 3),
-            n_verify=completion.stats.n_verify,
-            n_drafted=completion.stats.n_drafted,
-            n_accepted=completion.stats.n_accepted,
-            n_contrast=completion.stats.n_contrast,
-            contrast_s=None if completion.stats.contrast_s is None else round(completion.stats.contrast_s, 3),
-            by_drafter=tuple(
-                DrafterUsage(of.source, of.num_drafts, of.num_draft_tokens, of.num_accepted_tokens)
-                for of in (speculation.by_source if speculation else ())
-            ),
+            usage=Usage(1, completion.n_prompt_tokens, completion.n_new_tokens, completion.stats.rounded()),
         )
 
 

@@ -89,6 +89,8 @@ def _is_of_kind(label: str, value: str) -> bool:
     kind = _labels()[label]
     if kind == "figure":
         return any(c.isdigit() for c in value)
+    if ":" in value or re.search(r"[a-z]{2}[A-Z]", value):  # the next label was run into it
+        return False
     if len(value.split()) > MAX_VALUE_WORDS or (value.endswith((".", "!", "?", ":")) and len(value.split()) > 3):
         return False
     return kind == "words" or any(c.isupper() or c.isdigit() for c in value)

@@ -181,6 +181,7 @@ def _triples(words: Sequence[str]) -> Counter[tuple[str, ...]]:
     return Counter(zip(words, words[1:], words[2:], strict=False))
 
 
+_FROM_TO_ITSELF = re.compile(r"\bfrom ([A-Z]\w+) to \1\b")
 _MIXED_RANGE = re.compile(r"\d ?[–-] ?(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b", re.I)
 
 
@@ -195,10 +196,15 @@ def _form_faults(text: str, facts: Sequence[str]) -> list[str]:
         faults.append("too short for a sentence")
     if len(words) > LONGER * sum(len(f.split()) for f in facts) + 6:
         faults.append("longer than its facts")
+    said = " ".join(facts)
     spelled = _plain(text).split()
     known = _triples(_plain(" ".join(facts)).split())
     if any(n > max(known[triple], 1) for triple, n in _triples(spelled).items()):
         faults.append("it repeats itself")
+    elif _FROM_TO_ITSELF.search(text) or any(
+        text.count(number) > max(said.count(number), 1) for number in set(re.findall(r"\d[\d,.]*\d|\d{2,}", text))
+    ):
+        faults.append("it says a name or a number twice")
     if is_own_talk(text) or _TALK.search(text):
         faults.append("it speaks of the writing, not of the subject")
     if has_personal_words(text):

@@ -169,6 +169,7 @@ class VerbatimWriting:
         most = max(1, min(words // SECTION_WORDS, self._writing.max_sections))
         neutralise = self._writer.generator.neutralise
         found = self._bank().offered(self._evidence.event.title, self._quotables.scored, self._kind, most=most)
+        # backwards, so that of headings with the same words the first, best one is kept
         offered = {same_words(h.heading): replace(h, heading=quotable(h.heading, neutralise)) for h in reversed(found)}
         headings = [h for h in reversed(offered.values()) if h.heading]
         if not headings:
@@ -208,6 +209,7 @@ class VerbatimWriting:
             raise StageError("section", f"outline.json names {heading.text!r}, which was not planned; choose another --out")
         fit, mine = assignment[heading.text]
         after = [i for h in list(assignment)[n - 1 :] for i in assignment[h][1]]
+        # a share of the words that are left, not of all: what the sections before did not use is not lost
         budget = max(round(left * quotables.words(mine) / quotables.words(after)), 1)
         pool = quotables.pool(mine, budget, fit)
         pools = quotables.divided(pool, self._n_parts(pool))
@@ -218,7 +220,7 @@ class VerbatimWriting:
         """How many questions the pool takes: its sentences are in the prompt, and most of them once more in the answer."""
         quotables = self._quotables
         count = self._writer.generator.count_tokens
-        tokens = sum(count(f"{quotables.texts[i]} [10]") + ITEM_TOKENS for i in pool.indices)
+        tokens = sum(count(f"{quotables.texts[i]} [10]") + ITEM_TOKENS for i in pool.indices)  # [10]: as long as markers get
         needed = tokens * (1 + pool.most / len(pool.indices))
         room = max(self._writer.generator.context_tokens - PROMPT_TOKENS, 1)
         return min(max(-(-round(needed) // room), -(-len(pool.indices) // MAX_ITEMS)), MAX_PARTS)

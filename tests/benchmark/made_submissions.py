@@ -19,7 +19,7 @@ def submit(rows: Sequence[EventScores], *, system: str = "ours", signature: str 
     n_failed = sum(row.status != "ok" for row in rows)
     estimates: dict[str, Estimate] = {}
     for name in NAMES:
-        values = [row.values[name] for row in rows]
+        values = [row.scores[name] for row in rows]
         if any(value is not None for value in values):
             estimates[name] = estimate(values, name=name, seed=3, resamples=resamples, n_failed=n_failed)
     return build(

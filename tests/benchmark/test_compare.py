@@ -72,7 +72,7 @@ def test_other_metrics_cannot_be_compared() -> None:
 def test_a_part_is_scored_from_its_own_events_and_is_valid() -> None:
     kept = part(OURS, "dev", in_dev)
     assert problems(kept) == [] and kept.data.split == "dev"
-    assert kept.scores == submit([row for row in ROWS if in_dev(row.event_id)]).scores != OURS.scores
+    assert kept.scores == submit([row for row in ROWS if in_dev(row.id)]).scores != OURS.scores
     with pytest.raises(UserError, match="no event of split 'dev'"):
         part(OURS, "dev", lambda event_id: False)
 

@@ -243,12 +243,15 @@ def test_rows_are_kept_until_pages_or_metrics_change(tmp_path: Path, snapshot: S
     run, metric = RunFolder(tmp_path), Seen()
     first = scored(run, snapshot, [metric])
     assert metric.n == 14 and scored(run, snapshot, [metric]) == first and metric.n == 14
-    run.event(first[0].event_id).pages(lambda: (page("One of the pages on the day of the event."),))
+    path = run.path / "floors.jsonl"
+    path.write_text(path.read_text().replace('{"id":', '{"event_id":'))  # as earlier versions stored it
+    assert scored(run, snapshot, [metric]) == first and metric.n == 14
+    run.event(first[0].id).pages(lambda: (page("One of the pages on the day of the event."),))
     again = scored(run, snapshot, [metric])
     assert metric.n == 21 and again[1] == first[1] and again[0].values["lead"] != first[0].values["lead"]
     scored(run, snapshot, [metric, Copying()])
     assert metric.n == 35
-    (run.path / "floors.jsonl").write_text("{cut of")
+    path.write_text("{cut of")
     with pytest.raises(UserError, match=r"floors\.jsonl is not JSON"):
         scored(run, snapshot, [metric])
 
@@ -273,11 +276,11 @@ def test_runs_share_rows_of_the_same_data_and_metrics(tmp_path: Path, snapshot: 
     assert (tmp_path / "b" / "floors.jsonl").read_bytes() == (tmp_path / "a" / "floors.jsonl").read_bytes()
     floors_of("c", metric, seed=1)
     assert metric.n == 28
-    RunFolder(tmp_path / "d").event(first[0].event_id).pages(lambda: (page("Other pages than those of the other runs."),))
+    RunFolder(tmp_path / "d").event(first[0].id).pages(lambda: (page("Other pages than those of the other runs."),))
     again = floors_of("d", metric)
     assert metric.n == 35 and again[1] == first[1] and again[0].made_from != first[0].made_from
     assert floors_of("e", metric) == first and metric.n == 35  # rows of other pages stand beside, not in place
-    (damaged,) = (tmp_path / "kept").glob(f"*/{first[0].event_id}-{again[0].made_from[:16]}.json")
+    (damaged,) = (tmp_path / "kept").glob(f"*/{first[0].id}-{again[0].made_from[:16]}.json")
     damaged.write_text("{cut of")
     (tmp_path / "d" / "floors.jsonl").unlink()
     with pytest.raises(UserError, match=damaged.name):

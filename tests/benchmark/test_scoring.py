@@ -82,7 +82,7 @@ def score(run: RunFolder, snapshot: Snapshot, metric: Words, ids: tuple[str, ...
 
 def test_every_event_gets_a_row_in_the_order_asked(run: RunFolder, snapshot: Snapshot) -> None:
     rows = score(run, snapshot, Words(), ("3", "1"))
-    assert [(row.event_id, row.status, row.words, row.values) for row in rows] == [
+    assert [(row.id, row.status, row.words, row.scores) for row in rows] == [
         ("3", "ok", 9, {"recall": 0.9, "errors": None, "words": 1.0}),
         ("1", "ok", 3, {"recall": 0.3, "errors": 0.25, "words": 1.0}),
     ]
@@ -95,11 +95,23 @@ def test_rows_are_kept_while_article_and_metrics_are_the_same(run: RunFolder, sn
     assert score(run, snapshot, metric) == first and metric.seen == list(IDS)
     write(run, "2", 7)
     again = score(run, snapshot, metric)
-    assert metric.seen == [*IDS, "2"] and again[1].values["recall"] == 0.7 and again[::2] == first[::2]
+    assert metric.seen == [*IDS, "2"] and again[1].scores["recall"] == 0.7 and again[::2] == first[::2]
     newer = Words(version="2")
     assert score(run, snapshot, newer) == again and newer.seen == list(IDS)
     lines = (run.path / "scores.jsonl").read_text().splitlines()
     assert json.loads(lines[0]) == {"signature": f"words:v2 ; {quality.SIGNATURE}"} and len(lines) == 4
+
+
+def test_rows_that_earlier_versions_stored_are_kept(run: RunFolder, snapshot: Snapshot) -> None:
+    metric = Words()
+    first = score(run, snapshot, metric)
+    path = run.path / "scores.jsonl"
+    head, *rows = path.read_text().splitlines()
+    names = {"id": "event_id", "scores": "values"}
+    before = [json.dumps({names.get(key, key): value for key, value in json.loads(row).items()}) for row in rows]
+    path.write_text("\n".join([head, *before]) + "\n")
+    assert score(run, snapshot, metric) == first and metric.seen == list(IDS)
+    assert path.read_text().splitlines() == [head, *rows]  # in today's form
 
 
 def test_scoring_some_events_keeps_the_rows_of_others(run: RunFolder, snapshot: Snapshot) -> None:
@@ -131,23 +143,23 @@ def test_events_without_an_article_are_worst_not_absent(run: RunFolder, snapshot
         ("failed", "no article in the run"),
         ("empty", "the article has no sentence"),
     ]
-    assert all(row.values == {"recall": 0.0, "errors": None, "words": None} and row.words == 0 for row in rows)
+    assert all(row.scores == {"recall": 0.0, "errors": None, "words": None} and row.words == 0 for row in rows)
     assert metric.seen == []
     write(run, "1", 5)  # written since: its old row is not used, the other two are the same
     again = score(run, snapshot, metric)
-    assert (again[0].status, again[0].values["recall"]) == ("ok", 0.5) and again[1:] == rows[1:]
+    assert (again[0].status, again[0].scores["recall"]) == ("ok", 0.5) and again[1:] == rows[1:]
 
 
 def test_a_reference_that_cannot_be_read_leaves_the_event_unscored(run: RunFolder, snapshot: Snapshot) -> None:
     (snapshot.root / "wiki" / "2.json").write_text("{")
     row = score(run, snapshot, Words())[1]
-    assert row.status == "ok" and set(row.values.values()) == {None}
+    assert row.status == "ok" and set(row.scores.values()) == {None}
     assert row.reason.startswith("unscored: ") and "wiki/2.json is not JSON" in row.reason
 
 
 def test_stored_pages_are_what_is_scored(run: RunFolder, snapshot: Snapshot) -> None:
     run.event("1").pages(lambda: (*collect(Event("1", "")), *collect(Event("1", ""))))
-    assert [row.values["words"] for row in score(run, snapshot, Words())] == [2.0, 1.0, 1.0]
+    assert [row.scores["words"] for row in score(run, snapshot, Words())] == [2.0, 1.0, 1.0]
 
 
 def test_pages_that_cannot_be_had_leave_the_event_unscored(run: RunFolder, snapshot: Snapshot) -> None:
@@ -156,7 +168,7 @@ def test_pages_that_cannot_be_had_leave_the_event_unscored(run: RunFolder, snaps
 
     (snapshot.root / "google" / "1.json").write_text("{")
     rows = list(score_run(run, snapshot, IDS, [Words()], fails))
-    assert rows[0].values["recall"] is None and "google/1.json" in rows[0].reason and rows[1].values["recall"] == 0.6
+    assert rows[0].scores["recall"] is None and "google/1.json" in rows[0].reason and rows[1].scores["recall"] == 0.6
 
 
 # ---- the system
@@ -169,7 +181,7 @@ def row(event_id: str, recall: float | None, errors: float | None = None, status
 def test_failures_lower_the_mean_and_the_unscored_do_not() -> None:
     rows = [row("b", 0.8, 0.5), row("a", None), row("d", 0.0, status="failed"), row("c", 0.0, status="empty")]
     found = system_scores("x", "search", "full", rows, [Words()], resamples=200, seed=0)
-    assert [event.event_id for event in found.events] == ["a", "b", "c", "d"]
+    assert [event.id for event in found.events] == ["a", "b", "c", "d"]
     recall, errors = found.estimates["recall"], found.estimates["errors"]
     assert recall.mean == pytest.approx(0.8 / 3) and (recall.n, recall.n_failed, recall.n_unscored) == (3, 2, 1)
     assert -1e-12 <= recall.low <= recall.mean <= recall.high <= 0.8 + 1e-12

@@ -42,7 +42,7 @@ VALUES = {
     SystemScores: st.builds(
         SystemScores,
         estimates=st.dictionaries(texts, st.from_type(Estimate), max_size=2),
-        events=small(st.builds(EventScores, values=st.dictionaries(texts, st.none() | st.floats(), max_size=2))),
+        events=small(st.builds(EventScores, scores=st.dictionaries(texts, st.none() | st.floats(), max_size=2))),
         notes=small(texts),
     ),
     **{kind: st.from_type(kind) for kind in (EventFailure, EventStats, Hit, Outline, Page)},

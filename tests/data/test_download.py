@@ -6,7 +6,6 @@ import io
 import json
 import random
 import tarfile
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +17,7 @@ from data.download import TRIES, DownloadError, Installed, _etag_file, _part_fil
 from data.errors import UserError
 from data.locate import locate
 from data.snapshot import Snapshot
+from tests.servers import in_thread
 
 Handler = BaseHTTPRequestHandler
 Answer = Callable[["Handler", int], None]
@@ -84,12 +84,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Local)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
     made.url = f"http://127.0.0.1:{server.server_port}/a.tar.gz"
-    yield made
-    server.shutdown()
-    server.server_close()
+    with in_thread(server):
+        yield made
 
 
 def send(handler: Handler, body: bytes, *, status: int = 200, length: int | None = None, **headers: str) -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from data import codec, runs
 from data.codec import write_atomic
+from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
 from data.errors import StageError, UserError
-from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Stage, Unstored, Usage, default_run_path
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder, Stage, Unstored, default_run_path
 from data.types import Article, Heading, Outline, Page, Section, Sentence
+from pipeline.writing.drafting import ComposedDraft, Draft
 
 IDENTITY = {"system": "lead", "track": "search"}
 OUTLINE = Outline("A fire", (Heading("Cause"), Heading("Aftermath")))
@@ -137,26 +139,50 @@ def test_failure_and_statistics(folder: EventFolder) -> None:
     folder.clear_failure()
     folder.clear_failure()  # none there: nothing to do
     assert folder.failure() is None
-    stats = EventStats("7", 1.5, 10, 3, Usage(2, 100, 4, 0.5))
+    stats = EventStats("7", 1.5, 10, 3, Usage(2, 100, 4, DecodeStats(0.5)))
     folder.write_stats(stats)
     assert folder.stats() == stats
 
 
 def test_usage_is_summed_over_the_drafts_and_none_without(folder: EventFolder) -> None:
     assert folder.usage() is None
-    for n, name in enumerate(("outline", "01"), 1):
-        write_atomic(
-            folder.path / "drafts" / f"{name}.json", f'{{"n_prompt_tokens": {100 * n}, "n_new_tokens": {n}, "seconds": 0.25}}'
-        )
-    assert folder.usage() == Usage(n_calls=2, n_prompt_tokens=300, n_new_tokens=3, generate_s=0.5)
-    counted = '{"n_prompt_tokens": 1, "n_new_tokens": 9, "seconds": 0.5, "n_verify": 4, "n_drafted": 8, "n_accepted": 0}'
-    write_atomic(folder.path / "drafts" / "02.json", counted)
-    assert folder.usage() == Usage(3, 301, 12, 1.0, n_verify=4, n_drafted=8, n_accepted=0)
-    for name in ("03", "04"):
-        contrasted = '{"n_prompt_tokens": 0, "n_new_tokens": 0, "seconds": 1.0, "n_contrast": 3, "contrast_s": 0.125}'
-        write_atomic(folder.path / "drafts" / f"{name}.json", contrasted)
-    found = folder.usage()
-    assert found is not None and (found.n_contrast, found.contrast_s) == (6, 0.25)
+    parts = [
+        Usage(1, 100, 1, DecodeStats(0.25)),
+        Usage(3, 201, 11, DecodeStats(0.75, speculation=SpeculationStats(num_verify_steps=4, num_draft_tokens=8))),
+    ]
+    for n, usage in enumerate(parts):
+        write_atomic(folder.path / "drafts" / f"0{n}.json", json.dumps({"text": "x", "usage": codec.to_plain(usage)}))
+    assert folder.usage() == sum(parts, Usage())
+
+
+BEFORE = {
+    "n_prompt_tokens": 1, "n_new_tokens": 9, "seconds": 0.5, "n_verify": 4, "n_drafted": 8, "n_accepted": 3, "n_contrast": None,
+    "contrast_s": None, "by_drafter": [{"drafter": "skip", "n_drafts": 2, "n_drafted": 8, "n_accepted": 3}],
+}  # fmt: skip
+"""The counts of a draft, as they were stored before `data.decoding_counts`."""
+
+
+def test_drafts_and_statistics_of_earlier_versions_are_read(folder: EventFolder) -> None:
+    counts = SpeculationStats(4, 2, 8, 3, by_source=(SourceStats("skip", 2, 8, 3),))
+    expected = Usage(1, 1, 9, DecodeStats(0.5, speculation=counts))
+    draft = {"text": "It fell. [1]", "shown": [["0:1"]], "left_out": [], "stop": "end", **BEFORE}
+    write_atomic(folder.path / "drafts" / "outline.json", json.dumps(draft))
+    read = folder.once(Stage("drafts/outline", Draft), lambda: pytest.fail("asked again"))
+    assert read == Draft("It fell. [1]", (("0:1",),), (), "end", expected)
+    composed = {"tried": [], **BEFORE, "n_calls": 3, "n_contrast": 5, "contrast_s": 0.125}
+    write_atomic(folder.path / "drafts" / "01.json", json.dumps(composed))
+    section = folder.once(Stage("drafts/01", ComposedDraft), lambda: pytest.fail("asked again"))
+    contrasted = replace(expected, n_calls=3, stats=replace(expected.stats, n_contrast=5, contrast_s=0.125))
+    assert section == ComposedDraft((), contrasted)
+    assert folder.usage() == expected + contrasted
+    flat = {k: v for k, v in BEFORE.items() if k != "seconds"} | {"n_calls": 2, "generate_s": 0.5}
+    for stored, usage in ((flat, replace(expected, n_calls=2)), (None, None)):
+        stats = {"event_id": "7", "seconds": 1.5, "n_pages": 3, "n_usable": 2, "usage": stored, "stages": [], "footprint": None}
+        write_atomic(folder.path / "stats.json", json.dumps(stats))
+        assert folder.stats() == EventStats("7", 1.5, 3, 2, usage)
+    write_atomic(folder.path / "stats.json", json.dumps(stats | {"usage": {"calls": 2}}))
+    with pytest.raises(UserError, match=r"stats\.json is not a readable EventStats.*usage"):
+        folder.stats()
 
 
 def test_clear_forgets_the_event(folder: EventFolder) -> None:

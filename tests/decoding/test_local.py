@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from data.decoding_counts import DecodeStats, SpeculationStats
 from data.errors import StageError, UserError
-from decoding.api import DecodeStats, Message, SamplingParams
+from decoding.api import Message, SamplingParams
 from decoding.local import LocalGenerator, StopCut, TextSink
 from decoding.models.loading import LoadedModel, load
 from decoding.sampling import draw, uniforms
@@ -43,7 +44,7 @@ def replayed(loaded: LoadedModel, tokens: Sequence[int]) -> LocalGenerator:
         for token in tokens:
             if not take(token):
                 break
-        return DecodeStats(total_s=0.0, n_drafted=5)
+        return DecodeStats(total_s=0.0, speculation=SpeculationStats(num_draft_tokens=5))
 
     return LocalGenerator(loaded, decode)
 

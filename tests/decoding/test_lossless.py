@@ -45,7 +45,12 @@ from tests.toy_backend import COSTS
 METHODS = tuple(method for method in ALL_METHODS if method not in NEED_DRAFT_MODEL | NEED_BRIDGES)
 """Those with a model of their own are in drafters/test_model.py, those with bridges in knn/test_bridges.py."""
 KINDS = ("hf", "driven", "packed")
-CASES = [(method, kind) for method in METHODS for kind in KINDS if kind == "driven" or method in ("mix", "recycle", "knn-ssd")]
+CASES = [
+    (method, kind)
+    for method in METHODS
+    for kind in KINDS
+    if kind == "driven" or method in ("mix", "recycle", "knn-ssd", "clasp")
+]
 GREEDY = SamplingParams(max_new_tokens=32, task="section")
 LAYERS = (0, 1, 2, 3)
 PLANS = {

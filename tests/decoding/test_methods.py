@@ -84,7 +84,7 @@ def test_every_method_writes_what_transformers_writes(
         assert (found.text, found.n_new_tokens, found.stop) == (expected.text, expected.n_new_tokens, expected.stop)
 
 
-OWN = NEED_BRIDGES | NEED_DRAFT_MODEL | {"greedy", "skip", "mix", "auto", "copy", "recycle"}
+OWN = NEED_BRIDGES | NEED_DRAFT_MODEL | {"greedy", "skip", "mix", "auto", "copy", "recycle", "clasp"}
 
 
 @pytest.mark.parametrize("method", sorted({*METHODS} - OWN))

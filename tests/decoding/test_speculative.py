@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from data.decoding_counts import SpeculationStats
 from data.errors import StageError
 from decoding.api import SamplingParams
 from decoding.backend import FULL, SkipSet, StepBackend, Wants
@@ -19,7 +20,6 @@ from decoding.drafters.drafter import NOTHING, Draft, Request, Source
 from decoding.drafters.plain import NoDrafter
 from decoding.sampling import RepetitionPenalty, Sampler
 from decoding.speculative import decode
-from decoding.statistics import SpeculationStats
 from tests.toy_backend import ToyBackend
 
 PROMPT = [3, 1, 4, 1, 5]

@@ -1,81 +1,18 @@
-"""Counts of one text, their sums over several, and what is derived from them."""
+"""The counts of one text are those of its rounds."""
 
 from __future__ import annotations
 
-import dataclasses
 import random
 
 import pytest
 
-from data import codec
 from decoding.api import SamplingParams
 from decoding.backend import StepBackend
 from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.plain import NoDrafter
 from decoding.sampling import Sampler
 from decoding.speculative import decode
-from decoding.statistics import SourceStats, SpeculationStats, total
 from tests.toy_backend import ToyBackend
-
-FIRST = SpeculationStats(
-    num_verify_steps=10,
-    num_drafts=6,
-    num_draft_tokens=18,
-    num_accepted_tokens=9,
-    num_accepted_tokens_per_pos=(5, 3, 1),
-    num_emitted_tokens=19,
-    by_source=(SourceStats("copy:prompt", 4, 12, 8), SourceStats("skip", 2, 6, 1)),
-    draft_s=0.5,
-    verify_s=2.0,
-    bookkeeping_s=0.25,
-)
-SECOND = SpeculationStats(
-    num_verify_steps=2,
-    num_drafts=1,
-    num_draft_tokens=4,
-    num_accepted_tokens=4,
-    num_accepted_tokens_per_pos=(1, 1, 1, 1),
-    num_emitted_tokens=6,
-    by_source=(SourceStats("recycle", 1, 4, 4),),
-    draft_s=0.5,
-    verify_s=1.0,
-    bookkeeping_s=0.0,
-)
-
-
-def test_texts_add_up() -> None:
-    both = FIRST + SECOND
-    assert both == total([FIRST, SECOND]) == total([SECOND, FIRST])
-    assert both.num_accepted_tokens_per_pos == (6, 4, 2, 1)
-    assert both.by_source == (*FIRST.by_source[:1], *SECOND.by_source, *FIRST.by_source[1:])  # by name
-    assert both.mean_accepted_tokens == 25 / 12
-    assert both.acceptance_rate == 13 / 22
-    assert (both.draft_s, both.verify_s, both.bookkeeping_s) == (1.0, 3.0, 0.25)
-
-
-def test_sources_of_the_same_name_are_one() -> None:
-    twice = FIRST + FIRST
-    assert twice.by_source == (SourceStats("copy:prompt", 8, 24, 16), SourceStats("skip", 4, 12, 2))
-    numbers = ("num_verify_steps", "num_drafts", "num_draft_tokens", "num_accepted_tokens", "num_emitted_tokens")
-    assert all(getattr(twice, name) == 2 * getattr(FIRST, name) for name in numbers)
-
-
-def test_nothing_adds_nothing() -> None:
-    assert total([]) == SpeculationStats()
-    assert FIRST + SpeculationStats() == FIRST
-    assert SpeculationStats().mean_accepted_tokens == 1.0
-    assert SpeculationStats().acceptance_rate is None
-
-
-def test_every_field_is_summed() -> None:
-    """A field that is added later must not be forgotten in `total`."""
-    for field in dataclasses.fields(SpeculationStats):
-        value = getattr(FIRST + FIRST, field.name)
-        assert value != getattr(FIRST, field.name), field.name
-
-
-def test_they_are_stored_as_json() -> None:
-    assert codec.from_json(SpeculationStats, codec.to_json(FIRST), where="test") == FIRST
 
 
 class Scripted(NoDrafter):

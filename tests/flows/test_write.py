@@ -39,6 +39,13 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.fixture(autouse=True)
+def quick_encoder(request: pytest.FixtureRequest) -> None:
+    """Which sentences are alike is of no account here, but in the longer run."""
+    if not request.node.get_closest_marker("slow"):
+        request.getfixturevalue("fixed_encoder")
+
+
 @pytest.fixture
 def web(server: WebServer) -> tuple[str, ...]:
     return ("--set", f"web.allow_origins={server.origin()}", "--set", "web.min_delay_s=0")

@@ -6,7 +6,6 @@ import math
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from data.snapshot import SAMPLE, Snapshot
 from flows.orchestration.runners import parse_runner
+from tests.servers import in_thread
 from tools import bench_scale as scale
 from tools.bench_scale import Measured, Simulated, model_seconds, repeated_sample, stub_events
 from tools.scaling import Machine, Row, conclusions, limit, stops_growing
@@ -137,12 +137,11 @@ def test_model_server_says_how_long_it_computed() -> None:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Metrics) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Metrics)
+    with in_thread(server):
         address = f"http://127.0.0.1:{server.server_port}"
         assert model_seconds(f"server:x@{address}/v1") == 2.5
         assert model_seconds(f"server:x@{address}/other/v1") is None
-        server.shutdown()
     assert model_seconds(f"server:x@{address}/v1") is None
     assert model_seconds("") is model_seconds("hf:x") is None
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from benchmark.submissions import submission
-from benchmark.submissions.submission import Submission, SubmittedEvent, SubmittedScore
+from benchmark.submissions.submission import Submission, SubmittedScore
+from data.decoding_counts import Usage
 from data.errors import UserError
-from data.runs import DrafterUsage, EventFailure, EventFolder, EventStats, RunFolder, Usage
-from data.scores import EventStatus
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder
+from data.scores import EventScores, EventStatus
 from data.types import DropReason, Page, RepairKind
 from eval.catalogue import HEADLINE, is_share, less_is_better
 
@@ -109,20 +110,14 @@ class StageLine:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """What a language model was asked, over `n_events`. `per_pass` are tokens for each pass of the whole model, its prefill
-    included; it and the drafts are of those events alone whose generator counts passes, and None or empty without them."""
+    """What a language model was asked, over `n_events`; `counted` over those alone whose generator counts its passes, and
+    `per_pass` their tokens for each pass of the whole model, its prefill included; None without them."""
 
     n_events: int
-    n_calls: int
-    n_prompt_tokens: int
-    n_new_tokens: int
-    generate_s: float
-    n_passes: int
-    n_drafted: int
-    n_accepted: int
+    usage: Usage
+    counted: Usage
     per_pass: float | None
     per_pass_of_events: tuple[float, ...]
-    by_drafter: tuple[DrafterUsage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +169,7 @@ def gather(run: RunFolder) -> Contents:
     )
 
 
-def _event(run: RunFolder, folder: EventFolder | None, scored: SubmittedEvent) -> EventLine:
+def _event(run: RunFolder, folder: EventFolder | None, scored: EventScores) -> EventLine:
     article = folder.article() if folder else None
     failure = folder.failure() if folder else None
     pages = folder.stored_pages() if folder else None
@@ -266,18 +261,12 @@ def _stages(stats: Sequence[EventStats]) -> tuple[StageLine, ...]:
 def _decoding(usages: Sequence[Usage]) -> Decoding | None:
     if not usages:
         return None
-    everything, local = Usage.total(usages), [usage for usage in usages if usage.n_passes]
-    counted = Usage.total(local)
+    local = [usage for usage in usages if usage.n_passes]
+    counted = Usage.counted(local)
     return Decoding(
         n_events=len(usages),
-        n_calls=everything.n_calls,
-        n_prompt_tokens=everything.n_prompt_tokens,
-        n_new_tokens=everything.n_new_tokens,
-        generate_s=everything.generate_s,
-        n_passes=counted.n_passes or 0,
-        n_drafted=counted.n_drafted or 0,
-        n_accepted=counted.n_accepted or 0,
+        usage=Usage.total(usages),
+        counted=counted,
         per_pass=counted.n_new_tokens / counted.n_passes if counted.n_passes else None,
         per_pass_of_events=tuple(usage.n_new_tokens / usage.n_passes for usage in local if usage.n_passes),
-        by_drafter=counted.by_drafter,
     )

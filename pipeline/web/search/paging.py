@@ -24,7 +24,7 @@ def search_pages(page: Page, max_results: int, *, most_pages: int) -> list[Searc
             if n == 0:
                 raise
             logger.warning("search: %s; only %d pages of results are used", error.reason, n)
-            break  # what came before is worth keeping, and the next query tells whether the provider still answers
+            break  # earlier hits are worth keeping, and the next query shows whether the provider still answers
         n_before = len(found)
         for hit in hits:
             found.setdefault(hit.url, hit)

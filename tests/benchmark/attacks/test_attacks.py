@@ -325,7 +325,7 @@ def test_the_deciding_measure_is_the_one_that_alone_moves_the_rank_furthest(monk
 
 def test_means_that_differ_by_rounding_alone_rank_the_same(rows: Rows) -> None:
     honest = list(rows[HONEST].values())
-    shaken = [replace(row, values={k: v if v is None else v * (1 + 1e-12) for k, v in row.values.items()}) for row in honest]
+    shaken = [replace(row, scores={k: v if v is None else v * (1 + 1e-12) for k, v in row.scores.items()}) for row in honest]
     one = standing.standing(ATTACKS[0], shaken, honest, ranking_metrics(), 0.0)
     assert not one.is_below and one.deciding == ""
 

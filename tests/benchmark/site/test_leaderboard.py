@@ -100,9 +100,9 @@ def write(into: Path, system: System) -> Path:
         if system.with_articles:
             codec.write_atomic(folder / "articles" / f"{event_id}.json", text)
             codec.write_atomic(folder / "results" / f"{event_id}.json", codec.to_json(verdicts(made)))
-    rows = [replace(row, values={n: v for n, v in row.values.items() if n != system.without}) for row in rows]
+    rows = [replace(row, scores={n: v for n, v in row.scores.items() if n != system.without}) for row in rows]
     estimates = {
-        name: estimate([row.values[name] for row in rows], name=name, seed=3, resamples=100, n_failed=1)
+        name: estimate([row.scores[name] for row in rows], name=name, seed=3, resamples=100, n_failed=1)
         for name in NAMES
         if name != system.without
     }

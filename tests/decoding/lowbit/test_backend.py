@@ -180,7 +180,7 @@ def test_a_step_reads_every_matrix_once_and_an_input_embedding_never(family: str
     assert step_bytes(model).weights == read + norms
 
 
-@pytest.mark.parametrize("method", ["mix", "recycling", "swift"])
+@pytest.mark.parametrize("method", ["mix", "recycling", "swift", "clasp"])
 def test_the_logits_of_each_token_are_the_bits_of_decoding_without_drafts(method: str) -> None:
     """So log probabilities that a server gives do not depend on what was drafted."""
     model = backend("llama", "int8")

@@ -44,7 +44,7 @@ def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> No
     stretch = weights.n_padded // scales.shape[1]
     near = (whole.reshape(11, -1, stretch) * scales[..., None].astype(np.float64)).reshape(11, -1)[:, :k]
     assert np.abs(near - rows).max() <= np.abs(rows).max() / 254 * 1.01
-    found = kernels.product(rows, kernels.weights_of(weights), weights.n_padded)
+    found = kernels.product(rows, kernels.weights_of(weights), weights.n_rows, weights.n_padded)
     expected = near @ weights.values().T.astype(np.float64)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
@@ -53,16 +53,16 @@ def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> No
 def test_a_row_does_not_depend_on_the_others(form: str) -> None:
     weights, rows = matrix(form, 130, 192), numbers(15, 192, seed=1)
     packed = kernels.weights_of(weights)
-    together = kernels.product(rows, packed, weights.n_padded)
+    together = kernels.product(rows, packed, 130, weights.n_padded)
     for first, end in ((0, 1), (3, 5), (5, 9), (7, 15), (14, 15)):
-        np.testing.assert_array_equal(kernels.product(rows[first:end], packed, weights.n_padded), together[first:end])
+        np.testing.assert_array_equal(kernels.product(rows[first:end], packed, 130, weights.n_padded), together[first:end])
 
 
 def test_zeros_and_what_is_no_number() -> None:
     weights = quantised(numbers(4, 64), 8)
     rows = np.zeros((2, 64), np.float32)
     rows[1, 5] = np.nan
-    found = kernels.product(rows, kernels.weights_of(weights), 64)
+    found = kernels.product(rows, kernels.weights_of(weights), 4, 64)
     assert not found[0].any() and np.isnan(found[1]).all()
 
 
@@ -121,5 +121,5 @@ def digest() -> str:
     found = hashlib.sha256()
     for form in FORMS:
         weights = matrix(form, 40, 192)
-        found.update(kernels.product(numbers(7, 192), kernels.weights_of(weights), weights.n_padded).tobytes())
+        found.update(kernels.product(numbers(7, 192), kernels.weights_of(weights), 40, weights.n_padded).tobytes())
     return found.hexdigest()

@@ -35,6 +35,18 @@ def test_rows_can_be_read_by_number() -> None:
     np.testing.assert_array_equal(matrix.values(np.array([7, 0, 7])), matrix.values()[[7, 0, 7]])
 
 
+@pytest.mark.parametrize("bits", [4, 8])
+def test_some_rows_make_a_matrix_of_their_own(bits: int) -> None:
+    matrix = quantised(weights(37, 70), bits)
+    rows = np.array([36, 3, 3, 17, 0])
+    chosen = matrix.chosen(rows)
+    assert (chosen.n_rows, chosen.n_columns, chosen.n_padded) == (5, 70, 128)
+    np.testing.assert_array_equal(chosen.values(), matrix.values(rows))
+    numbers, scales, least = matrix.parts()
+    assert numbers.shape == (37, 128) and scales.shape == (37, 4) and (least is None) == (bits == 8)
+    assert numbers.min() >= (0 if bits == 4 else -127) and not numbers[:, 96:].any()
+
+
 def test_zeros_stay_zeros() -> None:
     for bits in (4, 8):
         assert not quantised(np.zeros((2, 64), np.float32), bits).values().any()

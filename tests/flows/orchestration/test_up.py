@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from data.errors import UserError
 from flows.orchestration.up import HOST, Up, up
 from tests.conftest import Command
 from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
+from tests.servers import in_thread
 from tests.toy_events import make_events
 
 
@@ -34,10 +34,9 @@ def other_program() -> Iterator[int]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer((HOST, 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = http.server.ThreadingHTTPServer((HOST, 0), Handler)
+    with in_thread(server):
         yield server.server_address[1]
-        server.shutdown()
 
 
 def test_port_of_another_program_is_refused(other_program: int, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ import pytest
 from rich.console import Console
 
 from benchmark.runner import run_event
+from data.decoding_counts import DecodeStats, SpeculationStats, Usage
 from data.errors import StageError
 from data.runs import RunFolder, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section
@@ -43,7 +44,8 @@ PAGES = (
 
 
 def draft(tokens: int, passes: int | None) -> Draft:
-    return Draft("x", (), (), 100, tokens, "end", 2.0, n_verify=passes, n_drafted=passes, n_accepted=passes)
+    counted = None if passes is None else SpeculationStats(num_verify_steps=passes)
+    return Draft("x", (), (), "end", Usage(1, 100, tokens, DecodeStats(2.0, speculation=counted)))
 
 
 class StagedSystem:

@@ -19,9 +19,9 @@ from benchmark import scoring
 from benchmark.submissions import submission
 from benchmark.submissions.submission import SubmittedCost, SubmittedSystem
 from data import codec
+from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
 from data.runs import (
     NOBODY,
-    DrafterUsage,
     EventFailure,
     EventFolder,
     EventStats,
@@ -29,7 +29,6 @@ from data.runs import (
     RunFolder,
     Stage,
     StageTime,
-    Usage,
 )
 from data.scores import EventScores
 from data.types import Article, Heading, Outline, Page, Repair, Section
@@ -301,7 +300,7 @@ def scored(run: RunFolder, values: dict[str, float], metric: Metric | None = Non
         EventScores(i, "failed" if v < 0 else "ok", "" if v < 0 else "0" * 64, 0 if v < 0 else 9, {name: max(v, 0.0)})
         for i, v in values.items()
     ]
-    rows = [replace(row, values=dict.fromkeys(metrics[0].names) | row.values) for row in rows]
+    rows = [replace(row, scores=dict.fromkeys(metrics[0].names) | row.scores) for row in rows]
     scores = scoring.system_scores("s", "search", "sample", rows, metrics, resamples=100, seed=0)
     made = submission.build(
         scores, SubmittedSystem("s", "1", "search", True), benchmark="sample", leak_filter=True, resamples=100, seed=0,
@@ -322,24 +321,29 @@ def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
     for event_id, copied in (("1", 30), ("2", 6)):
         folder = event_of(run, event_id)
         draft = Draft(
-            "x", (), (), 100, 50, "end", 0.5, n_verify=9, n_drafted=40, n_accepted=copied + 5,
-            by_drafter=(DrafterUsage("copy:prompt", 3, 30, copied), DrafterUsage("recycle", 2, 10, 5)),
+            "x", (), (), "end",
+            Usage(1, 100, 50, DecodeStats(0.5, speculation=SpeculationStats(
+                num_verify_steps=9, num_draft_tokens=40, num_accepted_tokens=copied + 5,
+                by_source=(SourceStats("copy:prompt", 3, 30, copied), SourceStats("recycle", 2, 10, 5)),
+            ))),
         )  # fmt: skip
         for stage in (OUTLINE_DRAFT, draft_stage(1)):
             folder.once(stage, lambda draft=draft: draft)  # type: ignore[misc]
         folder.write_stats(
             EventStats(event_id, 2.0, 1, 1, folder.usage(), (StageTime("drafts/outline", 0.75), StageTime("drafts/01", 0.25)))
         )
-    event_of(run, "3").write_stats(EventStats("3", 1.0, 1, 1, Usage(1, 10, 7, 0.25)))  # a server's
+    event_of(run, "3").write_stats(EventStats("3", 1.0, 1, 1, Usage(1, 10, 7, DecodeStats(0.25))))  # a server's
     event_of(run, "4").fail(EventFailure("4", "outline", "StageError", "because", title="Four"))
     scored(run, {"1": 0.5, "2": 0.25, "3": 0.0, "4": -1.0})
     found = contents.gather(run)
     d = found.decoding
     assert d is not None
-    assert (d.n_events, d.n_calls, d.n_prompt_tokens, d.n_new_tokens, d.generate_s) == (3, 5, 410, 207, 2.25)
-    assert (d.n_passes, d.n_drafted, d.n_accepted) == (40, 160, 92)
+    asked, counted = d.usage, d.counted.stats
+    assert (d.n_events, asked.n_calls, asked.n_prompt_tokens, asked.n_new_tokens, asked.stats.total_s) == (3, 5, 410, 207, 2.25)
+    assert (d.counted.n_passes, counted.n_drafted, counted.n_accepted) == (40, 160, 92)
     assert d.per_pass == pytest.approx(5.0) and d.per_pass_of_events == (5.0, 5.0)
-    assert d.by_drafter == (DrafterUsage("copy:prompt", 12, 120, 72), DrafterUsage("recycle", 8, 40, 20))
+    assert counted.speculation is not None
+    assert counted.speculation.by_source == (SourceStats("copy:prompt", 12, 120, 72), SourceStats("recycle", 8, 40, 20))
     assert {line.stage: (line.seconds, line.n_events) for line in found.stages} == {
         "drafts": (2.0, 2),
         contents.BETWEEN_STAGES: (2.0, 2),

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from benchmark.runner import EventOutcome
-from data.runs import EventStats, RunFolder, Usage
+from data.decoding_counts import DecodeStats, SpeculationStats, Usage
+from data.runs import EventStats, RunFolder
 from flows.run_events import Generated, report
 
-OURS = Usage(4, 900, 220, 2.0, n_verify=100, n_drafted=300, n_accepted=116)
-CONTRASTED = Usage(2, 400, 120, 2.0, n_verify=60, n_drafted=0, n_accepted=0, n_contrast=120, contrast_s=0.9)
-SERVED = Usage(2, 500, 80, 1.0)
+DRAFTED = SpeculationStats(num_verify_steps=100, num_draft_tokens=300, num_accepted_tokens=116)
+OURS = Usage(4, 900, 220, DecodeStats(2.0, speculation=DRAFTED))
+PLAIN = SpeculationStats(num_verify_steps=60)
+CONTRASTED = Usage(2, 400, 120, DecodeStats(2.0, speculation=PLAIN, n_contrast=120, contrast_s=0.9))
+SERVED = Usage(2, 500, 80, DecodeStats(1.0))
 RATE = "2.12 tokens for each pass of the model, 39% of 300 drafted accepted"
 
 CONTRAST = "contrast: 120 passes without evidence in 0.9 s"

@@ -45,7 +45,7 @@ def test_what_several_pages_say_is_told_once_with_all_of_them() -> None:
     same = "Fourteen people died when the levee at Lower Quay broke on 13 March 2031."
     other = "Marrund Province opened nine shelters for 4,300 residents of Vasterlow."
     extras = {"a": other, "b": "Governor Pavel Drost asked for 48 million crowns.", "c": "Soldiers filled 900 sandbags."}
-    pages = [page(name, "Flood", f"{same} {extra}") for name, extra in extras.items()]
+    pages = [page(name, "Tolvane flood", f"{same} {extra}") for name, extra in extras.items()]
     plan = planned(*(p for p in pages))
     (statement,) = [s for s in (*plan.lead, *(s for x in plan.sections for s in x.statements)) if s.text == same]
     assert {cite.split(":")[0] for cite in statement.cites} == {"0", "1", "2"}
@@ -80,6 +80,12 @@ def test_nothing_that_may_be_told_is_no_evidence() -> None:
     junk = page("a", "Flood", "Subscribe to our newsletter now and get all news. " * 12)
     with pytest.raises(NoEvidence, match="could be used in an article"):
         planned(junk)
+
+
+def test_pages_about_something_else_make_no_article() -> None:
+    other = page("a", "Mills of Osmere", "The mill at Osmere was built in 1821 by students. Its wheel was sold in 1902.")
+    with pytest.raises(NoEvidence, match="about something else"):
+        planned(other, title="Kettlin Regatta")
 
 
 def test_one_sentence_is_a_lead() -> None:

@@ -77,7 +77,7 @@ def test_a_local_model_that_writes_at_random(system: str, folder: Path, tmp_path
         assert system != "ours" or all(s.cites for part in article.all_sections for s in part.sentences)
     kind: type[ComposedDraft] | type[Draft] = ComposedDraft if system == "ours" else Draft
     drafts = [codec.read(kind, path) for path in sorted((event.path / "drafts").glob("*.json"))]
-    assert drafts and all(d.n_prompt_tokens > 0 and d.n_new_tokens for d in drafts)
+    assert drafts and all(d.usage.n_prompt_tokens > 0 and d.usage.n_new_tokens for d in drafts)
 
 
 def test_how_a_model_decodes_changes_no_article(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,9 +88,10 @@ def test_how_a_model_decodes_changes_no_article(folder: Path, tmp_path: Path, ca
         paths = sorted((RunFolder(tmp_path / method).event(EVENT).path / "drafts").glob("*.json"))
         drafts = [codec.read(Draft, path) for path in paths]
         texts[method] = [draft.text for draft in drafts]
-        assert all(draft.n_verify is not None and (draft.n_drafted == 0 or method != "greedy") for draft in drafts)
-        assert all(sum(of.n_drafted for of in draft.by_drafter) == draft.n_drafted for draft in drafts)
-        assert all(sum(of.n_accepted for of in draft.by_drafter) == draft.n_accepted for draft in drafts)
+        for counts in (draft.usage.stats.speculation for draft in drafts):
+            assert counts is not None and (counts.num_draft_tokens == 0 or method != "greedy")
+            assert sum(of.num_draft_tokens for of in counts.by_source) == counts.num_draft_tokens
+            assert sum(of.num_accepted_tokens for of in counts.by_source) == counts.num_accepted_tokens
     assert texts["greedy"] == texts["copy"] == texts["recycle"] != []
     assert f"hf:{folder} decodes by copy on " in capsys.readouterr().err
     generate("prr", f"hf:{folder}", tmp_path / "copy", "--decoding", "greedy", *FEW)
@@ -108,10 +109,12 @@ def test_a_contrast_changes_what_is_written_and_tells_what_it_took(folder: Path,
         usage = event.usage()
         assert usage is not None
         if name == "off":
-            assert usage.n_contrast is usage.contrast_s is None
+            assert usage.stats.n_contrast is usage.stats.contrast_s is None
         else:
-            assert all((d.n_contrast or 0) >= d.n_new_tokens and 0 < (d.contrast_s or 0) <= d.seconds for d in drafts)
-            assert usage.contrast_s and usage.n_contrast == sum(d.n_contrast or 0 for d in drafts)
+            calls = [draft.usage.stats for draft in drafts]
+            assert all((d.usage.stats.n_contrast or 0) >= d.usage.n_new_tokens for d in drafts)
+            assert all(0 < (call.contrast_s or 0) <= call.total_s for call in calls)
+            assert usage.stats.contrast_s and usage.stats.n_contrast == sum(call.n_contrast or 0 for call in calls)
             assert (RunFolder(tmp_path / name).identity() or {})["system.contrast"] == "1.5"
     assert texts["on"] == texts["drafted"] != texts["off"] and len(texts["on"]) > 1
 
@@ -168,7 +171,7 @@ def test_a_context_too_small_for_one_passage_says_what_to_change(folder: Path, t
 def test_a_server_that_writes_at_random(ours: str, tmp_path: Path) -> None:
     assert generate("prr", f"server:tiny@{ours}/v1", tmp_path / "run", *FEW) in (0, 1)
     drafts = sorted((RunFolder(tmp_path / "run").event(EVENT).path / "drafts").glob("*.json"))
-    assert drafts and codec.read(Draft, drafts[-1]).n_new_tokens > 10
+    assert drafts and codec.read(Draft, drafts[-1]).usage.n_new_tokens > 10
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,22 @@ def test_in_the_lead_it_is_quoted_with_its_publisher() -> None:
 
 def test_nothing_is_quoted_that_its_page_does_not_say() -> None:
     """What was changed to be read alone ("on Sunday" is a date by now) is no quotation."""
-    section, _ = composed([RAIN], [WRONG] * 3, as_lead=True)
+    section, _ = composed([RAIN], [WRONG] * 3)
     assert texts(section) == []
+
+
+def test_what_opens_the_article_stands_as_it_is_where_it_cannot_be_said() -> None:
+    """A lead without it would open with a detail; it is no quotation, for its page words it otherwise."""
+    section, _ = composed([RAIN], [WRONG] * 3, as_lead=True)
+    assert texts(section) == [RAIN.text]
+    (repair,) = section.repairs
+    assert repair.detail.startswith("by plain")
+
+
+def test_of_a_thin_plan_a_sentence_may_be_quoted_anywhere() -> None:
+    said = "Fourteen people died and 212 houses were destroyed."
+    section, _ = composed([Statement(said, (LEDGER,))], [WRONG] * 3)
+    assert texts(section) == ["According to ledger.example, “Fourteen people died and 212 houses were destroyed”."]
 
 
 def test_short_plain_facts_may_stand_as_they_are_beside_five_others() -> None:
@@ -179,4 +193,4 @@ def test_a_stored_section_is_not_asked_for_again() -> None:
     again, _ = composed([SHELTERS], [], stages=kept)
     assert first == again
     draft = kept.values[composed_stage(1)]
-    assert draft.n_calls == 1 and draft.tried[0].chosen
+    assert draft.usage.n_calls == 1 and draft.tried[0].chosen

@@ -362,5 +362,5 @@ def test_a_model_of_random_weights_writes_a_grounded_article(folder: Path, tmp_p
     held = {source.id: set(terms(source.passage.text)) for source in article.sources}
     assert all(cites and all(set(terms(text)) <= held[cite] for cite in cites) for text, cites in sentences(article))
     drafts = [codec.read(Draft, path) for path in sorted((tmp_path / "first" / "drafts").glob("*.json"))]
-    assert drafts and all(d.stop == "end" and d.n_verify is not None for d in drafts)
-    assert all(d.n_prompt_tokens + d.n_new_tokens <= 2048 for d in drafts)
+    assert drafts and all(d.stop == "end" and d.usage.n_passes for d in drafts)
+    assert all(d.usage.n_prompt_tokens + d.usage.n_new_tokens <= 2048 for d in drafts)
