@@ -33,7 +33,7 @@ class ExtractiveSystem:
     @property
     def identity(self) -> Mapping[str, str]:
         return {
-            "rules": "extractive/3",
+            "rules": "extractive/4",
             "encoder": self._encoder.name,
             "planning": planning_digest(),
             "max_words": str(self._writing.max_words),
