@@ -206,13 +206,14 @@ def _from_base64(title: str) -> str:
     except ValueError:
         return title
     letters = sum(c.isalpha() or c.isspace() for c in text)
+    # a title such as "WikiGenBench" has the shape of Base64, too, but decodes to no words
     return text if text.isprintable() and letters > 0.6 * len(text) else title
 
 
 def _hygiene(page: Extracted) -> Extracted:
     if (
         page.drop_reason is None
-        and len(page.text) > MAX_BYTES // 4
+        and len(page.text) > MAX_BYTES // 4  # a character has four bytes at most: most pages need not be encoded
         and (size := len(page.text.encode("utf-8", "replace"))) > MAX_BYTES
     ):
         page = replace(page, text=page.text[:2000], drop_reason="too_large", drop_detail=f"{size:,} bytes, limit {MAX_BYTES:,}")
@@ -229,7 +230,7 @@ def binary_detail(text: str) -> str:
     """Why `text` is not text ("" when it is): the start of a PDF, image or archive, or control characters throughout."""
     if text[:1024].lstrip().startswith(("%PDF-", "PK\x03\x04", "\x89PNG", "GIF8", "\xff\xd8\xff", "\x1f\x8b")):
         return f"starts like a binary file: {text.lstrip()[:5]!r}"
-    head = text[:20_000]
+    head = text[:20_000]  # a binary file shows at once
     bad = sum(1 for c in head if c == "\ufffd" or (c < " " and c not in "\n\r\t\f"))
     if head and bad > max(5, len(head) // 20):
         return f"{bad} of the first {len(head)} characters are controls or undecodable"
@@ -275,6 +276,7 @@ def _judge(
     else:
         text = _without_lines(page.text, frequent)
         text = keep_content(text, page.title) if page.media == "text" else keep_extracted(text)
+    # too little text is guessed wrongly; menus are in the page's language as well
     language, certain = _language(text if len(text) >= 200 else page.text, page.language_hint)
 
     def verdict(reason: DropReason | None, detail: str = "") -> Page:
@@ -285,6 +287,7 @@ def _judge(
         return verdict("leak_host", f"{host} copies or derives from Wikipedia")
     if page.origin != "url" and (host := listed(page.url, "social_hosts.txt")):
         return verdict("social", f"{host} is a social, video or shop host")
+    # before the length: a wall of cookies or a login explains why a page is short
     if found := obstacle(page.title, page.text, len(text.split()), min_words):
         return verdict(*found)
     if short := _too_short(text, min_words):
@@ -297,6 +300,7 @@ def _judge(
         return verdict("language", f"{language}, wanted {', '.join(languages)}")
     if (leak is not None or leak_hosts) and (detail := _mark_detail(page.text)):
         return verdict("leak_text", detail)
+    # last, on the cleaned text: navigation would dilute what is shared
     if leak is not None and len(text.split()) >= LEAK_MIN_WORDS:
         common = leak(text)
         if common.larger >= LEAK_FLAG:

@@ -18,6 +18,7 @@ from data.errors import UserError
 from data.runs import RunFolder, Unstored
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
+from data.types import Page
 from flows.job import Job
 from flows.run_events import generate
 from flows.wiring.page_sources import build_collect
@@ -40,13 +41,20 @@ def system_of(name: str) -> System:
     return build_system(name, settings)
 
 
+@cache
+def pages_read() -> tuple[Page, ...]:
+    """The event's pages, read once: children store them, and reading them takes each half a second."""
+    snapshot = Snapshot(SAMPLE)
+    return build_collect(snapshot, Settings())(snapshot.event(EVENT))
+
+
 def write(name: str, out: Path) -> list[str]:
     """The statuses of the run's one event."""
     settings, snapshot = Settings(), Snapshot(SAMPLE)
     system = system_of(name)
     job = Job(system=name, settings=settings, data="sample", events=(EVENT,), out=out)
     run = RunFolder.open(out, identity(job, snapshot, system))
-    prepared = Prepared(job, snapshot, "sample", (EVENT,), system, build_collect(snapshot, settings), run)
+    prepared = Prepared(job, snapshot, "sample", (EVENT,), system, lambda event: pages_read(), run)
     return [outcome.status for outcome in generate(prepared).outcomes]
 
 
@@ -113,8 +121,6 @@ def run_child(name: str, out: Path, moment: Moment | None = None, n: int = 0) ->
 
 def warm_up() -> None:
     """Load and compute once what every child would: called in the server that children are forked from."""
-    snapshot = Snapshot(SAMPLE)
-    event = snapshot.event(EVENT)
-    pages = build_collect(snapshot, Settings())(event)
+    event = Snapshot(SAMPLE).event(EVENT)
     for name in ("extractive", "bm25"):
-        system_of(name).write(event, pages, Unstored())
+        system_of(name).write(event, pages_read(), Unstored())

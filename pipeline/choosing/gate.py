@@ -67,12 +67,17 @@ _FURNITURE = re.compile(
     r"|can be found on|"
     r"live updates|latest news|breaking news|app store|full episode|official site|successful (?:applicants|candidates)|"
     r"report this ad|sponsored|donate (?:now|to|today)|member login|skip to|table of contents|jump to)\b|https?://"
+    r"|\b[a-z0-9-]{3,}\.(?:com|org|net|info|tv|co\.uk)\b"
     r"|www\.|\S@\S|"
     r"#\w+\s#\w+|[★☆]|→|►|•|\bpic\.twitter\b",
     re.I,
 )
 _CAPITALS = re.compile(r"(?:[A-Z]{3,}[ ,&.]+){2,}[^A-Z]*[a-z]")
-_SUBJECTLESS = re.compile(r"(?:Ran|Was|Were|Had|Has|Have|Is|Are|Became|Began|Went|Took|Got|Did|Personally|Thinks)\b")
+_SUBJECTLESS = re.compile(
+    r"(?:Ran|Was|Were|Had|Has|Have|Is|Are|Became|Began|Went|Took|Got|Did|Personally|Thinks)\b|"
+    r"(?:Joined|Played|Signed|Scored|Graduated|Moved|Returned|Won|Served|Worked|Studied|Appeared|Debuted)\b"
+    r"(?!.*, (?:the|an?|[A-Z]))"
+)
 """A line of a directory or of notes: "BELLAIRE BOTTLE CO. has two furnaces", "Ran for few years"."""
 _DATED_COMMENT = re.compile(rf"^\S+ (?:{_MONTH}) \d{{1,2}}, \d{{4}} [A-Z]")
 """A reader's name and day before what he says."""
@@ -457,6 +462,7 @@ def _only_person(before: str) -> str:
         for n in found
     }
     # "Final Destination" and "Managing Editor" have the form of a person's name, too: a given name is no word of the language.
+    found = {re.sub(r"[’']s?\Z", "", n) for n in found}
     people = {n for n in found if " " in n and not _NO_PERSON.search(n) and not is_common(n.split()[0])}
     return people.pop() if len(people) == 1 else ""
 

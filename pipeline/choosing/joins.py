@@ -7,6 +7,7 @@ saved; everything else that was run together is not used.
 
 from __future__ import annotations
 
+import calendar
 import re
 
 from lemminflect import getAllLemmas
@@ -20,7 +21,7 @@ HEADING_WORDS = 5
 
 _OPENERS = (
     "The|A|An|In|At|On|After|When|As|For|During|It|He|She|This|Since|While|Before|Following|According|There|Although|"
-    "Despite|Within|Under|Hundreds|Thousands|Dozens|Several|Many|More|All|Two|Three|Four|Five"
+    "Despite|Within|Under|Hundreds|Thousands|Dozens|Several|Many|More|All|Two|Three|Four|Five|Unlike"
 )
 _OPENER = re.compile(rf"(?<=\S )(?:{_OPENERS}) (?=[a-z]|\d)")
 """A word that opens sentences, with a capital, before a word without one: inside of a sentence only names have that."""
@@ -46,6 +47,16 @@ _RUN_TOGETHER = re.compile(
 )
 """Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice, the
 day of a teaser, a photographer's name, and a sentence that goes on in small letters where a letter was lost."""
+_MONTHS = "|".join(name for name in calendar.month_name if name)
+_DATE_INSIDE = re.compile(
+    r"(?!(?:On|In|By|Since|Until|From|Between|After|Before|As|At|The)\b)"
+    rf"[^,;:]{{0,90}}?\b\d{{1,2}} (?:{_MONTHS}) \d{{4}} [A-Z][a-z]+ [a-z]"
+)
+"""A headline and its date before the sentence."""
+_DIGITS_JOINED = re.compile(
+    rf"[a-z]{{3,}}\d+[a-z]{{2,}}|[a-z]{{2}}\d{{4}}\b|\b(?:{_MONTHS})\d|"
+    r"[A-Z]{4,} [A-Z]{4,}: ?"
+)
 _GARBLED = re.compile(r"[ÂÃ](?=[\x80-\xbfA-Z ])|â€|ï¿½|�")
 """UTF-8 that was read as Latin-1."""
 _LINKS = STOPWORDS | words_of("links")
@@ -78,6 +89,8 @@ def without_heading(text: str, page: str) -> str:
 def run_together(text: str, page: str) -> bool:
     """Whether two texts of the page, or two words, became one in it."""
     if _JOINED.search(text) or _RUN_TOGETHER.search(text) or _GARBLED.search(text) or _TAIL.search(text):
+        return True
+    if _DATE_INSIDE.match(text) or _DIGITS_JOINED.search(text):
         return True
     if any(not _is_name(_around(text, m.end()), page) for m in _NO_SPACE.finditer(text)):
         return True

@@ -234,6 +234,10 @@ _TALK = re.compile(
 # --- grammar -------------------------------------------------------------------------------------------------------------
 
 
+_WRONG_ARTICLE = re.compile(r"\ba [AEIOaeio](?!ne\b|nce\b|u|wn)\w+|\ban (?![aeiouhAEIOUH\d“\"'‘]|[A-Z]\b|[FLMNRSX][A-Z])\w+")
+"""Its vowel is another one since the word behind it was changed."""
+
+
 def _grammar_faults(text: str, known: str) -> list[str]:
     """The slips that small models make when they turn sentences round; a parser would find more."""
     faults = []
@@ -262,6 +266,22 @@ def _grammar_faults(text: str, known: str) -> list[str]:
         and _stem_of(word) not in held
         and word not in listed_words()
     ]
+    # "Missy bevered his marriage": a verb made of a name has the name's stem.
+    small = {_stem_of(word) for word in _WORD.findall(known) if word.islower()}
+    plain = set(known.lower().split())
+    strange += [
+        word
+        for word in _WORD.findall(text)
+        if word.islower()
+        and len(word) > 3
+        and not is_common(word)
+        and word not in plain
+        and _stem_of(word) not in small
+        and _stem_of(word) in held
+        and word not in strange
+    ]
+    if (match := _WRONG_ARTICLE.search(_QUOTED.sub(" ", text))) and match.group() not in known:
+        faults.append(f"broken English: {match.group()!r}")
     if strange:
         faults.append(f"no common word, and in no fact: {', '.join(strange)}")
     return faults
@@ -324,6 +344,7 @@ def proper_words(text: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=1 << 16)  # the same words, over and over
 def _bare(word: str) -> str:
     """A name's word as it is compared: small letters, no possessive, no plural s, no full stops."""
     word = re.sub(r"['’]s?\Z", "", word.lower()).replace(".", "").replace("’", "'")
@@ -491,17 +512,16 @@ def _is_fixed(word: str, named: set[str]) -> bool:
 
 def _common_runs(words: Sequence[str], source: Sequence[str]) -> list[tuple[int, int]]:
     """(start, length) of the maximal runs of `words` that are in `source`."""
+    places: dict[str, list[int]] = {}
+    for j, word in enumerate(source):
+        places.setdefault(word, []).append(j)
     runs = []
-    before = [0] * (len(source) + 1)
+    before: dict[int, int] = {}  # where the source goes on -> how long the run up to there is
     for i, word in enumerate(words):
-        row = [0] * (len(source) + 1)
-        for j, other in enumerate(source):
-            if word == other:
-                row[j + 1] = before[j] + 1
-        best = max(row, default=0)
-        if best:
+        before = {j + 1: before.get(j, 0) + 1 for j in places.get(word, ())}
+        if before:
+            best = max(before.values())
             runs.append((i - best + 1, best))
-        before = row
     return runs
 
 

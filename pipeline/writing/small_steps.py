@@ -42,7 +42,7 @@ _CLAUSE_END = re.compile(
 _SAID_END = re.compile(r"([^“”\"]{15,}), ([^“”\",]{3,60}?) (?:said|says|told reporters)(?: in a statement)?\.\Z")
 _SAID_FRONT = re.compile(
     r"([A-Z][^“”\",]{2,60}?) (?:said|says)(?: in a statement)?(?: that)? "
-    r"(?!that\b|\w+ that\b)((?:the|an?|its|\w+) [^“”\"]{12,})\.\Z"
+    r"(?!that\b|\w+ that\b|(?:un)?to\b|in\b|on\b|at\b|by\b|with\b|of\b|from\b|for\b)((?:the|an?|its|\w+) [^“”\"]{12,})\.\Z"
 )
 _ACCORDING_END = re.compile(r"([^“”\"]{15,}?),? according to (?!its\b|his\b|her\b|their\b)([^“”\",]{3,80})\.\Z")
 _ACCORDING_FRONT = re.compile(r"According to ([^“”\",]{3,80}), ([^“”\"]{15,})\.\Z")

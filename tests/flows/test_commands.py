@@ -35,10 +35,11 @@ IDS = Snapshot(SAMPLE).ids("search")
 IN_TURN = """
 import json, sys
 from data.settings import load_settings
-from flows import cli, demo
+from flows import cli
+from flows.commands import demo
 from flows.wiring import models
 from tests.conftest import ENCODERS
-demo.Settings = lambda: load_settings(evaluation={"judge": "lexical"})
+demo.Settings = lambda: load_settings(evaluation={"judge": "lexical"}, writing={"max_words": 200})
 models.DEFAULT_MODEL = f"hf:{sys.argv[1]}"
 with ENCODERS[sys.argv[3]]():
     sys.exit(max([cli.main(words) for words in json.loads(sys.argv[2])]))
@@ -87,8 +88,8 @@ def encoder(request: pytest.FixtureRequest) -> str:
 
 
 def quick() -> Settings:
-    """With the judge of quick looks: what the demo writes does not depend on it."""
-    return load_settings(evaluation={"judge": "lexical"})
+    """With the judge of quick looks, on which the articles do not depend, and short articles."""
+    return load_settings(evaluation={"judge": "lexical"}, writing={"max_words": 200})
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +151,8 @@ def test_another_process_writes_the_same_bytes_and_reuses_everything(
     out, other = demo[0], tmp_path / "other"
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
-    afresh = ("generate", "--system", "ours", "--data", "sample", "--out", other, "--events", IDS[2], "--json")
+    short = ("--set", "writing.max_words=200")
+    afresh = ("generate", "--system", "ours", "--data", "sample", "--out", other, "--events", IDS[2], "--json", *short)
     code, (written, again), told = in_another_process(tiny, out.parent, encoder, afresh, ("demo", "--out", out, "--json"))
     assert (code, "Traceback" in told) == (0, False)
     assert written["written"] == 1 and article_bytes(other)

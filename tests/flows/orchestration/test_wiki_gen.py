@@ -259,21 +259,21 @@ def articles(run: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.usefixtures("prefect_api")
-def test_second_run_executes_no_stage_and_a_deleted_article_comes_back(tmp_path: Path, data: Path) -> None:
-    asked: dict[str, Any] = {"system": "bm25", "data": str(data), "out": str(tmp_path / "run"), "limit": 2, "evaluate": False}
+def test_second_run_executes_no_stage_and_a_deleted_article_comes_back(tmp_path: Path, toys: Path) -> None:
+    asked: dict[str, Any] = {"system": "bm25", "data": str(toys), "out": str(tmp_path / "run"), "limit": 2, "evaluate": False}
     state = run_flow(**asked)
     assert state.is_completed(), state.message
     first = articles(tmp_path / "run")
-    assert set(first) == {"9000001", "9000002"}
+    assert set(first) == {"7000001", "7000002"}
     assert task_names(state) == sorted(f"{kind}-{i}" for kind in ("event", "retrieve", "article") for i in first)
 
     times = {p: p.stat().st_mtime_ns for p in (tmp_path / "run" / "events").rglob("*.json*")}
     state = run_flow(**asked)
     assert state.is_completed() and "0 written, 2 reused" in state.message
-    assert task_names(state) == ["event-9000001", "event-9000002"]
+    assert task_names(state) == ["event-7000001", "event-7000002"]
     assert times == {p: p.stat().st_mtime_ns for p in (tmp_path / "run" / "events").rglob("*.json*")}
 
-    (tmp_path / "run" / "events" / "9000002" / "article.json").unlink()
+    (tmp_path / "run" / "events" / "7000002" / "article.json").unlink()
     state = run_flow(**asked)
     assert state.is_completed() and "1 written, 1 reused" in state.message
     assert articles(tmp_path / "run") == first

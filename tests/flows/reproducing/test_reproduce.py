@@ -15,7 +15,7 @@ from flows import cli
 from flows.reproducing import plan, recipe, steps
 from flows.reproducing.reproduce import main
 from flows.reproducing.steps import Step
-from tests.conftest import stand_in_encoder
+from tests.conftest import COPIED, copy_events, stand_in_encoder
 
 FILE = """
 baseline = "bm25"
@@ -58,10 +58,16 @@ def file(place: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def carried_out(file: Path, place: Path) -> Path:
+def data(place: Path) -> str:
+    """Two events, to write and score four times."""
+    return str(copy_events(place / "data", COPIED))
+
+
+@pytest.fixture(scope="module")
+def carried_out(file: Path, place: Path, data: str) -> Path:
     with stand_in_encoder(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("WIKIGEN_RUNS", str(place / "runs"))
-        assert plan.carry_out(plan.planned(file, data="sample", out=place / "out"), execute=in_this_process) == 0
+        assert plan.carry_out(plan.planned(file, data=data, out=place / "out"), execute=in_this_process) == 0
     return place
 
 
@@ -194,12 +200,12 @@ def test_submissions_are_recomputed_and_hold_what_was_asked_for(carried_out: Pat
 
 
 def test_the_second_time_everything_stands_and_the_table_is_the_same(
-    carried_out: Path, file: Path, capsys: pytest.CaptureFixture[str]
+    carried_out: Path, file: Path, data: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def never(step: Step, log: Path) -> int:
         raise AssertionError(step.command)
 
-    asked = plan.planned(file, data="sample", out=carried_out / "out")
+    asked = plan.planned(file, data=data, out=carried_out / "out")
     assert plan.carry_out(asked, execute=never) == 0
     table = capsys.readouterr().out
     assert "bm25 (baseline)" in table and "first-words" in table and "organisation" in table
@@ -212,10 +218,10 @@ def test_the_second_time_everything_stands_and_the_table_is_the_same(
 
 @pytest.mark.usefixtures("fixed_encoder")
 def test_a_check_names_every_difference(
-    carried_out: Path, file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    carried_out: Path, file: Path, data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WIKIGEN_RUNS", str(carried_out / "runs"))
-    asked = plan.planned(file, data="sample", out=carried_out / "out", check=True)
+    asked = plan.planned(file, data=data, out=carried_out / "out", check=True)
     assert plan.carry_out(asked, execute=in_this_process) == 0
     assert "checked bm25, first-words: the same hashes and scores" in capsys.readouterr().out
     there = carried_out / "submissions" / "first-words"

@@ -53,6 +53,10 @@ def test_a_name_that_the_page_says_again_is_no_heading() -> None:
         "Aug 19, 2031 - The launch of the game was late.",
         "The form of protes\"Aster's behaviour was noted by the court.",
         "Twyford Mill today1/7We are closed for the winter.",
+        "Civic Centre works 20 November 2031 Roof works are due to start on the top floor.",
+        "The borderlands were allotted93seats in the Duma of the empire.",
+        "Political parties were first legalised in the course of1905 by the rules.",
+        "CONTINUED COVERAGE: The police are looking for the van.",
         "The parasites were seen but of being met with joy they fled.",
     ],
 )
