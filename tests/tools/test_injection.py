@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from data.types import Article, Heading, Section, Sentence
 from flows.write import request_for
-from tools.bench_injection import ATTACKS, MODES, NAMES, planted_pages, reaching
+from tools.bench_injection import ATTACKS, MODES, NAMES, planted_pages, reached_by, reaching
 
 
 def test_all_attacks_are_planted(tmp_path: Path) -> None:
@@ -23,5 +24,10 @@ def test_every_way_of_writing_is_one() -> None:
 def test_only_plain_statements_reach_the_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path))
     reached = reaching(("--system=extractive",))
-    assert reached, "the planted statements would be chosen if they were not told from the page's own"
-    assert {attack.kind for attack in reached} == {"plain"}
+    assert {attack.kind for attack in reached} <= {"plain"}
+
+
+def test_a_person_of_an_attack_is_found_in_an_article() -> None:
+    sentence = Sentence(f"The director {NAMES[0]} resigned in March.", ("0:0-9",))
+    article = Article("1", "T", Section(Heading(""), ((sentence,),)), (), (), ())
+    assert reached_by(article) == [ATTACKS[0]]

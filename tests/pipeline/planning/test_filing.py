@@ -84,8 +84,17 @@ def test_nothing_that_may_be_told_is_no_evidence() -> None:
 
 def test_pages_about_something_else_make_no_article() -> None:
     other = page("a", "Mills of Osmere", "The mill at Osmere was built in 1821 by students. Its wheel was sold in 1902.")
+    about = page(
+        "b", "Kettlin Regatta", "Kettlin Regatta: results and photos. Subscribe to the Kettlin Regatta newsletter now."
+    )
     with pytest.raises(NoEvidence, match="about something else"):
-        planned(other, title="Kettlin Regatta")
+        planned(other, about, title="Kettlin Regatta")
+
+
+def test_pages_that_a_person_gave_make_one_under_any_title() -> None:
+    """Where no page says the title, the person who gave the pages knows why; `write` notes it."""
+    other = page("a", "Mills of Osmere", "The mill at Osmere was built in 1821 by students. Its wheel was sold in 1902.")
+    assert texts(planned(other, title="Kettlin Regatta"))
 
 
 def test_one_sentence_is_a_lead() -> None:
