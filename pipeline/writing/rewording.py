@@ -143,6 +143,9 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     known = " ".join((*facts, title, *also))
     said = " ".join(facts)
     faults = [*_form_faults(text, facts), *_grammar_faults(text, known), *_added(text, known), *_changed(text, facts)]
+    plain, plain_facts = text.lower(), said.lower()
+    if gone := [who for who in _AGENT.findall(plain_facts) if plain.count(who) < plain_facts.count(who)]:
+        faults.append(f"lost who did it: {', '.join(gone)}")
     new = _new_words(text, known)
     words = max(len(_content(text)), 1)
     if len(new) / words > MOST_NEW_WORDS:
@@ -234,6 +237,8 @@ _TALK = re.compile(
 # --- grammar -------------------------------------------------------------------------------------------------------------
 
 
+_AGENT = re.compile(r"\w+(?:ed|en|ne|ge|t) by (?:the |a |an )?([a-z]{4,})(?=[ ,.])")
+"""Who something was done by: "killed by soldiers", "a charge by police"."""
 _WRONG_ARTICLE = re.compile(
     r"\b[Aa] [AEIOaeio](?!ne\b|nce\b|u|wn)\w+|\b[Aa]n (?![aeiouhAEIOUH\d“\"'‘]|[A-Z]\b|[FLMNRSX][A-Z])\w+"
 )
@@ -282,6 +287,10 @@ def _grammar_faults(text: str, known: str) -> list[str]:
         and _stem_of(word) in held
         and word not in strange
     ]
+    in_text, in_known = (Counter(_stem_of(w) for w in _WORD.findall(t) if w.islower() and len(w) > 4) for t in (text, known))
+    if twice := [stem for stem, n in in_text.items() if n > max(in_known[stem], 1)]:
+        # "a charge by the demonstrators on the demonstrators": a word has taken another one's place.
+        faults.append(f"said more often than its facts do: {', '.join(twice)}")
     if (match := _WRONG_ARTICLE.search(_QUOTED.sub(" ", text))) and match.group() not in known:
         faults.append(f"broken English: {match.group()!r}")
     if strange:

@@ -149,3 +149,30 @@ def test_a_range_of_a_figure_and_a_word_is_no_english() -> None:
     assert any(
         "1–three" in fault for fault in compare("The crew filmed 1–three hours a day for three years.", (fact,), "Film").faults
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "fault"),
+    [
+        (
+            "There was a brutal baton charge by the demonstrators on the demonstrators.",
+            "There was a brutal baton charge by police on the demonstrating civilians.",
+            "more often",
+        ),
+        (
+            "A brutal baton charge hit the demonstrators.",
+            "A brutal baton charge by police hit the demonstrators.",
+            "who did it",
+        ),
+        (
+            "Ada Bevers told the police that Ada bevered her marriage.",
+            "Ada Bevers told the police about her marriage.",
+            "bevered",
+        ),
+        ("In 2031, a English school was opened.", "An English school was opened in 2031.", "a English"),
+        ("The bridge was built from Osmere to Osmere in 2031.", "The bridge from Osmere was built in 2031.", "twice"),
+        ("It opened in 2031 since 2031 in Osmere town.", "It opened in Osmere town in 2031.", "twice"),
+    ],
+)
+def test_slips_of_a_small_model_are_faults(text: str, fact: str, fault: str) -> None:
+    assert any(fault in one for one in compare(text, (fact,), "Osmere").faults)
