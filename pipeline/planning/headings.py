@@ -268,6 +268,8 @@ def _could_head(line: str, of_title: frozenset[str], small: set[str]) -> bool:
     words = same_words(line).split()
     return (
         bool(_PLAIN.fullmatch(line))
+        and " and " not in line  # "Fares and flats": a reporter's heading over two subjects of one page
+        and "," not in line
         and len(words) <= MAX_OWN_WORDS
         and not line.isupper()
         and not _NEVER.intersection(words)

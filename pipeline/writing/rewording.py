@@ -309,6 +309,7 @@ _MAY_OPEN = frozenset(("born", "made", "will", "may", "can", "have", "left", "is
 _AFTER_PARTICIPLE = frozenset(("by", "in", "as", "to", "with", "from", "on", "at", "between", "for", "near", "after", "of"))
 _LEANING = re.compile(r"(?:They|It was (?:also|then)|This|These|That|Those|He|She|His|Her|Their|Its|Also|Both)\b")
 _BROKEN = re.compile(
+    r"\bIt was (?![^.;]{0,60}\b(?:that|who|which|when|where|after|before)\b)[^,.;]{3,60} (?:was|were) |\bwith \d{1,2}:\d{2}\b|"
     r"\b(\w+) \1\b(?<!had had)(?<!that that)|"
     r"\b(?:of|in|on|at|by|for|from|with|to|the|an?|and|or|is|was|were|had) ?[.,;](?=\s|\Z)|"
     r"\b(?:the|an?) (?:of|in|on|at|by|for|and|or|was|were|is|are|had|to|that|which|who|the|an?)\b|"

@@ -171,6 +171,8 @@ def test_a_range_of_a_figure_and_a_word_is_no_english() -> None:
         ),
         ("In 2031, a English school was opened.", "An English school was opened in 2031.", "a English"),
         ("The bridge was built from Osmere to Osmere in 2031.", "The bridge from Osmere was built in 2031.", "twice"),
+        ("It was 27 shelters were opened in Osmere.", "27 shelters were opened in Osmere.", "broken"),
+        ("The papers were replaced with 10:15 in Osmere.", "The papers were replaced by 10:15 in Osmere.", "broken"),
         ("It opened in 2031 since 2031 in Osmere town.", "It opened in Osmere town in 2031.", "twice"),
     ],
 )
