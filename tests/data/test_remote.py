@@ -110,10 +110,12 @@ def test_secrets_of_a_url_are_told_to_nobody() -> None:
     with pytest.raises(UserError, match="FSSPEC_SFTP_PASSWORD") as refused:
         Carrier(url)
     assert "hush" not in str(refused.value)
-    for text in ("sftp://ann:hu@hush@host/x", "s3://KEY:hu/hush@bucket/x", "s3://KEY:h/u@hush@bucket/x"):
+    # Long parts: "hu" alone is found in a temporary folder's random name now and then.
+    for text in ("sftp://ann:pass_@word_@host/x", "s3://KEY:pass_/word_@bucket/x", "s3://KEY:p/pass_@word_@bucket/x"):
         with pytest.raises(UserError, match="was given with a password") as refused:
             Carrier(RunUrl(text))
-        assert "hu" not in f"{refused.value} {RunUrl(text)} {RunUrl(text).copy()}", text
+        shown = f"{refused.value} {RunUrl(text)} {RunUrl(text).copy()}"
+        assert "pass_" not in shown and "word_" not in shown, text
     assert RunUrl("sftp://ann@host:22/runs/a@b").checked() == str(RunUrl("sftp://ann@host:22/runs/a@b"))
     assert RunUrl("sftp://host:22/runs/a@b").checked() == "sftp://host:22/runs/a@b"
     signed = RunUrl("az://box/runs/x?sig=hush")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from data import codec
 from decoding.backend import FULL, CostTable, SkipSet
+from decoding.backends import costs
 from decoding.backends.costs import VERIFY_SIZES, fit_plan_costs, measure_costs, plans_to_time, rising
 from decoding.bench.roofline import read_bandwidth, step_bytes
 from decoding.machine import signature, versions
@@ -20,20 +21,28 @@ from tests.toy_backend import ToyBackend
 
 
 class Slow(ToyBackend):
-    """Takes a known time for each row and each sub-layer."""
+    """Takes a known time for each row and each sub-layer, by a clock of its own: a busy machine changes nothing."""
+
+    now = 0.0
+
+    def prefill(self, ids, *, capacity):  # type: ignore[no-untyped-def]
+        self.now += 1e-5 * len(ids)
+        return super().prefill(ids, capacity=capacity)
 
     def step(self, ids, *, plan=FULL, parents=None, offset=0):  # type: ignore[no-untyped-def]
         run = 16 - plan.n_skipped
-        time.sleep(2e-4 + 1e-4 * run + 3e-4 * (len(ids) - 1))
+        self.now += 2e-4 + 1e-4 * run + 3e-4 * (len(ids) - 1)
         return super().step(ids, plan=plan, parents=parents, offset=offset)
 
 
-def test_a_table_tells_what_steps_take() -> None:
-    table = measure_costs(Slow(noise=0.0), context=64, budget_s=0.5)
+def test_a_table_tells_what_steps_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Slow(noise=0.0)
+    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=lambda: slow.now))
+    table = measure_costs(slow, context=64, budget_s=0.5)
     assert (table.context, table.v(1)) == (64, 1.0)
     assert [size for size, _ in table.verify] == list(VERIFY_SIZES)
-    assert table.unit_s >= 1.8e-3  # no sleep is shorter than asked
-    assert table.v(32) > table.v(16) > table.v(4) > 1
+    assert table.unit_s == pytest.approx(1.8e-3)
+    assert [table.v(rows) for rows in (4, 16, 32)] == pytest.approx([1 + 3e-4 * (rows - 1) / 1.8e-3 for rows in (4, 16, 32)])
     assert table.c(SkipSet(tuple(range(8)), tuple(range(8))), 8) < table.c(FULL, 8)
     assert "toy" in table.machine
     assert codec.from_json(CostTable, codec.to_json(table), where="table") == table
@@ -54,11 +63,11 @@ def test_the_fit_is_never_negative() -> None:
 
 
 @given(st.lists(st.floats(0.1, 50), min_size=1, max_size=12))
-def test_more_rows_never_cost_less(costs: list[float]) -> None:
-    cleaned = rising(costs)
-    assert len(cleaned) == len(costs) and cleaned[0] == 1.0 and cleaned == sorted(cleaned)
-    once = rising([1.0, *sorted(max(1.0, cost) for cost in costs)])
-    assert once == [1.0, *sorted(max(1.0, cost) for cost in costs)]  # what rises already stays
+def test_more_rows_never_cost_less(measured: list[float]) -> None:
+    cleaned = rising(measured)
+    assert len(cleaned) == len(measured) and cleaned[0] == 1.0 and cleaned == sorted(cleaned)
+    once = rising([1.0, *sorted(max(1.0, cost) for cost in measured)])
+    assert once == [1.0, *sorted(max(1.0, cost) for cost in measured)]  # what rises already stays
 
 
 def test_a_backend_measures_itself_within_a_short_context(tmp_path: Path) -> None:
