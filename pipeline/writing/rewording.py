@@ -202,7 +202,9 @@ def _form_faults(text: str, facts: Sequence[str]) -> list[str]:
     said = " ".join(facts)
     spelled = _plain(text).split()
     known = _triples(_plain(" ".join(facts)).split())
-    if any(n > max(known[triple], 1) for triple, n in _triples(spelled).items()):
+    # A sentence that was divided may open with the name that the one before it ends with.
+    opened = Counter(tuple(_plain(sentence).split()[:3]) for sentence in split_sentences(text)[1:])
+    if any(n - opened[triple] > max(known[triple], 1) for triple, n in _triples(spelled).items()):
         faults.append("it repeats itself")
     elif _FROM_TO_ITSELF.search(text) or any(
         text.count(number) > max(said.count(number), 1) for number in set(re.findall(r"\d[\d,.]*\d|\d{2,}", text))
@@ -288,7 +290,9 @@ def _grammar_faults(text: str, known: str) -> list[str]:
         and word not in strange
     ]
     in_text, in_known = (Counter(_stem_of(w) for w in _WORD.findall(t) if w.islower() and len(w) > 4) for t in (text, known))
-    if twice := [stem for stem, n in in_text.items() if n > max(in_known[stem], 1)]:
+    # A sentence that was divided names its subject again: "The plan was for the bank. The bank had asked for it."
+    again = Counter(_stem_of(w) for s in sentences[1:] for w in _WORD.findall(s)[:4])
+    if twice := [stem for stem, n in in_text.items() if n - again[stem] > max(in_known[stem], 1)]:
         # "a charge by the demonstrators on the demonstrators": a word has taken another one's place.
         faults.append(f"said more often than its facts do: {', '.join(twice)}")
     if (match := _WRONG_ARTICLE.search(_QUOTED.sub(" ", text))) and match.group() not in known:
