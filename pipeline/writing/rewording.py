@@ -22,6 +22,7 @@ from pipeline.choosing.gate import VERBS, has_verb
 from pipeline.retrieval import terms
 from pipeline.writing.citing import is_own_talk
 from pipeline.writing.small_steps import is_spliced
+from pipeline.writing.synonyms import may_stand_for
 from pipeline.writing.wordings import listed_words, places
 
 SHORT_RUN = 5
@@ -161,16 +162,24 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
 
 
 def own_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
-    """Words of a text that no fact has, nor the wordings that may stand for those of the facts (`pipeline.writing.wordings`).
+    """Words of a text that no fact has, nor the wordings that may stand for those of the facts (`pipeline.writing.wordings`),
+    and that are no synonyms of a word that the text leaves out.
 
     A small model that says "the refugee camp" where its fact says "the site" makes it up; a large one may know.
     """
     others = " ".join(other for fact in facts for place in places(fact) for other in place[1:])
     held = _content(f"{' '.join(facts)} {others}")
     words = (word for word in _WORD.findall(text) if word.islower() and word not in _FREE_WORDS)
-    return tuple(word for word in words if not _content(word) <= held)
+    own = [word for word in words if not _content(word) <= held]
+    said = _content(text)
+    lost = [w for fact in facts for w in _WORD.findall(fact) if own and w.islower() and not _content(w) <= said]
+    return tuple(word for word in own if word in _LOOSE or not any(may_stand_for(word, one) for one in lost))
 
 
+_LOOSE = frozenset(
+    ("like", "pretty", "fairly", "quite", "rather", "well", "back", "over", "right", "just", "see", "get", "hold")
+)
+"""Of so many meanings that WordNet's are no guide."""
 _FREE_WORDS = frozenset((
     "himself", "herself", "itself", "themselves", "according", "which", "who", "whose", "whom", "where", "been", "being",
     "had", "was", "were",

@@ -35,8 +35,8 @@ Form = Literal["base", "past", "participle", "ing", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class _Wording:
-    """`other` may be where `pattern` matches. For a past `twin` is the other verb's participle, for a participle its past: where
-    they differ, the words around decide which of the two it is."""
+    """`other` may be where `pattern` matches. For a past `twin` is the other verb's participle, for a participle its past:
+    where they differ, the words around decide which of the two it is."""
 
     pattern: re.Pattern[str]
     other: str
