@@ -452,7 +452,14 @@ _THAT_DAY = re.compile(r"\bthat (?:day|night|morning|afternoon|evening|week|mont
 
 
 def _only_person(before: str) -> str:
-    """The one name of two or three words in a sentence, if there is exactly one; it is taken to be a person's."""
+    """The one name of two or three words in a sentence, if there is exactly one; it is taken to be a person's.
+
+    Where the sentence opens with a surname, it is about that person, if it is one ("Toffolo, 27, was at Swindon Town").
+    """
+    if (first := re.match(r"([A-Z][a-z’'-]+)(?:(, \d\d,| said\b)|,| (?:was|is|had|has)\b)", before)) and not is_common(
+        first[1]
+    ):
+        return first[1] if first[2] else ""
     found = {
         m.group()
         for m in re.finditer(r"\b[A-Z][a-z’'-]+(?: [A-Z]\.)?(?: (?:de|van|al|bin|von|Mc)?[A-Z][\w’'-]+){1,2}\b", before)
@@ -472,7 +479,7 @@ _NO_PERSON = re.compile(
     r"|State|States|"
     r"Party|Union|Army|Police|Department|Office|Ministry|Agency|Commission|Committee|Company|Corporation|Group"
     r"|Institute|Museum|"
-    r"Center|Centre|Church|League|Cup|Club|United|Association|Force|Service|House|Senate|Congress|Parliament|Times|Post|News|"
+    r"Center|Centre|Church|League|Cup|Club|United|Town|Rovers|Wanderers|Athletic|Albion|Association|Force|Service|House|Senate|Congress|Parliament|Times|Post|News|"
     rf"North|South|East|West|New|Lake|Mount|Bay|Sea|Ocean|Airport|Airlines|Bank|Bridge|Dam|{_MONTH}|[A-Z][a-z]+day)\b"
 )
 

@@ -164,7 +164,7 @@ def listed_words() -> frozenset[str]:
 
 
 def _first(phrase: str) -> str:
-    return re.split(r" |\Z", phrase, maxsplit=1)[0]
+    return re.split(r"[ (]|\Z", phrase, maxsplit=1)[0]
 
 
 def _compiled(phrase: str) -> re.Pattern[str]:
@@ -264,6 +264,12 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(?:also|actually|really|indeed|basically|simply) (?=[a-z]+(?:ed|s)?\b)", ""),
     )
 )  # fmt: skip
+_AFTER = re.compile(
+    r"(?<!\bone )(?<!named )(?<!looks )(?<!looked )(?<!soon )(?<!shortly )(?<!years )(?<!year )(?<!days )(?<!day )(?<!months )"
+    r"(?<!month )(?<!weeks )(?<!week )(?<!hours )(?<!minutes )\b([Aa]fter) "
+    r"((?:the|an?|its|his|her|their|each|this)\b(?! (?:few|couple|year|month|week|day|decade|while|time)\b)[^,.;:]*)"
+)
+"""Not "three days after" nor "named after"."""
 _SPELLED = re.compile(r"(?<![\w.,$£€:-])(\d\d)(?= (?!percent|per|cent|million|billion|to|and|or|of)[a-z]{3,})")
 _FIGURED = re.compile(
     rf"(?<![\w-])(?:{'|'.join(_NUMBER_WORDS)})(?= [a-z]{{3,}})(?! (?:one|two|three|four|five|six|seven|eight|nine)\b)"
@@ -283,6 +289,10 @@ def _by_pattern(sentence: str) -> Iterator[_Span]:
             right = len(match.group()) - len(match.group().rstrip())
             if said.strip() != match.group().strip() and not (not said.strip() and match.start() == 0):
                 yield _Span(match.start() + left, match.end() - right, (said.strip(),))
+    for match in _AFTER.finditer(sentence):
+        if not has_verb(f"the {match[2]}".split()):  # before a clause it would be "following the levee broke"
+            other = "Following" if match[1] == "After" else "following"
+            yield _Span(match.start(1), match.end(1), (other,))
     for match in _SPELLED.finditer(sentence):
         if match.start() and (word := _TEENS.get(match[1])):
             yield _Span(match.start(), match.end(), (word,))

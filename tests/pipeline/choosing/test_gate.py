@@ -77,6 +77,10 @@ def test_what_is_no_prose_is_named(text: str, reason: str) -> None:
     [
         ("He resigned in May 2031.", "Mayor Pavel Drost said so.", None, "Pavel Drost resigned in May 2031."),
         ("He resigned in May 2031.", "Pavel Drost met Irena Holt in town.", None, ""),
+        (
+            "He joined Forest in July 2022.", "Toffolo, 27, was at Norwich City and on loan at Swindon Town.", None,
+            "Toffolo joined Forest in July 2022.",
+        ),
         ("It was closed for three days.", "The bridge was damaged.", None, ""),
         ("The 30-year-old produced three plays in Osmere.", "", None, ""),
         ("The group said that it would appeal.", "", None, ""),

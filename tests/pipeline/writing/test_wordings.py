@@ -32,7 +32,7 @@ def others(sentence: str) -> list[str]:
         ("The accident occurred at night.", "accident happened"),
         ("The hall is popular with teachers and students in winter.", "students and teachers"),
         ("The town's population was small.", "The population of the town"),
-        ("The council was unable to meet.", "not able to"),
+        ("The council was unable to meet.", "could not"),
         ("The lake is frozen, and the mayor isn't here.", "is not"),
     ],
 )
@@ -52,6 +52,16 @@ def test_wordings(sentence: str, other: str) -> None:
 )
 def test_what_would_say_something_else_has_no_other_wording(sentence: str) -> None:
     assert not others(sentence)
+
+
+def test_after_is_following_before_a_noun_alone() -> None:
+    assert "following" in others("The talks ended after the election of May.")
+    for sentence in (
+        "The talks ended after the levee broke.",
+        "Talks ended two days after the vote.",
+        "He left after a few years.",
+    ):
+        assert "following" not in others(sentence)
 
 
 def test_a_participle_stays_one() -> None:
