@@ -1,7 +1,7 @@
-"""Whether one word may stand for another: they share a meaning in WordNet 3.0, one of their most frequent.
+"""Whether one word may stand for another: they share one of their most frequent meanings in WordNet 3.0, or an editor says so.
 
 Too loose to put words into a sentence (`wordings` does that), strict enough to let a word pass that a language model has chosen
-for this very place: the model knows the sentence, WordNet the word.
+for this very place: the model knows the sentence, the lists know the word.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from lemminflect import getAllLemmas
 
 SYNONYMS_FILE = Path(__file__).with_name("synonyms.txt")
 """Made by `python -m tools.make_synonyms`; its licence stands beside it."""
+EVERYDAY_FILE = Path(__file__).with_name("everyday_synonyms.txt")
+"""Written by hand: what WordNet misses ("power" for "ability", "worldwide" for "globally")."""
 _PARTS = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
 
 
@@ -34,8 +36,9 @@ def _lemmas(word: str) -> dict[str, frozenset[str]]:
 def _table() -> defaultdict[tuple[str, str], frozenset[str]]:
     """(part of speech, word) -> the words that may stand for it."""
     found: defaultdict[tuple[str, str], frozenset[str]] = defaultdict(frozenset)
-    for line in SYNONYMS_FILE.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            part, word, *others = line.split()
-            found[part, word] = frozenset(others)
+    for file in (SYNONYMS_FILE, EVERYDAY_FILE):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if not line.startswith("#"):
+                part, word, *others = line.split()
+                found[part, word] |= frozenset(others)
     return found
