@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from data.wordnet import wordnet_synonyms
 from eval.judges.edit_words import ANTONYMS, SAYING, SYNONYMS, VERBS, words_of
 from eval.judges.features import Evidence
 from eval.judges.lexemes import NEGATIONS, UNIT_KEYS, Lexeme, lexemes, stem_of
@@ -118,6 +119,16 @@ def _stand_ins() -> Mapping[str, frozenset[str]]:
     return {word: frozenset(others) for word, others in found.items()}
 
 
+def _exchanged() -> Mapping[str, frozenset[str]]:
+    """As `_stand_ins`, by WordNet: looser, so only where the other word has gone."""
+    found: dict[str, set[str]] = {}
+    for (_part, word), others in wordnet_synonyms().items():
+        for other in others:
+            if stem_of(word) not in _OPPOSITE.get(stem_of(other), ()):
+                found.setdefault(stem_of(other), set()).add(stem_of(word))
+    return {word: frozenset(others) for word, others in found.items()}
+
+
 def _opposites() -> Mapping[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for a, b in ANTONYMS:
@@ -129,6 +140,7 @@ def _opposites() -> Mapping[str, frozenset[str]]:
 _OPPOSITE = _opposites()
 _SYNONYM = _synonyms()
 _STANDS_FOR = _stand_ins()
+_EXCHANGED = _exchanged()
 _VERB_STEMS = frozenset(stem_of(base) for base in VERBS)
 _SAME_RELATION = {"before": ("prior", "until"), "after": ("follow", "since"), "few": ("several",), "all": ("everi", "each", "whole", "entir"),  # noqa: E501
                   "several": ("number", "some", "various"), "some": ("several",), "most": ("major",), "many": ("numer",), "both": ("two",)}  # fmt: skip  # noqa: E501
@@ -307,7 +319,7 @@ def _follows(c: Lexeme, one: Lexeme, sentence: Sequence[Lexeme], at: int) -> boo
     if c.kind == one.kind == "time":
         return c.value == one.value or ((c.rounded or one.rounded) and c.value % 720 == one.value % 720)
     if c.content and one.content and c.kind == one.kind == "word":
-        return related(c.key, one.key)
+        return related(c.key, one.key) or one.key in _EXCHANGED.get(c.key, ())
     if (c.kind == "ordinal" and one.kind in ("number", "day")) or (
         c.kind in ("day", "number") and one.kind in ("ordinal", "day", "number")
     ):
@@ -475,7 +487,8 @@ def _ends(c: Lexeme, one: Lexeme) -> bool:
 
 
 def _same_word(c: Lexeme, one: Lexeme) -> bool:
-    return c.kind == one.kind == "word" and (related(c.key, one.key) or (c.capital and one.key == c.key[0]))
+    alike = related(c.key, one.key) or one.key in _EXCHANGED.get(c.key, ())
+    return c.kind == one.kind == "word" and (alike or (c.capital and one.key == c.key[0]))
 
 
 def _numbers(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:

@@ -33,7 +33,7 @@ from eval.judges.vetoes import Finding, examine
 from eval.text import plain
 
 MODEL_FILE = Path(__file__).with_name("embedded_judge.json")
-READ_VERSION = "read3"
+READ_VERSION = "read4"
 """Changes whenever the network is shown other sentences or its readings are used otherwise."""
 
 SENTENCES = 6

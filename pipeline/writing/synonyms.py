@@ -12,8 +12,8 @@ from pathlib import Path
 
 from lemminflect import getAllLemmas
 
-SYNONYMS_FILE = Path(__file__).with_name("synonyms.txt")
-"""Made by `python -m tools.make_synonyms`; its licence stands beside it."""
+from data.wordnet import read_synonyms, wordnet_synonyms
+
 EVERYDAY_FILE = Path(__file__).with_name("everyday_synonyms.txt")
 """Written by hand: what WordNet misses ("power" for "ability", "worldwide" for "globally")."""
 _PARTS = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
@@ -35,10 +35,7 @@ def _lemmas(word: str) -> dict[str, frozenset[str]]:
 @cache
 def _table() -> defaultdict[tuple[str, str], frozenset[str]]:
     """(part of speech, word) -> the words that may stand for it."""
-    found: defaultdict[tuple[str, str], frozenset[str]] = defaultdict(frozenset)
-    for file in (SYNONYMS_FILE, EVERYDAY_FILE):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            if not line.startswith("#"):
-                part, word, *others = line.split()
-                found[part, word] |= frozenset(others)
+    found: defaultdict[tuple[str, str], frozenset[str]] = defaultdict(frozenset, wordnet_synonyms())
+    for key, others in read_synonyms(EVERYDAY_FILE).items():
+        found[key] |= others
     return found

@@ -1,8 +1,8 @@
-"""Make `pipeline/writing/synonyms.txt` from the dictionary files of WordNet 3.0 (`data.verb`, `index.verb`, ...).
+"""Make `data/wordnet_synonyms.txt` from the dictionary files of WordNet 3.0 (`data.verb`, `index.verb`, ...).
 
-    python -m tools.make_synonyms DICT_FOLDER
+    python -m tools.make_wordnet_synonyms DICT_FOLDER
 
-WordNet may be copied and changed where its notice is kept (`pipeline/writing/synonyms.LICENSE`). The folder comes with several
+WordNet may be copied and changed where its notice is kept (`data/wordnet.LICENSE`). The folder comes with several
 packages and from wordnet.princeton.edu. Only common single words are kept, and of each word its `SENSES` most frequent
 meanings: a rare meaning is mostly a wrong one.
 """
@@ -17,9 +17,9 @@ from pathlib import Path
 
 from data import codec
 from data.errors import UserError
+from data.wordnet import SYNONYMS_FILE
 from flows.showing import console
 from pipeline.choosing.common_words import is_common
-from pipeline.writing.synonyms import SYNONYMS_FILE
 
 SENSES = 3
 _PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
@@ -50,7 +50,7 @@ def _senses(folder: Path, part: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def made(folder: Path) -> str:
-    lines = ["# Words of one meaning, from WordNet 3.0 (synonyms.LICENSE): part of speech, word, words that may stand for it."]
+    lines = ["# Words of one meaning, from WordNet 3.0 (wordnet.LICENSE): part of speech, word, words that may stand for it."]
     for letter, part in _PARTS.items():
         sets = _synsets(folder, part)
         for word, offsets in sorted(_senses(folder, part)):
@@ -62,7 +62,7 @@ def made(folder: Path) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tools.make_synonyms", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tools.make_wordnet_synonyms", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, metavar="DICT_FOLDER", help="the folder `dict` of WordNet 3.0")
     folder = parser.parse_args(argv).folder
