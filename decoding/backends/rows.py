@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from data.errors import StageError
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
     from numpy.typing import NDArray
 
@@ -86,6 +85,8 @@ def highest(rows: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     The k largest lie in those k bundles of columns whose largest are largest: no row is sorted, and whole vectors are compared.
     V has to be at least `_BUNDLES`, k less than that.
     """
+    import numpy as np
+
     n_rows, width = rows.shape
     each = width // _BUNDLES
     whole = _BUNDLES * each
