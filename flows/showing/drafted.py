@@ -15,11 +15,11 @@ def drafted_lines(usages: Sequence[Usage]) -> list[str]:
         return []
     tokens = counted.n_new_tokens
     line = (
-        f"decoder: {tokens:,} tokens in {counted.n_passes:,} passes of the model, {tokens / counted.n_passes:.2f} a pass "
-        f"(plain decoding: {tokens:,} passes)"
+        f"decoder: {tokens:,} tokens in {counted.n_passes:,} passes (plain decoding: {tokens:,}), "
+        f"{tokens / counted.n_passes:.2f} a pass"
     )
     if (gain := drafts.estimated_gain) is not None:
-        line += f"; behind the prompts about {gain:.1f}x as fast, estimated from measured costs of passes and drafts"
+        line += f"; estimated {gain:.1f}x as fast behind the prompts, by measured costs"
     kept = ", ".join(
         f"{name} {accepted / drafted:.0%} of {drafted:,}"
         for name, drafted, accepted in _by_drafter(drafts.by_source)
