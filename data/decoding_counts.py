@@ -31,6 +31,9 @@ class SpeculationStats(Strict):
     A verify step is one pass of the whole model after the prefill, with or without drafted tokens.
     `num_accepted_tokens_per_pos[i]` counts rounds whose i-th drafted token (tree: depth i + 1) was accepted. Seconds are
     wall-clock; `bookkeeping_s` is what neither the model nor the drafter spent.
+
+    `priced_tokens` of the emitted tokens came from passes that the backend's measured table has a price for: `priced_cost`
+    plain steps of one token, drafting not included.
     """
 
     num_verify_steps: int = 0
@@ -45,6 +48,8 @@ class SpeculationStats(Strict):
     draft_s: float = 0.0
     verify_s: float = 0.0
     bookkeeping_s: float = 0.0
+    priced_tokens: int = 0
+    priced_cost: float = 0.0
 
     @property
     def mean_accepted_tokens(self) -> float:
@@ -55,6 +60,17 @@ class SpeculationStats(Strict):
     def acceptance_rate(self) -> float | None:
         """Accepted over drafted tokens; None when nothing was drafted."""
         return self.num_accepted_tokens / self.num_draft_tokens if self.num_draft_tokens else None
+
+    @property
+    def estimated_gain(self) -> float | None:
+        """How many times as fast as plain decoding the passes and drafts were, prompts not included: plain steps for these
+        tokens, over what their passes cost and, beside it, the share of time that went into drafting. None without prices.
+
+        An estimate: the table is of one length of text, and was measured at another time.
+        """
+        if not self.priced_cost or not self.verify_s:
+            return None
+        return self.priced_tokens / (self.priced_cost * (1 + self.draft_s / self.verify_s))
 
     def __add__(self, other: SpeculationStats) -> SpeculationStats:
         return SpeculationStats.total((self, other))
@@ -82,6 +98,8 @@ class SpeculationStats(Strict):
             draft_s=sum(part.draft_s for part in parts),
             verify_s=sum(part.verify_s for part in parts),
             bookkeeping_s=sum(part.bookkeeping_s for part in parts),
+            priced_tokens=sum(part.priced_tokens for part in parts),
+            priced_cost=sum(part.priced_cost for part in parts),
         )
 
 
@@ -134,7 +152,8 @@ class DecodeStats(Strict):
         """Seconds to three decimals, as files have them."""
         spec = self.speculation
         if spec is not None:
-            spec = replace(spec, **{name: round(getattr(spec, name), 3) for name in ("draft_s", "verify_s", "bookkeeping_s")})
+            names = ("draft_s", "verify_s", "bookkeeping_s", "priced_cost")
+            spec = replace(spec, **{name: round(getattr(spec, name), 3) for name in names})
         known = {name: getattr(self, name) for name in ("total_s", "prefill_s", "decode_s", "contrast_s")}
         seconds = {name: None if value is None else round(value, 3) for name, value in known.items()}
         return replace(self, speculation=spec, **seconds)  # type: ignore[arg-type]  # by name, not by type

@@ -151,6 +151,10 @@ class Rows(Protocol):
         """The k most probable ids (T, k), best first, and their probabilities (T, k) under softmax at temperature 1."""
         ...
 
+    def top_ids(self, k: int) -> NDArray[np.int64]:
+        """The ids of `top` alone."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Wants(Strict):

@@ -33,6 +33,7 @@ from decoding.speculative import decode
 from decoding.together import MOST, Stream, decode_together
 
 if TYPE_CHECKING:
+    from decoding.backend import CostTable
     from decoding.backends.build import Kind
     from decoding.knn.artefact import Calibration
     from decoding.knn.bridge_files import Bridges
@@ -147,6 +148,7 @@ class Engine:
                 sources=self._tokenised(sampling.sources),
                 on_round=on_round,
                 on_logits=on_logits,
+                costs=measured_costs(self._backend),
             )
         return with_cost(stats, asked)
 
@@ -236,6 +238,13 @@ def calibration_for(loaded: LoadedModel, method: str, given: Calibration | Path 
         except UserError as error:
             logger.warning("%s; until then no layers are skipped", error)
     return None
+
+
+def measured_costs(backend: StepBackend) -> CostTable | None:
+    """The backend's cost table where there is one already: measuring takes seconds, and loses the current sequence."""
+    from decoding.backends.torch_backend import TorchBackend
+
+    return backend.measured if isinstance(backend, TorchBackend) else None
 
 
 def check_same_tokenizer(loaded: LoadedModel, draft: LoadedModel) -> None:

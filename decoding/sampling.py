@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import torch
 
 
+_BUNDLES = 768
+"""Columns that lie so far apart are looked at together."""
 _LEADERS = (512, 16384)
 """So many of the most probable tokens are looked at first; to sort all takes ten times as long and is rarely needed."""
 
@@ -204,7 +206,7 @@ def _ranked(p: torch.Tensor, sampling: SamplingParams, n: int) -> tuple[torch.Te
     import torch
 
     n = min(max(n, sampling.top_k), len(p))
-    tokens = ((p >= p.topk(n).values[-1]) & (p > 0)).nonzero().flatten()  # with all equals of the last
+    tokens = _reaching(p, n)
     weights, order = p[tokens].sort(descending=True, stable=True)
     tokens = tokens[order]
     rest = (p.sum() - weights.sum()).clamp(min=0) if n < len(p) else p.new_zeros(())
@@ -216,6 +218,20 @@ def _ranked(p: torch.Tensor, sampling: SamplingParams, n: int) -> tuple[torch.Te
         weights[1:] *= total[:-1] < enough
         rest = torch.where((total[-1] < enough) & (rest > 0), torch.inf, 0.0)
     return tokens, torch.cat([weights, rest[None].double()])
+
+
+def _reaching(p: torch.Tensor, n: int) -> torch.Tensor:
+    """Ids, ascending, of at least the n largest of p (V,) with all equals of the last; none of 0."""
+    import numpy as np
+    import torch
+
+    if p.device.type != "cpu" or len(p) < 4 * _BUNDLES or n >= _BUNDLES:
+        return ((p >= p.topk(n).values[-1]) & (p > 0)).nonzero().flatten()
+    # The n-th of the largest of each bundle is reached by n tokens at least: a quarter of the time of the n-th of all.
+    values = p.numpy()
+    largest = values[: len(values) // _BUNDLES * _BUNDLES].reshape(-1, _BUNDLES).max(axis=0)
+    least = max(np.partition(largest, _BUNDLES - n)[_BUNDLES - n], np.nextafter(0, 1))
+    return torch.from_numpy(np.flatnonzero(values >= least))
 
 
 def _argmax(logits: torch.Tensor, dtype: torch.dtype) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats
 from decoding.api import Task
-from decoding.backend import Prefill, StepBackend
+from decoding.backend import CostTable, Prefill, StepBackend
 from decoding.drafters.drafter import NOTHING, Draft, Drafter, Request, Source
 from decoding.sampling import Sampler
 from decoding.verify import Accepted, accept
@@ -33,13 +33,15 @@ def decode(
     on_prefill: Callable[[Prefill], None] | None = None,
     on_round: Callable[[int], None] | None = None,
     on_logits: OnLogits | None = None,
+    costs: CostTable | None = None,
 ) -> DecodeStats:
     """Continue `prompt`, handing each new token to `take` until it returns False.
 
     At most `sampler.sampling.max_new_tokens` tokens are handed over. Tokens that a round gives after the one at which
     `take` ended the text are dropped and not counted. `on_round` gets the tokens that each pass of the whole model gave to the
     text: 1 for the prefill, then those of each verify step. `on_logits` gets each token, before `take` does, with the model's
-    own logits (V,) behind the text before it: no rule has changed them.
+    own logits (V,) behind the text before it: no rule has changed them. `costs` is the backend's table, to count by it what the
+    passes cost.
 
     Raises StageError as the backend does: prompt beyond the context, no memory, NaN logits.
     """
@@ -64,7 +66,7 @@ def decode(
         handed = time.perf_counter()
         drafter.start(Request(prompt, prefill, sampler, task, sources, limit), backend)
         rounds.append(SpeculationStats(draft_s=time.perf_counter() - handed))
-        _rounds(backend, drafter, text, len(prompt) + limit, sampler, take, rounds, on_round, on_logits)
+        _rounds(backend, drafter, text, len(prompt) + limit, sampler, take, rounds, on_round, on_logits, costs)
     return text_stats(started, prefilled, time.perf_counter(), rounds)
 
 
@@ -78,6 +80,7 @@ def _rounds(
     rounds: list[SpeculationStats],
     on_round: Callable[[int], None] | None,
     on_logits: OnLogits | None,
+    costs: CostTable | None,
 ) -> None:
     # The rejection rule draws numbers of its own: with those that choose tokens, a draft would change which token is drawn.
     fresh = random.Random(f"accept {sampler.sampling.seed}").random
@@ -107,7 +110,8 @@ def _rounds(
             going = take(token)
             if not going:
                 break
-        rounds.append(round_stats(draft, accepted, taken, t1 - t0, t2 - t1))
+        cost = costs.v(1 + len(draft)) if costs is not None else 0.0
+        rounds.append(round_stats(draft, accepted, taken, t1 - t0, t2 - t1, cost))
         if on_round is not None:
             on_round(taken)
         if not going or len(text) >= end:
@@ -123,21 +127,29 @@ def _rounds(
         rounds.append(SpeculationStats(draft_s=clock() - t3))
 
 
-def round_stats(draft: Draft, accepted: Accepted, taken: int, draft_s: float, verify_s: float) -> SpeculationStats:
-    """Of one round. `taken` of its tokens are part of the text: fewer than accepted when the text ended within them."""
-    if not draft.tokens:
-        return SpeculationStats(num_verify_steps=1, num_emitted_tokens=taken, draft_s=draft_s, verify_s=verify_s)
-    kept = min(len(accepted.path), taken)  # the text may have ended inside of the draft
-    return SpeculationStats(
+def round_stats(
+    draft: Draft, accepted: Accepted, taken: int, draft_s: float, verify_s: float, cost: float = 0.0
+) -> SpeculationStats:
+    """Of one round. `taken` of its tokens are part of the text: fewer than accepted when the text ended within them. `cost` is
+    that of the pass in plain steps, 0 where no table says it."""
+    plain = SpeculationStats(
         num_verify_steps=1,
+        num_emitted_tokens=taken,
+        draft_s=draft_s,
+        verify_s=verify_s,
+        priced_tokens=taken if cost else 0,
+        priced_cost=cost,
+    )
+    if not draft.tokens:
+        return plain
+    kept = min(len(accepted.path), taken)  # the text may have ended inside of the draft
+    return replace(
+        plain,
         num_drafts=1,
         num_draft_tokens=len(draft),
         num_accepted_tokens=kept,
         num_accepted_tokens_per_pos=(1,) * kept,
-        num_emitted_tokens=taken,
         by_source=(SourceStats(draft.source, 1, len(draft), kept),),
-        draft_s=draft_s,
-        verify_s=verify_s,
     )
 
 

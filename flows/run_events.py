@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from data.errors import NoEvidence
 from data.runs import RunFolder
 from data.snapshot import N_BENCHMARK_EVENTS
 from flows.showing import console, panel, preview
+from flows.showing.drafted import drafted_lines
 from flows.wiring.prepared import Prepared
 
 Write = Callable[[Prepared, tuple[str, ...]], Iterable[EventOutcome]]
@@ -121,29 +122,29 @@ def report(generated: Generated, *, as_json: bool) -> None:
         f"{summary['written']} written, {summary['reused']} reused, {len(generated.failed)} failed in {generated.seconds:.1f} s"
         f" -> {generated.where}"
     )
-    if line := _usage_line(generated):
+    usages = usages_of(generated)
+    for line in (*_usage_line(usages), *drafted_lines(usages)):
         console.result(line)
     if generated.failed:
         console.result(f"reasons: {generated.where}/failures.jsonl; try those again with --retry-failed")
     console.result(f"read them: {preview.index_path(generated.run).resolve()}")
 
 
-def _usage_line(generated: Generated) -> str:
-    """What the language model was asked for, for the events written now; empty without a model."""
+def usages_of(generated: Generated) -> list[Usage]:
+    """What the language model took for each event written now; empty without a model."""
     run = RunFolder(generated.run)
     stats = [run.event(o.event_id).stats() for o in generated.outcomes if o.status == "written"]
-    usages = [s.usage for s in stats if s is not None and s.usage is not None]
+    return [s.usage for s in stats if s is not None and s.usage is not None]
+
+
+def _usage_line(usages: Sequence[Usage]) -> list[str]:
     if not usages:
-        return ""
+        return []
     all_of = Usage.total(usages)
     line = f"language model: {all_of.n_calls} calls, {all_of.n_new_tokens} new tokens in {all_of.stats.total_s:.1f} s"
-    local = Usage.counted(usages)
-    if (drafted := local.stats.n_drafted) and local.n_passes:
-        rate, kept = local.n_new_tokens / local.n_passes, (local.stats.n_accepted or 0) / drafted
-        line += f"; {rate:.2f} tokens for each pass of the model, {kept:.0%} of {drafted} drafted accepted"
     contrasted = Usage.total([u for u in usages if u.stats.n_contrast]).stats
     if contrasted.n_contrast:
         seconds = contrasted.contrast_s or 0.0
         share = seconds / contrasted.total_s
         line += f"; contrast: {contrasted.n_contrast} passes without evidence in {seconds:.1f} s, {share:.0%} of the time"
-    return line
+    return [line]

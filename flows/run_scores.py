@@ -19,6 +19,7 @@ from eval.catalogue import shown as shown_value
 from flows import run_events
 from flows.job import MODEL_SYSTEMS
 from flows.showing import console, preview
+from flows.showing.drafted import drafted_lines
 from flows.showing.report.page import REPORT, write_report
 from flows.wiring.judges import judge_card
 from flows.wiring.metrics import build_metrics, floors_folder
@@ -185,6 +186,8 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, ev
     n_written = evaluated.generated.count("written")
     if n_written:
         console.result(f"wrote {n_written} articles in {evaluated.generated.seconds:.1f} s ({_each(evaluated)})")
+        for line in drafted_lines(run_events.usages_of(evaluated.generated)):
+            console.result(line)
     console.result(f"scored in {evaluated.score_s:.1f} s; {_conditions()}")
     console.result(f"{len(lost)} of {len(scores.events)} events failed or empty; each counts as 0 where 0 is worst")
     console.result(f"submission: {_named(evaluated)}")

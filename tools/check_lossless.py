@@ -2,6 +2,7 @@
 
     python -m tools.compose_prompts --out compose.jsonl --data wikigenbench/data --split test
     python -m tools.check_lossless compose.jsonl --limit 1000 --out runs/lossless
+    python -m tools.check_lossless compose.jsonl --limit 1000 --methods swift,clasp --lengths threshold --out runs/always
     python -m tools.check_lossless adversarial.jsonl --temperature 1.2 --max-new-tokens 96 --out runs/misled
 
 Each text is written plainly first, by a model that has forgotten everything, then by each method, which may find the prompt
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from data.errors import UserError
 from data.types import Strict
+from decoding.models.naming import add_draft_model_flag
 from flows.showing import console
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ class Conditions(Strict):
     methods: tuple[str, ...]
     max_new_tokens: int
     temperature: float
+    lengths: str = ""
+    calibration: str = ""
+    draft_model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--temperature", type=float, default=0.0, metavar="T", help="0 is greedy; above it each prompt has its seed"
     )
+    parser.add_argument("--lengths", metavar="RULE", help="threshold, expected or fixed:N, for methods that skip layers")
+    parser.add_argument("--calibration", type=Path, metavar="DIR", help="for skip, self-ssd, knn-ssd")
+    add_draft_model_flag(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="the first N prompts")
     parser.add_argument("--minutes", type=float, default=60.0, metavar="M", help="then end; the same command goes on")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
@@ -85,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     from decoding.bench.session import bench_prompts, engines
     from decoding.engine import backend_of
     from decoding.knn.prompt_files import read_prompts
-    from decoding.models.naming import load_named
+    from decoding.models.naming import load_draft, load_named
 
     if arguments.max_new_tokens < 2 or arguments.threads < 1 or (arguments.limit or 1) < 1 or arguments.temperature < 0:
         raise UserError("--max-new-tokens takes 2 or more, --threads and --limit 1 or more, --temperature 0 or more")
@@ -93,7 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
     rows = read_prompts(arguments.prompts)[: arguments.limit]
     methods = tuple(dict.fromkeys(name for name in arguments.methods.split(",") if name != "greedy"))
     loaded = load_named(arguments.model, dtype=arguments.dtype)
-    built = engines(loaded, methods, backend="auto", calibration=None, lengths=None)
+    draft = load_draft(arguments.draft_model, loaded) if arguments.draft_model else None
+    built = engines(loaded, methods, backend="auto", calibration=arguments.calibration, lengths=arguments.lengths, draft=draft)
     with loaded.lock:
         backend = backend_of(loaded)
     asked = Conditions(
@@ -104,6 +113,9 @@ def run(arguments: argparse.Namespace) -> int:
         methods,
         arguments.max_new_tokens,
         arguments.temperature,
+        arguments.lengths or "",
+        str(arguments.calibration or ""),
+        f"{draft.name}, {draft.dtype}" if draft is not None else "",
     )
     done = begun(arguments.out, asked)
     until = time.monotonic() + 60 * arguments.minutes

@@ -228,6 +228,9 @@ class KnownRows:
         sure[:, 0] = [place.sure for place in self._places]
         return np.array(rows, dtype=np.int64), sure
 
+    def top_ids(self, k: int) -> NDArray[np.int64]:
+        return self.top(k)[0]
+
 
 class RecycledRows(RecycleDrafter):
     """Learns from accepted tokens only: traces do not say what the model would have said behind the others."""

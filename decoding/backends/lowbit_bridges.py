@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from decoding.backend import BackendInfo, Prefill, Rows
     from decoding.backends.bridges import Bridge
     from decoding.backends.kv_cache import StepCache
+    from decoding.lowbit.kernels import Weights
     from decoding.lowbit.matrix import LowBitMatrix
 
 _CHAIN = 4
 _TIMES = 15
+_MOST_EMBEDDED = 4096
+"""Tokens whose embeddings are kept: unpacking one takes a tenth of a draft step."""
 _BELOW = 30.0
 """How far, in logits, tokens lie below the least likely of the draft vocabulary: rules may still choose among them."""
 
@@ -86,9 +89,12 @@ class LowBitBridge:
             [Map(*(np.ascontiguousarray(m, dtype=np.float32) for m in (one.down.T, one.up.T, one.bias))) for one in bridge.maps]
             or [Map(nothing, np.ascontiguousarray(nothing.T), nothing[:, 0].copy())]  # a typed list needs an example
         )
-        _, sizes, layers, _ = backend.compiled_parts()
+        _, _, layers, _ = backend.compiled_parts()
         self._layers = List([self._with_norms(layer, i) for i, layer in enumerate(layers)])
-        self._last_norm, self._eps = np.asarray(bridge.norms[END], dtype=np.float32), np.float32(sizes.eps)
+        self._last_norm = np.ascontiguousarray(bridge.norms[END], dtype=np.float32)
+        self._frequent = frozenset(bridge.vocabulary)
+        self._frequent_head: Weights | None = None
+        self._embedded: dict[int, NDArray[np.float32]] = {}
         self._known_to: tuple[int, ...] | None = None
         """The prompt that the head was made for."""
 
@@ -105,21 +111,30 @@ class LowBitBridge:
         """Ids (N,) and logits (N,) after `token` at position `at`."""
         import torch
 
-        from decoding.lowbit.bridged import run_path
-        from decoding.lowbit.kernels import product
+        from decoding.lowbit.bridged import drafted
 
         backend = self._backend
         cache, sizes, _, (cos, sin) = backend.compiled_parts()
-        rows = backend.embedded(torch.tensor([[token]]))
+        self._make_head()
+        rows = self._embedding(token)
+        out = np.empty((1, self._n_out), dtype=np.float32)
         width = -(-(at + 1) // 16) * 16 + 16
         scores = np.empty((sizes.n_heads // sizes.n_key_heads, width), dtype=np.float32)
-        run_path(
-            rows, self._kinds, self._which, self._layers, self._maps, sizes, cache.keys, cache.values, at, cos, sin, scores
+        drafted(
+            rows, self._kinds, self._which, self._layers, self._maps, sizes, cache.keys, cache.values, at, cos, sin, scores,
+            self._last_norm, self._head, out,
         )  # fmt: skip
-        self._make_head()
-        normed = rows / np.sqrt(np.mean(rows * rows, axis=-1, keepdims=True) + self._eps) * self._last_norm
-        found = product(np.ascontiguousarray(normed, dtype=np.float32), self._head, len(self._ids), self._padded)[0]
-        return self._ids, backend.scaled(torch.from_numpy(found)).numpy()
+        return self._ids, backend.scaled(torch.from_numpy(out[0, self._places])).numpy()
+
+    def _embedding(self, token: int) -> NDArray[np.float32]:
+        """(1, D), to be worked on in place."""
+        import torch
+
+        if token not in self._embedded:
+            if len(self._embedded) >= _MOST_EMBEDDED:
+                self._embedded.clear()
+            self._embedded[token] = self._backend.embedded(torch.tensor([[token]]))
+        return self._embedded[token].copy()
 
     def whole_logits(self, token: int, at: int) -> NDArray[np.float32]:
         """(V,): tokens outside of the draft vocabulary lie far below all others."""
@@ -167,14 +182,24 @@ class LowBitBridge:
 
     def _make_head(self) -> None:
         """Rows of the output layer: the frequent tokens, and those of the prompt, which answers mostly repeat."""
-        from decoding.lowbit.kernels import weights_of
+        from decoding.lowbit.kernels import Weights, n_out, weights_of
+        from decoding.lowbit.matrix import PANEL
 
         prompt = self._backend.prompt
         if self._known_to == prompt:
             return
-        self._ids = np.union1d(np.array(self._bridge.vocabulary, dtype=np.int64), np.array(prompt, dtype=np.int64))
-        chosen = self._backend.output_matrix().chosen(self._ids)
-        self._head, self._padded, self._known_to = weights_of(chosen), chosen.n_padded, prompt
+        matrix, frequent = self._backend.output_matrix(), np.array(self._bridge.vocabulary, dtype=np.int64)
+        if self._frequent_head is None:
+            self._frequent_head = weights_of(matrix.chosen(frequent))
+        head, ids = self._frequent_head, frequent
+        places = np.arange(len(frequent), dtype=np.int64)
+        if added := sorted(set(prompt) - self._frequent):
+            # below the panels that are there: unpacking and packing all of them anew takes half of a full step
+            more = weights_of(matrix.chosen(np.array(added, dtype=np.int64)))
+            packed, scales, least = (np.concatenate(parts) for parts in zip(head[:3], more[:3], strict=True))
+            places = np.concatenate([places, np.arange(len(added), dtype=np.int64) + len(head.packed) * PANEL])
+            head, ids = Weights(packed, scales, least, head.form), np.concatenate([frequent, np.array(added, dtype=np.int64)])
+        self._head, self._ids, self._places, self._n_out, self._known_to = head, ids, places, int(n_out(head)), prompt
 
 
 def states_of(backend: CompiledModel, ids: Sequence[int], places: Sequence[int]) -> dict[int, NDArray[np.float32]]:

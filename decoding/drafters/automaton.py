@@ -64,17 +64,18 @@ class SuffixAutomaton:
         """Length of the longest suffix of the current source that ended somewhere before, in any source; it may overlap."""
         return self._length[self._link[self._last]] if self._last else 0
 
-    def continuation(self, max_tokens: int) -> Continuation | None:
+    def continuation(self, max_tokens: int, behind: Sequence[int] = ()) -> Continuation | None:
         """Up to `max_tokens` tokens that followed the longest suffix with any continuation; None without a match.
+
+        With `behind` the text is taken to have these tokens as well, which are not appended.
 
         At each token: the most frequent one after all before it, of equals the one that is most frequent after a shorter
         suffix, then the newest. A read stretch ends with its source, but where it reaches the end of the text it goes on
         into itself: a text that repeats with period p is continued with period p.
         """
-        state = self._match()
+        state, match_length = self._match(behind)
         if not state or max_tokens < 1:
             return None
-        match_length = self._length[state]
         tokens: list[int] = []
         shares: list[float] = []
         while len(tokens) < max_tokens:
@@ -92,19 +93,27 @@ class SuffixAutomaton:
             shares.append(share)
             state = following
         start = self._end[state] - len(tokens) + 1
-        if self._end[state] == self._n - 1:  # read up to the end of the text
+        if self._end[state] == self._n - 1 and not behind:  # read up to the end of the text
             period = len(tokens)
             for at in range(max_tokens - period):
                 tokens.append(tokens[at])
                 shares.append(1.0)
         return Continuation(tuple(tokens), tuple(shares), match_length, start)
 
-    def _match(self) -> int:
-        """The state of the longest earlier suffix that a token follows, the root if there is none."""
+    def _match(self, behind: Sequence[int]) -> tuple[int, int]:
+        """The state of the longest earlier suffix that a token follows, and its length; the root if there is none."""
         state = self._link[self._last] if self._last else _ROOT
+        length = self._length[state]
+        for token in behind:
+            while state and token not in self._next[state]:
+                state = self._link[state]
+                length = self._length[state]
+            if (following := self._next[state].get(token)) is not None:
+                state, length = following, length + 1
         while state and not any(token >= 0 for token in self._next[state]):
             state = self._link[state]
-        return state
+            length = self._length[state]
+        return state, length
 
     def _choice(self, state: int) -> tuple[int, int, float]:
         """(token, following state, share of the occurrences) of the best follower."""

@@ -17,6 +17,8 @@ from decoding.drafters.drafter import NOTHING, Draft, Request
 
 PROMPT, OUTPUT = "prompt", "output"
 """Origins besides those that the request names."""
+_BEHIND = " behind a draft"
+"""Marks the counts of copies that go on from another drafter's guess."""
 
 _BUCKETS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 _PRIOR = (0.35, 0.50, 0.60, 0.68, 0.76, 0.82, 0.88, 0.92, 0.95)
@@ -193,14 +195,25 @@ class CopyDrafter:
         """
         self._automaton.extend(text[self._read :])
         self._read = len(text)
-        self._candidate = None
-        found = self._automaton.continuation(min(self.max_tokens, room))
+        self._candidate = self._found((), room)
+        return self._candidate
+
+    def candidate_behind(self, drafted: Sequence[int], room: int) -> CopyCandidate | None:
+        """The copy for the text of the last `candidate` with `drafted`, another drafter's guess, behind it.
+
+        Its chances are given that all of `drafted` is right. They are counted apart (`learn_behind`): a guess that a copy
+        agrees with is no text that the model has chosen.
+        """
+        return self._found(drafted, room)
+
+    def _found(self, drafted: Sequence[int], room: int) -> CopyCandidate | None:
+        found = self._automaton.continuation(min(self.max_tokens, room), drafted)
         if found is None or found.match_length < self._min_match:
             return None
         origin = self._origins[bisect_right(self._starts, found.start) - 1]
-        survival = self._acceptance.survival(found.match_length, origin, found.shares)
-        self._candidate = CopyCandidate(found.tokens, found.match_length, origin, survival, found.shares)
-        return self._candidate
+        counted = origin + _BEHIND if drafted else origin
+        survival = self._acceptance.survival(found.match_length, counted, found.shares)
+        return CopyCandidate(found.tokens, found.match_length, origin, survival, found.shares)
 
     @property
     def copied(self) -> CopyCandidate | None:
@@ -217,10 +230,16 @@ class CopyDrafter:
     def learn(self, new: Sequence[int]) -> None:
         """The text went on with `new` after the last candidate was made, whoever drafted them."""
         candidate, self._candidate = self._candidate, None
-        if candidate is None:
-            return
+        if candidate is not None:
+            self._count(candidate, candidate.origin, new)
+
+    def learn_behind(self, candidate: CopyCandidate, new: Sequence[int]) -> None:
+        """All that `candidate_behind` was asked about was right, and the text went on with `new`."""
+        self._count(candidate, candidate.origin + _BEHIND, new)
+
+    def _count(self, candidate: CopyCandidate, origin: str, new: Sequence[int]) -> None:
         for at, (token, share, actual) in enumerate(zip(candidate.tokens, candidate.shares, new)):
-            self._acceptance.add(candidate.match_length + at, candidate.origin, share, token == actual)
+            self._acceptance.add(candidate.match_length + at, origin, share, token == actual)
             if token != actual:
                 return
 

@@ -207,12 +207,13 @@ class Logged:
 
     def _log(self, draft: Draft, accepted: int) -> RoundLog:
         sure = self._drafter.confidences if isinstance(self._drafter, Confident) else ()
+        own = len(sure) or len(draft)  # behind a chain there may be a copy, which has no confidence
         copied = self._drafter.copied if isinstance(self._drafter, Copying) and draft.source.startswith("copy:") else None
         return RoundLog(
             task=self._task,
             source=draft.source,
-            drafted=len(draft),
-            accepted=accepted,
+            drafted=own,
+            accepted=min(accepted, own),
             probabilities=sure,
             match_length=copied.match_length if copied is not None else None,
             origin=copied.origin if copied is not None else None,

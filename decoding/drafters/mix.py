@@ -16,6 +16,7 @@ from decoding.drafters.affordable import Guard
 from decoding.drafters.clasp import ClaspDrafter
 from decoding.drafters.copy import CopyCandidate, CopyDrafter
 from decoding.drafters.drafter import NOTHING, Draft, Drafter, Request
+from decoding.drafters.lengths import Expected
 from decoding.drafters.merge import ValuedTree, merged_tree
 from decoding.drafters.model import ModelDrafter
 from decoding.drafters.recycle import RANKS, RecycleDrafter
@@ -78,12 +79,16 @@ class MixDrafter:
         self._asked: ModelPart | None = None
         """The one that drafted in this round."""
         self._guard = Guard(share=0.01, start=2.0)
+        self._price = Price()
         self._least = 1 + margin
         self._merge = merge and trees
         self._ranks = RANKS if trees else 1
         self._chances: list[list[float]] = []
         self._rounds = 0
         self._copied: CopyCandidate | None = None
+        self._tail: CopyCandidate | None = None
+        """What could be copied behind this round's chain, and how many tokens that has."""
+        self._drafted = 0
 
     @property
     def name(self) -> str:
@@ -122,21 +127,47 @@ class MixDrafter:
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
         left, room = room, min(room, self._most)
-        # The rate to beat is a plain step's, and a margin for what the estimates miss.
-        best, draft = Option(self._least, 0), NOTHING
+        # To beat: a plain step, and a margin for what the estimates miss.
+        price = self._price.value
+        best, draft = Option(self._least, 1.0, 0), NOTHING
         for tree in self._free(text, room):
-            option = self._best(tree.values)
-            if option.rate > best.rate:
+            option = self._best(tree.values, price)
+            if option.worth(price) > best.worth(price):
                 best, draft = option, self._cut(tree, option.size)
         # Free drafts are weighed first: only what they cannot promise is worth running the model for.
-        self._asked = None
-        asked = [(rate, part) for part in self._run if (rate := part.ask(best, room, text, left)) is not None]
+        self._asked, self._tail = None, None
+        asked = [(worth, part) for part in self._run if (worth := part.ask(best, room, text, left, price)) is not None]
         for _, part in sorted(asked, key=lambda one: one[0], reverse=True):
             chain = part.draft(text, room)
             if chain.tokens:
                 self._asked = part
-                return chain  # else it was unsure of its first token: then the next one, the free draft, or none
+                return self._extended(part, chain, room, price)
+            # else it was unsure of its first token: then the next one, the free draft, or none
         return draft
+
+    def _extended(self, part: ModelPart, chain: Draft, room: int, price: float) -> Draft:
+        """The chain, and behind it what followed its end earlier in the text, as long as more rows promise to pay.
+
+        A model-run chain finds its way back to what the text repeats; from there on copies cost nothing.
+        """
+        self._drafted = len(chain)
+        if self._copy is None or chain.parents is not None or chain.proposal is not None:
+            return chain
+        copied = self._copy.candidate_behind(chain.tokens, room - len(chain))
+        if copied is None:
+            return chain
+        self._tail = copied
+        alive = part.alive(len(chain))
+        size, worth, gain = 0, 0.0, 0.0
+        plain = self._verify[len(chain)]
+        for at, survival in enumerate(copied.survival[: self._most - len(chain)], 1):
+            gain += alive * survival
+            more = self._verify[len(chain) + at] - plain
+            if gain - price * more > worth:
+                size, worth = at, gain - price * more
+        if not size:
+            return chain
+        return Draft(chain.tokens + copied.tokens[:size], f"{chain.source}+copy:{copied.origin}")
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
         self._rounds += 1
@@ -147,12 +178,15 @@ class MixDrafter:
             self._recycle.observe(draft, new, rows)
         cost = self._verify[len(draft)]
         if self._asked is not None:
-            cost = self._asked.observe(draft, new, rows)
+            if self._copy is not None and self._tail is not None and len(new) > self._drafted:
+                self._copy.learn_behind(self._tail, new[self._drafted :])
+            cost = self._asked.observe(draft, new, rows, self._drafted)
             self._guard.passed(len(new), cost)
         elif draft.tokens:
             self._guard.drafted(len(new), cost)
         else:
             self._guard.passed(len(new), cost)
+        self._price.add(len(new), cost)
         for part in self._run:
             if part is not self._asked:
                 part.passed(len(new), cost)
@@ -184,24 +218,55 @@ class MixDrafter:
         is_chain = all(parent == at - 1 for at, parent in enumerate(parents))
         return Draft(tokens, "+".join(sources), None if is_chain else parents)
 
-    def _best(self, values: Sequence[float]) -> Option:
-        """The size at which a draft with these chances gives most for its cost."""
+    def _best(self, values: Sequence[float], price: float) -> Option:
+        """The size at which a draft with these chances is worth most."""
         # Nodes come best first, so a draft of n nodes is the first n; each adds its chance of being accepted.
-        best, expected = Option(1 / self._verify[0], 0), 1.0
+        best, expected = Option(1.0, self._verify[0], 0), 1.0
         for size, value in enumerate(values, 1):
             expected += value
             if not self._guard.affords(self._verify[size] - 1):  # dearer than what drafting has gained so far
                 break
-            if size in SIZES and expected > best.rate * self._verify[size]:
-                best = Option(expected / self._verify[size], size)
+            if size in SIZES and expected - price * self._verify[size] > best.worth(price):
+                best = Option(expected, self._verify[size], size)
         return best
 
 
 class Option(NamedTuple):
-    """What could be done in a round: expected tokens per unit of cost, and how many tokens to draft for that."""
+    """What could be done in a round: expected tokens, their cost, and how many tokens to draft for that."""
 
-    rate: float
+    tokens: float
+    cost: float
     size: int
+
+    @property
+    def rate(self) -> float:
+        return self.tokens / self.cost
+
+    def worth(self, price: float) -> float:
+        """Tokens beyond those that the same cost buys at `price` elsewhere in the text."""
+        return self.tokens - price * self.cost
+
+
+class Price:
+    """What a unit of cost has bought lately, in tokens: what a round's cost is to be weighed by.
+
+    The most tokens per cost over a whole text are not had by the best rate in every round. Where rounds differ, each should
+    maximise tokens - price * cost with the price being the rate of the whole (Dinkelbach 1967, for ratios of sums): where
+    little can be had, a plain step that leads on to better is worth more than a long draft at a middling rate, and where a
+    copy is sure it should be longer than its own rate says. Never below 1, which plain decoding gives.
+    """
+
+    def __init__(self, memory: float = 0.99, weight: float = 20.0) -> None:
+        self._memory = memory
+        self._tokens = self._cost = weight
+
+    @property
+    def value(self) -> float:
+        return max(1.0, self._tokens / self._cost)
+
+    def add(self, tokens: int, cost: float) -> None:
+        self._tokens = self._memory * self._tokens + tokens
+        self._cost = self._memory * self._cost + cost
 
 
 class ModelRun(Drafter, Protocol):
@@ -256,13 +321,16 @@ class ModelPart:
         if self._c is None:
             return
         hoped = [_HOPE**depth for depth in range(1, self._most + 1)]
-        most_hoped = max(self._weighed(hoped, [1.0] * self._most, self._c), default=Option(0.0, 0))
+        most_hoped = max(
+            self._weighed(hoped, [1.0] * self._most, self._c), key=lambda one: one.rate, default=Option(0.0, 1.0, 0)
+        )
         # a drafter that could not pay even then is not worth a trial
         self._trial = most_hoped.size if most_hoped.rate > 1 else 0
         self._weigh()
 
-    def ask(self, other: Option, room: int, text: Sequence[int], left: int) -> float | None:
-        """The promised rate if it is to draft rather than what `other` says (size 0: nothing), and sets `asked`; else None.
+    def ask(self, other: Option, room: int, text: Sequence[int], left: int, price: float) -> float | None:
+        """What it promises to be worth if it is to draft rather than what `other` says (size 0: nothing), and sets `asked`;
+        else None.
 
         `left` is how many tokens the text may still get.
         """
@@ -270,15 +338,25 @@ class ModelPart:
         if not self._trial or self._c is None:
             return None
         possible = [option for option in self._options if option.size <= room and self._affords(option.size)]
-        best = max(possible, default=Option(0.0, 0))
+        best = max(possible, key=lambda one: one.worth(price), default=Option(0.0, 1.0, 0))
         self._entry = self.drafter.entry_cost(text)
         # texts end sooner than they may, half-way say
         earned = 0.5 * left * (1 / other.rate - 1 / best.rate) if best.rate > other.rate else 0.0
-        if best.rate > other.rate and (earned > self._entry or self._for_entries >= self._entry):
+        is_better = bool(possible) and best.worth(price) > other.worth(price)
+        if is_better and (not self._entry or earned > self._entry or self._for_entries >= self._entry):
             self.asked = best.size
         elif possible and not other.size and self._guard.untouched and self._for_entries >= self._entry:
             self.asked = min(self._trial, possible[-1].size)
-        return best.rate if self.asked else None
+        return best.worth(price) if self.asked else None
+
+    def alive(self, length: int) -> float:
+        """The chance that all of its last chain, of `length` tokens, is right."""
+        confidences = self.drafter.confidences
+        if isinstance(self.drafter, SkipDrafter) and len(confidences) == length:
+            policy = self.drafter.policy
+            if isinstance(policy, Expected):
+                return math.prod(policy.hazard(confidence) for confidence in confidences)
+        return self._accepted.survival()[length - 1]
 
     def draft(self, text: Sequence[int], room: int) -> Draft:
         """A chain of at most `asked` tokens, with what else the drafter may add to it within `room`."""
@@ -289,11 +367,12 @@ class ModelPart:
             self.asked = 0
         return draft
 
-    def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> float:
-        """Its draft was verified; returns the cost of the round."""
+    def observe(self, draft: Draft, new: Sequence[int], rows: Rows, drafted: int) -> float:
+        """Its draft was verified, of which `drafted` tokens were its own; returns the cost of the round."""
         steps = self.drafter.n_steps
-        self.drafter.observe(draft, new, rows)
-        self._accepted.add(len(new) - 1, self.asked)
+        own = draft if drafted == len(draft) else Draft(draft.tokens[:drafted], draft.source)
+        self.drafter.observe(own, new[: drafted + 1], rows)
+        self._accepted.add(min(len(new) - 1, drafted), self.asked)
         self._drafted.add(steps, self.asked)
         self._weigh()
         cost = steps * (self._c or 0.0) + self._costs.v(len(draft) + 1)
@@ -327,7 +406,7 @@ class ModelPart:
                 # the mean cost of passes of several lengths, by that of their mean length
                 low = int(steps)
                 verify = self._costs.v(1 + low) * (low + 1 - steps) + self._costs.v(2 + low) * (steps - low)
-                options.append(Option(tokens / (steps * c + verify), size))
+                options.append(Option(tokens, steps * c + verify, size))
         return options
 
 

@@ -219,7 +219,7 @@ class RecycleDrafter:
         """Learns from any round, whoever drafted it, once `propose` has seen the text (room 0 will do)."""
         if self._pending is not None:
             self._learn_ranks(self._pending, new)
-            ids, _ = rows.top(RANKS)
+            ids = rows.top_ids(RANKS)
             # of equal tokens the last row stays
             self._table.update(zip((self._pending, *draft.tokens), ids.tolist()))
             self._pending = new[-1]

@@ -256,7 +256,7 @@ class SwiftDrafter:
         chain = self._round.chain.tokens
         rows = self._backend.step([text[-1], *chain[:-1]], plan=plan)
         if self._sampler.plain:
-            return [int(token) for token in rows.top(1)[0][:, 0]]
+            return [int(token) for token in rows.top_ids(1)[:, 0]]
         prefix = list(text)
         found = []
         for row, token in zip(rows.logits, chain):

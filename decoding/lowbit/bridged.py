@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decoding.lowbit.kernels import _compiled, add_attention, add_mlp, project
+from decoding.lowbit.kernels import _compiled, add_attention, add_mlp, multiply, normed, padded, project, rounded
 
 ATTENTION, MLP, MAP = 0, 1, 2
 
@@ -60,3 +60,12 @@ def run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, si
         else:
             queries = project(hidden, layers[at], sizes, keys[at], values[at], place, cos, sin, place)
             add_attention(hidden, layers[at], sizes, queries, keys[at], values[at], n, none, path, none, scores)
+
+
+@_compiled
+def drafted(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, scores, last_norm, head, out):
+    """As `run_path`, and the last norm and an output layer behind it: out (1, n_out(head))."""
+    run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, scores)
+    normal = np.empty_like(hidden)
+    normed(hidden, last_norm, np.float32(sizes.eps), normal)
+    multiply(rounded(normal, padded(head)), head, out)

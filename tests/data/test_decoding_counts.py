@@ -20,6 +20,8 @@ FIRST = SpeculationStats(
     draft_s=0.5,
     verify_s=2.0,
     bookkeeping_s=0.25,
+    priced_tokens=19,
+    priced_cost=8.0,
 )
 SECOND = SpeculationStats(
     num_verify_steps=2,
@@ -57,6 +59,14 @@ def test_nothing_adds_nothing() -> None:
     assert FIRST + SpeculationStats() == FIRST
     assert SpeculationStats().mean_accepted_tokens == 1.0
     assert SpeculationStats().acceptance_rate is None
+    assert SpeculationStats().estimated_gain is None
+
+
+def test_the_gain_weighs_passes_by_the_table_and_drafts_by_their_seconds() -> None:
+    assert FIRST.estimated_gain == pytest.approx(19 / (8.0 * 1.25))
+    assert (FIRST + SECOND).estimated_gain == pytest.approx(19 / (8.0 * 4 / 3))  # texts without prices give no tokens
+    assert SECOND.estimated_gain is None
+    assert dataclasses.replace(FIRST, num_emitted_tokens=90).estimated_gain == FIRST.estimated_gain
 
 
 CALL = DecodeStats(2.0, 0.5, 1.5, FIRST, contrast_s=0.25, n_contrast=7)

@@ -326,3 +326,29 @@ def test_forbidden_ids_are_never_chosen() -> None:
 def test_parameters_out_of_range_are_named(wrong: dict[str, Any], name: str) -> None:
     with pytest.raises(UserError, match=name):
         Sampler(SamplingParams(**wrong), 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"top_p": 0.9}, {"top_k": 40}, {"top_k": 900}, {"top_p": 0.5, "top_k": 700}])
+def test_a_large_vocabulary_is_drawn_from_as_if_it_were_sorted(options: dict[str, Any]) -> None:
+    """There the most probable tokens are found without a search for the n-th of all."""
+    sampling = SamplingParams(temperature=0.9, **options)
+    generator = torch.Generator().manual_seed(3)
+    for _ in range(3):
+        logits = torch.randn(5_003, generator=generator).mul(2).round(decimals=1)  # many equals
+        p = torch.softmax((logits - logits.max()) / 0.9, dim=-1).double()
+        weights, order = p.sort(descending=True, stable=True)
+        if sampling.top_k:
+            weights[sampling.top_k :] = 0
+        enough = sampling.top_p * weights.sum()
+        weights[1:][weights.cumsum(-1)[:-1] >= enough] = 0
+        total = weights.cumsum(-1) / weights.sum()
+        for number in (0.0, 0.013, 0.31, 0.52, 0.77, 0.951, 0.9993):
+            at = int((order == draw(logits, sampling, number)).nonzero())
+            before = float(total[at - 1]) if at else 0.0
+            assert before - 1e-9 <= number <= float(total[at]) + 1e-9
+
+
+def test_none_of_the_most_probable_has_no_chance_at_all() -> None:
+    logits = torch.full((5_003,), -1e9)
+    logits[[17, 4_999]] = 3.0
+    assert {draw(logits, SamplingParams(temperature=1.0), number) for number in (0.0, 0.3, 0.6, 0.999)} == {17, 4_999}

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from decoding.api import SamplingParams
-from decoding.backend import StepBackend
+from decoding.backend import CostTable, StepBackend
 from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.plain import NoDrafter
 from decoding.sampling import Sampler
@@ -88,3 +88,25 @@ def test_seconds_are_told_apart() -> None:
     assert parts.verify_s > 0
     assert parts.draft_s + parts.verify_s + parts.bookkeeping_s == pytest.approx(stats.decode_s)
     assert stats.prefill_s + stats.decode_s == pytest.approx(stats.total_s)
+
+
+def test_passes_are_priced_by_the_table() -> None:
+    model = ToyBackend()
+    table = CostTable(0.01, ((1, 1.0), (2, 1.25), (4, 1.5)), 0.1, 0.0, 0.0, 64, "m")
+    truth: list[int] = []
+    sampler = Sampler(SamplingParams(max_new_tokens=21), 3)
+
+    def take(token: int) -> bool:
+        truth.append(token)
+        return True
+
+    plain = decode(model, NoDrafter(), [1, 2, 3], sampler, take, costs=table).speculation
+    assert plain is not None and (plain.priced_tokens, plain.priced_cost) == (20, 20.0)
+    drafter = Scripted(truth)
+    drafted = decode(model, drafter, [1, 2, 3], sampler, lambda token: True, costs=table).speculation
+    assert drafted is not None and drafted.priced_tokens == 20 and drafted.num_drafts
+    own = [1, *(1 + n for _, n, _ in drafter.rounds)] if drafted.num_verify_steps > len(drafter.rounds) else None
+    rows = own or [1 + n for _, n, _ in drafter.rounds]  # a last token without room for a draft is a plain pass
+    assert drafted.priced_cost == pytest.approx(sum(table.v(n) for n in rows))
+    unpriced = decode(model, NoDrafter(), [1, 2, 3], sampler, lambda token: True).speculation
+    assert unpriced is not None and unpriced.estimated_gain is None and not unpriced.priced_tokens

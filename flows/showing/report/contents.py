@@ -119,6 +119,11 @@ class Decoding:
     per_pass: float | None
     per_pass_of_events: tuple[float, ...]
 
+    @property
+    def gain(self) -> float | None:
+        """`SpeculationStats.estimated_gain` of all that is counted."""
+        return self.counted.stats.speculation.estimated_gain if self.counted.stats.speculation is not None else None
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:

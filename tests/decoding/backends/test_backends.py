@@ -400,6 +400,20 @@ def test_rows_choose_the_lowest_of_equals_and_give_probabilities() -> None:
         TorchRows(torch.tensor([[0.0, 1.0], [float("nan"), 1.0]])).argmax()
 
 
+@pytest.mark.parametrize("width", [40, 3072, 49_152, 5_003])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_know_their_largest_columns(width: int, dtype: torch.dtype) -> None:
+    logits = torch.stack([torch.randperm(width, generator=torch.Generator().manual_seed(seed)) for seed in range(5)])
+    rows = TorchRows(logits.to(torch.int32).float() if dtype is torch.float32 else (logits % 128).to(dtype))
+    assert rows.argmax() == rows.logits.float().numpy().argmax(axis=-1).tolist()
+    for k in (1, 8, 30):
+        ids = torch.from_numpy(rows.top_ids(k))
+        assert ids.shape == (5, k) and all(len(set(row.tolist())) == k for row in ids)
+        found = rows.logits.gather(1, ids)
+        assert torch.equal(found, rows.logits.topk(k, dim=-1).values)
+        assert torch.equal(rows.logits.gather(1, torch.from_numpy(rows.top(k)[0])), found)
+
+
 # --- which backend, and models that are built otherwise -----------------------------------------------------------------------
 
 

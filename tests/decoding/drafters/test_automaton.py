@@ -139,3 +139,19 @@ def test_counts_stay_exact_on_long_text_without_deep_repetition():
         assert found.shares[0] == nexts.count(found.tokens[0]) / len(nexts) == max(map(nexts.count, nexts)) / len(nexts)
         checked += len(nexts) > 1
     assert checked > 20
+
+
+@given(st.lists(SMALL_TEXTS, min_size=1, max_size=3), st.lists(st.integers(0, 3), min_size=1, max_size=4), st.integers(1, 6))
+def test_a_continuation_behind_guesses_is_that_of_the_longer_text_where_it_is_read_in_the_old_one(sources, behind, most):
+    automaton, joined = _automaton(*sources), _joined(sources)
+    before = len(automaton), automaton.continuation(most)
+    found = automaton.continuation(most, behind)
+    assert (len(automaton), automaton.continuation(most)) == before, "the guesses are not appended"
+    last = [*sources[-1], *behind]
+    followed = [n for n in range(1, len(last) + 1) if any(joined[end] >= 0 for end in _ends(joined, last[len(last) - n :]))]
+    if not followed:
+        assert found is None
+        return
+    assert found is not None and found.match_length == max(followed)
+    match = last[len(last) - found.match_length :]
+    assert joined[found.start - len(match) : found.start + len(found.tokens)] == [*match, *found.tokens]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from decoding.drafters.drafter import Draft, Drafter, Request
 from decoding.drafters.hazard import Logged, RoundLog
 from decoding.drafters.lengths import Fixed, Threshold
 from decoding.drafters.merge import merged_tree
-from decoding.drafters.mix import AdvanceCounts, MixDrafter
+from decoding.drafters.mix import AdvanceCounts, MixDrafter, Option, Price
 from decoding.drafters.plain import NoDrafter
 from decoding.drafters.recycle import RecycleDrafter
 from decoding.drafters.skip import SkipDrafter
@@ -92,6 +93,12 @@ class Scripted(ToyBackend):
     def __init__(self, text: Sequence[int], acceptance: float) -> None:
         super().__init__(VOCAB)
         self._script, self._acceptance = text, acceptance
+        self.n_skipped = 0
+        """Steps under a plan: what drafting with the model took."""
+
+    def step(self, ids: Sequence[int], *, plan: SkipSet = FULL, **where: Any) -> Rows:
+        self.n_skipped += bool(plan) * len(ids)
+        return super().step(ids, plan=plan, **where)
 
     def logits_after(self, prefix: Sequence[int], plan: SkipSet = FULL) -> torch.Tensor:
         at = len(prefix)
@@ -132,7 +139,7 @@ def noise(seed: int) -> tuple[list[int], list[int]]:
 
 
 class Metered:
-    """Adds up what each round costs by the table."""
+    """Adds up what verifying costs by the table."""
 
     def __init__(self, drafter: Drafter, costs: CostTable) -> None:
         self._drafter, self._costs = drafter, costs
@@ -144,8 +151,7 @@ class Metered:
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
         draft = self._drafter.propose(text, room)
-        by_model = len(draft) if draft.source == "skip" else 0
-        self.cost += self._costs.v(1 + len(draft)) + by_model * self._costs.c(PLAN, 8)
+        self.cost += self._costs.v(1 + len(draft))
         return draft
 
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
@@ -159,7 +165,9 @@ def speed(drafter: Drafter, costs: CostTable, texts: Sequence[tuple[list[int], l
     for prompt, text in texts:
         ids: list[int] = []
         sampler = Sampler(SamplingParams(max_new_tokens=LENGTH), len(prompt))
-        stats = decode(Scripted(text, acceptance), Watched(metered), prompt, sampler, lambda t, ids=ids: not ids.append(t))
+        model = Scripted(text, acceptance)
+        stats = decode(model, Watched(metered), prompt, sampler, lambda t, ids=ids: not ids.append(t))
+        metered.cost += model.n_skipped * costs.c(PLAN, 8)
         assert prompt + ids == text[: len(prompt) + LENGTH]
         assert stats.speculation is not None
         tokens += stats.speculation.num_emitted_tokens
@@ -220,6 +228,59 @@ def test_a_copy_is_as_long_as_verifying_is_cheap() -> None:
         assert list(draft.tokens) == list(range(5, 5 + len(draft)))
         lengths[name] = len(draft)
     assert lengths["free"] > lengths["dear"] > 0 == lengths["hopeless"]
+
+
+def test_a_copy_goes_on_where_a_chain_ends() -> None:
+    """Quotations that no match foretells: the chain finds the first words, and what followed them earlier is copied."""
+    random = Random(5)
+    prompt = random.sample(range(VOCAB), 120)
+    text = list(prompt)
+    while len(text) < 120 + LENGTH:
+        start = random.randrange(100)
+        text += prompt[start : start + 12]
+    sources: list[str] = []
+    mix = MixDrafter(CopyDrafter(), None, SkipDrafter(PLAN, Fixed(3)), GPU)
+    metered = Metered(mix, GPU)
+    ids: list[int] = []
+
+    class Told(Watched):
+        def propose(self, text: Sequence[int], room: int) -> Draft:
+            draft = super().propose(text, room)
+            sources.append(draft.source)
+            return draft
+
+    model = Scripted(text, 0.9)
+    sampler = Sampler(SamplingParams(max_new_tokens=LENGTH), len(prompt))
+    stats = decode(model, Told(metered), prompt, sampler, lambda token: not ids.append(token)).speculation
+    assert prompt + ids == text[: 120 + LENGTH] and stats is not None
+    by_source = {one.source: one for one in stats.by_source}
+    both = by_source["skip+copy:prompt"]
+    assert both.num_accepted_tokens > 5 * both.num_drafts, "more than the three tokens of a chain"
+    assert sources.count("skip+copy:prompt") > 10
+
+
+@pytest.mark.parametrize("sampling", ["coupled", "rejection"])
+def test_drawn_chains_are_not_extended(sampling: Any) -> None:
+    """A draft with a proposal is judged by it, and a copy has none."""
+    mix = MixDrafter(CopyDrafter(), None, SkipDrafter(PLAN, Fixed(3), sampling=sampling), GPU)
+    stats = run(mix, [1, 2, 3, 1, 2, 3], sampling=replace(SAMPLED, max_new_tokens=100), vocab_size=64)[1].speculation
+    assert stats is not None
+    extended = [one.source for one in stats.by_source if one.source.startswith("skip+")]
+    assert not extended or sampling == "coupled"
+
+
+def test_the_price_is_what_cost_has_bought_lately() -> None:
+    price = Price(memory=0.5, weight=2.0)
+    assert price.value == 1.0
+    price.add(6, 2.0)
+    assert price.value == pytest.approx((1 + 6) / (1 + 2))
+    for _ in range(20):
+        price.add(1, 4.0)
+    assert price.value == 1.0, "plain decoding gives as much"
+    long, short = Option(7.0, 2.0, 11), Option(3.0, 1.0, 2)
+    assert long.rate > short.rate and long.worth(1.0) > short.worth(1.0)
+    middling, plain = Option(1.5, 1.4, 3), Option(1.0, 1.0, 0)
+    assert middling.rate > plain.rate and middling.worth(3.0) < plain.worth(3.0), "better things come sooner"
 
 
 def test_an_empty_plan_is_never_tried() -> None:

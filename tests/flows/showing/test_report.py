@@ -324,6 +324,7 @@ def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
             "x", (), (), "end",
             Usage(1, 100, 50, DecodeStats(0.5, speculation=SpeculationStats(
                 num_verify_steps=9, num_draft_tokens=40, num_accepted_tokens=copied + 5,
+                verify_s=0.3, priced_tokens=45, priced_cost=20.0,
                 by_source=(SourceStats("copy:prompt", 3, 30, copied), SourceStats("recycle", 2, 10, 5)),
             ))),
         )  # fmt: skip
@@ -351,7 +352,7 @@ def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
     }
     text = Parsed(page.render(found, plots.draw(found))).text
     assert "copy:prompt 12 120 72 60.0% 6.00" in text and "5.00 tokens a pass" in text and "57.5% accepted" in text
-    assert "Four 4 outline because" in text
+    assert "Four 4 outline because" in text and "estimated gain 2.2× over plain" in text
 
 
 # ---- the best, the worst, and evidence

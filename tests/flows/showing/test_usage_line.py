@@ -1,4 +1,4 @@
-"""What `generate` tells of the language model's work."""
+"""What `generate` tells of the language model's work, and of what drafts gained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.runner import EventOutcome
-from data.decoding_counts import DecodeStats, SpeculationStats, Usage
+from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
 from data.runs import EventStats, RunFolder
 from flows.run_events import Generated, report
 
@@ -16,7 +16,21 @@ OURS = Usage(4, 900, 220, DecodeStats(2.0, speculation=DRAFTED))
 PLAIN = SpeculationStats(num_verify_steps=60)
 CONTRASTED = Usage(2, 400, 120, DecodeStats(2.0, speculation=PLAIN, n_contrast=120, contrast_s=0.9))
 SERVED = Usage(2, 500, 80, DecodeStats(1.0))
-RATE = "2.12 tokens for each pass of the model, 39% of 300 drafted accepted"
+PASSES = "decoder: 220 tokens in 104 passes (plain decoding: 220), 2.12 a pass\n"
+PASSES += "drafted tokens kept: 39% of 300\n"
+PRICED = Usage(1, 100, 41, DecodeStats(1.0, speculation=SpeculationStats(
+    num_verify_steps=19, num_draft_tokens=60, num_accepted_tokens=33, draft_s=0.2, verify_s=0.8,
+    priced_tokens=40, priced_cost=20.0,
+    by_source=(
+        SourceStats("copy:output", 1, 10, 4), SourceStats("copy:prompt", 4, 30, 26),
+        SourceStats("copy:prompt+recycle", 2, 12, 3), SourceStats("knn-ssd-distilled", 2, 8, 0),
+    ),
+)))  # fmt: skip
+GAIN = (
+    "decoder: 41 tokens in 20 passes (plain decoding: 41), 2.05 a pass; estimated 1.6x as fast behind the prompts, by measured "
+    "costs\n"
+    "drafted tokens kept: copy 75% of 40, copy+recycle 25% of 12, knn-ssd-distilled 0% of 8\n"
+)
 
 CONTRAST = "contrast: 120 passes without evidence in 0.9 s"
 
@@ -26,8 +40,9 @@ CONTRAST = "contrast: 120 passes without evidence in 0.9 s"
     [
         ([None, None], None),
         ([SERVED, None], "language model: 2 calls, 80 new tokens in 1.0 s\n"),
-        ([OURS, None], f"language model: 4 calls, 220 new tokens in 2.0 s; {RATE}\n"),
-        ([OURS, SERVED], f"language model: 6 calls, 300 new tokens in 3.0 s; {RATE}\n"),
+        ([OURS, None], f"language model: 4 calls, 220 new tokens in 2.0 s\n{PASSES}"),
+        ([OURS, SERVED], f"language model: 6 calls, 300 new tokens in 3.0 s\n{PASSES}"),
+        ([PRICED, SERVED], GAIN),
         ([CONTRASTED, SERVED], f"language model: 4 calls, 200 new tokens in 3.0 s; {CONTRAST}, 45% of the time\n"),
     ],
 )
@@ -42,3 +57,4 @@ def test_what_the_model_was_asked_for(
     report(Generated(tmp_path, tuple(outcomes), 2.0), as_json=False)
     out = capsys.readouterr().out
     assert (told in out) if told else ("language model" not in out)
+    assert ("decoder:" in out) == (OURS in usages or PRICED in usages)
