@@ -342,10 +342,10 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
 
 def has_verb(tokens: Sequence[str]) -> bool:
     """Whether a finite verb may be among the words: by list, or by its ending behind another word."""
-    return any(_is_verb(tokens, n) for n in range(len(tokens)))
+    return any(is_verb(tokens, n) for n in range(len(tokens)))
 
 
-def _is_verb(tokens: Sequence[str], n: int) -> bool:
+def is_verb(tokens: Sequence[str], n: int) -> bool:
     """A capital inside of a sentence makes it a name: "National Glass Works"."""
     word = tokens[n].lower().replace("’", "'")
     before = tokens[n - 1] if n else ""
@@ -388,7 +388,7 @@ def has_main_verb(text: str) -> bool:
 def _verb_groups(text: str) -> int:
     """Runs of verbs ("has been seen" is one), without participles behind a comma."""
     tokens = _WORD.findall(_PARTICIPLE_PHRASE.sub(", ", text))
-    found = [_is_verb(tokens, n) for n in range(len(tokens))]
+    found = [is_verb(tokens, n) for n in range(len(tokens))]
     return sum(is_one and not (n and found[n - 1]) for n, is_one in enumerate(found))
 
 

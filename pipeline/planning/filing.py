@@ -33,7 +33,7 @@ from pipeline.planning.kinds import KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "4"
+RULES = "5"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -149,7 +149,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
     if not any(section.heading in OF_STORIES for section in kind.sections):
         usual = [heading for heading in usual if heading.heading not in OF_STORIES] or usual
-    sections = _filed(pool, scored, body, usual, encoder, writing.max_sections) if body else []
+    sections = _filed(pool, scored, body, usual, encoder, writing.max_sections, kind.main) if body else []
     return ArticlePlan(
         title,
         tuple(stated(pool, i) for i in lead),
@@ -199,22 +199,30 @@ def defines(text: str, title: str) -> float:
 
 
 def _filed(
-    pool: Pool, scored: Scored, body: Sequence[int], offered: Sequence[OfferedHeading], encoder: Encoder, most: int
+    pool: Pool,
+    scored: Scored,
+    body: Sequence[int],
+    offered: Sequence[OfferedHeading],
+    encoder: Encoder,
+    most: int,
+    main: str,
 ) -> list[tuple[Heading, list[list[int]]]]:
     """Headings in reading order with their statements in paragraphs."""
     # A heading that accuses ("Perpetrator") needs statements that use its word: being alike is no evidence of guilt.
     headings = [h for h in offered if not _ACCUSING.search(h.heading) or _evidenced(h.heading, pool, body)] or list(offered)
-    if not any(h.heading in GENERAL for h in headings):
+    # "Fourteen people lost their lives" is no background of a flood, whatever its words are.
+    general = {main} if any(h.heading == main for h in headings) else GENERAL
+    if not any(h.heading in general for h in headings):
         headings.insert(0, OfferedHeading("Background", "history, what came before, the first, since, founded, origin", 0.0))
     cued = _cued(headings, pool)
     # "Box office" over three sentences of the plot is worse than no heading.
-    open_ones = [
-        k for k, h in enumerate(headings) if h.heading not in _cues().needed or cued[body, k].sum() >= LEAST_STATEMENTS
-    ] or list(range(len(headings)))
+    needed = np.array([h.heading in _cues().needed - {main} for h in headings])
+    open_ones = [k for k in range(len(headings)) if not needed[k] or cued[body, k].sum() >= LEAST_STATEMENTS] or list(
+        range(len(headings))
+    )
     targets = encoder.encode([f"{h.heading}: {h.about}" for h in headings])
     # How usual a heading is decides only between headings that fit about as well.
     fit = fits(scored, targets) + CUE * cued + 0.02 * np.array([h.prior for h in headings])
-    needed = np.array([h.heading in _cues().needed for h in headings])
     fit[~cued & needed] = -np.inf
     while True:
         groups: dict[int, list[int]] = {k: [] for k in open_ones}
@@ -310,10 +318,12 @@ def _linked(pool: Pool, runs: list[list[int]]) -> list[list[int]]:
 
 
 def _when(pool: Pool, run: Sequence[int]) -> str:
-    """The run's first dated day as it sorts; undated runs come first: they describe."""
+    """The run's first dated day as it sorts; without one the day before its page was published, as "then the bells rang" on a
+    page of 20 March; runs of no day come first: they describe."""
     days = [day for i in run if (day := pool.offered[i].day)]
     full = [day for day in days if not day.startswith("-")]
-    return min(full, default="") or min(days, default="")
+    published = [day for i in run if (day := pool.offered[i].published)]
+    return min(full, default="") or min(days, default="") or min(published, default="")
 
 
 def _notice(evidence: Evidence, pool: Pool, chosen: Sequence[int]) -> str:

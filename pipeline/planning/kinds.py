@@ -31,13 +31,15 @@ class KindSection:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`called`: nouns that pages use for a subject of this kind ("The film")."""
+    """`called`: nouns that pages use for a subject of this kind ("The film"). `main`: of happenings, the heading under which a
+    fact stands that belongs to no other."""
 
     name: str
     about: str
     title: re.Pattern[str]
     sections: tuple[KindSection, ...]
     called: frozenset[str] = frozenset()
+    main: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -49,6 +51,7 @@ def load_kinds() -> tuple[Kind, ...]:
             about=table["about"],
             title=re.compile(table["title"]),
             called=frozenset(table.get("called", ())),
+            main=table.get("main", ""),
             sections=tuple(KindSection(heading, about) for heading, about in table["sections"]),
         )
         for table in tables
@@ -58,7 +61,7 @@ def load_kinds() -> tuple[Kind, ...]:
 def bank_digest() -> str:
     """Changes with every word of the bank; part of the identity of runs that use it."""
     return codec.sha256(
-        "\n".join(f"{k.name} {k.about} {k.title.pattern} {sorted(k.called)} {k.sections}" for k in load_kinds())
+        "\n".join(f"{k.name} {k.about} {k.title.pattern} {sorted(k.called)} {k.main} {k.sections}" for k in load_kinds())
     )[:12]
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from pipeline.choosing.common_words import is_common
 from pipeline.choosing.gate import has_verb
+from pipeline.writing import clause_steps
+from pipeline.writing.letter_case import capital, low, small
+from pipeline.writing.masking import Masked
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
@@ -37,7 +39,8 @@ _CLAUSE_FRONT = re.compile(
     r"(After|Before|When|While|Because|Although|As|Since|If|Despite|Following|During) ([^,“\";:]{8,90}), ([^“\";:]+?)\.\Z"
 )
 _CLAUSE_END = re.compile(
-    r"([^,“\";:]{12,120}?),? (after|before|because|although|while|despite|following|during) ([^,“\";:]{8,90})\.\Z"
+    r"([^,“\";:]{12,120}?),? "
+    r"(after|before|because|although|though|while|when|once|until|despite|following|during) ([^,“\";:]{8,90})\.\Z"
 )
 _SAID_END = re.compile(r"([^“”\"]{15,}), ([^“”\",]{3,60}?) (?:said|says|told reporters)(?: in a statement)?\.\Z")
 _SAID_FRONT = re.compile(
@@ -86,23 +89,20 @@ _DEPENDENT_OPENING = re.compile(
 )
 _CLAUSE_BEHIND_COMMA = re.compile(r", ((?:the|it|he|she|they|this|these|there|his|her|their|its) [^,;]+)(?=[,;.]|\Z)")
 _SPEAKER_LINKS = re.compile(r"\b(?:he|she|they|his|her|their|it|its|we|our|I|who|which)\b", re.I)
-_COMMON_OPENING = re.compile(
-    r"(?:The|An?|At|In|On|It|He|She|They|His|Her|Its|Their|This|These|Those|Some|Several|Many|Most|More|About|Around|Nearly|Almost|"
-    r"One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Police|Officials|Authorities|People|Residents|No|All|Both|There|Each|Another)\b"
-)
 
 MOST_ORDERS = 6
 
 
 def orders(fact: str) -> tuple[str, ...]:
     """The fact, then the same in other orders; without repeats, at most `MOST_ORDERS` in all."""
-    found: dict[str, None] = {fact: None}
-    for text in _stepped(fact):
+    masked = Masked.of(fact)
+    found: dict[str, None] = {masked.text: None}
+    for text in _stepped(masked.text):
         found.setdefault(text)
     for text in tuple(found)[1:]:
         for changed in _stepped(text, _STEPS_AGAIN):
             found.setdefault(changed)
-    return tuple(found)[:MOST_ORDERS]
+    return (fact, *(masked.restore(text) for text in tuple(found)[1:MOST_ORDERS]))
 
 
 def _stepped(text: str, steps: Sequence[Callable[[str], str | None]] | None = None) -> Iterator[str]:
@@ -120,7 +120,7 @@ def divided(fact: str) -> tuple[str, ...]:
         return (fact,)
     if re.search(r"\b(?:between|both|said|that|who|which|if|when|because|either|not only)\b", match[1]):
         return (fact,)
-    return f"{match[1]}.", f"{_capital(match[2])}."
+    return f"{match[1]}.", f"{capital(match[2])}."
 
 
 def shortened(fact: str) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def _front_date(text: str) -> str | None:
         or _SUBORDINATE.search(match[1])  # the date may belong to the clause
     ):
         return None
-    return f"{_capital(match[2])}, {_small(match[1])}{match[3]}"
+    return f"{capital(match[2])}, {small(match[1])}{match[3]}"
 
 
 def _middle_date(text: str) -> str | None:
@@ -169,7 +169,7 @@ def _middle_date(text: str) -> str | None:
     ):
         return None
     clock = f" at {match[2]}" if match[2] else ""
-    return f"{_capital(match[3])}{clock}, {_small(match[1])}{match[4] or ''}{match[5]}"
+    return f"{capital(match[3])}{clock}, {small(match[1])}{match[4] or ''}{match[5]}"
 
 
 def _apposition(text: str) -> str | None:
@@ -190,12 +190,12 @@ def _end_date(text: str) -> str | None:
     match = _FRONT_DATE.fullmatch(text)
     if not match or _OTHER_DATE.search(match[2]) or re.search(r"[,;:“\"]", match[2]) or len(match[2].split()) > 22:
         return None
-    return f"{_capital(match[2])} {_low(match[1])}{match[3]}"
+    return f"{capital(match[2])} {low(match[1])}{match[3]}"
 
 
 def _inner_date(text: str) -> str | None:
     match = _INNER_DATE.fullmatch(text)
-    return f"{_capital(match[2])}, {_small(match[1])} {match[3]}{match[4]}" if match else None
+    return f"{capital(match[2])}, {small(match[1])} {match[3]}{match[4]}" if match else None
 
 
 def _clause_to_end(text: str) -> str | None:
@@ -203,7 +203,7 @@ def _clause_to_end(text: str) -> str | None:
     # a pronoun in the main clause means somebody of the clause before it: turned round, it would come first
     if not match or _SPEAKER_LINKS.search(match[3]) or "," in match[3]:
         return None
-    return f"{_capital(match[3])} {match[1].lower()} {match[2]}."
+    return f"{capital(match[3])} {match[1].lower()} {match[2]}."
 
 
 def _clause_to_front(text: str) -> str | None:
@@ -214,30 +214,31 @@ def _clause_to_front(text: str) -> str | None:
         or _SUBORDINATE.search(match[1])
         or _OTHER_ORDER.search(match[1])
         or re.search(
-            r"\b(?:said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or)\Z",
+            r"\b(?:said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or|as|times?|moments?|"
+            r"nights?|points?|is|was|were|are|until|since|from|of|on|at|in)\Z",
             match[1],
         )
     ):
         return None
-    return f"{match[2].capitalize()} {match[3]}, {_small(match[1])}."
+    return f"{match[2].capitalize()} {match[3]}, {small(match[1])}."
 
 
 def _according(text: str) -> str | None:
     match = _SAID_END.fullmatch(text)
     if match and not _SPEAKER_LINKS.search(match[2]) and not has_verb(match[2].split()):
-        return f"According to {_small(match[2])}, {_small(match[1])}."
+        return f"According to {small(match[2])}, {small(match[1])}."
     match = _ACCORDING_END.fullmatch(text)
     if match:
-        return f"According to {match[2]}, {_small(match[1])}."
+        return f"According to {match[2]}, {small(match[1])}."
     match = _SAID_FRONT.fullmatch(text)
     if match and not has_verb(match[1].split()) and not _SPEAKER_LINKS.search(f"{match[1]} {match[2]}"):
-        return f"According to {_small(match[1])}, {match[2]}."
+        return f"According to {small(match[1])}, {match[2]}."
     return None
 
 
 def _stated(text: str) -> str | None:
     match = _ACCORDING_FRONT.fullmatch(text)
-    return f"{_capital(match[2])}, according to {match[1]}." if match else None
+    return f"{capital(match[2])}, according to {match[1]}." if match else None
 
 
 def _aged(text: str) -> str | None:
@@ -262,7 +263,7 @@ def _passive(text: str) -> str | None:
     if not one and re.match(r"1(?:\.0)? ", match["what"]):
         return None
     when = f" {match['when']}" if match["when"] else ""
-    return f"{_capital(match['what'])} {'was' if one else 'were'} {match['did']} by {_small(match['who'])}{when}."
+    return f"{capital(match['what'])} {'was' if one else 'were'} {match['did']} by {small(match['who'])}{when}."
 
 
 def _active(text: str) -> str | None:
@@ -270,14 +271,14 @@ def _active(text: str) -> str | None:
     match = _PASSIVE.fullmatch(text)
     if not match or has_verb(match["what"].split()) or has_verb(match["who"].split()):
         return None
-    return f"{_capital(match['who'])} {match['did']} {_small(match['what'])}{match['when'] or ''}."
+    return f"{capital(match['who'])} {match['did']} {small(match['what'])}{match['when'] or ''}."
 
 
 def _place_to_end(text: str) -> str | None:
     match = _PLACE_FRONT.fullmatch(text)
     if not match or _SUBORDINATE.search(match[2]) or has_verb(match[1].split()[1:]) or _OTHER_ORDER.search(match[2]):
         return None
-    return f"{_capital(match[2])} {_low(match[1])}."
+    return f"{capital(match[2])} {low(match[1])}."
 
 
 def _title_first(text: str) -> str | None:
@@ -287,7 +288,7 @@ def _title_first(text: str) -> str | None:
         return None
     if re.match(r"(?:\w+ed|\w+ing|in|on|at|of|by|with|from|for|near|after|before|along|about|to|as|an?)\b", match[2]):
         return None
-    return f"{_capital(match[2]) if match[2].startswith('the ') else 'The ' + match[2]}, {match[1]}, {match[3]}"
+    return f"{capital(match[2]) if match[2].startswith('the ') else 'The ' + match[2]}, {match[1]}, {match[3]}"
 
 
 def _divided(text: str) -> str | None:
@@ -296,7 +297,7 @@ def _divided(text: str) -> str | None:
         return None
     if not has_verb(match[1].split()) or not has_verb(match[2].split()[:6]):
         return None
-    return f"{match[1]}. {_capital(match[2])}."
+    return f"{match[1]}. {capital(match[2])}."
 
 
 _STEPS: tuple[Callable[[str], str | None], ...] = (
@@ -316,27 +317,7 @@ _STEPS: tuple[Callable[[str], str | None], ...] = (
     _place_to_end,
     _title_first,
     _divided,
+    *clause_steps.STEPS,
 )
 _STEPS_AGAIN = tuple(step for step in _STEPS if step not in (_end_date, _place_to_end, _clause_to_end))
 """What another step brought to the front stays there: at the end it could belong to a clause."""
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _low(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _small(text: str) -> str:
-    """Without a sentence's capital where its first word is no name."""
-    return _low(text) if opens_small(text) else text
-
-
-def opens_small(text: str) -> bool:
-    """Whether the text's first word has its capital only because it opens a sentence."""
-    match = re.match(r"([A-Z][a-z’'-]*)(?: (\S))?", text)
-    if not match:
-        return False
-    return bool(_COMMON_OPENING.match(text)) or (is_common(match[1]) and not (match[2] or "a").isupper())

@@ -35,13 +35,13 @@ Form = Literal["base", "past", "participle", "ing", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class _Wording:
-    """`other` may be where `pattern` matches. For a past or participle `participle` is the other verb's: where it differs
-    from `other`, its past, the words around decide which of the two it is."""
+    """`other` may be where `pattern` matches. For a past `twin` is the other verb's participle, for a participle its past:
+    where they differ, the words around decide which of the two it is."""
 
     pattern: re.Pattern[str]
     other: str
     form: Form
-    participle: str = ""
+    twin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +129,13 @@ def _fits(wording: _Wording, before: list[str], after: str) -> str | None:
     passive = last in _AUXILIARIES or (
         earlier in _AUXILIARIES and (last.endswith("ly") or last in ("also", "not", "later", "first"))
     )
-    if wording.participle == wording.other:
+    if wording.twin == wording.other:
         return wording.other
     if passive or re.match(r" by\b", after):
-        return wording.participle if wording.form == "participle" else None
-    # without an auxiliary it may be a participle all the same ("the actor chosen for it"), unless an object follows
-    has_object = re.match(r" (?:the|an?|its|his|her|their|that|to|[A-Z\d])", after)
-    return wording.other if wording.form == "past" and has_object else None
+        return wording.other if wording.form == "participle" else None
+    # Without an auxiliary it may be a participle all the same ("the actor chosen for it"), unless an object follows.
+    has_object = bool(re.match(r" (?:the|an?|its|his|her|their|that|to|[A-Z\d])", after))
+    return wording.other if has_object == (wording.form == "past") else None
 
 
 @cache
@@ -147,12 +147,12 @@ def _table() -> dict[str, tuple[_Wording, ...]]:
             continue
         kind, body = (line[0], line[3:]) if line[1:3] == ": " else ("", line)
         left, both, right = re.match(r"(.+?) ([=>]) ?(.*)", body).groups()  # type: ignore[union-attr]  # a line of the file
-        for one, form, other, participle in _forms(kind, left, right):
-            found[_first(one)].append(_Wording(_compiled(one), other, form, participle))
+        for one, form, other, twin in _forms(kind, left, right):
+            found[_first(one)].append(_Wording(_compiled(one), other, form, twin))
         if both == "=":
-            for one, form, other, participle in _forms(kind, right, re.sub(r"\(\?=.*?\)+", "", left).strip()):
+            for one, form, other, twin in _forms(kind, right, re.sub(r"\(\?=.*?\)+", "", left).strip()):
                 if kind != "v" or form != "base":  # on the right many bases are nouns as well
-                    found[_first(one)].append(_Wording(_compiled(one), other, form, participle))
+                    found[_first(one)].append(_Wording(_compiled(one), other, form, twin))
     return {word: tuple(wordings) for word, wordings in found.items()}
 
 
@@ -183,7 +183,8 @@ def _forms(kind: str, left: str, right: str) -> Iterator[tuple[str, Form, str, s
         if mine[1] != mine[0]:
             yield mine[1], "past", theirs[1], theirs[2]
         if mine[2] != mine[0]:
-            yield mine[2], "participle", theirs[2], theirs[2]
+            # "delivered" may be the past as well, and stands for "gave" then; "written" is a participle wherever it stands
+            yield mine[2], "participle", theirs[2], theirs[1] if mine[1] == mine[2] else theirs[2]
         yield mine[3], "ing", theirs[3], ""
     else:
         yield left, "plain", right, ""

@@ -20,7 +20,7 @@ from tests.pipeline.flood import EVENT, LEDGER, PROVINCE, REVIEW, evidence
 
 RAIN = Statement("The levee at Lower Quay broke at 03:40 after six days of heavy rain.", (LEDGER,))
 SHELTERS = Statement(
-    "Marrund Province opened nine shelters for 4,300 residents of Vasterlow, which had been without power for three days.",
+    "Marrund Province opened nine shelters for 4,300 residents of Vasterlow, who had been without power for three days.",
     (PROVINCE,),
     also=("Nine shelters were opened in Vasterlow by the province for 4,300 people.",),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.rewording import compare, copied_runs, proper_words
+from pipeline.writing.rewording import compare, copied_runs, own_words, proper_words
 
 TITLE = "2031 Tolvane flood"
 FACT = "The reservoir was 93 per cent full on the morning of 12 March 2031, according to the Tolvane River Authority."
@@ -178,3 +178,42 @@ def test_a_range_of_a_figure_and_a_word_is_no_english() -> None:
 )
 def test_slips_of_a_small_model_are_faults(text: str, fact: str, fault: str) -> None:
     assert any(fault in one for one in compare(text, (fact,), "Osmere").faults)
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        # What the fact has as well is no slip of the text.
+        (
+            "Old jackets with fitted bodices were shown, and, with some help, sold in May.",
+            "In May, old jackets with fitted bodices were shown, and, with some help, sold.",
+        ),
+        ("The series “Lux” tells the story of a light.", "“Lux” tells the story of a light."),
+        ("It employs people all over the world.", "It employs people around the world."),
+        ("The ants are perhaps a new species.", "The ants are possibly a new species."),
+        ("The club is mostly of the town.", "The club is mainly of the town."),
+    ],
+)
+def test_no_fault_is_seen_where_none_is(fact: str, text: str) -> None:
+    assert faults(text, fact) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("The people of Vasterlow were became images on a reel in the town hall.", "broken English: 'were became'"),
+        ("The Shreek, the creature, the Shreek, came to Vasterlow in the night.", "it says a name twice"),
+    ],
+)
+def test_slips_of_a_small_model(text: str, fault: str) -> None:
+    assert fault in faults(
+        text, "The people of Vasterlow became images on a reel; the Shreek came in the night to the town hall."
+    )
+
+
+def test_a_synonym_in_place_of_a_word_is_no_word_of_its_own() -> None:
+    fact = "The council started to buy photos of the old harbour."
+    assert own_words("The council began to purchase pictures of the old harbour.", (fact,)) == ()
+    assert own_words("The council started to burn photos of the old harbour.", (fact,)) == ("burn",)
+    # Beside the word it stands for, a synonym is an addition.
+    assert own_words("The council started to buy photos and pictures of the old harbour.", (fact,)) == ("pictures",)

@@ -56,6 +56,7 @@ def test_what_would_say_something_else_has_no_other_wording(sentence: str) -> No
 
 def test_a_participle_stays_one() -> None:
     assert others("The actor selected for the role left.") == ["chosen"]  # "chose" would make him the one who chooses
+    assert others("The council selected the plan.") == ["chose"]  # and here "chosen" would be no verb
 
 
 def test_the_own_words_joined_are_the_sentence_and_every_choice_says_the_same() -> None:

@@ -1,0 +1,33 @@
+"""The first letter of what moves within a sentence: a capital at its start, none inside unless it is a name."""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.choosing.common_words import is_common
+
+_COMMON_OPENING = re.compile(
+    r"(?:The|An?|At|In|On|It|He|She|They|His|Her|Its|Their|This|These|Those|Some|Several|Many|Most|More|About|Around|Nearly|Almost|"
+    r"One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Police|Officials|Authorities|People|Residents|No|All|Both|There|Each|Another)\b"
+)
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def low(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def small(text: str) -> str:
+    """Without a sentence's capital where its first word is no name."""
+    return low(text) if opens_small(text) else text
+
+
+def opens_small(text: str) -> bool:
+    """Whether the text's first word has its capital only because it opens a sentence."""
+    match = re.match(r"([A-Z][a-z’'-]*)(?: (\S))?", text)
+    if not match:
+        return False
+    return bool(_COMMON_OPENING.match(text)) or (is_common(match[1]) and not (match[2] or "a").isupper())
