@@ -4,6 +4,7 @@
     python -m eval.judge_card --judge nli:MODEL --data DIR      # any judge on a benchmark folder
     python -m eval.judge_card --judge nli:MODEL --pairs FILE    # on claims that people labelled, in the format of WiCE
     python -m eval.judge_card --pairs A --pairs B --data DIR    # both in one table
+    python -m eval.judge_card --pairs FILE --whole-pages        # the rows of a claim joined: its page read whole
     python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.cards.rubric_card`)
 
 The first form edits verbatim sentences of evidence and moves citations, then says whether the judge may decide headline
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from data import codec
 from data.errors import StageError
 from data.types import Strict
-from eval.cards.judge_accuracy import Accuracy, Reliability, accuracy, read_rows, reliability
+from eval.cards.judge_accuracy import Accuracy, Reliability, accuracy, read_rows, reliability, whole_pages
 from eval.judges.lexical_judge import AcceptRate
 from flows.showing.console import guarded
 
@@ -99,6 +100,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         metavar="FILE",
         help="labelled claims, as in WiCE's files; repeatable; without --data instead of edits",
     )
+    parser.add_argument(
+        "--whole-pages", action="store_true", help="join the rows of each labelled claim, as scoring reads a page"
+    )
     parser.add_argument("--rubrics", action="store_true", help="articles that are worse by construction instead (llm: only)")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="where an nli: judge runs: auto, cpu, cuda, ...")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
@@ -114,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         timed = Timed(open_judge(arguments.judge, device=arguments.device))
         judge = cached(timed)
-        files = [on_pairs(judge, timed, path) for path in arguments.pairs or ()]
+        files = [on_pairs(judge, timed, path, whole=arguments.whole_pages) for path in arguments.pairs or ()]
         card = None if files and arguments.data is None else make_card(judge, timed, arguments.data, arguments.limit)
         if arguments.json:
             console.result_json(_plain(describe(judge), files, card))
@@ -320,9 +324,10 @@ class OnPairs(Strict):
     ms_per_known_pair: float
 
 
-def on_pairs(judge: Judge, timed: Timed, path: Path) -> OnPairs:
-    """Raises UserError for a file that is unreadable, empty, or has one label only."""
-    rows = read_rows(path)
+def on_pairs(judge: Judge, timed: Timed, path: Path, *, whole: bool = False) -> OnPairs:
+    """`whole`: pages that the file has in pieces are joined. Raises UserError for a file that is unreadable, empty, or has one
+    label only."""
+    rows = whole_pages(read_rows(path)) if whole else read_rows(path)
     pairs = [row.pair for row in rows]
     before = timed.seconds, timed.n
     scores = judge.score(pairs)
@@ -330,11 +335,11 @@ def on_pairs(judge: Judge, timed: Timed, path: Path) -> OnPairs:
     began = time.perf_counter()
     judge.score(pairs)
     return OnPairs(
-        pairs=path.name,
+        pairs=f"{path.name}, whole pages" if whole else path.name,
         n_pairs=len(rows),
         accuracy=accuracy(rows, scores, judge.threshold),
         reliability=reliability(rows, scores),
-        nested=_nested(timed.judge, path.name),
+        nested=None if whole else _nested(timed.judge, path.name),
         ms_per_pair=round(1000 * seconds / n, 3) if n else None,
         ms_per_known_pair=round(1000 * (time.perf_counter() - began) / len(pairs), 3),
     )

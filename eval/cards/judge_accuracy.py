@@ -54,6 +54,21 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
+def whole_pages(rows: Sequence[Row]) -> list[Row]:
+    """One row a claim, the evidence of its rows one premise in their order: pages that were cut into pieces, whole again.
+
+    A statement whose words stand in two pieces is refused by each of them.
+    """
+    by_claim: dict[str, list[Row]] = {}
+    for row in rows:
+        by_claim.setdefault(row.claim_id, []).append(row)
+    return [all_of[0]._replace(pair=Pair((_joined(all_of),), all_of[0].pair.claim)) for all_of in by_claim.values()]
+
+
+def _joined(rows: Sequence[Row]) -> str:
+    return "\n".join(dict.fromkeys(text for row in rows for text in row.pair.premises))
+
+
 @dataclass(frozen=True, slots=True)
 class Accuracy(Strict):
     """Of a judge on labelled claims. Accuracy and F1 are at the judge's own threshold; an unjudged claim is not accepted, and

@@ -1,4 +1,4 @@
-"""The wide tables of docs/scores.md."""
+"""The wide tables of docs/scores.md, and the agents' table of docs/benchmark.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pytest
 from benchmark.attacks.all_attacks import ATTACKS
 from tools import score_tables
 
-PAGE = "# Scores\n" + "".join(f"{begin}\nold\n{end}\n" for begin, end in score_tables.PARTS.values()) + "After.\n"
+
+def page_with(*parts: str) -> str:
+    return "# Scores\n" + "".join("{}\nold\n{}\n".format(*score_tables.PARTS[part]) for part in parts) + "After.\n"
+
+
+PAGE, BESIDE = page_with("systems", "attacks"), page_with("agents")
 SUBMISSIONS = Path(__file__).parents[2] / "submissions" / "agents"
 
 
@@ -20,11 +25,12 @@ def made(is_below: bool = True) -> dict[str, object]:
     return {"honest": "extractive", "split": "sample", "n_events": 5, "means": means, "attacks": [attack]}
 
 
-def test_both_tables_are_replaced_and_the_rest_stays(tmp_path: Path) -> None:
-    page, attacks = tmp_path / "scores.md", tmp_path / "attacks.json"
+def test_the_tables_are_replaced_and_the_rest_stays(tmp_path: Path) -> None:
+    page, beside, attacks = tmp_path / "scores.md", tmp_path / "benchmark.md", tmp_path / "attacks.json"
     page.write_text(PAGE, encoding="utf-8")
+    beside.write_text(BESIDE, encoding="utf-8")
     attacks.write_text(json.dumps(made()), encoding="utf-8")
-    words = ["--page", str(page), "--submissions", str(SUBMISSIONS), "--attacks", str(attacks)]
+    words = ["--page", str(page), "--benchmark-page", str(beside), "--submissions", str(SUBMISSIONS), "--attacks", str(attacks)]
     assert score_tables.main(words) == 0
     text = page.read_text(encoding="utf-8")
     assert "\nold\n" not in text and text.startswith("# Scores\n") and text.endswith("After.\n")
@@ -32,6 +38,9 @@ def test_both_tables_are_replaced_and_the_rest_stays(tmp_path: Path) -> None:
     assert header.count("|") >= 12
     assert "| `quality` | 24.4 | 1.0 |" in text and "| `junk_share` | 2.4 |  |" in text
     assert "1 of 1 attacks on 5 events of split sample rank below." in text
+    rows = [line for line in beside.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    openai, bm25 = (next(line for line in rows if line.startswith(name)) for name in ("| OpenAI", "| `bm25`"))
+    assert len({line.count("|") for line in rows}) == 1 and "unknown" in openai and "originality" in bm25
 
 
 def test_an_attack_that_is_not_below_is_named() -> None:

@@ -35,7 +35,7 @@ from tests.conftest import Command, stand_in_encoder
 
 UNDEFEATED: Mapping[str, str] = {
     "all_passages": "the honest articles are short and copied, too: more passages tell more facts",
-    "off_point": "the honest articles are short: what fits the title least holds facts that they have no room for",
+    "off_point": "all pages of the sample are about their event: what fits the title least tells facts that had no room",
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
 

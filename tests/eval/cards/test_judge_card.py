@@ -9,7 +9,7 @@ import pytest
 from data.errors import UserError
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Page
-from eval.cards.judge_accuracy import accuracy, read_rows
+from eval.cards.judge_accuracy import accuracy, read_rows, whole_pages
 from eval.cards.stress import (
     NUMBER_CHANGED,
     REFERENCE,
@@ -139,6 +139,25 @@ def test_a_claim_scores_the_maximum_over_its_rows_and_unjudged_ones_are_refused(
     assert found.n_unjudged == 1
     assert found.balanced_accuracy == pytest.approx((3 / 4 + 1) / 2)
     assert found.auroc == pytest.approx(3 / 4)
+
+
+def test_a_page_that_was_cut_into_pieces_can_be_read_whole(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rows = [
+        {"claim": claim, "evidence": [chunk, "shared"], "label": label, "meta": {"id": label}}
+        for claim, label in (("ferry sank near harbour", "supported"), ("ferry burned near Oslo", "not_supported"))
+        for chunk in ("ferry sank", "near harbour")
+    ]
+    path = tmp_path / "pieces.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    whole = whole_pages(read_rows(path))
+    assert [row.pair.premises for row in whole] == [("ferry sank\nshared\nnear harbour\nshared",)] * 2
+    found = [
+        json.loads(told(capsys, "--judge", "overlap", "--pairs", path, "--json", *flags)[1])["files"][0]
+        for flags in ((), ("--whole-pages",))
+    ]
+    assert [one["n_pairs"] for one in found] == [4, 2] and found[1]["pairs"] == "pieces.jsonl, whole pages"
+    assert found[0]["accuracy"]["balanced_accuracy"] == 0.5  # each piece has half of the words
+    assert found[1]["accuracy"]["balanced_accuracy"] == 1.0
 
 
 @pytest.mark.parametrize(
