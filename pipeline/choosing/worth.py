@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from data import codec
 from pipeline.choosing import relevance
+from pipeline.choosing.fitted import fitted_model
 from pipeline.choosing.gate import Offered
 from pipeline.choosing.relevance import RelevanceModel
 from pipeline.choosing.subject import Subject
@@ -55,12 +54,8 @@ _OPINION = re.compile(
 _FORTHCOMING = re.compile(r"\b(?:will|would|expected to|set to|scheduled|plans? to|is due|are due|hopes? to|going to)\b")
 
 
-@lru_cache(maxsize=1)
 def load_model() -> RelevanceModel:
-    model = codec.read(RelevanceModel, MODEL_FILE)
-    if set(model.weights) != set(FEATURES):
-        raise ValueError(f"{MODEL_FILE} was fitted for other features; run: python -m tools.fit_worth")
-    return model
+    return fitted_model(RelevanceModel, MODEL_FILE, FEATURES, "tools.fit_worth")
 
 
 def worths(rows: np.ndarray, model: RelevanceModel) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The server as a process of its own, asked by OpenAI's official client: texts, streams, log probabilities, JSON, refusals."""
+"""The server as its command starts it, asked by OpenAI's official client: texts, streams, log probabilities, JSON, refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openai.types import completion_create_params
 from openai.types.chat import completion_create_params as chat_create_params
 
 from decoding.models.loading import LoadedModel, load
-from tests.servers import served_process
+from tests.servers import served_by_command
 from tests.tiny_model import build_tiny_model
 
 TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Zürich – 6:4 – won on 12 March 2021."]
@@ -45,11 +45,14 @@ def loaded(folder: Path) -> LoadedModel:
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[openai.OpenAI]:
     # a method that drafts whatever it costs: what is drafted then depends on no measured time
-    with (
-        served_process(folder, "--method", "recycling", "--api-key-env", "TINY_KEY", key="sk-tiny") as (base, _),
-        openai.OpenAI(base_url=f"{base}/v1", api_key="sk-tiny", max_retries=0) as asking,
-    ):
-        yield asking
+    flags = ("--model", str(folder), "--served-name", "tiny", "--method", "recycling", "--api-key-env", "TINY_KEY")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TINY_KEY", "sk-tiny")
+        with (
+            served_by_command(*flags) as base,
+            openai.OpenAI(base_url=f"{base}/v1", api_key="sk-tiny", max_retries=0) as asking,
+        ):
+            yield asking
 
 
 def equal(found: Any, expected: Any) -> bool:
