@@ -29,7 +29,7 @@ FRESH = itertools.count(1000)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_model(tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT)
+    return build_tiny_model(tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT, layers=1)
 
 
 @pytest.fixture(scope="module")

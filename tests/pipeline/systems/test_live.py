@@ -31,7 +31,8 @@ SYSTEMS = ("rr", "prr", "rprr", "ours")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = [path.read_text(encoding="utf-8") for path in sorted((SAMPLE / "wiki").glob("*.json"))]
-    return build_tiny_model(tmp_path_factory.mktemp("tiny"), chat_template=True, vocab_from=texts, context_tokens=2048)
+    folder = tmp_path_factory.mktemp("tiny")
+    return build_tiny_model(folder, chat_template=True, vocab_from=texts, context_tokens=2048, layers=1)
 
 
 @pytest.fixture(scope="module")
