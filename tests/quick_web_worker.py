@@ -1,4 +1,4 @@
-"""The writing process of `tests.quick_web`: ours, but that texts are compared by their letters and words, and that the processes
+"""The writing process of `tests.quick_web`: ours, but that texts are compared by their letters and words, and that processes
 which read pages stay from article to article."""
 
 from __future__ import annotations
