@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from data import codec
 from data.errors import UserError
@@ -20,10 +20,15 @@ class Fitted(Protocol):
 M = TypeVar("M", bound=Fitted)
 
 
-@cache
 def fitted_model(kind: type[M], path: Path, features: tuple[str, ...], tool: str) -> M:
     """The model of `path`, read once. Raises UserError for a file that cannot be read or was fitted for other features; `tool`
     is the module that fits it anew."""
+    model: M = _read_once(kind, path, features, tool)
+    return model
+
+
+@cache
+def _read_once(kind: Any, path: Path, features: tuple[str, ...], tool: str) -> Any:
     try:
         model = codec.read(kind, path)
     except UserError as error:
