@@ -269,9 +269,8 @@ def stand_in_encoder() -> Iterator[None]:
     """Commands in this process compare texts by their letters, in place of the sentence model, which takes seconds an event,
     and judge with `stand_in_reader`.
 
-    For tests of what does not depend on which sentences are alike. With the real one run, among others, the prompts of a
-    model (`flows/test_prompt_export`), `ours` on the command line (`pipeline/test_systems_live`), and in the longer
-    run the demo (`flows/test_commands`).
+    For tests of what does not depend on which sentences are alike. With the real one run, among others, `ours` on the command
+    line (`pipeline/systems/test_live`), and in the longer run the demo (`flows/test_commands`).
     """
     from flows.wiring import models
     from tests.fakes import FixedEncoder

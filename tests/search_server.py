@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
                     return self._json(fine({}, fault, [Found("https://again.example.org/")]))
                 wait = {"fault-429-soon": "2", "fault-429-long": "3600", "fault-429-odd": "in a while"}.get(fault)
                 if fault == "fault-429-date":
-                    wait = email.utils.formatdate(time.time() + 5, usegmt=True)
+                    wait = email.utils.formatdate(time.time() + 300, usegmt=True)
                 self._json(_error(service, 429, self._secret(service)), 429, {"Retry-After": wait} if wait else {})
             case "fault-503-once":
                 if first:

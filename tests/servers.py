@@ -4,6 +4,7 @@ for loading the libraries anew takes longer than most tests; ours also as a proc
 from __future__ import annotations
 
 import os
+import queue
 import re
 import socket
 import socketserver
@@ -11,9 +12,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -69,6 +73,34 @@ def _listening(app: FastAPI) -> Iterator[str]:
         server.should_exit = True
         thread.join()
         listening.close()
+
+
+@contextmanager
+def served_by_command(*flags: str) -> Iterator[str]:
+    """`python -m decoding.serve FLAGS`, its `main` in a thread of this process; yields its address."""
+    import uvicorn
+
+    from decoding.serve import main
+
+    started: queue.Queue[tuple[uvicorn.Server, str]] = queue.Queue()
+
+    class Known(uvicorn.Server):
+        def run(self, sockets: list[socket.socket] | None = None) -> None:
+            (listening,) = sockets or []
+            started.put((self, f"http://127.0.0.1:{listening.getsockname()[1]}"))
+            super().run(sockets=sockets)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as thread:
+        patch.setattr(uvicorn, "Server", Known)
+        ended = thread.submit(main, ["--port", "0", "--device", "cpu", *flags])
+        ended.add_done_callback(lambda done: started.put((None, f"it ended with {done}")))  # type: ignore[arg-type]
+        server, address = started.get()
+        assert server is not None, address
+        try:
+            yield address
+        finally:
+            server.should_exit = True
+            assert ended.result() == 0
 
 
 @contextmanager

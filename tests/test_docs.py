@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
-import runpy
 import shlex
-import sys
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -46,16 +47,19 @@ OURS = ("pipeline", "benchmark", "decoding", "data", "eval", "flows", "tools")
 
 @cache
 def help_of(program: str, command: str) -> str:
+    if program == "wikigenben":
+        return said(main, [command, "--help"])
+    # Imported, not run as __main__: each would be there twice, and other tests of this process have the first one
+    module = import_module(f"{program}.__main__" if (ROOT / program.replace(".", "/")).is_dir() else program)
+    assert 'if __name__ == "__main__":' in inspect.getsource(module)
+    return said(module.main, ["--help"])
+
+
+def said(run: Callable[[list[str]], int], words: list[str]) -> str:
     told = io.StringIO()
     with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
         try:
-            if program == "wikigenben":
-                main([command, "--help"])
-            else:
-                with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(sys, "argv", [program, "--help"])
-                    patch.delitem(sys.modules, program, raising=False)  # a test imported it: it would be there twice
-                    runpy.run_module(program, run_name="__main__", alter_sys=True)
+            run(words)
         except SystemExit as end:
             assert not end.code, told.getvalue()
     return told.getvalue()

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data.types import Strict
-from decoding.backend import FULL, Budget, ChoosingBackend, CostTable, PartCosts, Rows, SkipSet, StepBackend, Wants
+from decoding.backend import FULL, Budget, ChoosingBackend, CostTable, PartCosts, Rows, StepBackend, Wants
 from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.lengths import LengthPolicy, Threshold
-from decoding.drafters.skip import ModelChain, draft_chain
+from decoding.drafters.skip import LayersLeftOut, ModelChain
 
 _HEAVIEST = 5
 """Of two sub-layers the dearer weighs at most so many times the other (KnapSpec's code): a row for each unit."""
@@ -33,7 +33,7 @@ class ClaspSettings(Strict):
     of 96 tokens, so sooner is not worth its cost."""
 
 
-class ClaspDrafter:
+class ClaspDrafter(LayersLeftOut):
     """Chains from the model without the sub-layers that matter least here. Nothing stays from text to text.
 
     Args:
@@ -55,32 +55,15 @@ class ClaspDrafter:
         policy: LengthPolicy | None = None,
         settings: ClaspSettings = ClaspSettings(),
     ) -> None:
+        super().__init__(policy or Threshold(stop_prob=0.7, max_tokens=12))
         self._parts, self._costs, self._n_layers, self._settings = parts, costs, n_layers, settings
-        self._policy = policy or Threshold(stop_prob=0.7, max_tokens=12)
-        self._plan: SkipSet = FULL
         self._chosen_at = 0
         self._gives_up = False
-        self._last = ModelChain()
 
     @property
     def max_tokens(self) -> int:
         """Rows of a search lie behind the text as drafts do."""
         return max(self._policy.max_tokens, self._most((1 + _HEAVIEST) * self._inner))
-
-    @property
-    def plan(self) -> SkipSet:
-        """The current set; empty before the first draft of a text."""
-        return self._plan
-
-    @property
-    def confidences(self) -> tuple[float, ...]:
-        """Of the last draft's tokens."""
-        return self._last.probabilities
-
-    @property
-    def n_steps(self) -> int:
-        """Tokens of the last draft: steps of the skipped model."""
-        return len(self._last.tokens)
 
     def step_cost(self, costs: CostTable, n_layers: int) -> float | None:
         """Of one drafted token, in units of `costs`; None where there is nothing to leave out."""
@@ -95,11 +78,9 @@ class ClaspDrafter:
         return self._parts.search if self._is_due(text) else 0.0
 
     def start(self, request: Request, backend: StepBackend) -> None:
-        self._backend: ChoosingBackend = backend  # type: ignore[assignment]  # `decoding.methods` has asked `can_choose`
-        self._sampler = request.sampler
-        self._n_prompt = len(request.prompt)
-        self._plan, self._gives_up, self._last = FULL, False, ModelChain()
-        self._policy.start()
+        self._start(request, backend, FULL)  # no set is chosen before the first draft
+        self._chooser: ChoosingBackend = backend  # type: ignore[assignment]  # `decoding.methods` has asked `can_choose`
+        self._n_prompt, self._gives_up = len(request.prompt), False
 
     def propose(self, text: Sequence[int], room: int) -> Draft:
         return self.propose_chain(text, self._policy.max_tokens, room)
@@ -112,14 +93,12 @@ class ClaspDrafter:
         if most < 1 or budget.most < 1 or self._gives_up:
             return NOTHING
         if self._is_due(text):
-            sets = self._backend.nearest_sets(text[-1], budget)
+            sets = self._chooser.nearest_sets(text[-1], budget)
             self._gives_up = not sets  # whole layers may weigh more than is to be saved
             self._plan, self._chosen_at = sets[-1][1] if sets else FULL, len(text)
         if not self._plan:
             return NOTHING
-        go_on = self._policy.go_on if self._policy.looks else None
-        self._last = draft_chain(self._backend, self._sampler, self._plan, text, most, go_on)
-        if not self._last.tokens:
+        if not self._drafted(text, most):
             self._gives_up = True  # it overflows where nothing has been drafted yet: no use for this text
             return NOTHING
         return Draft(self._last.tokens, self.name)

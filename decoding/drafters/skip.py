@@ -38,7 +38,52 @@ class ModelChain:
     proposal: torch.Tensor | None = None
 
 
-class SkipDrafter:
+class LayersLeftOut:
+    """What drafters share that draft with the model itself, some sub-layers left out: the text's skip set and the last chain.
+
+    Nothing here stays from text to text but what the policy keeps. Of `_start` and `_drafted` a subclass makes `start` and
+    `propose`.
+    """
+
+    _backend: StepBackend
+    _sampler: Sampler
+
+    def __init__(self, policy: LengthPolicy) -> None:
+        self._policy = policy
+        self._plan: SkipSet = FULL
+        self._last = ModelChain()
+
+    @property
+    def max_tokens(self) -> int:
+        return self._policy.max_tokens
+
+    @property
+    def plan(self) -> SkipSet:
+        """The current text's; empty where nothing is left out, so that nothing is drafted."""
+        return self._plan
+
+    @property
+    def confidences(self) -> tuple[float, ...]:
+        """Of the last draft's tokens; empty when neither the policy nor the backend had to look."""
+        return self._last.probabilities
+
+    @property
+    def n_steps(self) -> int:
+        """Tokens of the last draft: steps of the skipped model."""
+        return len(self._last.tokens)
+
+    def _start(self, request: Request, backend: StepBackend, plan: SkipSet) -> None:
+        self._backend, self._sampler, self._plan, self._last = backend, request.sampler, plan, ModelChain()
+        self._policy.start()
+
+    def _drafted(self, text: Sequence[int], most: int, uniform: Callable[[], float] | None = None) -> tuple[int, ...]:
+        """The chain of up to `most` tokens under the current plan, kept as the last one; empty where the model overflows."""
+        go_on = self._policy.go_on if self._policy.looks else None
+        self._last = draft_chain(self._backend, self._sampler, self._plan, text, most, go_on, uniform)
+        return self._last.tokens
+
+
+class SkipDrafter(LayersLeftOut):
     """Chains from the model under a skip set. What stays from text to text is what the policy keeps, and the guard's account.
 
     Nothing is drafted for a text whose router returns the empty set. With `costs`, drafts are cut to what a `Guard` affords.
@@ -58,15 +103,13 @@ class SkipDrafter:
         sampling: Sampling = "coupled",
         costs: CostTable | None = None,
     ) -> None:
+        super().__init__(policy)
         self._name = name
         self._router: Router = (lambda request: plan) if isinstance(plan, SkipSet) else plan
         self._wants = Wants(vector=not isinstance(plan, SkipSet))
-        self._policy = policy
         self._sampling: Sampling = sampling
         self._costs = costs
         self._guard = Guard()
-        self._plan = FULL
-        self._last = ModelChain()
 
     @property
     def name(self) -> str:
@@ -77,27 +120,8 @@ class SkipDrafter:
         return self._wants
 
     @property
-    def max_tokens(self) -> int:
-        return self._policy.max_tokens
-
-    @property
     def policy(self) -> LengthPolicy:
         return self._policy
-
-    @property
-    def plan(self) -> SkipSet:
-        """The current text's; empty means that this text is not drafted."""
-        return self._plan
-
-    @property
-    def confidences(self) -> tuple[float, ...]:
-        """Of the last draft's tokens; empty when neither the policy nor the backend had to look."""
-        return self._last.probabilities
-
-    @property
-    def n_steps(self) -> int:
-        """Tokens of the last draft: steps of the skipped model."""
-        return len(self._last.tokens)
 
     def step_cost(self, costs: CostTable, n_layers: int) -> float | None:
         """Of one drafted token, in units of `costs`; None where this text is not drafted."""
@@ -108,12 +132,9 @@ class SkipDrafter:
         return 0.0
 
     def start(self, request: Request, backend: StepBackend) -> None:
-        self._backend, self._sampler = backend, request.sampler
-        self._plan = self._router(request)
-        self._policy.start()
+        self._start(request, backend, self._router(request))
         own = random.Random(f"draft {request.sampler.sampling.seed}").random
         self._uniform = own if self._sampling == "rejection" and not request.sampler.greedy else None
-        self._last = ModelChain()
 
     def propose_chain(self, text: Sequence[int], length: int, room: int) -> Draft:
         """As `propose`, `length` tokens at most."""
@@ -126,9 +147,7 @@ class SkipDrafter:
             most -= 1
         if most < 1:
             return NOTHING
-        go_on = self._policy.go_on if self._policy.looks else None
-        self._last = draft_chain(self._backend, self._sampler, self._plan, text, most, go_on, self._uniform)
-        if not self._last.tokens:
+        if not self._drafted(text, most, self._uniform):
             self._plan = FULL  # it overflows where nothing has been drafted yet: no use for this text
             return NOTHING
         return Draft(self._last.tokens, self._name, proposal=self._last.proposal)

@@ -22,6 +22,8 @@ ENDED: tuple[State, ...] = ("done", "failed", "stopped")
 STOP_S = 10.0
 """How long a job may take to stop by itself before its process is killed."""
 MOST_QUEUED = 20
+WORKER = "flows.webapp.worker"
+"""The module that writes, in a process of its own."""
 LINE_LIMIT = 64 << 20
 """Bytes of one message: all pages of an article, with their reasons."""
 
@@ -173,7 +175,7 @@ class Desk:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "flows.webapp.worker",
+                WORKER,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=LINE_LIMIT,

@@ -10,6 +10,7 @@ from data.cleaning import addresses_model
 from data.passages import sentence_spans
 from data.types import Page, Passage
 from pipeline.choosing.facts import names, numbers
+from pipeline.choosing.word_lists import either
 from pipeline.retrieval import terms
 
 _DATELINE = re.compile(
@@ -28,12 +29,7 @@ _BYLINE = re.compile(
     r"(?:Words|Text|Story|Photos?|Photographs?|Images?|Pictures?|Illustrations?|Credit|Reporting)(?: by)?:? "
     r"|By [A-Z][\w.'-]+ [A-Z][\w.'-]+$"
 )
-_CHATTER = re.compile(
-    r"\b(?:click|subscribe|newsletter|sign up|log in|cookies?|advertisement|read more|read also|follow us|share this|"
-    r"all rights reserved|terms of (?:use|service)|privacy policy|download the app|watch the video|check out|stay tuned|"
-    r"add to (?:cart|basket|wishlist)|free shipping|in stock|view all|see all|learn more|buy now|shop now)\b",
-    re.I,
-)
+_CHATTER = re.compile(rf"\b{either('asking')}\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)

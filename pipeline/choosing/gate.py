@@ -22,7 +22,7 @@ from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import names, numbers
 from pipeline.choosing.joins import run_together, without_heading
 from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
-from pipeline.choosing.word_lists import words_of
+from pipeline.choosing.word_lists import either, words_of
 from pipeline.evidence import Evidence
 from pipeline.retrieval import terms
 
@@ -41,35 +41,8 @@ _QUOTED = re.compile(r"“[^“”]*”|\"[^\"]*\"|«[^«»]*»")
 _WORD = re.compile(r"[A-Za-z’'-]+")
 
 _FURNITURE = re.compile(
-    r"\b(?:click|subscrib\w+|newsletters?|sign(?:ed)? up|log(?:ged)? in|cookies?|advertis\w+|read more|read (?:also|next)|"
-    r"follow (?:us|him|her|them) on|share this|all rights reserved|terms of (?:use|service)|privacy policy|paywall|"
-    r"download (?:the|our) app|watch (?:the|this) (?:video|live)|check out|stay tuned|scroll|swipe|tap (?:here|the)|"
-    r"spoilers?|as follows|"
-    r"full review|critics consensus|review by|opens in new|all copyrighted|not related to any|"
-    r"(?:senior|news|staff) writer|managing editor|key ?words:|\(he/him\)|\(she/her\)|discusses (?:his|her|their) work|"
-    r"to talk about (?:his|her|their)|streamed via|ticket information|our (?:newsletter|partners|reviewers?)|"
-    r"left to read|min(?:ute)? read|free (?:trial|account)|gift (?:this )?article|for more (?:information|details|on)|"
-    r"copyright|©|getty images?|ap photo|file (?:photo|image|picture)|photo(?:graph)? (?:by|credit|courtesy)"
-    r"|image (?:credit|source)|"
-    r"pictured|courtesy of|screenshot|editor[’']?s note|this (?:article|story|page|post|site|website) (?:was|is|has"
-    r"|will|may)|"
-    r"first published|last updated|updated on|published on|story continues|continue reading|related (?:articles?"
-    r"|stories|topics)|"
-    r"listen to|leave a comment|contact us|email us|add to cart|buy (?:now|tickets)|tickets (?:are|available|from)|see also|"
-    r"view (?:all|gallery|more)|javascript|browser|affiliate|disclaimer|wikipedia|retrieved|isbn|doi:|\bvia (?:reuters"
-    r"|ap|afp|getty)|"
-    r"trademarks?|licen[cs]ed? under|creative commons|all text is|re-?use may be|(?:not|nor) (?:be )?responsible for"
-    r"|no guarantees?|"
-    r"registered charity|limited by guarantee|(?:rates|prices|programme|schedule|dates) (?:is|are) subject to"
-    r"|welcome email|is on its way|"
-    r"review copy|full disclosure|reader reviews?|your rating|parents need to know|use of (?:the )?materials?|hyperlinks?|"
-    r"modal (?:window|dialog)|could not be loaded|sold as is|gambling content|managing director of (?:SI|the site)"
-    r"|can be found on|"
-    r"live updates|latest news|breaking news|app store|full episode|official site|successful (?:applicants|candidates)|"
-    r"report this ad|sponsored|donate (?:now|to|today)|member login|skip to|table of contents|jump to)\b|https?://"
-    r"|\b[a-z0-9-]{3,}\.(?:com|org|net|info|tv|co\.uk)\b"
-    r"|www\.|\S@\S|"
-    r"#\w+\s#\w+|[★☆]|→|►|•|\bpic\.twitter\b",
+    rf"\b{either('furniture')}\b"
+    r"|https?://|\b[a-z0-9-]{3,}\.(?:com|org|net|info|tv|co\.uk)\b|www\.|\S@\S|#\w+\s#\w+|[★☆]|→|►|•|\bpic\.twitter\b",
     re.I,
 )
 _CAPITALS = re.compile(r"(?:[A-Z]{3,}[ ,&.]+){2,}[^A-Z]*[a-z]")
@@ -97,97 +70,28 @@ _BYLINE = re.compile(
     r"|has (?:written|reported) for|contributes)\b|"
     r"\b(?:his|her|their|’s|'s) work (?:can be found|has (?:also )?appeared)\b"
 )
-_CHATTER = re.compile(
-    r"^(?:And|But|So|Or|Granted|Regardless|Warning|Yes(?=,)|No(?=,)|Well|Oh|OK|Okay|Look|Let|Imagine|Here[’']s|That[’']s"
-    r"|There[’']s|What[’']s|It[’']s|Now|Just|Thanks|"
-    r"Thank|Please|Welcome|Sorry|Sure|Maybe|Perhaps|Why|How|What|When will|Who|Don[’']t|Do you|Did you|Get|Find|See"
-    r"|Learn|Make|Try|Visit|"
-    r"Tune|Note|Notice|Remember|Keep"
-    r"|Be (?:the|sure)|Not (?:to|sure|only)|Shuffle|Continue|Discover|Reveal|Cue|First(?=,)|Ok|As said|For the uninitiated"
-    r"|For those who|"
-    r"One thing is|Ya|Read|Stay|Go|Click|Scroll|Spoiler)\b(?!,? (?:the|a) (?:mayor|council))",
-)
-_LEANS = re.compile(
-    r"^(?:(?:In|On|At|By|From|During|After|Before|Since|Until) [^A-Z,]{0,24}(?:\d{4}|\d{1,2}|[A-Z][a-z]+)?,? "
-    r"(?:it|he|she|they)|"
-    r"Plus(?=,)|If so|Of those|On the one hand|As noted|Conversely|Since (?:that|then)\b|A further (?=\d)|Some examples|"
-    r"The (?:Englishman|Frenchman|Dutchman|Scotsman|Irishman|Briton|German|Italian|Spaniard|Australian|American"
-    r"|Canadian|Mexican|Finn|Swede)\b(?! [A-Z])|"
-    r"As such|In contrast|On the contrary|In both (?:cases|instances)|The (?:other|only other)|The (?:night|day|week"
-    r"|month|year) (?:before|after)|"
-    r"The (?:study|analysis|event|locations?|collections?|tracks?|data|summary|findings|researchers?|students?|men"
-    r"|women|structure|movement|committee)"
-    r"(?= (?:said|says|was|were|is|are|had|has|have|also|will|would|appears?|suggests?|shows?|\w+ed)\b)|"
-    r"With that|If anything|Among (?:them|these|those)|Secondly|Thirdly|Further(?=,)|Before(?=,)|By (?:that|this|then)"
-    r"|Other(?= [a-z])|\w+ (?:days|weeks|months|years) later|"
-    r"In the present|Like the (?:previous|first|last)|The (?:first|second|third|last|next|previous|remaining) (?:one"
-    r"|play|game|two|three)|For services|"
-    r"(?:Two|Three|Four|Five|One|Some|Most|Many|Several|All|None|Half) of the (?![A-Z]|\w+est\b|most\b|first\b|few\b"
-    r"|best\b|worst\b)|"
-    r"It|This|That|These|Those|Such|They|Their|Its|Another|Others|One of (?:them|these|those)|Both|Neither|Either|Most|"
-    r"Some(?= (?:said|say|were|had|have|are|also))|Many(?= (?:said|say|were|had|have|are|also))|Then|There(?= (?:he"
-    r"|she|they|it))|Here|"
-    r"The (?:former|latter|two|three|pair|duo|trio|same|other|group|couple|man|woman|boy|girl|teen|teenager|victim"
-    r"|suspect|company|"
-    r"agency|team|group|statement|report|announcement|move|decision|incident|latest|following|above|previous|actor"
-    r"|actress|singer|"
-    r"star|author|director|player|coach|minister|officer|driver|official|organi[sz]ation|club|film|movie|show|series"
-    r"|song|album|game|"
-    r"book|author|writer|artist|band|ship|vessel|plane|aircraft|car|vehicle|building|case|trial|judge|court|bill|law"
-    r"|plan|project|"
-    r"study|survey|poll|result|figure|number|storm|quake|fire|blaze|attack|crash|collapse|explosion|protest|strike)s?"
-    r"(?= (?:said|says|was|were|is|are|had|has|have|also|will|would|told|added|came|comes|did|does|did|who|which|then"
-    r"|later|went|"
-    r"took|made|began|became|found|left|\w+ed)\b)|"
-    r"(?:The|A|An) \d{1,3}-year-old\b(?! [A-Z])|The [a-z]+-year-old\b(?! [A-Z])|\d{1,3}-year-old\b(?! [A-Z]))\b"
-)
+_CHATTER = re.compile(rf"^{either('chatter')}\b(?!,? (?:the|a) (?:mayor|council))")
+_LEANS = re.compile(rf"^{either('leaning')}\b")
 _PERSON = re.compile(r"^(He|She|His|Her)\b")
-_INNER_LEANS = re.compile(
-    r"\b(?:tomorrow|tonight|this (?:morning|afternoon|evening|week|weekend|month|year)|(?:last|next) (?:night|week"
-    r"|month|weekend|year)|"
-    r"earlier (?:this|today|in the day)|later (?:this|today)|so far|as of now|at the moment|at this time|right now"
-    r"|these days|"
-    r"(?:days?|weeks?|months?|years?|hours?|minutes?) ago|ago today|above-mentioned|as mentioned|mentioned (?:above|earlier)|"
-    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day[’']s|coming (?:days|weeks|months|years)|upcoming|this time|here)\b",
-    re.I,
-)
+_INNER_LEANS = re.compile(rf"\b{either('leaning_inside')}\b", re.I)
 _DROPPED = (
     (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and),? (?:also|however|meanwhile|therefore"
                 r"|thus|moreover|"
                 r"furthermore|now|currently|recently|instead(?! of)),? (?![.,;])"), " "),
-    (re.compile(r"^(?:However|Meanwhile|Moreover|Furthermore|In addition(?! to)|Additionally|Also|Indeed|Still|Instead"
-                r"|Overall|"
-                r"Notably|Interestingly|Importantly|Currently|Now|Recently|Surprisingly|Basically|Anyway|Inevitably"
-                r"|Presumably|Luckily|Excitingly|In short|Nevertheless|Nonetheless|Similarly|Likewise|"
-                r"For example|For instance|In fact|Of course|Unfortunately|Sadly|Thankfully|Fortunately|Again|"
-                r"Finally|Eventually|Later|"
-                r"At the time|Then|As a result|In response|On the other hand|In total|In all|That said),? "), ""),
+    (re.compile(rf"^{either('connectives')},? "), ""),
     (re.compile(r",? (?:told|in an interview with|speaking to) "
                 r"(?:reporters|journalists|the (?:BBC|Guardian|Associated Press)|CNN|Reuters|AFP)(?=[ ,.])"), " said"),
     (re.compile(r"\s*\((?:pictured|left|right|above|below|centre|center|video|photo)\)", re.I), ""),
     (re.compile(r"\s*\[[^\]]{0,40}\]"), ""),
 )  # fmt: skip
-_VOICE = re.compile(
-    r"\b(?:let[’']s|it(?:[’']s| is) (?:worth|easy|hard) |be careful|no need to|whopping|met the eye"
-    r"|whether .* remains to be seen|"
-    r"(?:will|is|are) (?:most )?(?:likely|probably)|might (?:be|have|well)|hits? the mark|a must|is like an?"
-    r"|one of the (?:best|most \w+ful|biggest)|masterful|love letter|all-around|a mess|"
-    r"if nothing else|there is a real|feels? (?:like|a bit)|"
-    r"seems? (?:to|like|as)|sort of|kind of|a bit|of course|after all|to say the least|in my|so to speak)\b",
-    re.I,
-)
+_VOICE = re.compile(rf"\b{either('voice')}\b", re.I)
 """How a person talks who has an opinion, or guesses."""
 _FOREIGN = words_of("foreign")
 """Frequent words of other languages; a name has one or two of them."""
 _MOST_FOREIGN = 0.15
 _EVALUATION = re.compile(rf"\b(?:{'|'.join(sorted(words_of('evaluations')))})\b", re.I)
 """Words of reviews and fans."""
-_HOLDER = re.compile(
-    r"[“\"].*[”\"]|\b(?:said|says|wrote|writes|called|calls|described|describes|praised|praises|criti[cq]\w*|reviewers?"
-    r"|reviews?|reviewed|"
-    r"according to|felt|noted|argued|considered|named|rated|ranked|voted|award(?:ed|s)?|nominated|prize|for best)\b",
-    re.I,
-)
+_HOLDER = re.compile(rf"[“\"].*[”\"]|\b{either('holders')}\b", re.I)
 """Whose opinion it is, or that it is an award's name: with it the sentence states a fact."""
 
 
@@ -474,14 +378,7 @@ def _only_person(before: str) -> str:
     return people.pop() if len(people) == 1 else ""
 
 
-_NO_PERSON = re.compile(
-    r"\b(?:University|College|School|Hospital|Court|Council|County|City|River|Street|Road|Avenue|Park|Island|Islands"
-    r"|State|States|"
-    r"Party|Union|Army|Police|Department|Office|Ministry|Agency|Commission|Committee|Company|Corporation|Group"
-    r"|Institute|Museum|"
-    r"Center|Centre|Church|League|Cup|Club|United|Town|Rovers|Wanderers|Athletic|Albion|Association|Force|Service|House|Senate|Congress|Parliament|Times|Post|News|"
-    rf"North|South|East|West|New|Lake|Mount|Bay|Sea|Ocean|Airport|Airlines|Bank|Bridge|Dam|{_MONTH}|[A-Z][a-z]+day)\b"
-)
+_NO_PERSON = re.compile(rf"\b(?:{either('no_person')}|{_MONTH}|[A-Z][a-z]+day)\b")
 
 
 def _with_days(text: str, published: str | None) -> str:

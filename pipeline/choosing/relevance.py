@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from data import codec
 from data.types import Strict
 from pipeline.choosing.candidates import Candidate, has_personal_words
 from pipeline.choosing.facts import full_dates, numbers
+from pipeline.choosing.fitted import fitted_model
 from pipeline.evidence import Evidence
 from pipeline.retrieval import STOPWORDS, terms
 
@@ -55,13 +55,12 @@ class RelevanceModel(Strict):
     scales: dict[str, float]
     fitted_on: str
 
+    def takes(self, features: Sequence[str]) -> bool:
+        return all(set(table) == set(features) for table in (self.weights, self.means, self.scales))
 
-@lru_cache(maxsize=1)
+
 def load_model() -> RelevanceModel:
-    model = codec.read(RelevanceModel, MODEL_FILE)
-    if set(model.weights) != set(FEATURES):
-        raise ValueError(f"{MODEL_FILE} was fitted for other features; run: python -m tools.fit_relevance")
-    return model
+    return fitted_model(RelevanceModel, MODEL_FILE, FEATURES, "tools.fit_relevance")
 
 
 def relevance(features: np.ndarray, model: RelevanceModel) -> np.ndarray:

@@ -12,15 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from data import codec
 from data.types import Strict
 from pipeline.choosing import worth
 from pipeline.choosing.common_words import is_common
+from pipeline.choosing.fitted import fitted_model
 from pipeline.choosing.gate import Offered
 from pipeline.choosing.subject import subject_terms
 from pipeline.evidence import Evidence
@@ -104,13 +103,12 @@ class UsableModel(Strict):
     trees: tuple[Tree, ...]
     fitted_on: str
 
+    def takes(self, features: Sequence[str]) -> bool:
+        return self.names == tuple(features)
 
-@lru_cache(maxsize=1)
+
 def load_model() -> UsableModel:
-    model = codec.read(UsableModel, MODEL_FILE)
-    if model.names != (*worth.FEATURES, *SURFACE):
-        raise ValueError(f"{MODEL_FILE} was fitted for other features; run: python -m tools.fit_usable")
-    return model
+    return fitted_model(UsableModel, MODEL_FILE, (*worth.FEATURES, *SURFACE), "tools.fit_usable")
 
 
 def usable_rows(

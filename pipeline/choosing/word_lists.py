@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
+
+_REFERENCE = re.compile(r"<(\w+)>")
 
 
 @cache
@@ -15,3 +18,8 @@ def _lists() -> dict[str, list[str]]:
 def words_of(*names: str) -> frozenset[str]:
     """All words of these lists."""
     return frozenset(word for name in names for word in _lists()[name])
+
+
+def either(name: str) -> str:
+    """The list as part of a regular expression, in its order, lists that its entries name put in: `(?:a|b|the (?:c|d))`."""
+    return f"(?:{'|'.join(_REFERENCE.sub(lambda other: either(other[1]), entry) for entry in _lists()[name])})"

@@ -11,16 +11,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from data import codec
 from pipeline.choosing import relevance
+from pipeline.choosing.fitted import fitted_model
 from pipeline.choosing.gate import Offered
 from pipeline.choosing.relevance import RelevanceModel
 from pipeline.choosing.subject import Subject
+from pipeline.choosing.word_lists import either
 
 MODEL_FILE = Path(__file__).parent / "worth.json"
 FEATURES = (
@@ -40,27 +40,13 @@ FEATURES = (
 ALIKE, CLOSE = 0.62, 0.75
 """Cosines of MiniLM's vectors from which a sentence speaks for another, and from which it nearly says the same."""
 
-_OUTCOME = re.compile(
-    r"\b(?:died|dead|killed|deaths?|injured|wounded|won|wins|elected|defeated|ruled|sentenced|convicted|acquitted|charged|arrested|"
-    r"resigned|appointed|announced|approved|rejected|signed|passed|destroyed|damaged|collapsed|released|premiered|launched|opened|"
-    r"closed|cost|caused|founded|built|completed|declared|received|awarded|nominated|reached|recorded|ended|began|became|directed|"
-    r"written|produced|starring|stars|published|born|married|retired|signed|scored|finished|debuted|grossed|sold)\b",
-    re.I,
-)
-_OPINION = re.compile(
-    r"\b(?:beautiful|amazing|stunning|incredible|perfect|great|best|worst|wonderful|fascinating|interesting|important|certainly|"
-    r"clearly|obviously|really|very|quite|simply|truly|must|should|feel|feels|seems?|love|loved|hope|hopes|think|thinks|thought)\b",
-    re.I,
-)
+_OUTCOME = re.compile(rf"\b{either('outcomes')}\b", re.I)
+_OPINION = re.compile(rf"\b{either('opinions')}\b", re.I)
 _FORTHCOMING = re.compile(r"\b(?:will|would|expected to|set to|scheduled|plans? to|is due|are due|hopes? to|going to)\b")
 
 
-@lru_cache(maxsize=1)
 def load_model() -> RelevanceModel:
-    model = codec.read(RelevanceModel, MODEL_FILE)
-    if set(model.weights) != set(FEATURES):
-        raise ValueError(f"{MODEL_FILE} was fitted for other features; run: python -m tools.fit_worth")
-    return model
+    return fitted_model(RelevanceModel, MODEL_FILE, FEATURES, "tools.fit_worth")
 
 
 def worths(rows: np.ndarray, model: RelevanceModel) -> np.ndarray:

@@ -31,7 +31,9 @@ TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "No
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_model(tmp_path_factory.mktemp("model"), chat_template=False, vocab_from=TEXT, context_tokens=512)
+    return build_tiny_model(
+        tmp_path_factory.mktemp("model"), chat_template=False, vocab_from=TEXT, context_tokens=512, layers=1
+    )
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,9 @@ TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "ZÃ
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
-    folder = build_tiny_model(tmp_path_factory.mktemp("tiny"), chat_template=False, vocab_from=TEXT, context_tokens=256)
+    folder = build_tiny_model(
+        tmp_path_factory.mktemp("tiny"), chat_template=False, vocab_from=TEXT, context_tokens=256, layers=1
+    )
     return AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
 
 
@@ -113,7 +115,7 @@ def test_the_form_of_the_answer(both: tuple[Any, Any], fast: SpeculativeGenerate
 
 
 def test_another_model_gets_its_own_engine(both: tuple[Any, Any], tmp_path: Any) -> None:
-    folder = build_tiny_model(tmp_path, chat_template=False, vocab_from=TEXT, context_tokens=256, seed=5)
+    folder = build_tiny_model(tmp_path, chat_template=False, vocab_from=TEXT, context_tokens=256, seed=5, layers=1)
     other = AutoModelForCausalLM.from_pretrained(folder)
     fast = SpeculativeGenerate("copy")
     for model in (both[0], other, both[0]):

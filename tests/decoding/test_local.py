@@ -28,13 +28,13 @@ ASK = [Message("system", "You write plainly."), Message("user", "The bridge over
 @pytest.fixture(scope="module")
 def chat(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("chat")
-    return load(str(build_tiny_model(folder, chat_template=True, vocab_from=TEXT, context_tokens=256)), device="cpu")
+    return load(str(build_tiny_model(folder, chat_template=True, vocab_from=TEXT, context_tokens=256, layers=1)), device="cpu")
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("plain")
-    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=TEXT, context_tokens=256)), device="cpu")
+    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=TEXT, context_tokens=256, layers=1)), device="cpu")
 
 
 def replayed(loaded: LoadedModel, tokens: Sequence[int]) -> LocalGenerator:

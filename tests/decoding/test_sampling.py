@@ -29,7 +29,7 @@ PREFIX = [7, 1, 299, 1, 40]
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("tiny")
     text = ["The bridge over the river fell on Monday morning, the mayor said."]
-    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=text, context_tokens=256)), device="cpu")
+    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=text, context_tokens=256, layers=1)), device="cpu")
 
 
 # --- distributions ----------------------------------------------------------------------------------------------------

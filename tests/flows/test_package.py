@@ -13,7 +13,7 @@ import pytest
 
 from data.snapshot import SAMPLE
 from tests.conftest import Command
-from tests.flows.test_webapp import running
+from tests.flows.test_webapp import COMMAND, running
 from tests.prefect_installation import brought_up, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,7 @@ def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
         installation.prefect("deployment", "run", "wiki-gen/wiki-gen", *asked)
         assert installation.states() == ["COMPLETED"]
     (tmp_path / "web").mkdir()
-    with running(tmp_path / "web", cwd=empty, **here) as page:
+    with running(tmp_path / "web", program=COMMAND, cwd=empty, **here) as page:
         uploaded = page.upload(*(SAMPLE / "html" / "9000002").glob("*.html"))
         _, told = page.ask("POST", "/api/runs", {"title": "Halvenport mayoral election", "files": uploaded, "words": 150})
         assert page.followed(f"/api/runs/{told['name']}/events")[-1]["status"] == "done"

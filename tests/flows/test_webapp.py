@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import resources
@@ -26,20 +26,32 @@ import pytest
 from data.snapshot import SAMPLE
 from flows.webapp.admission import Admission
 from tests.browser import Tab, browsing, needs_browser
+from tests.prefect_installation import wait_until
+from tests.processes import children, command
 from tests.web_server import Reply, WebServer, serving
 
+COMMAND = ("flows.cli", "web")
+QUICK = ("tests.quick_web",)
+"""The same with stand-ins for its networks."""
 PAGES = sorted((SAMPLE / "html" / "9000002").glob("*.html"))[:3]
 TITLE, NAME = "Halvenport mayoral election", "halvenport-mayoral-election"
 START_S = 60
 
 
 class Web:
-    """`wikigenben web` in a process of its own."""
+    """The page, in a process of its own."""
 
-    def __init__(self, folder: Path, *words: str, cwd: Path = Path(__file__).parents[2], **more: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *words: str,
+        program: Sequence[str] = QUICK,
+        cwd: Path = Path(__file__).parents[2],
+        **more: str,
+    ) -> None:
         self.folder = folder
         environment = {**os.environ, "WIKIGEN_RUNS": str(folder / "runs"), "WIKIGEN_CACHE": str(folder / "cache"), **more}
-        command = [sys.executable, "-m", "flows.cli", "web", "--port", "0", "--system", "extractive", *words]
+        command = [sys.executable, "-m", *program, "--port", "0", "--system", "extractive", *words]
         self.log = (folder / "log").open("ab")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=environment, cwd=cwd)
         assert self.process.stdout is not None
@@ -91,8 +103,8 @@ class Web:
 
 
 @contextmanager
-def running(folder: Path, *words: str, cwd: Path = Path(__file__).parents[2], **more: str) -> Iterator[Web]:
-    web = Web(folder, *words, cwd=cwd, **more)
+def running(folder: Path, *words: str, **more: Any) -> Iterator[Web]:
+    web = Web(folder, *words, **more)
     try:
         yield web
     finally:
@@ -305,28 +317,23 @@ def test_elsewhere_than_loopback_a_token_is_asked_for() -> None:
 
 def test_a_killed_page_goes_on(tmp_path: Path) -> None:
     """Also what it was killed in the middle of; no process is left behind."""
-    web = Web(tmp_path)
+    web = Web(tmp_path, program=COMMAND)
     files = web.upload(*PAGES)
     _, asked = web.ask("POST", "/api/runs", {"title": TITLE, "files": files, "words": 150})
-    children = subprocess.run(["pgrep", "-P", str(web.process.pid)], capture_output=True, text=True, check=False).stdout.split()
+
+    def writing() -> list[int]:
+        return [pid for pid in children(web.process.pid) if "flows.webapp.worker" in command(pid)]
+
+    wait_until(lambda: bool(writing()), "a writing process", START_S)
+    (process,) = writing()
     web.kill()
-    until = time.monotonic() + 20
-    while any(Path(f"/proc/{child}").exists() and "worker" in _command(child) for child in children):
-        assert time.monotonic() < until, "the writing process outlived its page"
-        time.sleep(0.1)
+    wait_until(lambda: "flows.webapp.worker" not in command(process), "the end of the writing process", START_S)
     with running(tmp_path) as again:
         _, shown = again.ask("GET", f"/api/runs/{asked['name']}")
         if shown["state"] != "done":
             assert again.ask("POST", f"/api/runs/{asked['name']}/go-on", {})[0] == 200
             assert again.followed(f"/api/runs/{asked['name']}/events")[-1]["status"] == "done"
         assert again.ask("GET", f"/api/runs/{asked['name']}")[1]["state"] == "done"
-
-
-def _command(pid: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
-    except OSError:
-        return ""
 
 
 # --- in a browser ------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ WORDS = "The bridge over the river fell on Monday morning, the mayor said."
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("lossless")
-    build_tiny_model(folder / "model", chat_template=True, vocab_from=[WORDS])
+    build_tiny_model(folder / "model", chat_template=True, vocab_from=[WORDS], layers=1)
     rows = [PromptRow(f"p{n}", (Message("user", f"{WORDS} {n}"),)) for n in range(4)]
     (folder / "prompts.jsonl").write_text("".join(codec.to_json(row) + "\n" for row in rows))
     return [

@@ -21,6 +21,7 @@ def test_every_way_of_writing_is_one() -> None:
     assert modes == {"extractive": "auto", "compose": "auto"} | {way: way for way in ("cite", "free", "verbatim")}
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_only_plain_statements_reach_the_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path))
     reached = reaching(("--system=extractive",))

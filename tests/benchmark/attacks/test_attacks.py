@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Heading, Page, Passage, Section, Sentence, Source
 from eval.catalogue import HEADLINE
+from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric
+from eval.metrics import junk
 from flows.wiring.metrics import build_metrics
 from flows.wiring.page_sources import build_collect
 from flows.wiring.systems import build_system
@@ -78,8 +81,12 @@ def ranking_metrics() -> list[Metric]:
 
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fifty attacks on an article share most of its sentences: what a sentence says of itself or of its passages is computed
+    once."""
     with stand_in_encoder(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("WIKIGEN_RUNS", str(tmp_path_factory.mktemp("runs")))
+        patch.setattr(LexicalJudge, "judge", cache(LexicalJudge.judge))
+        patch.setattr(junk, "junk_kind", cache(junk.junk_kind))
         yield
 
 

@@ -97,7 +97,9 @@ def test_its_cost_is_counted() -> None:
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("tiny")
-    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=[MARKED * 20], context_tokens=256)), device="cpu")
+    return load(
+        str(build_tiny_model(folder, chat_template=False, vocab_from=[MARKED * 20], context_tokens=256, layers=1)), device="cpu"
+    )
 
 
 @pytest.mark.parametrize(("method", "backend"), [("copy", "auto"), ("recycle", "hf")])

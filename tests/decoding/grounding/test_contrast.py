@@ -32,7 +32,9 @@ LIMIT = 32
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("chat")
-    return load(str(build_tiny_model(folder, chat_template=True, vocab_from=[MARKED * 20], context_tokens=512)), device="cpu")
+    return load(
+        str(build_tiny_model(folder, chat_template=True, vocab_from=[MARKED * 20], context_tokens=512, layers=1)), device="cpu"
+    )
 
 
 @pytest.fixture(scope="module")

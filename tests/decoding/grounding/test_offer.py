@@ -60,7 +60,9 @@ def tokenizer() -> Any:
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("tiny")
-    return load(str(build_tiny_model(folder, chat_template=True, vocab_from=sentences(), context_tokens=1024)), device="cpu")
+    return load(
+        str(build_tiny_model(folder, chat_template=True, vocab_from=sentences(), context_tokens=1024, layers=1)), device="cpu"
+    )
 
 
 def ends() -> frozenset[int]:

@@ -31,7 +31,7 @@ PROMPTS = ("The bridge over the river", "Nobody was")
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("tiny")
-    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=TEXT, context_tokens=256)), device="cpu")
+    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=TEXT, context_tokens=256, layers=1)), device="cpu")
 
 
 def generated(loaded: LoadedModel, ids: torch.Tensor, mask: torch.Tensor | None, processor: Any, **more: Any) -> torch.Tensor:

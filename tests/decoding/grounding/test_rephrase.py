@@ -22,7 +22,7 @@ REPHRASE = Rephrase((FACT,), ("2031 Tolvane flood",), copy_words=4, copy_penalty
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder: Path = tmp_path_factory.mktemp("tiny")
-    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=[FACT, OTHER] * 9)), device="cpu")
+    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=[FACT, OTHER] * 9, layers=1)), device="cpu")
 
 
 def written(loaded: LoadedModel, seed: int, rephrase: Rephrase = REPHRASE, n: int = 90) -> str:

@@ -23,12 +23,12 @@ OFFER = Offer((Item(TEXT[0], " [1]"), Item(TEXT[1], " [2]")))
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("chat")
-    return load(str(build_tiny_model(folder, chat_template=True, vocab_from=TEXT, context_tokens=256)), device="cpu")
+    return load(str(build_tiny_model(folder, chat_template=True, vocab_from=TEXT, context_tokens=256, layers=1)), device="cpu")
 
 
 def test_a_model_is_asked_in_the_form_of_its_template(loaded: LoadedModel, tmp_path: Path) -> None:
     assert LocalGenerator(loaded).prompt_form == "chat" and LocalGenerator(loaded).grounds
-    folder = build_tiny_model(tmp_path, chat_template=False, vocab_from=TEXT)
+    folder = build_tiny_model(tmp_path, chat_template=False, vocab_from=TEXT, layers=1)
     assert LocalGenerator(load(str(folder), device="cpu")).prompt_form == "chat"
     (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE)
     document = LocalGenerator(load(str(folder), device="cpu"))

@@ -40,7 +40,7 @@ WORDINGS = Wordings((OWN, OTHER), copy_words=2, copy_penalty=5.0)
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder: Path = tmp_path_factory.mktemp("tiny")
     texts = ["".join(place[0] for place in form) for form in (OWN, OTHER)]
-    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=texts * 9)), device="cpu")
+    return load(str(build_tiny_model(folder, chat_template=False, vocab_from=texts * 9, layers=1)), device="cpu")
 
 
 def all_texts(wordings: Wordings) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -13,7 +15,6 @@ import numpy as np
 import pytest
 
 from data.errors import UserError
-from decoding import calibrate as command
 from decoding.backend import CostTable, SkipSet
 from decoding.calibrate import Settings, calibrate, main
 from decoding.engine import backend_of
@@ -67,11 +68,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     (folder / "prompts.jsonl").write_text(_prompt_lines(), encoding="utf-8")
     out = folder / "out"
     words = ["--model", f"hf:{model}", "--prompts", str(folder / "prompts.jsonl"), "--out", str(out)]
-    with pytest.MonkeyPatch.context() as patch:
-        lines: list[str] = []
-        patch.setattr(command.sys.stderr, "write", lines.append)
+    with contextlib.redirect_stderr(io.StringIO()) as told:
         assert main([*words, "--max-new-tokens", "12", "--iterations", "2", "--search-prompts", "4", "--clusters", "2"]) == 0
-    return World(model, folder / "prompts.jsonl", load(str(model)), out, "".join(lines))
+    return World(model, folder / "prompts.jsonl", load(str(model)), out, told.getvalue())
 
 
 SETTINGS = Settings(SearchSettings(iterations=2, prompts=4, k=2), max_new_tokens=12)

@@ -29,7 +29,15 @@ FRESH = itertools.count(1000)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_model(tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT)
+    return build_tiny_model(tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT, layers=1)
+
+
+@pytest.fixture
+def unused_port() -> Iterator[int]:
+    """Taken, so that no other process gets it, and nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield int(taken.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -178,10 +186,9 @@ def test_a_key_with_a_line_break_inside_is_refused_unprinted(monkeypatch: pytest
     assert "sk-" not in str(error.value)
 
 
-def test_proxies_are_for_other_machines_only(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = unused_port()
+def test_proxies_are_for_other_machines_only(base: str, unused_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(variable, f"http://127.0.0.1:{port}")
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{unused_port}")
     for variable in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(variable, raising=False)
     assert ServerGenerator("plain", f"{base}/v1").generate(ASK, SamplingParams()).text == "The bridge fell."
@@ -305,15 +312,9 @@ def test_no_repeat_starts_that_could_not_end_in_time(base: str) -> None:
     assert slept == []
 
 
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def test_a_refused_connection_is_tried_again() -> None:
+def test_a_refused_connection_is_tried_again(unused_port: int) -> None:
     slept = Slept()
-    generator = ServerGenerator("tiny", f"http://127.0.0.1:{unused_port()}/v1", retries=2, sleep=slept)
+    generator = ServerGenerator("tiny", f"http://127.0.0.1:{unused_port}/v1", retries=2, sleep=slept)
     with pytest.raises(StageError, match=r"no connection.*refused.*3 attempts"):
         generator.generate(ASK, SamplingParams())
     assert len(slept) == 2
@@ -397,8 +398,8 @@ def test_the_fingerprint_names_model_and_server(base: str) -> None:
     assert ServerGenerator("tiny", f"{base}/v1").name == f"server:tiny@{base}/v1"
 
 
-def test_an_unreachable_server_is_a_user_error_at_first_contact() -> None:
-    generator = ServerGenerator("tiny", f"http://127.0.0.1:{unused_port()}/v1", sleep=Slept())
+def test_an_unreachable_server_is_a_user_error_at_first_contact(unused_port: int) -> None:
+    generator = ServerGenerator("tiny", f"http://127.0.0.1:{unused_port}/v1", sleep=Slept())
     with pytest.raises(UserError, match="start the server"):
         _ = generator.context_tokens
 

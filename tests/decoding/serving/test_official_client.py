@@ -1,22 +1,22 @@
-"""The server as a process of its own, asked by OpenAI's official client: texts, streams, log probabilities, JSON, refusals."""
+"""The server as its command starts it, asked by OpenAI's official client: texts, streams, log probabilities, JSON, refusals."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import jsonschema
-import openai
 import pytest
 import torch
-from openai.types import completion_create_params
-from openai.types.chat import completion_create_params as chat_create_params
 
 from decoding.models.loading import LoadedModel, load
-from tests.servers import served_process
+from tests.servers import served_by_command
 from tests.tiny_model import build_tiny_model
+
+if TYPE_CHECKING:
+    import openai  # in functions: every test process would wait a second for it
 
 TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Zürich – 6:4 – won on 12 March 2021."]
 ASK: Any = [{"role": "user", "content": "The bridge over the river fell. The bridge over the river"}]
@@ -44,17 +44,22 @@ def loaded(folder: Path) -> LoadedModel:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[openai.OpenAI]:
+    import openai
+
     # a method that drafts whatever it costs: what is drafted then depends on no measured time
-    with (
-        served_process(folder, "--method", "recycling", "--api-key-env", "TINY_KEY", key="sk-tiny") as (base, _),
-        openai.OpenAI(base_url=f"{base}/v1", api_key="sk-tiny", max_retries=0) as asking,
-    ):
-        yield asking
+    flags = ("--model", str(folder), "--served-name", "tiny", "--method", "recycling", "--api-key-env", "TINY_KEY")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TINY_KEY", "sk-tiny")
+        with (
+            served_by_command(*flags) as base,
+            openai.OpenAI(base_url=f"{base}/v1", api_key="sk-tiny", max_retries=0) as asking,
+        ):
+            yield asking
 
 
 def equal(found: Any, expected: Any) -> bool:
     """Up to the rounding of float32, in which several rows are computed otherwise than one (`pytest.approx` takes no trees)."""
-    if isinstance(found, openai.BaseModel):
+    if hasattr(found, "model_dump"):
         return equal(found.model_dump(), expected.model_dump())
     if isinstance(found, dict):
         return found.keys() == expected.keys() and all(equal(found[key], expected[key]) for key in found)
@@ -178,6 +183,8 @@ def test_several_answers_are_those_of_the_seeds_that_follow(client: openai.OpenA
 
 
 def test_refusals_name_the_field(client: openai.OpenAI) -> None:
+    import openai
+
     bad = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "integer", "minimum": 2, "maximum": 1}}}
     for stream in (False, True):
         with pytest.raises(openai.BadRequestError, match=r"minimum \(2\) is greater") as error:
@@ -196,6 +203,10 @@ def asking(chat: bool) -> Mapping[str, Any]:
 @pytest.mark.parametrize("chat", [True, False], ids=["chat", "completions"])
 def test_every_field_that_the_client_knows_is_supported_or_refused(client: openai.OpenAI, chat: bool) -> None:
     """A value that asks for something, for each field: honoured, a label, or 400 that names it. New fields show up here."""
+    import openai
+    from openai.types import completion_create_params
+    from openai.types.chat import completion_create_params as chat_create_params
+
     known: Any = chat_create_params if chat else completion_create_params
     names = set(get_type_hints(known.CompletionCreateParamsStreaming))
     honoured = {

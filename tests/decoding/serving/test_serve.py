@@ -35,7 +35,9 @@ CHAT = {"model": "tiny", "messages": [{"role": "user", "content": "The bridge ov
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_model(tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT, context_tokens=CONTEXT)
+    return build_tiny_model(
+        tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT, context_tokens=CONTEXT, layers=1
+    )
 
 
 @pytest.fixture(scope="module")

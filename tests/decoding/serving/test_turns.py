@@ -106,7 +106,9 @@ def test_a_short_text_does_not_wait_for_a_long_one() -> None:
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Low-bit weights: texts are written together."""
-    folder = build_tiny_model(tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT, context_tokens=512)
+    folder = build_tiny_model(
+        tmp_path_factory.mktemp("served"), chat_template=True, vocab_from=TEXT, context_tokens=512, layers=1
+    )
     with served(folder, dtype="int8") as address:
         yield address
 

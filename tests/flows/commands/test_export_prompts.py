@@ -78,7 +78,7 @@ def test_the_command_writes_the_tasks_asked_for_and_the_same_each_time(
 
 @pytest.mark.usefixtures("fixed_encoder")
 def test_a_model_says_how_long_prompts_may_be(wikigenben: Command, tmp_path: Path, copied_sample: Path) -> None:
-    model = build_tiny_model(tmp_path / "model", chat_template=True, vocab_from=["The flood."], context_tokens=4096)
+    model = build_tiny_model(tmp_path / "model", chat_template=True, vocab_from=["The flood."], context_tokens=4096, layers=1)
     from transformers import AutoTokenizer
 
     out = tmp_path / "prompts.jsonl"
@@ -105,6 +105,7 @@ def test_wrong_requests_are_told(wikigenben: Command, tmp_path: Path, words: tup
     assert ran.code == 2 and told in ran.err and not (tmp_path / "p.jsonl").exists()
 
 
+@pytest.mark.usefixtures("fixed_encoder")
 def test_a_model_that_continues_documents_is_asked_to_quote(tmp_path: Path) -> None:
     """Its prompts are beginnings of documents; sections are planned from what earlier answers quoted; nothing is rewritten."""
 
@@ -112,7 +113,7 @@ def test_a_model_that_continues_documents_is_asked_to_quote(tmp_path: Path) -> N
 
     folder = tmp_path / "model"
     texts = [path.read_text(encoding="utf-8") for path in sorted((SAMPLE / "wiki").glob("*.json"))]
-    build_tiny_model(folder, chat_template=False, vocab_from=texts, context_tokens=8192)
+    build_tiny_model(folder, chat_template=False, vocab_from=texts, context_tokens=8192, layers=1)
     (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
     rows = export(Export(data="sample", limit=1, model=str(folder), tasks=TASKS), tmp_path / "prompts.jsonl")
     assert {row.task for row in rows} == {"outline", "lead", "section"}

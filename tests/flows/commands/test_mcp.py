@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 from data.snapshot import SAMPLE
 from tests.web_server import serving
 
-pytest.importorskip("mcp")
+# not imported here: every test process would wait a second for it
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="mcp is not installed")
 
 
 def asked(folder: Path, origin: str, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool, str]]:

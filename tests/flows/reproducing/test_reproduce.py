@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -41,8 +42,12 @@ site = "{site}"
 def in_this_process(step: Step, log: Path) -> int:
     """As `steps.in_a_process`, without loading everything anew for each step."""
     assert step.module == "flows.cli"
-    with log.open("w", encoding="utf-8") as stream, contextlib.redirect_stdout(stream):
-        return cli.main(step.words)
+    told = io.StringIO()  # not the file itself: whatever keeps its stdout would write to a closed file later
+    try:
+        with contextlib.redirect_stdout(told):
+            return cli.main(step.words)
+    finally:
+        log.write_text(told.getvalue(), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

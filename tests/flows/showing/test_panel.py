@@ -183,10 +183,11 @@ def test_only_a_terminal_that_can_redraw_is_drawn_on(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     main, side = pty.openpty()
     with os.fdopen(main, "rb", buffering=0) as terminal, os.fdopen(side, "w") as stderr:
-        monkeypatch.setattr(sys, "stderr", stderr)
-        with panel.watching(1):
-            console.note("a line")
-        console.note("the end")
+        with monkeypatch.context() as patch:  # not to the end of the test: by then this stderr is closed
+            patch.setattr(sys, "stderr", stderr)
+            with panel.watching(1):
+                console.note("a line")
+            console.note("the end")
         stderr.flush()
         written = ""
         while select.select([terminal], [], [], 0.05)[0]:  # a terminal is read line by line

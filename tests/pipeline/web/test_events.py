@@ -69,7 +69,7 @@ def test_events_at_once_share_the_pace_of_a_host(server: WebServer, tmp_path: Pa
 def test_a_host_that_hangs_costs_each_event_its_page(server: WebServer, tmp_path: Path) -> None:
     over = threading.Event()
     server.put_raw("/silent", lambda handler: over.wait(30))
-    limits = Limits(read_s=0.2, total_s=0.4, retries=0)
+    limits = Limits(read_s=1, total_s=5, retries=0)  # the other page must come within these, also on a busy machine
     evidence = EventEvidence(
         settings(server),
         RunFolder(tmp_path),

@@ -218,9 +218,10 @@ def test_an_endless_body_is_left(server: WebServer, fetcher: Make) -> None:
     "start", [b"", b"HTTP/1.1 200 OK\r\nX-A: ", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"]
 )
 def test_a_slow_drip_ends_with_the_time(server: WebServer, fetcher: Make, start: bytes) -> None:
-    done = threading.Event()
+    came, done = threading.Event(), threading.Event()
 
     def drip(handler: Any) -> None:
+        came.set()
         handler.wfile.write(start)
         while not done.wait(0.02):
             handler.wfile.write(b"H")
@@ -229,6 +230,7 @@ def test_a_slow_drip_ends_with_the_time(server: WebServer, fetcher: Make, start:
     server.put_raw("/drip", drip)
     try:
         fetched = fetcher(limits=replace(SMALL, read_s=30, total_s=0.3), respect_robots=False).fetch(server.url("/drip", SITE))
+        assert came.wait(30)  # the server may be later than its client's patience
     finally:
         done.set()
     assert fetched.drop_reason == "timeout" and "0.3 s" in fetched.drop_detail
@@ -236,9 +238,10 @@ def test_a_slow_drip_ends_with_the_time(server: WebServer, fetcher: Make, start:
 
 
 def test_silence_ends_with_the_read_timeout(server: WebServer, fetcher: Make) -> None:
-    done = threading.Event()
-    server.put_raw("/silent", lambda handler: done.wait(5))
+    came, done = threading.Event(), threading.Event()
+    server.put_raw("/silent", lambda handler: (came.set(), done.wait(30)))
     fetched = fetcher(limits=replace(SMALL, read_s=0.1), respect_robots=False).fetch(server.url("/silent", SITE))
+    assert came.wait(30)  # the server may be later than its client's patience
     done.set()
     assert fault(fetched) == ("timeout", None)
     assert server.targets() == ["/silent"]
@@ -410,10 +413,11 @@ def test_a_server_that_is_not_well_is_left_alone(server: WebServer, fetcher: Mak
         unwell = asked.fetch(server.url("/page", SITE))
         assert fault(unwell) == ("robots", None) and "status 500, which forbids everything" in unwell.drop_detail
     assert server.targets() == ["/robots.txt"]
-    done = threading.Event()
-    server.put_raw(f"{OTHER}/robots.txt", lambda handler: done.wait(5))
+    came, done = threading.Event(), threading.Event()
+    server.put_raw(f"{OTHER}/robots.txt", lambda handler: (came.set(), done.wait(30)))
     hung = fetcher(limits=replace(SMALL, read_s=0.1))
     slow = [hung.fetch(server.url(path, OTHER)) for path in ("/page", "/page?again")]
+    assert came.wait(30)  # the server may be later than its client's patience
     done.set()
     assert [fault(one) for one in slow] == [("timeout", None)] * 2
     assert all(one.drop_detail.startswith("robots.txt did not answer: ") for one in slow)

@@ -342,7 +342,9 @@ def test_modes(form: str, grounds: bool, asked: str, mode: str) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = [path.read_text(encoding="utf-8") for path in sorted((SAMPLE / "wiki").glob("*.json"))]
-    built = build_tiny_model(tmp_path_factory.mktemp("tiny"), chat_template=False, vocab_from=texts, context_tokens=2048)
+    built = build_tiny_model(
+        tmp_path_factory.mktemp("tiny"), chat_template=False, vocab_from=texts, context_tokens=2048, layers=1
+    )
     (built / "chat_template.jinja").write_text(CHAT_TEMPLATE)
     return built
 
