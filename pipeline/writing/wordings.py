@@ -290,7 +290,9 @@ def _by_pattern(sentence: str) -> Iterator[_Span]:
             if said.strip() != match.group().strip() and not (not said.strip() and match.start() == 0):
                 yield _Span(match.start() + left, match.end() - right, (said.strip(),))
     for match in _AFTER.finditer(sentence):
-        if not has_verb(f"the {match[2]}".split()):  # before a clause it would be "following the levee broke"
+        # Before a clause it would be "following the levee broke"; inside of a sentence a comma may be of a list of its subjects.
+        clause = match[2] if match[1] == "After" else re.split(r"[.;:]", sentence[match.start(2) :])[0]
+        if not has_verb(f"the {clause}".split()[:16]):
             other = "Following" if match[1] == "After" else "following"
             yield _Span(match.start(1), match.end(1), (other,))
     for match in _SPELLED.finditer(sentence):
