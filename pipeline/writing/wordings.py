@@ -290,7 +290,7 @@ def _by_pattern(sentence: str) -> Iterator[_Span]:
             if said.strip() != match.group().strip() and not (not said.strip() and match.start() == 0):
                 yield _Span(match.start() + left, match.end() - right, (said.strip(),))
     for match in _AFTER.finditer(sentence):
-        # Before a clause it would be "following the levee broke"; inside of a sentence a comma may be of a list of its subjects.
+        # Before a clause it would be "following the levee broke"; a comma may be one of a list of its subjects.
         clause = match[2] if match[1] == "After" else re.split(r"[.;:]", sentence[match.start(2) :])[0]
         if not has_verb(f"the {clause}".split()[:16]):
             other = "Following" if match[1] == "After" else "following"
