@@ -57,7 +57,7 @@ def test_what_would_say_something_else_has_no_other_wording(sentence: str) -> No
 def test_after_is_following_before_a_noun_alone() -> None:
     assert "following" in others("The talks ended after the election of May.")
     for sentence in (
-        "The film ends after the dog, Ana Ruiz and Jon Abt leave.",
+        "The film ends after the dog, Ana Ruiz and Jon Abt descend.",
         "The talks ended after the levee broke.",
         "Talks ended two days after the vote.",
         "He left after a few years.",
