@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import pairwise
 
 from lemminflect import getAllLemmas
 
@@ -226,8 +227,10 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "table row"
     if run_together(text, page) or _DATED_COMMENT.match(text):
         return "run together"
-    if _CAPITALS.match(text) or _SUBJECTLESS.match(text):
+    if _CAPITALS.match(text) or _SUBJECTLESS.match(text) or _LOG_ENTRY.match(text):
         return "fragment"
+    if _is_picture(tokens):
+        return "caption"
     if len(tokens) < 0.45 * len(words):
         return "quotation"
     if not has_verb(tokens) or not has_main_verb(bare):
@@ -297,6 +300,19 @@ def _verb_groups(text: str) -> int:
 
 
 # --- standing alone ------------------------------------------------------------------------------------------------------
+
+
+_LOG_ENTRY = re.compile(r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]")
+"""2016 –Located the sites."""
+_MADE = frozenset(("created", "taken", "photographed", "painted", "pictured", "shown", "seen", "drawn", "depicted"))
+
+
+def _is_picture(tokens: Sequence[str]) -> bool:
+    """Whether the only verb says how a picture was made: "Panorama created with his photos of the town"."""
+    for n, (word, behind) in enumerate(pairwise(tokens)):
+        if word in _MADE and behind in ("by", "with", "from", "in", "at", "on", "during") and not has_verb(tokens[:n]):
+            return not has_verb(tokens[n + 1 :])
+    return False
 
 
 def standing_alone(text: str, before: str, published: str | None, subject: Subject | None = None) -> str:

@@ -181,9 +181,10 @@ def own_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for word in own if word in _LOOSE or not any(may_stand_for(word, one) for one in lost))
 
 
-_LOOSE = frozenset(
-    ("like", "pretty", "fairly", "quite", "rather", "well", "back", "over", "right", "just", "see", "get", "hold")
-)
+_LOOSE = frozenset((
+    "like", "pretty", "fairly", "quite", "rather", "well", "back", "over", "right", "just", "see", "get", "hold", "give",
+    "gives", "gave", "given", "accused", "insure",
+))  # fmt: skip
 """Of so many meanings that WordNet's are no guide."""
 _FREE_WORDS = frozenset((
     "himself", "herself", "itself", "themselves", "according", "which", "who", "whose", "whom", "where", "been", "being",
@@ -235,8 +236,9 @@ def _form_faults(text: str, facts: Sequence[str]) -> list[str]:
     if sum(text.count(c) for c in "“") != sum(text.count(c) for c in "”") or text.count('"') % 2:
         faults.append("a quotation that is not closed")
     marks = [q.strip('"“”«» .,') for q in _QUOTED.findall(text)]
-    plain = _plain(" ".join(facts))
-    if any(q and _plain(q) not in plain for q in marks):
+    # Words that are quoted nowhere are no quotation: “signs of” and “vanity” for signs of “insecurity” and “vanity”.
+    quoted = _plain(" ".join(_QUOTED.findall(said))) or _plain(said)
+    if any(q and _plain(q) not in quoted for q in marks):
         faults.append("words in quotation marks that no fact quotes")
     if len(words) > 12 and not text.isascii() and sum(c.isascii() for c in text) < 0.8 * len(text):
         faults.append("another language")
@@ -349,11 +351,16 @@ _BROKEN = re.compile(
     r"\b(?:was|were|is|are|been|being|has|have|had) (?:became|began|went|took|gave|saw|wrote|chose|fell|drove|broke|"
     r"spoke|ate|drew|flew|grew|knew|rose|shook|stole|threw|wore|swam|sang|sank|rang|was|were|did)\b|"
     r"\b(?:was|were) (?:was|were|had|is|did)\b|\b(?:to|would|could|will) (?:was|were|had been|is)\b|"
+    r"\b(?:says|said) that [“\"][a-z]+s?[”\"]|"
     r"\bAccording to [^,]{1,80}\b(?:said|stated)\b|\s,|,,|\(\s*\)",
 )
 
 
 # --- what was added ------------------------------------------------------------------------------------------------------
+
+
+def _said_of(who: str, text: str) -> bool:
+    return bool(re.search(rf"\b{who}\b", text, re.I))
 
 
 def _added(text: str, known: str) -> list[str]:
@@ -369,6 +376,9 @@ def _added(text: str, known: str) -> list[str]:
         for pronouns in _PRONOUNS
         if (match := pronouns.search(text)) and not pronouns.search(known)
     ]
+    # "She drew it away from him" and "he drew it away from her" have the same pronouns: who acts tells them apart.
+    if both := [who for who in ("he", "she") if _said_of(who, text) and not _said_of(who, known) and "who" not in known]:
+        faults += [f"another one does it: {who}" for who in both if all(p.search(known) for p in _PRONOUNS)]
     if _ATTRIBUTION.search(text) and not _SOURCED.search(known) and re.search(r"\baccording to\b", text, re.I):
         faults.append("it names a source that no fact names")
     return faults

@@ -213,6 +213,7 @@ def _clause_to_front(text: str) -> str | None:
         or _SPEAKER_LINKS.search(match[3])
         or _SUBORDINATE.search(match[1])
         or _OTHER_ORDER.search(match[1])
+        or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
         or re.search(
             r"\b(?:said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or|as|times?|moments?|"
             r"nights?|points?|is|was|were|are|until|since|from|of|on|at|in)\Z",

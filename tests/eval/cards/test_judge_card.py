@@ -181,7 +181,7 @@ def test_a_file_that_holds_something_else_is_named(capsys: pytest.CaptureFixture
     row = {"claim": "a", "evidence": ["b"], "label": "supported", "meta": {"id": 1}}
     for content, named in ((json.dumps(row), "others that are not"), (json.dumps(row) + '\n{"claim": 1}', "rows.jsonl:2")):
         path.write_text(content)
-        code, _, err = told(capsys, "--pairs", path)
+        code, _, err = told(capsys, "--judge", "overlap", "--pairs", path)
         assert code == 2 and named in err
 
 

@@ -60,6 +60,8 @@ def test_prose_passes(text: str) -> None:
         ("Jonas Pell: The levee was never inspected after the flood of 2019.", "run together"),
         ("Jonas May 3, 2031 The levee was never inspected after 2019.", "run together"),
         ("The levee was inspected in 2019 by engineers of Abt .", "fragment"),
+        ("2016 –Located the sites of the old levee and carried out interviews.", "fragment"),
+        ("Panorama of the levee created with photographs of the old town.", "caption"),
         ("OSMERE BOTTLE COMPANY in the first ward has two furnaces and a yard.", "fragment"),
         ("Ran for a few years before it was sold to the province.", "fragment"),
         ("Pell, who the province is purported to be paying.", "no clause"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.rewording import compare, copied_runs, own_words, proper_words
+from pipeline.writing.rewording import compare, copied_runs, proper_words
 
 TITLE = "2031 Tolvane flood"
 FACT = "The reservoir was 93 per cent full on the morning of 12 March 2031, according to the Tolvane River Authority."
@@ -127,93 +127,18 @@ def test_a_pronoun_keeps_its_kind() -> None:
 @pytest.mark.parametrize(
     ("fact", "text", "fault"),
     [
-        ("The new Corn Bridge is planned to open in 2034.", "The new Corn Bridge will be opened in 2034.", '"planned" is gone'),
-        ("The new Corn Bridge is set to open in 2034.", "The new Corn Bridge is to open in 2034.", ""),
         (
-            "Streets in the quarter were under as much as three metres of water.",
-            "Streets in the quarter were under three metres of water.",
-            '"at most" is gone',
+            "She drew her skirts away from him at the harbour.",
+            "He drew his skirts away from her at the harbour.",
+            "another one does it: he",
         ),
-        ("It is one of the largest breaks of the series.", "It is the largest break of the series.", '"one of" is gone'),
-        ("It is one of the largest breaks of the series.", "It is among the largest breaks of the series.", ""),
-        ("The referee ordered a break in each half of the final.", "The referee ordered a break in half of the final.", "each"),
-        ("The city hosted it for the twenty-first time.", "It hosted the first time for the first time.", "it repeats itself"),
+        (
+            "He calls it signs of “insecurity” and “vanity” in Osmere.",
+            "In Osmere he calls it “signs of” and “vanity”.",
+            "no fact quotes",
+        ),
+        ("Conrad says he “rejects” the town.", "Conrad says that “rejects” the town.", "broken English"),
     ],
 )
-def test_what_is_less_certain_stays_so(fact: str, text: str, fault: str) -> None:
-    assert fault in faults(text, fact) and bool(fault) == bool(faults(text, fact))
-
-
-def test_a_range_of_a_figure_and_a_word_is_no_english() -> None:
-    fact = "The crew filmed 1–3 hours a day for three years."
-    assert any(
-        "1–three" in fault for fault in compare("The crew filmed 1–three hours a day for three years.", (fact,), "Film").faults
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "fact", "fault"),
-    [
-        (
-            "There was a brutal baton charge by the demonstrators on the demonstrators.",
-            "There was a brutal baton charge by police on the demonstrating civilians.",
-            "more often",
-        ),
-        (
-            "A brutal baton charge hit the demonstrators.",
-            "A brutal baton charge by police hit the demonstrators.",
-            "who did it",
-        ),
-        (
-            "Ada Bevers told the police that Ada bevered her marriage.",
-            "Ada Bevers told the police about her marriage.",
-            "bevered",
-        ),
-        ("In 2031, a English school was opened.", "An English school was opened in 2031.", "a English"),
-        ("The bridge was built from Osmere to Osmere in 2031.", "The bridge from Osmere was built in 2031.", "twice"),
-        ("It was 27 shelters were opened in Osmere.", "27 shelters were opened in Osmere.", "broken"),
-        ("The papers were replaced with 10:15 in Osmere.", "The papers were replaced by 10:15 in Osmere.", "broken"),
-        ("It opened in 2031 since 2031 in Osmere town.", "It opened in Osmere town in 2031.", "twice"),
-    ],
-)
-def test_slips_of_a_small_model_are_faults(text: str, fact: str, fault: str) -> None:
-    assert any(fault in one for one in compare(text, (fact,), "Osmere").faults)
-
-
-@pytest.mark.parametrize(
-    ("fact", "text"),
-    [
-        # What the fact has as well is no slip of the text.
-        (
-            "Old jackets with fitted bodices were shown, and, with some help, sold in May.",
-            "In May, old jackets with fitted bodices were shown, and, with some help, sold.",
-        ),
-        ("The series “Lux” tells the story of a light.", "“Lux” tells the story of a light."),
-        ("It employs people all over the world.", "It employs people around the world."),
-        ("The ants are perhaps a new species.", "The ants are possibly a new species."),
-        ("The club is mostly of the town.", "The club is mainly of the town."),
-    ],
-)
-def test_no_fault_is_seen_where_none_is(fact: str, text: str) -> None:
-    assert faults(text, fact) == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("The people of Vasterlow were became images on a reel in the town hall.", "broken English: 'were became'"),
-        ("The Shreek, the creature, the Shreek, came to Vasterlow in the night.", "it says a name twice"),
-    ],
-)
-def test_slips_of_a_small_model(text: str, fault: str) -> None:
-    assert fault in faults(
-        text, "The people of Vasterlow became images on a reel; the Shreek came in the night to the town hall."
-    )
-
-
-def test_a_synonym_in_place_of_a_word_is_no_word_of_its_own() -> None:
-    fact = "The council started to buy photos of the old harbour."
-    assert own_words("The council began to purchase pictures of the old harbour.", (fact,)) == ()
-    assert own_words("The council started to burn photos of the old harbour.", (fact,)) == ("burn",)
-    # Beside the word it stands for, a synonym is an addition.
-    assert own_words("The council started to buy photos and pictures of the old harbour.", (fact,)) == ("pictures",)
+def test_who_does_it_and_what_is_quoted(fact: str, text: str, fault: str) -> None:
+    assert fault in faults(text, fact)
