@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from data.cleaning import host_of
 from data.types import Sentence, Source, is_unknown
 from eval.catalogue import directions
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
@@ -123,6 +124,10 @@ class Premises:
         windows = {cite: _windows(source.passage.text) for cite, source in self.sources.items()}
         self._long = {cite: Ranking(cut) for cite, cut in windows.items() if len(cut) > MAX_WINDOWS}
 
+    def pair(self, cites: Sequence[str], claim: str) -> Pair:
+        """The claim and the text that it cites. An attribution to the publisher cited is true by the address alone."""
+        return Pair(self.of(cites, claim), unattributed(claim, {host_of(self.sources[cite].url) for cite in cites}))
+
     def of(self, cites: Sequence[str], claim: str) -> tuple[str, ...]:
         """One premise per citation."""
         return tuple(self._one(cite, claim) for cite in cites)
@@ -135,6 +140,16 @@ class Premises:
         best = sorted(windows.top(claim, MAX_WINDOWS))  # in text order
         logger.debug("%s is a page of %d windows, of which %s stand for it: %s", cite, len(windows.texts), best, claim)
         return with_title(source.title, "\n".join(windows.texts[i] for i in best))
+
+
+_ATTRIBUTED = re.compile(r"According to ([\w-]+(?:\.[\w-]+)+), (?=[“\"])")
+
+
+def unattributed(claim: str, hosts: Collection[str]) -> str:
+    """The quotation alone, where a claim is "According to example.org, “...”" and example.org is among the hosts: no page says
+    of itself where it stands, and a judge would refuse the words. An attribution to another host stays, to be judged."""
+    match = _ATTRIBUTED.match(claim)
+    return claim[match.end() :] if match and match[1].lower() in hosts else claim
 
 
 def with_title(title: str, text: str) -> str:
@@ -190,7 +205,7 @@ def check_claims(
     def ask(wanted: Iterable[tuple[int, tuple[str, ...]]]) -> None:
         keys = dict.fromkeys((claims[i].text, cites) for i, cites in wanted)
         new = [key for key in keys if key not in known]
-        pairs = [Pair(premises.of(cites, text), text) for text, cites in new]
+        pairs = [premises.pair(cites, text) for text, cites in new]
         known.update(zip(new, decided(judge, pairs), strict=True))
 
     def supports(i: int, cites: tuple[str, ...]) -> bool:
@@ -271,7 +286,7 @@ class Citations:
     @property
     def signature(self) -> str:
         judge = describe(self.judge)
-        return f"cite:unit=sentence,every,repeats=wrong|premise=title+passage|judge={judge}|unknown=left-out|v4"
+        return f"cite:unit=sentence,every,repeats=wrong|premise=title+passage|judge={judge}|unknown=left-out|v5"
 
     def score(self, case: Case) -> dict[str, float | None]:
         claims = claims_of(case)

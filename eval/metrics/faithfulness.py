@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from data.cleaning import host_of
 from data.passages import cut_passages
 from data.types import Page, Sentence, is_unknown
 from eval.catalogue import directions
 from eval.judges.features import Unit, analyse, analyse_claim, analyse_premise, missing_numbers
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
 from eval.metric import Better, Case
-from eval.metrics.citations import Premises, Ranking, claims_of, judgeable, valid_cites, with_title
+from eval.metrics.citations import Premises, Ranking, claims_of, judgeable, unattributed, valid_cites, with_title
 from eval.text import plain
 
 TOP_WINDOWS = 5
@@ -43,7 +44,7 @@ class Faithfulness:
     @property
     def signature(self) -> str:
         judge = describe(self.judge)
-        return f"faith:window={WINDOW_WORDS}w+1s|top={TOP_WINDOWS},bm25|numbers=v1|names=stem-v1|judge={judge}|v4"
+        return f"faith:window={WINDOW_WORDS}w+1s|top={TOP_WINDOWS},bm25|numbers=v1|names=stem-v1|judge={judge}|v5"
 
     def score(self, case: Case) -> dict[str, float | None]:
         claims, repeated, _ = claims_of(case)
@@ -79,7 +80,7 @@ def cited_support(case: Case, judge: Judge) -> dict[str, float]:
         for claim in claims_of(case).sentences
         if (cites := valid_cites(claim, premises.sources)) and all(cite in there for cite in cites)
     }
-    scores = decided(judge, [Pair(premises.of(cites, text), text) for text, cites in cited.items()])
+    scores = decided(judge, [premises.pair(cites, text) for text, cites in cited.items()])
     return {text: score for text, score in zip(cited, scores, strict=True) if score >= judge.threshold}
 
 
@@ -99,6 +100,7 @@ class EvidenceWindows:
     def __init__(self, pages: Sequence[Page]) -> None:
         passages = cut_passages(pages, words=WINDOW_WORDS, overlap=1)
         self._ranking = Ranking(dict.fromkeys(with_title(pages[p.page].title, p.text) for p in passages))
+        self._hosts = frozenset(host_of(page.url) for page in pages)
         self._scores: dict[tuple[str, str], float] = {}
 
     def best(self, claim: str) -> tuple[str, ...]:
@@ -109,7 +111,7 @@ class EvidenceWindows:
         """How far each claim is supported by its best windows together; the same is asked once. Raises Unjudged."""
         judged_by = describe(judge)
         new = [claim for claim in dict.fromkeys(claims) if (judged_by, claim) not in self._scores]
-        scores = decided(judge, [Pair(self.best(claim), claim) for claim in new])
+        scores = decided(judge, [Pair(self.best(claim), unattributed(claim, self._hosts)) for claim in new])
         self._scores.update({(judged_by, claim): score for claim, score in zip(new, scores, strict=True)})
         return [self._scores[judged_by, claim] for claim in claims]
 

@@ -64,7 +64,7 @@ class Facts:
     def signature(self) -> str:
         return (
             f"facts:split={SPLITTER}|clauses=v2|content>={MIN_CONTENT_WORDS}|top={TOP_SENTENCES}s,bm25"
-            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|repeats=wrong|cut>{LONGEST_WORDS}w|judge={describe(self.judge)}|v4"
+            f"|window={WINDOW_WORDS}w+1s,top={TOP_WINDOWS}|repeats=wrong|cut>{LONGEST_WORDS}w|judge={describe(self.judge)}|v5"
         )
 
     def score(self, case: Case) -> dict[str, float | None]:

@@ -302,8 +302,8 @@ def _verb_groups(text: str) -> int:
 # --- standing alone ------------------------------------------------------------------------------------------------------
 
 
-_LOG_ENTRY = re.compile(r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]")
-"""2016 –Located the sites."""
+_LOG_ENTRY = re.compile(r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]|With the [^,]+\Z")
+"""2016 –Located the sites. With the final is at noon on Sunday."""
 _MADE = frozenset(("created", "taken", "photographed", "painted", "pictured", "shown", "seen", "drawn", "depicted"))
 
 

@@ -270,7 +270,8 @@ _TALK = re.compile(
 _AGENT = re.compile(r"\w+(?:ed|en|ne|ge|t) by (?:the |a |an )?([a-z]{4,})(?=[ ,.])")
 """Who something was done by: "killed by soldiers", "a charge by police"."""
 _WRONG_ARTICLE = re.compile(
-    r"\b[Aa] [AEIOaeio](?!ne\b|nce\b|u|wn)\w+|\b[Aa]n (?![aeiouhAEIOUH\d“\"'‘]|[A-Z]\b|[FLMNRSX][A-Z])\w+"
+    r"\b[Aa] [AEIOaeio](?!ne\b|nce\b|u|wn)\w+|\b[Aa]n (?![aeiouhAEIOUH\d“\"'‘]|[A-Z]\b|[FLMNRSX][A-Z])\w+|"
+    r"\b[Aa]n (?:uni(?!n|m)|use|eu|one\b)\w*"
 )
 """Its vowel is another one since the word behind it was changed."""
 
@@ -351,6 +352,7 @@ _BROKEN = re.compile(
     r"\b(?:was|were|is|are|been|being|has|have|had) (?:became|began|went|took|gave|saw|wrote|chose|fell|drove|broke|"
     r"spoke|ate|drew|flew|grew|knew|rose|shook|stole|threw|wore|swam|sang|sank|rang|was|were|did)\b|"
     r"\b(?:was|were) (?:was|were|had|is|did)\b|\b(?:to|would|could|will) (?:was|were|had been|is)\b|"
+    r"\b(?:[Tt]hem|[Hh]im|[Uu]s) (?:was|were|is|are|had)\b|^Since \d{4}, [^,]*\b(?:was|were)\b|"
     r"\b(?:says|said) that [“\"][a-z]+s?[”\"]|"
     r"\bAccording to [^,]{1,80}\b(?:said|stated)\b|\s,|,,|\(\s*\)",
 )

@@ -17,11 +17,13 @@ from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Case
 from eval.metrics.citations import (
     Citations,
+    Premises,
     Ranking,
     WgbCitations,
     WgbScores,
     WgbUnit,
     claims_of,
+    unattributed,
     wgb_citation_scores,
     wgb_units,
 )
@@ -97,6 +99,14 @@ def test_an_article_by_hand() -> None:
         "n_skipped": 1.0,
         "judged_share": 1.0,
     }
+
+
+def test_the_publisher_of_a_quotation_is_known_by_its_address() -> None:
+    assert unattributed("According to example.org, “Red boats sailed.”", {"example.org"}) == "“Red boats sailed.”"
+    for claim in ("According to other.org, “Red boats sailed.”", "According to example.org, red boats sailed."):
+        assert unattributed(claim, {"example.org"}) == claim  # another publisher, or no quotation: all of it is judged
+    pair = Premises(SOURCES).pair((SOURCES[0].id,), "According to example.org, “Red boats sailed.”")
+    assert pair.claim == "“Red boats sailed.”" and RED in pair.premises[0]
 
 
 @pytest.mark.parametrize("marker", ["[0]", "[99]", "[-1]", "[0][99]"])
