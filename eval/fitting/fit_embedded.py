@@ -116,7 +116,7 @@ def fit_model(wice: Claims, citations: Claims, edited: Claims, judge: LexicalJud
     model = EmbeddedModel(
         version=f"{VERSION}+{READ_VERSION}",
         reader=reader.fingerprint,
-        lexical=judge.revision,
+        lexical=judge.fitted,
         sure=SURE,
         slope=round(slope, 4),
         shift=round(shift, 4),

@@ -136,7 +136,7 @@ class EmbeddedJudge:
         if (
             self.model.version != f"{VERSION}+{READ_VERSION}"
             or self.model.reader != reader.fingerprint
-            or self.model.lexical != self._lexical.revision
+            or self.model.lexical != self._lexical.fitted
         ):
             raise UserError(
                 f"{path} was fitted for another network or other features ({self.model.version}, {self.model.reader}, "

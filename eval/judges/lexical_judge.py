@@ -110,6 +110,13 @@ class LexicalJudge:
 
     @cached_property
     def revision(self) -> str:
+        from eval.judges.vetoes import RULES
+
+        return f"{VERSION}-{RULES}-{digest_of(self.model)}"
+
+    @cached_property
+    def fitted(self) -> str:
+        """Of the regression alone: what `probability` depends on."""
         return f"{VERSION}-{digest_of(self.model)}"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:

@@ -18,6 +18,9 @@ from eval.about_itself import is_about_itself
 from eval.judges.contradictions import compare, numbers_hold, related
 from eval.judges.features import Evidence, Token, Unit, missing_numbers
 
+RULES = "rules2"
+"""Changes whenever a claim could be refused otherwise: by these rules, those of `contradictions` or its lists of words."""
+
 DETAIL_OVERLAP = 0.6
 """Coverage of the claim by the best sentence above which negations and names are compared."""
 QUOTE_OVERLAP = 0.8
