@@ -283,16 +283,16 @@ def has_main_verb(text: str) -> bool:
     """
     text = re.sub(r"\([^)]*\)", " ", text)
     parts = _SUBORDINATE.split(text)
-    if _verb_groups(parts[0]):
+    if verb_groups(parts[0]):
         return True
     for part in parts[1:]:
         clause, _, rest = part.partition(",")
-        if _verb_groups(clause) > 1 or _verb_groups(rest):
+        if verb_groups(clause) > 1 or verb_groups(rest):
             return True
     return False
 
 
-def _verb_groups(text: str) -> int:
+def verb_groups(text: str) -> int:
     """Runs of verbs ("has been seen" is one), without participles behind a comma."""
     tokens = _WORD.findall(_PARTICIPLE_PHRASE.sub(", ", text))
     found = [is_verb(tokens, n) for n in range(len(tokens))]

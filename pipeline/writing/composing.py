@@ -62,7 +62,7 @@ QUOTED_WORDS = 25
 PLAIN_SHARE, PLAIN_WORDS = 1 / 6, 18
 """Share of a section's statements that may be as they are, and their most words: a plain fact of few words has no other
 form. A longer one is quoted, once and in the lead alone: nobody reads an article of quotations."""
-OPENING_WORDS = 40
+OPENING_WORDS = 45
 """Most words of an article's first statement that may stand as it is: without what defines the subject a lead is none."""
 THIN = 8
 """Statements of a plan up to which it is thin: what cannot be said may be quoted anywhere, for losing it loses the article."""

@@ -18,7 +18,7 @@ from data.sentences import split_sentences
 from pipeline.choosing.candidates import has_personal_words
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
-from pipeline.choosing.gate import VERBS, has_verb
+from pipeline.choosing.gate import VERBS, has_verb, verb_groups
 from pipeline.retrieval import terms
 from pipeline.writing.citing import is_own_talk
 from pipeline.writing.small_steps import is_spliced
@@ -284,6 +284,8 @@ def _grammar_faults(text: str, known: str) -> list[str]:
         words = _WORD.findall(_QUOTED.sub(" Title ", sentence))  # “Lux” sees the Doctor: a title may be the subject
         if not has_verb(words):
             faults.append(f"no verb: {sentence[:40]!r}")
+        elif (match := _RELATIVE_ALONE.search(sentence)) and verb_groups(match[1]) == 1:
+            faults.append(f"no main verb: {sentence[:40]!r}")
         if words and _opens_with_verb(words):
             faults.append(f"no subject: {sentence[:40]!r}")
         if is_spliced(sentence):
@@ -341,6 +343,9 @@ def _opens_with_verb(words: Sequence[str]) -> bool:
 _MAY_OPEN = frozenset(("born", "made", "will", "may", "can", "have", "left", "is", "are", "was", "were"))
 _AFTER_PARTICIPLE = frozenset(("by", "in", "as", "to", "with", "from", "on", "at", "between", "for", "near", "after", "of"))
 _LEANING = re.compile(r"(?:They|It was (?:also|then)|This|These|That|Those|He|She|His|Her|Their|Its|Also|Both)\b")
+_RELATIVE_ALONE = re.compile(r"(?:\A|, )(?:an?|the) (?:\w+ ){1,4}?that ((?:[^,]|,\d)+), and ", re.I)
+"""A subject with a clause of its own and no verb: "A blade that should have been used, and that is why"."""
+_MONTHS_SAID = "|".join(name for name in calendar.month_name if name)
 _BROKEN = re.compile(
     r"\bIt was (?![^.;]{0,60}\b(?:that|who|which|when|where|after|before)\b)[^,.;]{3,60} (?:was|were) |\bwith \d{1,2}:\d{2}\b|"
     r"\b(\w+) \1\b(?<!had had)(?<!that that)|"
@@ -352,6 +357,8 @@ _BROKEN = re.compile(
     r"\b(?:was|were|is|are|been|being|has|have|had) (?:became|began|went|took|gave|saw|wrote|chose|fell|drove|broke|"
     r"spoke|ate|drew|flew|grew|knew|rose|shook|stole|threw|wore|swam|sang|sank|rang|was|were|did)\b|"
     r"\b(?:was|were) (?:was|were|had|is|did)\b|\b(?:to|would|could|will) (?:was|were|had been|is)\b|"
+    rf"\b(?:[Ii]n|[Aa]t) \d{{1,2}} (?:{_MONTHS_SAID})\b|\b[Aa]t (?:{_MONTHS_SAID})\b|\b[Oo]n (?:{_MONTHS_SAID})(?! \d)\b|"
+    rf"\b[Ii]n (?:{_MONTHS_SAID}) \d{{1,2}}\b(?!,? \d)|\bthat (?:the|an?|his|her|their) \w+ to [a-z]+\b|"
     r"\b(?:[Tt]hem|[Hh]im|[Uu]s) (?:was|were|is|are|had)\b|^Since \d{4}, [^,]*\b(?:was|were)\b|"
     r"\b(?:says|said) that [“\"][a-z]+s?[”\"]|"
     r"\bAccording to [^,]{1,80}\b(?:said|stated)\b|\s,|,,|\(\s*\)",
@@ -448,6 +455,11 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
             faults.append(f'"{name}" came')
     if _ATTRIBUTION.search(said) and not _ATTRIBUTION.search(text):
         faults.append("who said it is gone")
+    if (when := _SAID_WHEN.search(said)) and not re.search(
+        rf"\b(?:In|On) {when[1]}|\w+ed in {when[1]} that|said in {when[1]}", text
+    ):
+        faults.append(f"when it was said is lost: {when[1]}")
+    faults += [f"said of something else: {subject} {what}" for subject, what in sorted(_said_of_another(text, said))]
     if new := sorted(set(_CURRENCY.findall(text)) - set(_CURRENCY.findall(" ".join(facts)))):
         faults.append(f"another currency: {', '.join(new)}")
     if new := sorted({w.lower() for w in _TIME_WORDS.findall(text)} - {w.lower() for w in _TIME_WORDS.findall(said)}):
@@ -463,6 +475,37 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
     return faults
 
 
+_IS = re.compile(r"\b([A-Za-z’'-]+) ((?:was|were|is|are) (?:too |not |also )?[a-z]{3,})\b")
+
+
+def _said_of_another(text: str, said: str) -> set[tuple[str, str]]:
+    """(subject, predicate) of the text where the facts say the predicate of another word.
+
+    "The hall was too small" for "in front of the hall, because the chamber was too small".
+    """
+    subjects: dict[str, set[str]] = {}
+    for subject, what in _IS.findall(said):
+        subjects.setdefault(what, set()).add(_stem_of(subject.lower()))
+    there = {_stem_of(word.lower()) for word in _WORD.findall(said)}
+    return {
+        (subject, what)
+        for subject, what in _IS.findall(text)
+        if what in subjects
+        and _stem_of(subject.lower()) not in subjects[what]
+        # A pronoun or a synonym may stand there; a word that the facts have elsewhere has taken another's place.
+        and _stem_of(subject.lower()) in there
+        and subject.islower()
+        and subject not in _NO_SUBJECT
+        and all(other.isalpha() and other not in _NO_SUBJECT for other in subjects[what])
+    }
+
+
+_NO_SUBJECT = frozenset((
+    "it", "he", "she", "they", "who", "which", "that", "there", "this", "these", "those", "and", "or", "but", "also", "one",
+    "what", "where", "when", "as", "so", "not", "both", "all",
+))  # fmt: skip
+_SAID_WHEN = re.compile(r"\b(?:said|announced|reported|estimated|confirmed) (?:in|on) ((?:\w+ )?\d{4}) that\b")
+"""The day belongs to the saying: "said in February 2032 that it had paid" is not "said that it had paid in February 2032"."""
 _CURRENCY = re.compile(
     r"[$€£¥₹]|\b(?:dollars?|euros?|pounds?|yen|yuan|rupees?|crowns?|pesos?|roubles?|rubles?|francs?)\b", re.I
 )

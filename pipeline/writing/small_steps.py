@@ -87,7 +87,9 @@ _DEPENDENT_OPENING = re.compile(
     r"Once|Until|Where|Unlike|Like|Among|From|To|Between|Upon|Within|Over|Through|Throughout|[A-Z]\w+ing|[A-Z]\w+ed|Led|Set|Built|"
     r"Held|Known|Born|Written|Made)\b"
 )
-_CLAUSE_BEHIND_COMMA = re.compile(r", ((?:the|it|he|she|they|this|these|there|his|her|their|its) [^,;]+)(?=[,;.]|\Z)")
+_CLAUSE_BEHIND_COMMA = re.compile(
+    r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
+)
 _SPEAKER_LINKS = re.compile(r"\b(?:he|she|they|his|her|their|it|its|we|our|I|who|which)\b", re.I)
 
 MOST_ORDERS = 6

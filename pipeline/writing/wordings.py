@@ -251,7 +251,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # dates: both orders are used
         (rf"\b({_MONTHS}) (\d{{1,2}}), (\d{{4}}),?", r"\2 \1 \3"),
         (rf"{_ALONE}\b(\d{{1,2}}) ({_MONTHS}) (\d{{4}})\b(?=[,. ])", r"\2 \1, \3"),
-        (rf"\b({_MONTHS}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!,? \d|:|[.]\d|–|-| (?:and|to|or)\b)", r"\2 \1"),
+        (rf"\b({_MONTHS}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!,? ?\d|:|[.]\d|–|-| (?:and|to|or)\b)", r"\2 \1"),
         (rf"{_ALONE}\b(\d{{1,2}})(?:st|nd|rd|th)? ({_MONTHS})\b(?! \d)", r"\2 \1"),
         (r"\bin the year (?=\d{4})", "in "),
         # of and 's

@@ -138,6 +138,23 @@ def test_a_pronoun_keeps_its_kind() -> None:
             "no fact quotes",
         ),
         ("Conrad says he “rejects” the town.", "Conrad says that “rejects” the town.", "broken English"),
+        ("The court refused it on 24 May.", "The court refused it in 24 May.", "broken English: 'in 24 May'"),
+        (
+            "Oldvik was sworn in before the town hall, because the council chamber was too small.",
+            "Oldvik was sworn in because the town hall was too small.",
+            "said of something else: hall was too small",
+        ),
+        (
+            "The insurers said in February 2032 that they had paid for all claims.",
+            "The insurers said that they had paid for all claims in February 2032.",
+            "when it was said is lost",
+        ),
+        ("The bakery reopened in January.", "The bakery reopened at January.", "broken English: 'at January'"),
+        (
+            "A blade that should have been replaced after 400,000 strokes was used longer, and that is why it broke.",
+            "After 400,000 strokes, a blade that should have been used longer, and that is why it broke.",
+            "no main verb",
+        ),
     ],
 )
 def test_who_does_it_and_what_is_quoted(fact: str, text: str, fault: str) -> None:

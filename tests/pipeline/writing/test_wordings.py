@@ -65,6 +65,10 @@ def test_after_is_following_before_a_noun_alone() -> None:
         assert "following" not in others(sentence)
 
 
+def test_a_number_behind_a_date_is_no_day() -> None:
+    assert not [text for text in others("On 20 March 3,150 people were there.") if "March" in text]
+
+
 def test_a_participle_stays_one() -> None:
     assert others("The actor selected for the role left.") == ["chosen"]  # "chose" would make him the one who chooses
     assert others("The council selected the plan.") == ["chose"]  # and here "chosen" would be no verb
