@@ -19,7 +19,9 @@ _MONTH = "|".join(name for name in calendar.month_name if name)
 _QUOTED = re.compile(r"(“[^”]*”|\"[^\"]*\"|«[^»]*»)")
 _JOINED = r"(?:(?:\s*[–-]\s*| (?:and|to|or) )\d{1,2}\b|, \d{1,2}(?:,| and| or) )"
 _DAY_FIRST = re.compile(rf"(?<![\d.,–-])(?<!\d and )(?<!\d to )(?<!\d or )(?<!\d, )\b(\d{{1,2}}) ({_MONTH})\b(?: (\d{{4}})\b)?")
-_MONTH_FIRST = re.compile(rf"\b({_MONTH}) (\d{{1,2}})\b(?!{_JOINED}(?! (?:{_MONTH})))(?![\d:.]\d)(?:, (\d{{4}})\b(,?))?")
+_MONTH_FIRST = re.compile(
+    rf"(?<!\d )\b({_MONTH}) (\d{{1,2}})\b(?!{_JOINED}(?! (?:{_MONTH})))(?![\d:.,]\d)(?:, (\d{{4}})\b(,?))?"
+)
 _NAMED = re.compile(r"(?:September 11|11 September|July 4|4 July|May 4|January 6|6 January)(?= [a-z]+)")
 _PHRASE_GOES_ON = re.compile(r" (?:in|at|on|by|from|for|to|of|as|after|during|following|near|when)\b")
 

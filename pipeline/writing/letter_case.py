@@ -30,4 +30,5 @@ def opens_small(text: str) -> bool:
     match = re.match(r"([A-Z][a-z’'-]*)(?: (\S))?", text)
     if not match:
         return False
-    return bool(_COMMON_OPENING.match(text)) or (is_common(match[1]) and not (match[2] or "a").isupper())
+    common = is_common(match[1]) or re.search(r"(?:ship|out|ment|[ts]ion|ness|ity|ance|ence)s?\Z", match[1])  # "Turnout rose"
+    return bool(_COMMON_OPENING.match(text)) or (bool(common) and not (match[2] or "a").isupper())

@@ -77,3 +77,7 @@ def test_a_sentence_that_would_become_a_copy_keeps_its_style() -> None:
     assert kept == section
     (changed,) = in_one_style([section], {"0:0-9": "Another text."})
     assert changed.sentences[0].text == told
+
+
+def test_a_number_behind_a_date_is_no_day() -> None:
+    assert in_style("On 20 March 3,150 people were there.", "day first") == "On 20 March 3,150 people were there."
