@@ -227,7 +227,7 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "table row"
     if run_together(text, page) or _DATED_COMMENT.match(text):
         return "run together"
-    if _CAPITALS.match(text) or _SUBJECTLESS.match(text) or _LOG_ENTRY.match(text):
+    if _CAPITALS.match(text) or _SUBJECTLESS.match(text) or _NO_STATEMENT.match(text):
         return "fragment"
     if _is_picture(tokens):
         return "caption"
@@ -302,8 +302,8 @@ def verb_groups(text: str) -> int:
 # --- standing alone ------------------------------------------------------------------------------------------------------
 
 
-_LOG_ENTRY = re.compile(r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]|With the [^,]+\Z")
-"""2016 –Located the sites. With the final is at noon on Sunday."""
+_NO_STATEMENT = re.compile(r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]|With the [^,]+\Z")
+"""Entries of a log and halves of a sentence: "2016 –Located the sites", "With the final is at noon on Sunday"."""
 _MADE = frozenset(("created", "taken", "photographed", "painted", "pictured", "shown", "seen", "drawn", "depicted"))
 
 
