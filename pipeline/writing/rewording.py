@@ -369,8 +369,10 @@ _BROKEN = re.compile(
 
 
 def _acts_instead(text: str, known: str) -> list[str]:
-    """ "He" or "she" where the facts have this person in another place of the sentence: "she drew it away from him" and "he drew
-    it away from her" have the same pronouns, and who acts tells them apart."""
+    """Who acts in the text alone, he or she, where the facts know both.
+
+    "She drew it away from him" and "he drew it away from her" have the same pronouns.
+    """
     if "who" in known or not all(pronouns.search(known) for pronouns in _PRONOUNS):
         return []
     acting = [set(re.findall(r"\b(?:he|she)\b", one.lower())) for one in (text, known)]
