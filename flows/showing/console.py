@@ -6,6 +6,8 @@ import json
 import logging
 import os
 import sys
+import threading
+from _thread import interrupt_main
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -27,6 +29,7 @@ def guarded(main: Callable[[], int]) -> int:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     spin_briefly()
+    sys.unraisablehook = _interrupt_again
     try:
         code = main()
         sys.stdout.flush()  # here, where a closed pipe is still met by the last clause
@@ -40,6 +43,19 @@ def guarded(main: Callable[[], int]) -> int:
     except BrokenPipeError:  # `| head` closed our stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Python drops a Ctrl-C that meets it where nothing can be raised (a destructor, a callback of compiled code).
+
+    Raise it again a moment later, outside that place.
+    """
+    if unraisable.exc_type is KeyboardInterrupt:
+        again = threading.Timer(0.05, interrupt_main)
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 _listeners: list[Callable[[str], None]] = []

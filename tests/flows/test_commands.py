@@ -334,11 +334,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(wikigenben: Command, 
         while not list(out.glob("events/*/article.json")) and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        try:
-            told, err = process.communicate(timeout=20)
-        except subprocess.TimeoutExpired:  # Python drops an interrupt that meets it in a destructor: a person presses again
-            process.send_signal(signal.SIGINT)
-            told, err = process.communicate(timeout=60)
+        told, err = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()

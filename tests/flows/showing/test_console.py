@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+import time
 
 import pytest
 
@@ -37,3 +39,22 @@ def test_log_messages_quote_pages(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert console.guarded(main) == 0
     err = capsys.readouterr().err
     assert "WARNING pipeline.reading.extract: no text from Dam" in err and all(c.isprintable() or c == "\n" for c in err)
+
+
+def test_an_interrupt_dropped_by_a_destructor_still_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # restored afterwards
+
+    class Dropped:
+        def __del__(self) -> None:
+            raise KeyboardInterrupt  # as a Ctrl-C that arrives here
+
+    def main() -> int:
+        Dropped()
+        time.sleep(60)
+        return 0
+
+    assert console.guarded(main) == console.INTERRUPTED
+    err = capsys.readouterr().err
+    assert "interrupted; the same command goes on from here" in err and "Traceback" not in err
