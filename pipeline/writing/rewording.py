@@ -284,7 +284,9 @@ def _grammar_faults(text: str, known: str) -> list[str]:
         words = _WORD.findall(_QUOTED.sub(" Title ", sentence))  # “Lux” sees the Doctor: a title may be the subject
         if not has_verb(words):
             faults.append(f"no verb: {sentence[:40]!r}")
-        elif (match := _RELATIVE_ALONE.search(sentence)) and verb_groups(match[1]) == 1:
+        elif (match := _RELATIVE_ALONE.search(sentence) or _ONLY_RELATIVE.fullmatch(sentence)) and (
+            verb_groups(match[1]) == 1 and has_verb(["that", *match[1].split()[:1]])
+        ):
             faults.append(f"no main verb: {sentence[:40]!r}")
         if words and _opens_with_verb(words):
             faults.append(f"no subject: {sentence[:40]!r}")
@@ -345,6 +347,8 @@ _AFTER_PARTICIPLE = frozenset(("by", "in", "as", "to", "with", "from", "on", "at
 _LEANING = re.compile(r"(?:They|It was (?:also|then)|This|These|That|Those|He|She|His|Her|Their|Its|Also|Both)\b")
 _RELATIVE_ALONE = re.compile(r"(?:\A|, )(?:an?|the) (?:\w+ ){1,4}?that ((?:[^,]|,\d)+), and ", re.I)
 """A subject with a clause of its own and no verb: "A blade that should have been used, and that is why"."""
+_ONLY_RELATIVE = re.compile(r"(?:An?|The) (?:[\w’'-]+ ){1,6}?(?:that|which|who) ([^,;]+)\.")
+""" "A new line that brought fans to the track." """
 _MONTH = "|".join(name for name in calendar.month_name if name)
 _BROKEN = re.compile(
     r"\bIt was (?![^.;]{0,60}\b(?:that|who|which|when|where|after|before)\b)[^,.;]{3,60} (?:was|were) |\bwith \d{1,2}:\d{2}\b|"
@@ -458,6 +462,10 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
             faults.append(f'"{name}" is gone')
         elif after and not before and name not in _MAY_COME:
             faults.append(f'"{name}" came')
+    for match in _OF_ALL.finditer(said):
+        stems = frozenset(terms(match[2]))
+        if match[1].lower() in text.lower() and stems and not stems & _content(text):
+            faults.append(f"of what it is the {match[1]} is gone: {match[2]}")
     if _ATTRIBUTION.search(said) and not _ATTRIBUTION.search(text):
         faults.append("who said it is gone")
     if (when := _SAID_WHEN.search(said)) and not re.search(
@@ -505,6 +513,11 @@ def _said_of_another(text: str, said: str) -> set[tuple[str, str]]:
     }
 
 
+_OF_ALL = re.compile(
+    r"\b(only|second|third|fourth|fifth|most|best|worst|[a-z]{2,}est)\b(?: [\w’'-]+){0,5}?"
+    r" (?:in|of|on|among) ((?:the )?(?:[A-Z][\w’'-]+(?: [A-Z][\w’'-]+){0,3}|world|country|nation|state|region|city|century))"
+)
+"""What somebody is the largest of: "the largest airship in America" is not "the largest airship"."""
 _NO_SUBJECT = frozenset((
     "it", "he", "she", "they", "who", "which", "that", "there", "this", "these", "those", "and", "or", "but", "also", "one",
     "what", "where", "when", "as", "so", "not", "both", "all",
