@@ -21,7 +21,7 @@ from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
 from pipeline.choosing.gate import VERBS, has_verb, verb_groups
 from pipeline.retrieval import terms
 from pipeline.writing.citing import is_own_talk
-from pipeline.writing.small_steps import is_spliced
+from pipeline.writing.steps import is_spliced
 from pipeline.writing.synonyms import may_stand_for
 from pipeline.writing.wordings import listed_words, places
 
