@@ -65,7 +65,7 @@ def _of_event(snapshot: Snapshot, event_id: str, most: int, rng: random.Random) 
     from decoding.knn.prompt_files import PromptRow
     from pipeline.writing.composing import GROUP_WORDS, LONG_WORDS
     from pipeline.writing.prompts import compose
-    from pipeline.writing.small_steps import divided
+    from pipeline.writing.steps import divided
     from tools.fit_writer import offered
 
     event = snapshot.event(event_id)

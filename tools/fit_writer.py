@@ -6,7 +6,7 @@ The folder of `--agents` holds data/ and articles/<agent>/, as for `wikigenben a
 development split are read. What several agents wrote of one topic says the same facts in different words: a statement
 is paired with a sentence of a page, or with another agent's statement, where `pipeline.writing.rewording` finds no fault and
 the writer's own support network agrees in both directions. Beside them are sentences of pages in other orders and
-wordings that keep their meaning (`pipeline.writing.small_steps`, `pipeline.writing.wordings`): what a model this small can
+wordings that keep their meaning (`pipeline.writing.steps`, `pipeline.writing.wordings`): what a model this small can
 learn without learning to invent. Writes decoding/smollm2/adapter.safetensors. An interrupted training goes on where it was
 when the command is given again.
 """
@@ -206,7 +206,7 @@ def rule_pairs(folders: Sequence[Path]) -> list[Rewording]:
     from data.errors import NoEvidence
     from data.snapshot import Snapshot
     from pipeline.writing.rewording import MOST_COPIED_RUN, compare
-    from pipeline.writing.small_steps import orders
+    from pipeline.writing.steps import orders
 
     rng = random.Random(15)
     events = [(s, event_id) for s in map(Snapshot, folders) for event_id in split_ids(s, "search", "dev")]

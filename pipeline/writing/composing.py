@@ -4,7 +4,7 @@ A small model can say one or two facts in other words; it cannot choose, order o
 (`pipeline.article_plan`), and the model is asked for one to three sentences about a small group of facts. Each answer is
 compared with its facts in both directions (`pipeline.writing.rewording`, and a network trained on other data than the
 benchmark's judge). Correct comes before reworded: what the model cannot say freely without a fault it says in small steps,
-choosing among the orders and the wordings that keep the meaning (`pipeline.writing.small_steps`, `pipeline.writing.wordings`);
+choosing among the orders and the wordings that keep the meaning (`pipeline.writing.steps`, `pipeline.writing.wordings`);
 what cannot be said so, either, is quoted with its source named, or left out and listed.
 """
 
@@ -30,7 +30,7 @@ from pipeline.writing.drafting import ComposedDraft, Draft, Question, Tried, Wri
 from pipeline.writing.letter_case import opens_small
 from pipeline.writing.prompts import quotable
 from pipeline.writing.rewording import MOST_COPIED_RUN, Finding, compare, own_words
-from pipeline.writing.small_steps import divided, orders, shortened
+from pipeline.writing.steps import divided, orders, shortened
 from pipeline.writing.wordings import places
 
 GROUP_WORDS = 28

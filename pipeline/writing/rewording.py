@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from data.sentences import split_sentences
-from pipeline.choosing.candidates import has_personal_words
-from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
-from pipeline.choosing.gate import VERBS, has_verb, verb_groups
 from pipeline.retrieval import terms
-from pipeline.writing.citing import is_own_talk
-from pipeline.writing.small_steps import is_spliced
+from pipeline.writing.compared_words import QUOTED, WORD, bare, bare_words, name_words, stem_of
+from pipeline.writing.grammar import form_faults, grammar_faults
+from pipeline.writing.steps.sentence_parts import MONTH
 from pipeline.writing.synonyms import may_stand_for
-from pipeline.writing.wordings import listed_words, places
+from pipeline.writing.wordings import places
 
 SHORT_RUN = 5
 """Words in a row from which a run counts as copied, as the benchmark's `copied_share` counts them."""
@@ -34,12 +32,7 @@ LEAST_KEPT = 0.5
 one that is gone)."""
 MOST_NEW_WORDS = 0.4
 """Share of a text's words that are in no fact."""
-LONGER = 1.6
-"""Times the facts' length from which a text says more than they do."""
 
-_WORD = re.compile(r"[^\W_]+(?:[.,:’'&/-][^\W_]+)*[%]?")
-_QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|(?<!\w)\"[^\"]*\"(?!\w)")
-_ENDED = re.compile(r"[.!?][\"'”’)\]]*\Z")
 
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|failed to|unable to|refus\w+|den(?:y|ies|ied)|lack\w*|"
@@ -114,6 +107,8 @@ _OPENING_WORDS = frozenset(_OPENERS.split())
 _PRONOUNS = (re.compile(r"\b(?:he|him|his|himself)\b", re.I), re.compile(r"\b(?:she|her|hers|herself)\b", re.I))
 """Only where a fact says it is known which of the two it is."""
 _CALENDAR = frozenset(name.lower() for name in (*calendar.month_name, *calendar.day_name) if name)
+_AGENT = re.compile(r"\w+(?:ed|en|ne|ge|t) by (?:the |a |an )?([a-z]{4,})(?=[ ,.])")
+"""Who something was done by: "killed by soldiers", "a charge by police"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +143,7 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     """
     known = " ".join((*facts, title, *also))
     said = " ".join(facts)
-    faults = [*_form_faults(text, facts), *_grammar_faults(text, known), *_added(text, known), *_changed(text, facts)]
+    faults = [*form_faults(text, facts), *grammar_faults(text, known), *_added(text, known), *_changed(text, facts)]
     plain, plain_facts = text.lower(), said.lower()
     if gone := [who for who in _AGENT.findall(plain_facts) if plain.count(who) < plain_facts.count(who)]:
         faults.append(f"lost who did it: {', '.join(gone)}")
@@ -174,10 +169,10 @@ def own_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
     """
     others = " ".join(other for fact in facts for place in places(fact) for other in place[1:])
     held = _content(f"{' '.join(facts)} {others}")
-    words = (word for word in _WORD.findall(text) if word.islower() and word not in _FREE_WORDS)
+    words = (word for word in WORD.findall(text) if word.islower() and word not in _FREE_WORDS)
     own = [word for word in words if not _content(word) <= held]
     said = _content(text)
-    lost = [w for fact in facts for w in _WORD.findall(fact) if own and w.islower() and not _content(w) <= said]
+    lost = [w for fact in facts for w in WORD.findall(fact) if own and w.islower() and not _content(w) <= said]
     return tuple(word for word in own if word in _LOOSE or not any(may_stand_for(word, one) for one in lost))
 
 
@@ -190,183 +185,6 @@ _FREE_WORDS = frozenset((
     "himself", "herself", "itself", "themselves", "according", "which", "who", "whose", "whom", "where", "been", "being",
     "had", "was", "were",
 ))  # fmt: skip
-
-
-# --- form ----------------------------------------------------------------------------------------------------------------
-
-
-def _triples(words: Sequence[str]) -> Counter[tuple[str, ...]]:
-    return Counter(zip(words, words[1:], words[2:], strict=False))
-
-
-_FROM_TO_ITSELF = re.compile(r"\bfrom ([A-Z]\w+) to \1\b")
-_MIXED_RANGE = re.compile(r"\d ?[–-] ?(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b", re.I)
-
-
-def _form_faults(text: str, facts: Sequence[str]) -> list[str]:
-    faults = []
-    if match := _MIXED_RANGE.search(text):
-        faults.append(f"broken English: {match.group()!r}")
-    words = text.split()
-    if not _ENDED.search(text):
-        faults.append("it does not end as a sentence does")
-    if len(words) < 4:
-        faults.append("too short for a sentence")
-    if len(words) > LONGER * sum(len(f.split()) for f in facts) + 6:
-        faults.append("longer than its facts")
-    said = " ".join(facts)
-    spelled = _plain(text).split()
-    known = _triples(_plain(" ".join(facts)).split())
-    # A sentence that was divided may open with the name that the one before it ends with.
-    opened = Counter(tuple(_plain(sentence).split()[:3]) for sentence in split_sentences(text)[1:])
-    if any(n - opened[triple] > max(known[triple], 1) for triple, n in _triples(spelled).items()):
-        faults.append("it repeats itself")
-    elif _named_again(text, said):
-        faults.append("it says a name twice")
-    elif _FROM_TO_ITSELF.search(text) or any(
-        text.count(number) > max(said.count(number), 1) for number in set(re.findall(r"\d[\d,.]*\d|\d{2,}", text))
-    ):
-        faults.append("it says a name or a number twice")
-    if is_own_talk(text) or _TALK.search(text):
-        faults.append("it speaks of the writing, not of the subject")
-    if has_personal_words(text):
-        faults.append("first or second person")
-    if not text[:1].isupper() and not text[:1].isdigit() and text[:1] not in "\"“'‘":
-        faults.append("it begins inside of a sentence")
-    if sum(text.count(c) for c in "“") != sum(text.count(c) for c in "”") or text.count('"') % 2:
-        faults.append("a quotation that is not closed")
-    marks = [q.strip('"“”«» .,') for q in _QUOTED.findall(text)]
-    # Words that are quoted nowhere are no quotation: “signs of” and “vanity” for signs of “insecurity” and “vanity”.
-    quoted = _plain(" ".join(_QUOTED.findall(said))) or _plain(said)
-    if any(q and _plain(q) not in quoted for q in marks):
-        faults.append("words in quotation marks that no fact quotes")
-    if len(words) > 12 and not text.isascii() and sum(c.isascii() for c in text) < 0.8 * len(text):
-        faults.append("another language")
-    return faults
-
-
-def _named_again(text: str, said: str) -> bool:
-    """Whether a name stands more often in one sentence than in the facts: "The Shreek, the creature, the Shreek, came"."""
-    held = Counter(word for word in _WORD.findall(said) if word[:1].isupper())
-    return any(
-        n > max(held[word], 1)
-        for sentence in split_sentences(text)
-        for word, n in Counter(word for word in _WORD.findall(sentence) if word[:1].isupper() and len(word) > 3).items()
-    )
-
-
-_TALK = re.compile(
-    r"\b(?:the|this|these|following|given|above|provided) (?:article|section|passages?|evidence|facts?|topic|text|sentences?|"
-    r"statements?|paragraph|summary|information)\b (?:is|are|was|were|has|have|had|says?|states?|describes?|provides?|"
-    r"mentions?|"
-    r"discusses|contains?|above|below|does|do|did|about|of|on)\b|^(?:Topic|Facts?|Here|Note|Rewritten|Summary|Answer)\b\s?:?",
-    re.I,
-)
-
-
-# --- grammar -------------------------------------------------------------------------------------------------------------
-
-
-_AGENT = re.compile(r"\w+(?:ed|en|ne|ge|t) by (?:the |a |an )?([a-z]{4,})(?=[ ,.])")
-"""Who something was done by: "killed by soldiers", "a charge by police"."""
-_WRONG_ARTICLE = re.compile(
-    r"\b[Aa] [AEIOaeio](?!ne\b|nce\b|u|wn)\w+|\b[Aa]n (?![aeiouhAEIOUH\d“\"'‘]|[A-Z]\b|[FLMNRSX][A-Z])\w+|"
-    r"\b[Aa]n (?:uni(?!n|m)|use|eu|one\b)\w*"
-)
-"""Its vowel is another one since the word behind it was changed."""
-
-
-def _grammar_faults(text: str, known: str) -> list[str]:
-    """The slips that small models make when they turn sentences round; a parser would find more."""
-    faults = []
-    sentences = split_sentences(text)
-    for n, sentence in enumerate(sentences):
-        words = _WORD.findall(_QUOTED.sub(" Title ", sentence))  # “Lux” sees the Doctor: a title may be the subject
-        if not has_verb(words):
-            faults.append(f"no verb: {sentence[:40]!r}")
-        elif (match := _RELATIVE_ALONE.search(sentence) or _ONLY_RELATIVE.fullmatch(sentence)) and (
-            verb_groups(match[1]) == 1 and has_verb(["that", *match[1].split()[:1]])
-        ):
-            faults.append(f"no main verb: {sentence[:40]!r}")
-        if words and _opens_with_verb(words):
-            faults.append(f"no subject: {sentence[:40]!r}")
-        if is_spliced(sentence):
-            faults.append(f"two sentences with a comma between them: {sentence[:40]!r}")
-        if n == 0 and _LEANING.match(sentence):
-            faults.append(f"it leans on a sentence before it: {sentence[:40]!r}")
-    if broken := [match.group() for match in _BROKEN.finditer(text) if match.group() not in known]:
-        faults.append(f"broken English: {broken[0]!r}")
-    held = _name_words(known)
-    strange = [
-        word
-        for word in _WORD.findall(text)
-        if word.islower()
-        and word.isalpha()
-        and len(word) > 3
-        and _bare(word) not in held
-        and not is_common(word)
-        and _stem_of(word) not in held
-        and word not in listed_words()
-    ]
-    # "Missy bevered his marriage": a verb made of a name has the name's stem.
-    small = {_stem_of(word) for word in _WORD.findall(known) if word.islower()}
-    plain = set(known.lower().split())
-    strange += [
-        word
-        for word in _WORD.findall(text)
-        if word.islower()
-        and len(word) > 3
-        and not is_common(word)
-        and word not in plain
-        and _stem_of(word) not in small
-        and _stem_of(word) in held
-        and word not in strange
-    ]
-    in_text, in_known = (Counter(_stem_of(w) for w in _WORD.findall(t) if w.islower() and len(w) > 4) for t in (text, known))
-    # A sentence that was divided names its subject again: "The plan was for the bank. The bank had asked for it."
-    again = Counter(_stem_of(w) for s in sentences[1:] for w in _WORD.findall(s)[:4])
-    if twice := [stem for stem, n in in_text.items() if n - again[stem] > max(in_known[stem], 1)]:
-        # "a charge by the demonstrators on the demonstrators": a word has taken another one's place.
-        faults.append(f"said more often than its facts do: {', '.join(twice)}")
-    if (match := _WRONG_ARTICLE.search(_QUOTED.sub(" ", text))) and match.group() not in known:
-        faults.append(f"broken English: {match.group()!r}")
-    if strange:
-        faults.append(f"no common word, and in no fact: {', '.join(strange)}")
-    return faults
-
-
-def _opens_with_verb(words: Sequence[str]) -> bool:
-    first = words[0].lower()
-    if first not in VERBS or first in _MAY_OPEN:
-        return False
-    return len(words) < 2 or words[1].lower() not in _AFTER_PARTICIPLE
-
-
-_MAY_OPEN = frozenset(("born", "made", "will", "may", "can", "have", "left", "is", "are", "was", "were"))
-_AFTER_PARTICIPLE = frozenset(("by", "in", "as", "to", "with", "from", "on", "at", "between", "for", "near", "after", "of"))
-_LEANING = re.compile(r"(?:They|It was (?:also|then)|This|These|That|Those|He|She|His|Her|Their|Its|Also|Both)\b")
-_RELATIVE_ALONE = re.compile(r"(?:\A|, )(?:an?|the) (?:\w+ ){1,4}?that ((?:[^,]|,\d)+), and ", re.I)
-"""A subject with a clause of its own and no verb: "A blade that should have been used, and that is why"."""
-_ONLY_RELATIVE = re.compile(r"(?:An?|The) (?:[\w’'-]+ ){1,6}?(?:that|which|who) ([^,;]+)\.")
-""" "A new line that brought fans to the track." """
-_MONTH = "|".join(name for name in calendar.month_name if name)
-_BROKEN = re.compile(
-    r"\bIt was (?![^.;]{0,60}\b(?:that|who|which|when|where|after|before)\b)[^,.;]{3,60} (?:was|were) |\bwith \d{1,2}:\d{2}\b|"
-    r"\b(\w+) \1\b(?<!had had)(?<!that that)|"
-    r"\b(?:of|in|on|at|by|for|from|with|to|the|an?|and|or|is|was|were|had) ?[.,;](?=\s|\Z)|"
-    r"\b(?:the|an?) (?:of|in|on|at|by|for|and|or|was|were|is|are|had|to|that|which|who|the|an?)\b|"
-    r"\bwith (?:[\w’'-]+,? ){1,6}?(?:lost|had|were|was|did|went|came|has|is|are)\b|"
-    r"\b(?:in|of|at|by|from) (?:on|at|of|was|were|had|is)\b|\bon (?:on|in|at|of|was|were)\b|"
-    r"\b[Tt]here (?:was|were) (?:[\w’'-]+ ){1,6}(?:was|were)\b|"
-    r"\b(?:was|were|is|are|been|being|has|have|had) (?:became|began|went|took|gave|saw|wrote|chose|fell|drove|broke|"
-    r"spoke|ate|drew|flew|grew|knew|rose|shook|stole|threw|wore|swam|sang|sank|rang|was|were|did)\b|"
-    r"\b(?:was|were) (?:was|were|had|is|did)\b|\b(?:to|would|could|will) (?:was|were|had been|is)\b|"
-    rf"\b(?:[Ii]n|[Aa]t) \d{{1,2}} (?:{_MONTH})\b|\b[Aa]t (?:{_MONTH})\b|\b[Oo]n (?:{_MONTH})(?! \d)\b|"
-    rf"\b[Ii]n (?:{_MONTH}) \d{{1,2}}\b(?!,? \d)|\bthat (?:the|an?|his|her|their) \w+ to [a-z]+\b|"
-    r"\b(?:[Tt]hem|[Hh]im|[Uu]s) (?:was|were|is|are|had)\b|^Since \d{4}, [^,]*\b(?:was|were)\b|"
-    r"\b(?:says|said) that [“\"][a-z]+s?[”\"]|"
-    r"\bAccording to [^,]{1,80}\b(?:said|stated)\b|\s,|,,|\(\s*\)",
-)
 
 
 # --- what was added ------------------------------------------------------------------------------------------------------
@@ -388,8 +206,8 @@ def _added(text: str, known: str) -> list[str]:
     held = figures(known, as_evidence=True)
     if new := sorted(figures(text) - held):
         faults.append(f"added: {', '.join(new)}")
-    words = _name_words(known)
-    if strange := [name for name in proper_words(text) if _bare(name) not in words]:
+    words = name_words(known)
+    if strange := [name for name in proper_words(text) if bare(name) not in words]:
         faults.append(f"a name that no fact has: {', '.join(strange)}")
     faults += [
         f"a pronoun of another kind: {match.group()}"
@@ -406,34 +224,14 @@ def proper_words(text: str) -> list[str]:
     """Capitalised words that are names by their place: inside a sentence, or opening one without being a common word."""
     found = []
     for sentence in split_sentences(text):
-        for n, match in enumerate(_WORD.finditer(sentence)):
+        for n, match in enumerate(WORD.finditer(sentence)):
             word = match.group()
-            if not word[0].isupper() or _bare(word) in _CALENDAR:
+            if not word[0].isupper() or bare(word) in _CALENDAR:
                 continue
             opens = n == 0 or sentence[: match.start()].rstrip().endswith(("“", '"', ":"))
-            if not (opens and _bare(word) in _OPENING_WORDS):
+            if not (opens and bare(word) in _OPENING_WORDS):
                 found.append(word)
     return found
-
-
-@lru_cache(maxsize=1 << 16)  # the same words, over and over
-def _bare(word: str) -> str:
-    """A name's word as it is compared: small letters, no possessive, no plural s, no full stops."""
-    word = re.sub(r"['’]s?\Z", "", word.lower()).replace(".", "").replace("’", "'")
-    return word[:-1] if len(word) > 3 and word.endswith("s") else word
-
-
-@lru_cache(maxsize=KEPT_SENTENCES)
-def _name_words(text: str) -> frozenset[str]:
-    """All words of a text, in any case: a common word that opens a sentence is then no new name."""
-    found = {_bare(word) for word in _WORD.findall(text)}
-    found |= {part for word in found for part in re.split(r"[-/&']", word) if part}
-    return frozenset(found) | {_stem_of(word) for word in found}
-
-
-def _stem_of(word: str) -> str:
-    stems = terms(word)
-    return stems[0] if stems else word
 
 
 def _new_words(text: str, known: str) -> set[str]:
@@ -450,8 +248,8 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _changed(text: str, facts: Sequence[str]) -> list[str]:
-    said = _QUOTED.sub(" ", " ".join(facts))
-    text = _QUOTED.sub(" ", text)
+    said = QUOTED.sub(" ", " ".join(facts))
+    text = QUOTED.sub(" ", text)
     faults = []
     before, after = bool(_NEGATION.search(said)), bool(_NEGATION.search(text))
     if before != after:
@@ -498,15 +296,15 @@ def _said_of_another(text: str, said: str) -> set[tuple[str, str]]:
     """
     subjects: dict[str, set[str]] = {}
     for subject, what in _IS.findall(said):
-        subjects.setdefault(what, set()).add(_stem_of(subject.lower()))
-    there = {_stem_of(word.lower()) for word in _WORD.findall(said)}
+        subjects.setdefault(what, set()).add(stem_of(subject.lower()))
+    there = {stem_of(word.lower()) for word in WORD.findall(said)}
     return {
         (subject, what)
         for subject, what in _IS.findall(text)
         if what in subjects
-        and _stem_of(subject.lower()) not in subjects[what]
+        and stem_of(subject.lower()) not in subjects[what]
         # A pronoun or a synonym may stand there; a word that the facts have elsewhere has taken another's place.
-        and _stem_of(subject.lower()) in there
+        and stem_of(subject.lower()) in there
         and subject.islower()
         and subject not in _NO_SUBJECT
         and all(other.isalpha() and other not in _NO_SUBJECT for other in subjects[what])
@@ -541,7 +339,7 @@ def _numbers(text: str) -> list[str]:
 
 _NUMBER = re.compile(r"(?<![\w.,])[$€£¥]?\d[\d,]*(?:\.\d+)?%?(?![\w])")
 _DATE = re.compile(
-    rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:{_MONTH})(?:,? \d{{4}})?\b|\b(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b|"
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)? {MONTH}(?:,? \d{{4}})?\b|\b{MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b|"
     r"\b(?:1[5-9]|20|21)\d{2}\b|\b\d{1,2}[:.]\d{2}(?= ?[ap]\.?m|\b(?! ?(?:per|%|m|k)))"
 )
 _ALIKE = dict.fromkeys(("dead", "death", "kill", "live", "fatal", "victim", "casualti", "lost"), "die")
@@ -573,11 +371,11 @@ def _stems(words: Sequence[str]) -> frozenset[str]:
 def _lost(text: str, said: str) -> list[str]:
     """Figures and names of the facts that are not in the text; of a name of several words any one is enough."""
     lost = sorted(figures(said) - figures(text, as_evidence=True))
-    held = _name_words(text)
-    outside = _QUOTED.sub(" ", said)
-    names = [word for word in proper_words(outside) if _bare(word) not in _OPENING_WORDS]
+    held = name_words(text)
+    outside = QUOTED.sub(" ", said)
+    names = [word for word in proper_words(outside) if bare(word) not in _OPENING_WORDS]
     groups = _runs_of(names, outside)
-    lost += [" ".join(group) for group in groups if not any(_bare(word) in held for word in group)]
+    lost += [" ".join(group) for group in groups if not any(bare(word) in held for word in group)]
     return lost
 
 
@@ -605,11 +403,11 @@ def _kept_share(text: str, said: str, n_new: int) -> float:
 
 def copied_runs(text: str, facts: Sequence[str]) -> tuple[float, int]:
     """(share of the text's words in runs of five or more that a fact holds, longest run in words), quotations apart."""
-    sources = [tuple(_plain(fact).split()) for fact in facts]
-    named = {_bare(word) for fact in facts for word in proper_words(fact) if _bare(word) not in _OPENING_WORDS}
+    sources = [tuple(bare_words(fact).split()) for fact in facts]
+    named = {bare(word) for fact in facts for word in proper_words(fact) if bare(word) not in _OPENING_WORDS}
     total = covered = longest = 0
-    for part in _QUOTED.split(text):
-        words = _plain(part).split()
+    for part in QUOTED.split(text):
+        words = bare_words(part).split()
         total += len(words)
         marks = [False] * len(words)
         for source in sources:
@@ -623,7 +421,7 @@ def copied_runs(text: str, facts: Sequence[str]) -> tuple[float, int]:
 
 def _is_fixed(word: str, named: set[str]) -> bool:
     """Whether a word is part of a name, a number or a date."""
-    return any(c.isdigit() for c in word) or _bare(word) in named or word in _CALENDAR
+    return any(c.isdigit() for c in word) or bare(word) in named or word in _CALENDAR
 
 
 def _common_runs(words: Sequence[str], source: Sequence[str]) -> list[tuple[int, int]]:
@@ -639,7 +437,3 @@ def _common_runs(words: Sequence[str], source: Sequence[str]) -> list[tuple[int,
             best = max(before.values())
             runs.append((i - best + 1, best))
     return runs
-
-
-def _plain(text: str) -> str:
-    return " ".join(_WORD.findall(text.lower().replace("’", "'")))

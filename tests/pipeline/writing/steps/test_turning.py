@@ -1,12 +1,11 @@
-"""Orders of clauses: what each step makes of a sentence, and the sentences that could be read otherwise and stay."""
+"""Orders made by rule: each has the words of its fact, in another order. Sentences that could be read otherwise stay."""
 
 from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.masking import Masked
 from pipeline.writing.rewording import compare
-from pipeline.writing.small_steps import orders
+from pipeline.writing.steps import orders
 
 TURNED = [
     (
@@ -80,6 +79,60 @@ STAYING = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("fact", "form"),
+    [
+        ("The dam was opened on 12 March 2031.", "On 12 March 2031, the dam was opened."),
+        ("On 12 March 2031, the dam was opened.", "The dam was opened on 12 March 2031."),
+        (
+            "After the levee broke in the night, water filled the old town.",
+            "Water filled the old town after the levee broke in the night.",
+        ),
+        (
+            "Water filled the old town after the levee broke in the night.",
+            "After the levee broke in the night, water filled the old town.",
+        ),
+        (
+            "The bridge was closed for two days, the police said.",
+            "According to the police, the bridge was closed for two days.",
+        ),
+        ("Jon Abt, 61, pulled four people out of the river.", "The 61-year-old Jon Abt pulled four people out of the river."),
+        (
+            "The town council raised the levee by two metres, and the province paid for a pump.",
+            "The town council raised the levee by two metres. The province paid for a pump.",
+        ),
+    ],
+)  # fmt: skip
+def test_forms(fact: str, form: str) -> None:
+    assert form in orders(fact)[1:]
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "It happened between 3 May 2031 and in 2032.",
+        "“We left on 12 March 2031,” he said.",
+        "When the mayor resigned from office, he moved to Osmere.",
+        "A name.",
+        "",
+    ],
+)
+def test_doubtful_facts_are_not_turned_round(fact: str) -> None:
+    assert all(not form.startswith(("In 2032", "On 12", "He moved")) for form in orders(fact)[1:])
+
+
+def test_forms_say_what_their_fact_says() -> None:
+    for fact in (
+        "The reservoir was 93 per cent full on the morning of 12 March 2031.",
+        "After 11 kilometres of track had been relaid, trains began to run again on 2 June 2031.",
+        "At least 23 people died when the levee gave way, the provincial police said.",
+    ):
+        assert orders(fact)[1:]
+        for form in orders(fact)[1:]:
+            found = compare(form, [fact], "")
+            assert not [f for f in found.faults if "ends" not in f], (form, found.faults)
+
+
 @pytest.mark.parametrize(("fact", "turned"), TURNED)
 def test_a_step_keeps_the_meaning(fact: str, turned: str) -> None:
     found = orders(fact)
@@ -90,28 +143,3 @@ def test_a_step_keeps_the_meaning(fact: str, turned: str) -> None:
 @pytest.mark.parametrize("fact", STAYING)
 def test_what_could_be_read_otherwise_stays(fact: str) -> None:
     assert orders(fact) == (fact,)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "plain"),
-    [
-        ("“Lucky Day,” the fourth episode, is set in Osmere.", "Xqa, the fourth episode, is set in Osmere."),
-        ("He read “The Well.”", "He read Xqa."),
-        ("A press in Louisville, Kentucky, sold it.", "A press in Xqa, sold it."),
-        ("Formica fusca (Linnaeus 1758) is an ant.", "Formica xqa is an ant."),
-        ("The film “Dawn” (2019) won.", "The film Xqb won."),
-        (
-            "“We will not go home until the water has gone,” he said.",
-            "“We will not go home until the water has gone,” he said.",
-        ),
-    ],
-)
-def test_titles_brackets_and_places_are_one_word(sentence: str, plain: str) -> None:
-    masked = Masked.of(sentence)
-    assert masked.text == plain and masked.restore(masked.text) == sentence
-
-
-def test_a_title_that_moves_gives_its_comma_up() -> None:
-    masked = Masked.of("“Lucky Day,” the fourth episode, opens in May.")
-    assert masked.restore("In May the fourth episode opens: Xqa.") == "In May the fourth episode opens: “Lucky Day.”"
-    assert masked.restore("Xqa opens in May.") == "“Lucky Day” opens in May."

@@ -1,0 +1,165 @@
+"""Steps that move what says when, where, why or who says so to the other end of the sentence."""
+
+from __future__ import annotations
+
+import re
+
+from lemminflect import getLemma
+
+from pipeline.choosing.gate import has_verb
+from pipeline.writing.letter_case import capital, low, small
+from pipeline.writing.steps.sentence_parts import (
+    BE,
+    CLAUSE_LINK,
+    CLAUSE_OR_SPEECH,
+    DATE,
+    DAY,
+    MONTH,
+    OTHER_ORDER,
+    PHRASE,
+    PLAIN,
+    PRONOUN_OR_LINK,
+    TIMES,
+    is_subject,
+)
+
+_OTHER_DATE = re.compile(rf"\b(?:{MONTH}|{DAY}|\d{{4}}|then|later|since|after|before|until)\b")
+_FRONT_DATE = re.compile(rf"({DATE}),? (?=[A-Z\w])(.+?)([.!])\Z")
+_END_DATE = re.compile(rf"(.+?),? ({DATE})([.!])\Z")
+_INNER_DATE = re.compile(rf"((?:The |An? )?[A-Z][^,;:“\"]{{2,60}}?(?: was| were)? \w+ed) ({DATE}) ([^,;:“\"]+?)([.!])\Z")
+_MIDDLE_DATE = re.compile(
+    rf"([^,;:“\"]{{12,90}}?)(?: at (\d{{1,2}}[:.]\d{{2}}(?: ?[ap]\.?m\.?)?))? ({DATE})( [^,;:“\"]{{4,80}}?)?([.!])\Z"
+)
+_SAID_END = re.compile(r"([^“”\"]{15,}), ([^“”\",]{3,60}?) (?:said|says|told reporters)(?: in a statement)?\.\Z")
+_SAID_FRONT = re.compile(
+    r"([A-Z][^“”\",]{2,60}?) (?:said|says)(?: in a statement)?(?: that)? "
+    r"(?!that\b|\w+ that\b|(?:un)?to\b|in\b|on\b|at\b|by\b|with\b|of\b|from\b|for\b)((?:the|an?|its|\w+) [^“”\"]{12,})\.\Z"
+)
+_ACCORDING_END = re.compile(r"([^“”\"]{15,}?),? according to (?!its\b|his\b|her\b|their\b)([^“”\",]{3,80})\.\Z")
+_ACCORDING_FRONT = re.compile(r"According to ([^“”\",]{3,80}), ([^“”\"]{15,})\.\Z")
+_PLACE_FRONT = re.compile(r"((?:In|At|Near|Across|Under|Along|Throughout) [^,;:“”\"]{3,40}), ([^,;:“”\"]{15,110})\.")
+_CAUSE_FRONT = re.compile(rf"(Due to|Because of|As a result of|Throughout) ({PLAIN}{{5,80}}), ({PLAIN}{{15,110}})\.")
+_DONE = (
+    "released|published|produced|built|constructed|founded|established|formed|opened|closed|held|staged|performed|filmed|shot|"
+    "recorded|broadcast|shown|screened|seen|reported|observed|found|used|sold|distributed|killed|injured|arrested|detained|buried|"
+    "born|educated|elected|introduced|launched|discovered|created|designed|developed|studied|tested|common|rare|popular|available|"
+    "visible|active|scheduled|planned|celebrated|exhibited|auctioned|adopted|approved|announced|revealed|discussed|debated|"
+    "mentioned|destroyed|damaged|flooded|evacuated|rescued|displaced|suspended|cancelled|canceled|postponed|rebuilt|demolished|"
+    "purchased|acquired|imposed|banned|taught|spoken|grown|mined|manufactured|assembled|unveiled|erected|crowned|declared"
+)
+"""Behind these "in" or "at" says where it was, not what ("involved in", "based on")."""
+_PLACED = re.compile(
+    rf"(?P<who>(?:The |An? )?{PHRASE}{{0,8}}?) (?P<did>(?:{BE}|will be)(?: also| later| first)? (?:{_DONE})|"
+    r"died|lived|worked|studied|took place|occurred|premiered|debuted|competed|performed) "
+    r"(?P<where>(?:in|at|across|throughout|near|among|during) (?:(?:the|an?) )?[\w’'-]+(?: [\w’'-]+){0,4}?)"
+    r"(?P<rest> (?:by|to|for|with|after|because|before|when|from|as|on|in (?=\d)|in (?=[A-Z][a-z]+ \d)) [^;:“”\"]+)?\."
+)
+_PURPOSE = re.compile(
+    rf"(?P<who>(?:The |An? )?{PHRASE}{{0,8}}?) (?P<did>(?:{BE})(?: also| later| first)? "
+    r"(?:used|built|created|established|founded|formed|introduced|deployed|launched|set up|organi[sz]ed|installed|adopted)"
+    rf"(?: {PLAIN}{{3,60}}?)?) (?P<why>to [a-z]+ {PLAIN}{{4,80}})\."
+)
+_POSSESSIVE = re.compile(r"\b(?:its|his|her|their)\b")
+_PRONOUN = re.compile(r"\b(?:he|she|it|they|its|his|her|their|I|we)\b", re.I)
+_NO_PLACE = re.compile(r"\b(?:due|since|date|number|that|this|on|at|in|remand)\b(?<!^in)(?<!^at)")
+
+
+def front_date(text: str) -> str | None:
+    """ "The dam was opened on 12 March 2031." -> "On 12 March 2031, the dam was opened." """
+    match = _END_DATE.fullmatch(text)
+    # "between 2019 and in 2020", "on 3 May and on 4 May": a date that belongs to another one stays where it is
+    if (
+        not match
+        or _OTHER_DATE.search(match[1])
+        or re.search(r"(?:\band|\bor|\bto|\bfrom|,)\Z", match[1])
+        or "," in match[1][-25:]
+        or CLAUSE_OR_SPEECH.search(match[1])  # the date may belong to the clause
+    ):
+        return None
+    return f"{capital(match[2])}, {small(match[1])}{match[3]}"
+
+
+def middle_date(text: str) -> str | None:
+    """A date behind the main verb, with more behind it: "The levee broke at 01:15 on 13 March over 120 metres." """
+    match = _MIDDLE_DATE.fullmatch(text)
+    if not match or _OTHER_DATE.search(match[1]) or _OTHER_DATE.search(match[4] or "") or CLAUSE_OR_SPEECH.search(match[1]):
+        return None
+    if not re.search(
+        r"\b(?:\w+ed|was|were|had|began|broke|rose|fell|took|won|went|came|led|held|left|made|met|sent|struck)\b", match[1]
+    ):
+        return None
+    clock = f" at {match[2]}" if match[2] else ""
+    return f"{capital(match[3])}{clock}, {small(match[1])}{match[4] or ''}{match[5]}"
+
+
+def end_date(text: str) -> str | None:
+    """ "On 12 March 2031, the dam was opened." -> "The dam was opened on 12 March 2031." """
+    match = _FRONT_DATE.fullmatch(text)
+    if not match or _OTHER_DATE.search(match[2]) or re.search(r"[,;:“\"]", match[2]) or len(match[2].split()) > 22:
+        return None
+    return f"{capital(match[2])} {low(match[1])}{match[3]}"
+
+
+def inner_date(text: str) -> str | None:
+    """ "The bridge was opened on 3 May 2032 by Ana Ruiz." -> "On 3 May 2032, the bridge was opened by Ana Ruiz." """
+    match = _INNER_DATE.fullmatch(text)
+    return f"{capital(match[2])}, {small(match[1])} {match[3]}{match[4]}" if match else None
+
+
+def according(text: str) -> str | None:
+    """ "The bridge was closed, the police said." -> "According to the police, the bridge was closed." """
+    match = _SAID_END.fullmatch(text)
+    if match and not PRONOUN_OR_LINK.search(match[2]) and not has_verb(match[2].split()):
+        return f"According to {small(match[2])}, {small(match[1])}."
+    match = _ACCORDING_END.fullmatch(text)
+    if match:
+        return f"According to {match[2]}, {small(match[1])}."
+    match = _SAID_FRONT.fullmatch(text)
+    if match and not has_verb(match[1].split()) and not PRONOUN_OR_LINK.search(f"{match[1]} {match[2]}"):
+        return f"According to {small(match[1])}, {match[2]}."
+    return None
+
+
+def stated(text: str) -> str | None:
+    """ "According to the police, the bridge was closed." -> "The bridge was closed, according to the police." """
+    match = _ACCORDING_FRONT.fullmatch(text)
+    return f"{capital(match[2])}, according to {match[1]}." if match else None
+
+
+def place_to_end(text: str) -> str | None:
+    """ "In Osmere, the river rose by a metre." -> "The river rose by a metre in Osmere." """
+    match = _PLACE_FRONT.fullmatch(text)
+    if not match or CLAUSE_OR_SPEECH.search(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
+        return None
+    return f"{capital(match[2])} {low(match[1])}."
+
+
+def place_first(text: str) -> str | None:
+    """ "The game was released in Japan by Sega." -> "In Japan, the game was released by Sega." """
+    match = _PLACED.fullmatch(text)
+    if not match or not is_subject(match["who"]) or has_verb(match["where"].split()[1:]):
+        return None
+    if TIMES.search(match["where"]) or _POSSESSIVE.search(match["where"]) or _NO_PLACE.search(match["where"]):
+        return None
+    return f"{capital(match['where'])}, {small(match['who'])} {match['did']}{match['rest'] or ''}."
+
+
+def purpose_first(text: str) -> str | None:
+    """ "The fund was set up to help farmers." -> "To help farmers, the fund was set up." """
+    match = _PURPOSE.fullmatch(text)
+    if not match or not is_subject(match["who"]):
+        return None
+    verb = match["why"].split()[1]
+    if verb not in getLemma(verb, upos="VERB") or re.search(r"\b(?:plans?|according|efforts?|attempts?|way)\Z", match["did"]):
+        return None
+    if re.search(r"\b(?:its|his|her|their|and|or|but)\b", match["why"]):
+        return None
+    return f"{capital(match['why'])}, {small(match['who'])} {match['did']}."
+
+
+def cause_to_end(text: str) -> str | None:
+    """ "Due to disputes, the council took no part." -> "The council took no part due to disputes." """
+    match = _CAUSE_FRONT.fullmatch(text)
+    if not match or has_verb(match[2].split()) or CLAUSE_LINK.search(match[3]) or _PRONOUN.search(match[3]):
+        return None
+    return f"{capital(match[3])} {match[1].lower()} {match[2]}."

@@ -1,0 +1,199 @@
+"""One sentence as two, or without its last clause; and whether two stand in one with only a comma between them."""
+
+from __future__ import annotations
+
+import re
+
+from lemminflect import getAllLemmas
+
+from pipeline.choosing.common_words import is_common
+from pipeline.choosing.gate import has_verb
+from pipeline.writing.letter_case import capital
+from pipeline.writing.steps.sentence_parts import (
+    BE,
+    NAME,
+    PLAIN,
+    PREPOSITION,
+    PRONOUN_OR_LINK,
+    is_plural,
+    is_subject,
+    subject_words,
+)
+
+LONG, SHORTEST = 22, 9
+"""Words from which a fact may be shortened, and words that must be left of it."""
+_TWO = re.compile(
+    r"([^“”\";:]{25,}?), (?:and|but) ((?:the|an?|its|their|it|they|he|she|at least|about|more than|another"
+    r"|\d[\d,]*) [^“”\";:]{15,})\.\Z",
+    re.I,
+)
+_LAST_CLAUSE = re.compile(
+    rf"(?=(?:\S+ ){{{LONG},}})([^“”\"]+?)(?:, (?:before|when|while|as|which|who|where|with|including|leaving|making|causing|"
+    r"in which)|,? (?:after|because|although|though|despite|following|"
+    r"(?:\w+|a) (?:days?|weeks?|months?|years?|hours?) (?:after|before))) [^“”\",;]+\."
+)
+_DEPENDENT_OPENING = re.compile(
+    r"(?:After|Before|When|While|Because|Although|Though|As|Since|If|Despite|Following|During|According|In|On|At|By|With|Under|For|"
+    r"Once|Until|Where|Unlike|Like|Among|From|To|Between|Upon|Within|Over|Through|Throughout|[A-Z]\w+ing|[A-Z]\w+ed|Led|Set|Built|"
+    r"Held|Known|Born|Written|Made)\b"
+)
+_CLAUSE_BEHIND_COMMA = re.compile(
+    r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
+)
+_SUPERLATIVE = re.compile(
+    r"([^;:“\"]{25,}?), (the (?:\w+ )?(?:highest|largest|biggest|deadliest|worst|first|second|third|lowest|longest"
+    r"|only|most)\b[^,;“\"]+)\.\Z"
+)
+_RELATIVE = re.compile(r"((?:The|A|An) [^,;:“\"]{3,60}), which (was|had|has|is) ([^,;:“\"]{6,90}), ([^;:“\"]{10,})\.\Z")
+_WHICH = re.compile(
+    rf"([^;:“”\"]{{10,}}? (?:{PREPOSITION}|of|[a-z]+ed|is|was|were) )"
+    rf"(?P<what>(?:the|an?|its|his|her|their) (?:[a-z][a-z-]+ ){{0,3}}(?P<noun>[a-z][a-z-]+)|(?:the )?{NAME}), which "
+    rf"(?P<did>(?:(?:{BE}) (?:\w+ly )?\w+(?:ed|en|wn|ld|lt)|has|had|took place|opened|began)\b{PLAIN}{{10,}})\."
+)
+_WHO = re.compile(
+    rf"([^;:“”\"]{{20,}}? (?:[a-z]+ ))(?P<name>[A-Z][\w’'-]+(?: [A-Z][\w.’'-]+){{1,2}}), who "
+    rf"(?P<did>(?:was|is|has|had|[a-z]+ed)\b{PLAIN}{{10,}})\."
+)
+_SEMICOLON = re.compile(r"([^;“”\"]{25,}); (?:and |but )?(?!however|therefore|thus|instead)([^;“”\"]{15,})\.")
+_CONTRAST = re.compile(r"([^;:“”\"]{25,}), (?:while|whereas) ((?:the|an?|its|their|[A-Z])[^;:“”\"]{15,})\.")
+_INCLUDING = re.compile(rf"({PLAIN}{{20,}}), including ([^;:“”\"]{{8,}})\.")
+_COUNTED = re.compile(r"(?:[A-Z][a-z]+ of|Several|Many|Some|Two|Three|Four|Five|Six|\d+|Dozens|Hundreds) ")
+_DEEDS = re.compile(
+    r"([A-Z][^;:“”\"]{25,}?),? and (?:also )?("
+    r"(?:was|were|is|has|had|became|won|began|took|made|went|came|left|led|held|set|sold|wrote|said|"
+    r"[a-z]+ed (?:the|an?|its|his|her|their|in|on|at|to|by|from|with|[A-Z\d])[\w’'-]*)\b[^;:“”\"]{12,})\."
+)
+
+
+def divided(fact: str) -> tuple[str, ...]:
+    """The two halves of a long sentence, where each says something on its own; the sentence itself otherwise."""
+    match = _TWO.fullmatch(fact)
+    if not match or PRONOUN_OR_LINK.match(match[2]) or len(match[1].split()) < 7 or len(match[2].split()) < 7:
+        return (fact,)
+    if not has_verb(match[1].split()) or not has_verb(match[2].split()[:6]) or is_spliced(f"{match[1]}."):
+        return (fact,)
+    if re.search(r"\b(?:between|both|said|that|who|which|if|when|because|either|not only)\b", match[1]):
+        return (fact,)
+    return f"{match[1]}.", f"{capital(match[2])}."
+
+
+def shortened(fact: str) -> tuple[str, ...]:
+    """A long sentence without its last clause, where the rest says something on its own; else nothing.
+
+    Clauses that limit the statement ("unless", "if", "except") stay.
+    """
+    match = _LAST_CLAUSE.fullmatch(fact)
+    if not match or len(match[1].split()) < SHORTEST or not has_verb(match[1].split()) or is_spliced(f"{match[1]}."):
+        return ()
+    return (f"{match[1]}.",)
+
+
+def is_spliced(sentence: str) -> bool:
+    """Whether two main clauses are beside each other with only a comma between them."""
+    if _DEPENDENT_OPENING.match(sentence):
+        return False
+    for match in _CLAUSE_BEHIND_COMMA.finditer(sentence):
+        before = sentence[: match.start()].split()
+        if len(before) >= 4 and has_verb(before) and has_verb(match[1].split()[1:]):
+            return True
+    return False
+
+
+def halved(text: str) -> str | None:
+    """ "The town raised the levee, and the province paid for it." -> two sentences."""
+    match = _TWO.fullmatch(text)
+    if not match or re.search(r"\bbetween\b|\bboth\b|\bthat\b", match[1]):
+        return None
+    if not has_verb(match[1].split()) or not has_verb(match[2].split()[:6]):
+        return None
+    return f"{match[1]}. {capital(match[2])}."
+
+
+def apposition(text: str) -> str | None:
+    """ "S, the highest level since 1904." -> two sentences."""
+    match = _SUPERLATIVE.fullmatch(text)
+    return f"{match[1]}. It was {match[2]}." if match else None
+
+
+def relative(text: str) -> str | None:
+    """ "The bridge, which was built in 1904, fell." -> "The bridge fell. It was built in 1904." """
+    match = _RELATIVE.fullmatch(text)
+    if not match:
+        return None
+    return f"{match[1]} {match[4]}. It {match[2]} {match[3]}."
+
+
+def which_apart(text: str) -> str | None:
+    """ "... with the cup, which took place in May." -> "... with the cup. The cup took place in May." """
+    match = _WHICH.fullmatch(text)
+    if not match or not has_verb(match[1].split()):
+        return None
+    if not match["noun"] and re.search(r" and |[’']s?\b", match["what"]):
+        return None
+    said = f"The {match['noun']}" if match["noun"] else capital(match["what"])
+    if not match["noun"] and (match[1].endswith(" by ") or match[1].split()[-2][:1].isupper()):
+        return None  # "in a book by Jon Abt, which": the book; "Here for It All": a name goes on
+    if match["noun"] and ("NOUN" not in getAllLemmas(match["noun"]) or "ADV" in getAllLemmas(match["noun"])):
+        return None
+    if re.match(r"(?:were|are)\b", match["did"]) and not is_plural(match["what"]):
+        return None
+    if re.match(r"(?:was|is|has)\b", match["did"]) and is_plural(match["what"]):
+        return None
+    return f"{match[1]}{match['what']}. {said} {match['did']}."
+
+
+def who_apart(text: str) -> str | None:
+    """ "... beat Ana Ruiz, who had won before." -> "... beat Ana Ruiz. Ruiz had won before." """
+    match = _WHO.fullmatch(text)
+    if not match or not has_verb(match[1].split()):
+        return None
+    last = match["name"].split()[-1]
+    return f"{match[1]}{match['name']}. {last} {match['did']}." if len(last) > 2 and last.isalpha() else None
+
+
+def semicolon(text: str) -> str | None:
+    """ "The walls are of stone; the interior has four benches." -> two sentences."""
+    match = _SEMICOLON.fullmatch(text)
+    if not match or not has_verb(match[1].split()) or not has_verb(match[2].split()[:8]):
+        return None
+    if not re.match(r"(?:the|an?|it|he|she|they|its|his|her|their|this|there|[A-Z])\b", match[2]):
+        return None
+    return f"{match[1]}. {capital(match[2])}."
+
+
+def contrast(text: str) -> str | None:
+    """ "The workers are dark brown, while the lighter ones are young." -> two sentences."""
+    match = _CONTRAST.fullmatch(text)
+    if not match or not has_verb(match[1].split()) or not has_verb(match[2].split()[:8]):
+        return None
+    if re.search(r"\b(?:that|which|who|said|says)\b", match[1]):  # the contrast may be within what was said
+        return None
+    return f"{match[1]}. {capital(match[2])}."
+
+
+def including(text: str) -> str | None:
+    """ "Dozens of roads were closed, including two in the town." -> "... closed. They included two in the town." """
+    match = _INCLUDING.fullmatch(text)
+    if not match or not _COUNTED.match(match[1]):
+        return None
+    if not re.search(r"\b(?:was|were|had been|have been) [a-z]+(?:ed|en|t|n)\Z", match[1]):
+        return None
+    return f"{match[1]}. They included {match[2]}."
+
+
+def two_deeds(text: str) -> str | None:
+    """ "The council approved the plan in May and rejected it in June." -> "... in May. The council rejected it in June." """
+    match = _DEEDS.fullmatch(text)
+    if not match or len(text.split()) < 16 or text.count(" and ") > 1:
+        return None
+    n = subject_words(match[1])
+    words = match[1].split()
+    subject = " ".join(words[:n])
+    if not n or not is_subject(subject) or re.search(r"\b(?:that|which|who|to|between|both|said|if|when)\b", match[1]):
+        return None
+    # "was sorted and stored": the second is a participle, which needs the first's auxiliary
+    if re.match(r"[a-z]+ed\b", match[2]) and re.search(r"\b(?:was|were|is|are|been|be|has|have|had)\b", " ".join(words[n:])):
+        return None
+    if not re.fullmatch(rf"The (?:[a-z-]+ ){{0,2}}[a-z-]+|{NAME}", subject) or is_common(subject):
+        return None
+    return f"{match[1]}. {subject} {match[2]}."

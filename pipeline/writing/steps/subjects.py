@@ -1,0 +1,152 @@
+"""Steps that give a sentence another subject (active and passive, "A was B" and "B was A"), or put a person's age or office
+before the name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from lemminflect import getInflection, getLemma
+
+from pipeline.choosing.common_words import is_common
+from pipeline.choosing.gate import has_verb
+from pipeline.writing.letter_case import capital, small
+from pipeline.writing.steps.sentence_parts import (
+    CLAUSE_LINK,
+    CLAUSE_OR_SPEECH,
+    DATE,
+    NAME,
+    PERSON,
+    PHRASE,
+    PLAIN,
+    PREPOSITION,
+    PRONOUN_OR_LINK,
+    TIMES,
+    is_plural,
+    is_subject,
+)
+
+_AGED = re.compile(r"(?<![\w.])([A-Z][\w’'-]+(?: [A-Z][\w’'-]+){1,2}), (?:aged )?(\d{1,2}),")
+_TITLED = re.compile(r"([A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){1,3}), ((?:the )?[a-z][^,;:“”\"]{5,60}), ([^;:]{8,})")
+_DID = (
+    r"(?:approved|announced|opened|closed|adopted|launched|established|founded|created|designed|directed|produced|released|"
+    r"published|unveiled|rejected|accepted|introduced|signed|issued|imposed|passed|ordered|appointed|elected|nominated|"
+    r"replaced|destroyed|damaged|killed|injured|arrested|rescued|evacuated|defeated|recorded|reported|received|awarded|"
+    r"organi[sz]ed|hosted|completed|developed|discovered|described|attended|supported|opposed|criticised|criticized|praised|"
+    r"flooded|repaired|restored|acquired|purchased|operated|owned|composed|performed|painted|edited|translated|deployed|"
+    r"displaced|seized|suspended|cancelled|canceled|postponed|declared|proposed|promised|granted|offered|filed)"
+)
+_WHEN = rf"(?P<when>{DATE})"
+_ACTIVE = re.compile(
+    rf"(?P<who>(?:The |An? )?[A-Z][^,;:“”\"]{{2,60}}?) (?P<did>{_DID}) "
+    r"(?P<what>(?:an?|another|two|three|four|five|six|seven|eight|nine|ten|several|many|\d[\d,.]*) [^,;:“”\"]{3,90}?)"
+    rf"(?: {_WHEN})?\."
+)
+_PASSIVE = re.compile(
+    rf"(?P<what>(?:The |An? )?[A-Z][^,;:“”\"]{{2,60}}?) (?:was|were) (?P<did>{_DID}) by "
+    rf"(?P<who>(?:the |an? )?[A-Z\w][^,;:“”\"]{{2,60}}?)(?P<when> {DATE})?\."
+)
+_NOUN_PHRASE = (
+    r"(?:the|an?|its|his|her|their|another|two|three|four|five|several|many|\d[\d,]*) (?:[a-z][a-z-]+ ){0,3}[a-z][a-z-]+"
+)
+_OBJECT = rf"(?:{_NOUN_PHRASE}|{NAME})(?: (?:of|for) (?:{_NOUN_PHRASE}|{NAME}|[a-z]+))?"
+TRANSITIVE_FILE = Path(__file__).with_name("transitive_verbs.txt")
+_TRANSITIVE = frozenset(TRANSITIVE_FILE.read_text(encoding="utf-8").split())
+"""Verbs whose object may become the subject. Those that stand in idioms ("took place") are left out."""
+_MODAL = "will|would|could|may|might|can|must|should"
+_ANY_ACTIVE = re.compile(
+    rf"(?P<who>(?:[Tt]he |[Aa]n? )?{PHRASE}{{0,6}}?) (?:(?P<modal>{_MODAL}) )?(?P<verb>[a-z]+) (?P<what>{_OBJECT})"
+    rf"(?P<rest>(?: {PREPOSITION} {PLAIN}+)?)\."
+)
+_IDENTITY = re.compile(
+    rf"(?P<one>{NAME}) (?P<be>was|is) (?P<other>the (?!same|first to|only one){PLAIN}{{6,80}})\.|"
+    rf"(?P<before>The [a-z]{PLAIN}{{6,70}}) (?P<link>was|is) (?P<name>{NAME})\."
+)
+
+
+def passive_of_listed(text: str) -> str | None:
+    """ "The government approved an aid package." -> "An aid package was approved by the government."
+
+    Only where the object shows its number, and with verbs whose participle is their past.
+    """
+    match = _ACTIVE.fullmatch(text)
+    if (
+        not match
+        or has_verb(match["who"].split())
+        or CLAUSE_OR_SPEECH.search(match["what"])
+        or PRONOUN_OR_LINK.search(match["who"])
+    ):
+        return None
+    one = bool(re.match(r"(?:an?|one|another) ", match["what"]))
+    if not one and re.match(r"1(?:\.0)? ", match["what"]):
+        return None
+    when = f" {match['when']}" if match["when"] else ""
+    return f"{capital(match['what'])} {'was' if one else 'were'} {match['did']} by {small(match['who'])}{when}."
+
+
+def active(text: str) -> str | None:
+    """ "The bridge was designed by Jon Abt." -> "Jon Abt designed the bridge." """
+    match = _PASSIVE.fullmatch(text)
+    if not match or has_verb(match["what"].split()) or has_verb(match["who"].split()):
+        return None
+    return f"{capital(match['who'])} {match['did']} {small(match['what'])}{match['when'] or ''}."
+
+
+def passive(text: str) -> str | None:
+    """ "The studio will release Good Boy in theaters." -> "Good Boy will be released by the studio in theaters." """
+    match = _ANY_ACTIVE.fullmatch(text)
+    if not match:
+        return None
+    lemma = (getLemma(match["verb"], upos="VERB") or ("",))[0]
+    who, what = match["who"], match["what"]
+    tense_fits = match["verb"] == lemma if match["modal"] else match["verb"] in getInflection(lemma, tag="VBD")
+    if lemma not in _TRANSITIVE or not tense_fits or TIMES.search(what) or has_verb(what.split()[1:]):
+        return None
+    if CLAUSE_LINK.search(what) or not is_subject(who):
+        return None
+    if re.search(r"\b(?:its|his|her|their|he|she|it|they|himself|itself)\b", f"{what}{match['rest']}"):
+        return None  # the possessor would come after what it has
+    if match["rest"].startswith(" to ") or re.search(r"\b(?:and|or|but)\b", match["rest"]):
+        return None  # a second deed, which the new subject did not do
+    if what.split()[-1].endswith(("ly", "ing")) or re.match(rf"(?:that|to|how|what|whether|{PREPOSITION})\b", what):
+        return None
+    participle = (getInflection(lemma, tag="VBN") or ("",))[0]
+    be = f"{match['modal']} be" if match["modal"] else ("were" if is_plural(what) else "was")
+    return f"{capital(what)} {be} {participle} by {small(who)}{match['rest']}."
+
+
+def identity(text: str) -> str | None:
+    """ "Ana Ruiz was the director of the museum." -> "The director of the museum was Ana Ruiz." """
+    match = _IDENTITY.fullmatch(text)
+    if not match or PERSON.match(match["one"] or match["name"]) or (match["one"] or match["name"]).isupper():
+        return None
+    if match["one"]:
+        if CLAUSE_LINK.search(match["other"]) or has_verb(match["other"].split()) or TIMES.search(match["other"]):
+            return None
+        if is_common(match["one"]):
+            return None
+        return f"{capital(match['other'])} {match['be']} {small(match['one'])}."
+    if CLAUSE_LINK.search(match["before"]) or has_verb(match["before"].split()):
+        return None
+    return f"{match['name']} {match['link']} {small(match['before'])}."
+
+
+def aged(text: str) -> str | None:
+    """ "Jon Abt, 61, left the town." -> "The 61-year-old Jon Abt left the town." """
+    match = _AGED.search(text)
+    if not match:
+        return None
+    before = text[: match.start()]
+    article = "The" if not before.strip() else "the"
+    rest = text[match.end() :].lstrip()
+    return f"{before}{article} {match[2]}-year-old {match[1]} {rest}"
+
+
+def title_first(text: str) -> str | None:
+    """ "Sefa Morrin, director of the authority, said ..." -> "The director of the authority, Sefa Morrin, said ..." """
+    match = _TITLED.fullmatch(text)
+    if not match or has_verb(match[2].split()) or not has_verb(match[3].split()[:3]) or match[1].startswith(("The ", "A ")):
+        return None
+    if re.match(r"(?:\w+ed|\w+ing|in|on|at|of|by|with|from|for|near|after|before|along|about|to|as|an?)\b", match[2]):
+        return None
+    return f"{capital(match[2]) if match[2].startswith('the ') else 'The ' + match[2]}, {match[1]}, {match[3]}"

@@ -1,0 +1,98 @@
+"""Steps that move a subordinate clause, or a participle with what belongs to it, to the other side of the main clause."""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.choosing.common_words import is_common
+from pipeline.choosing.gate import has_verb, is_verb
+from pipeline.writing.letter_case import capital, small
+from pipeline.writing.steps.sentence_parts import (
+    CLAUSE_LINK,
+    CLAUSE_OR_SPEECH,
+    OTHER_ORDER,
+    PERSON,
+    PLAIN,
+    PREPOSITION,
+    PRONOUN_OR_LINK,
+    is_participle,
+    subject_words,
+)
+
+_CLAUSE_FRONT = re.compile(
+    r"(After|Before|When|While|Because|Although|As|Since|If|Despite|Following|During) ([^,“\";:]{8,90}), ([^“\";:]+?)\.\Z"
+)
+_CLAUSE_END = re.compile(
+    r"([^,“\";:]{12,120}?),? "
+    r"(after|before|because|although|though|while|when|once|until|despite|following|during) ([^,“\";:]{8,90})\.\Z"
+)
+_OPENING = re.compile(rf"([A-Z][a-z]+) ({PLAIN}{{5,90}}), ([^;:“”\"]+)\.")
+_OPENS_SUBJECT = re.compile(r"(?:the|an?|its|his|her|their|many|several|most|some) |[A-Z]")
+_INSERTED = re.compile(rf"({PLAIN}{{3,60}}), ([a-z]+) ({PLAIN}{{5,90}}), ([^;:“”\"]+)\.")
+_SWAPPED = re.compile(
+    rf"(?P<name>[A-Z][\w’'-]+(?: [A-Z][\w’'-]+){{0,2}}) (?P<main>[a-z]{PLAIN}{{8,90}}?),? "
+    rf"(?P<when>after|before|when|because|although|though|once|until) (?P<who>he|she) (?P<clause>{PLAIN}{{8,90}})\."
+)
+_PEOPLE = re.compile(r"[A-Z]|\b(?:that|which|who|and|said|says|told|man|woman|father|mother|son|daughter|wife|husband)\b")
+_HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|long|time)\Z")
+
+
+def clause_to_end(text: str) -> str | None:
+    """ "After the levee broke, water filled the town." -> "Water filled the town after the levee broke." """
+    match = _CLAUSE_FRONT.fullmatch(text)
+    # a pronoun in the main clause means somebody of the clause before it: turned round, it would come first
+    if not match or PRONOUN_OR_LINK.search(match[3]) or "," in match[3]:
+        return None
+    return f"{capital(match[3])} {match[1].lower()} {match[2]}."
+
+
+def clause_to_front(text: str) -> str | None:
+    """ "Water filled the town after the levee broke." -> "After the levee broke, water filled the town." """
+    match = _CLAUSE_END.fullmatch(text)
+    if (
+        not match
+        or PRONOUN_OR_LINK.search(match[3])
+        or CLAUSE_OR_SPEECH.search(match[1])
+        or OTHER_ORDER.search(match[1])
+        or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
+        or re.search(
+            r"\b(?:said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or|as|times?|moments?|"
+            r"nights?|points?|is|was|were|are|until|since|from|of|on|at|in)\Z",
+            match[1],
+        )
+    ):
+        return None
+    return f"{match[2].capitalize()} {match[3]}, {small(match[1])}."
+
+
+def name_behind(text: str) -> str | None:
+    """ "Howard left the town after he sold the house." -> "After Howard sold the house, he left the town." """
+    match = _SWAPPED.fullmatch(text)
+    if not match or not is_verb(f"x {match['main']}".split(), 1) or PERSON.match(match["name"]) or is_common(match["name"]):
+        return None
+    # Another name, or a second person, and the pronoun could be theirs.
+    if _PEOPLE.search(match["main"]) or _HOW_LONG.search(match["main"]):
+        return None
+    return f"{capital(match['when'])} {match['name']} {match['clause']}, {match['who']} {match['main']}."
+
+
+def participle_inside(text: str) -> str | None:
+    """ "Directed by Ana Ruiz, the film opens in June." -> "The film, directed by Ana Ruiz, opens in June." """
+    match = _OPENING.fullmatch(text)
+    if not match or not is_participle(match[1].lower()) or has_verb(match[2].split()) or PERSON.match(capital(match[3])):
+        return None
+    n = subject_words(match[3])
+    words = match[3].split()
+    if not n or not re.match(PREPOSITION, match[2]) or not _OPENS_SUBJECT.match(match[3]):
+        return None
+    return f"{capital(' '.join(words[:n]))}, {match[1].lower()} {match[2]}, {' '.join(words[n:])}."
+
+
+def participle_first(text: str) -> str | None:
+    """ "The film, directed by Ana Ruiz, opens in June." -> "Directed by Ana Ruiz, the film opens in June." """
+    match = _INSERTED.fullmatch(text)
+    if not match or not is_participle(match[2]) or not re.match(PREPOSITION, match[3]) or has_verb(match[3].split()):
+        return None
+    if has_verb(match[1].split()) or CLAUSE_LINK.search(match[1]) or not is_verb(f"x {match[4]}".split(), 1):
+        return None
+    return f"{capital(match[2])} {match[3]}, {small(match[1])} {match[4]}."
