@@ -34,9 +34,9 @@ REPEATS = 0.84
 OVERLAP = 0.7
 """Share of its words in a chosen sentence, likewise, if it has no new name or number."""
 AGAIN, AGAIN_OVERLAP, USUAL = 0.64, 0.5, 0.2
-"""Cosine, and share of the shorter one's words apart from the title's and from those of more than this share of all sentences, from
-which it is the same in other words, again if it has no new name or number. Of 26 such pairs in plans of development topics 20 said
-the same again; of those of cosine 0.60 and 0.4 of the words two thirds did."""
+"""Cosine, and share of the shorter one's words apart from the title's and from those of more than this share of all sentences,
+from which it is the same in other words, again if it has no new name or number. Of 26 such pairs in plans of development
+topics 20 said the same again; of those of cosine 0.60 and 0.4 of the words two thirds did."""
 ENOUGH = 0.05
 """Share of the third best sentence's worth below which nothing is chosen."""
 MOST_CITES = 3
@@ -161,9 +161,11 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
             other = pool.offered[j].candidate
             # Vectors miss a repetition in other word order, shared words one in other words: either is enough.
             shared = len(other.terms & item.terms) / max(len(other.terms), 1)
-            if similar[j] > REPEATS or (shared > OVERLAP and other.facts <= item.facts):
-                blocked[j] = True
-            elif similar[j] > AGAIN and _says_again(other, item, usual):
+            if (
+                similar[j] > REPEATS
+                or (shared > OVERLAP and other.facts <= item.facts)
+                or (similar[j] > AGAIN and _says_again(other, item, usual))
+            ):
                 blocked[j] = True
     reasons = {**dict.fromkeys(pool.unusable, "no statement that an editor would use"), **dict.fromkeys(old, "an older figure")}
     left_out = [LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, reasons[i]) for i in sorted(reasons)]

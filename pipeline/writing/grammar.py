@@ -13,6 +13,7 @@ from data.sentences import split_sentences
 from pipeline.choosing.candidates import has_personal_words
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.gate import VERBS, has_verb, verb_groups
+from pipeline.retrieval import terms
 from pipeline.writing.citing import is_own_talk
 from pipeline.writing.compared_words import QUOTED, WORD, bare, bare_words, name_words, stem_of
 from pipeline.writing.steps import is_spliced
@@ -57,7 +58,7 @@ def form_faults(text: str, facts: Sequence[str]) -> list[str]:
         text.count(number) > max(said.count(number), 1) for number in set(re.findall(r"\d[\d,.]*\d|\d{2,}", text))
     ):
         faults.append("it says a name or a number twice")
-    if is_own_talk(text) or _TALK.search(text):
+    if (is_own_talk(text) and not is_own_talk(said)) or ((talk := _TALK.search(text)) and talk.group() not in said):
         faults.append("it speaks of the writing, not of the subject")
     if has_personal_words(text):
         faults.append("first or second person")
@@ -150,7 +151,7 @@ def grammar_faults(text: str, known: str) -> list[str]:
         and stem_of(word) in held
         and word not in strange
     ]
-    in_text, in_known = (Counter(stem_of(w) for w in WORD.findall(t) if w.islower() and len(w) > 4) for t in (text, known))
+    in_text, in_known = (Counter(stem_of(w) for w in _long_words(t.replace("-", " "))) for t in (text, known))
     # A sentence that was divided names its subject again: "The plan was for the bank. The bank had asked for it."
     again = Counter(stem_of(w) for s in sentences[1:] for w in WORD.findall(s)[:4])
     if twice := [stem for stem, n in in_text.items() if n - again[stem] > max(in_known[stem], 1)]:
@@ -161,6 +162,11 @@ def grammar_faults(text: str, known: str) -> list[str]:
     if strange:
         faults.append(f"no common word, and in no fact: {', '.join(strange)}")
     return faults
+
+
+def _long_words(text: str) -> list[str]:
+    """Words in small letters of five letters or more, and of four where they are no mere function words."""
+    return [word for word in WORD.findall(text) if word.islower() and (len(word) > 4 or (len(word) == 4 and bool(terms(word))))]
 
 
 def _opens_with_verb(words: Sequence[str]) -> bool:
@@ -178,6 +184,11 @@ _RELATIVE_ALONE = re.compile(r"(?:\A|, )(?:an?|the) (?:\w+ ){1,4}?that ((?:[^,]|
 _ONLY_RELATIVE = re.compile(r"(?:An?|The) (?:[\w’'-]+ ){1,6}?(?:that|which|who) ([^,;]+)\.")
 """ "A new line that brought fans to the track." """
 _BROKEN = re.compile(
+    r"\d, (?:million|billion|thousand)\b|\b(?:to|on|in|of|from) \d{1,2}, (?:19|20)\d\d\b|"
+    r"\b(?:has|have|had) (?:reached|entered|joined)[.,;]|"
+    r"\b(?:he|she|they|it|who) (?:chosen|gone|taken|given|begun|written|seen|done|shown|known|driven|fallen)\b|"
+    r"\b(?:since|because|as|while|when) (?:it|he|she|they) (?!bring|sing|ring|swing|cling|being)\w{2,}ing\b|"
+    r"\b(?:an?|the) (?:an?|the)-|\AOnce (?:won|had|was|is)\b|\bthe (?:online|inside|outside)[.,]|"
     r"\bIt was (?![^.;]{0,60}\b(?:that|who|which|when|where|after|before)\b)[^,.;]{3,60} (?:was|were) |\bwith \d{1,2}:\d{2}\b|"
     r"\b(\w+) \1\b(?<!had had)(?<!that that)|"
     r"\b(?:of|in|on|at|by|for|from|with|to|the|an?|and|or|is|was|were|had) ?[.,;](?=\s|\Z)|"

@@ -12,6 +12,10 @@ _COMMON_OPENING = re.compile(
 )
 
 
+_TITLE = re.compile(r"[A-Z]\w* (?:for|of|in|to|the|and|at) (?:the )?[A-Z]")
+"""What may be a title: "Here for It All". "At the" opens a sentence."""
+
+
 def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -28,7 +32,7 @@ def small(text: str) -> str:
 def opens_small(text: str) -> bool:
     """Whether the text's first word has its capital only because it opens a sentence."""
     match = re.match(r"([A-Z][a-z’'-]*)(?: (\S))?", text)
-    if not match:
+    if not match or (_TITLE.match(text) and not _COMMON_OPENING.match(text)):
         return False
     common = is_common(match[1]) or re.search(r"(?:ship|out|ment|[ts]ion|ness|ity|ance|ence)s?\Z", match[1])  # "Turnout rose"
     return bool(_COMMON_OPENING.match(text)) or (bool(common) and not (match[2] or "a").isupper())

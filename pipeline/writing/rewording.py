@@ -17,6 +17,7 @@ from functools import lru_cache
 from data.sentences import split_sentences
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
 from pipeline.retrieval import terms
+from pipeline.writing.changed_words import changed_words, with_ordinals
 from pipeline.writing.compared_words import QUOTED, WORD, bare, bare_words, name_words, stem_of
 from pipeline.writing.grammar import form_faults, grammar_faults
 from pipeline.writing.steps.sentence_parts import MONTH
@@ -41,7 +42,7 @@ _NEGATION = re.compile(
     re.I,
 )
 _PLANNED = (
-    r"expect\w*|plan\w*|(?:is|are|was|were) to|due to|set to|scheduled|could|(?-i:may)|might|likely|intend\w*|"
+    r"expect\w*|plan(?:s|ned|ning)?\b|(?:is|are|was|were) to|due to|set to|scheduled|could|(?-i:may)|might|likely|intend\w*|"
     r"perhaps|maybe|hop(?:e|es|ed|ing)|propos\w+|aim\w*|possibl[ey]|potential\w*"
 )
 _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -57,11 +58,11 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "about",
             r"\b(?:(?:about|around)(?! (?:the|its|his|her|their|this|these|that|how|what|who|whether|an?(?! (?:dozen|"
             r"hundred|third|half|quarter|year|month|week|day|mile|million)))\b)|some(?= \d)|nearly|almost|roughly|"
-            r"approximately|an estimated|estimated|close to|more or less|just (?:over|under))\b",
+            r"approximately|virtually|an estimated|estimated|close to|more or less|just (?:over|under))\b",
         ),
         (
             "expected",
-            rf"\b(?:{_PLANNED}|will|would|project(?:ed|ion)|forecast\w*|going to|can|predict\w*|shall|should|"
+            rf"\b(?:{_PLANNED}|will|would|project(?:ed|ion)|forecast\w*|going to|can(?:not|['’]t)?|predict\w*|shall|should|"
             r"wish\w*|promis\w+|vow\w*|pledg\w+|call(?:ed|s|ing)? (?:for|on)|urg\w+|ask\w*|want\w*|seek\w*|sought|propose)\b",
         ),
         ("planned", rf"\b(?:{_PLANNED})\b"),  # "will" alone is more certain than that
@@ -144,6 +145,7 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     known = " ".join((*facts, title, *also))
     said = " ".join(facts)
     faults = [*form_faults(text, facts), *grammar_faults(text, known), *_added(text, known), *_changed(text, facts)]
+    faults += changed_words(text, facts)
     plain, plain_facts = text.lower(), said.lower()
     if gone := [who for who in _AGENT.findall(plain_facts) if plain.count(who) < plain_facts.count(who)]:
         faults.append(f"lost who did it: {', '.join(gone)}")
@@ -203,7 +205,7 @@ def _acts_instead(text: str, known: str) -> list[str]:
 
 def _added(text: str, known: str) -> list[str]:
     faults = []
-    held = figures(known, as_evidence=True)
+    held = figures(known, as_evidence=True) | figures(with_ordinals(known), as_evidence=True)
     if new := sorted(figures(text) - held):
         faults.append(f"added: {', '.join(new)}")
     words = name_words(known)
@@ -370,7 +372,7 @@ def _stems(words: Sequence[str]) -> frozenset[str]:
 
 def _lost(text: str, said: str) -> list[str]:
     """Figures and names of the facts that are not in the text; of a name of several words any one is enough."""
-    lost = sorted(figures(said) - figures(text, as_evidence=True))
+    lost = sorted(figures(said) - figures(with_ordinals(text), as_evidence=True))
     held = name_words(text)
     outside = QUOTED.sub(" ", said)
     names = [word for word in proper_words(outside) if bare(word) not in _OPENING_WORDS]

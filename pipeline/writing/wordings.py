@@ -134,7 +134,8 @@ def _fits(wording: _Wording, before: list[str], after: str) -> str | None:
     if passive or re.match(r" by\b", after):
         return wording.other if wording.form == "participle" else None
     # Without an auxiliary it may be a participle all the same ("the actor chosen for it"), unless an object follows.
-    has_object = bool(re.match(r" (?:the|an?|its|his|her|their|that|to|[A-Z\d])", after))
+    # "Decided to" is the past wherever it stands.
+    has_object = wording.other.endswith(" to") or bool(re.match(r" (?:the|an?|its|his|her|their|that|to|[A-Z\d])", after))
     return wording.other if has_object == (wording.form == "past") else None
 
 
@@ -266,11 +267,15 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )  # fmt: skip
 _AFTER = re.compile(
     r"(?<!\bone )(?<!named )(?<!looks )(?<!looked )(?<!soon )(?<!shortly )(?<!years )(?<!year )(?<!days )(?<!day )(?<!months )"
-    r"(?<!month )(?<!weeks )(?<!week )(?<!hours )(?<!minutes )\b([Aa]fter) "
+    r"(?<!month )(?<!weeks )(?<!week )(?<!hours )(?<!minutes )(?<!go )(?<!goes )(?<!going )(?<!went )(?<!come )(?<!comes )"
+    r"(?<!coming )(?<!came )(?<!look )(?<!looking )(?<!took )(?<!takes )(?<!take )(?<!taking )(?<!run )\b([Aa]fter) "
     r"((?:the|an?|its|his|her|their|each|this)\b(?! (?:few|couple|year|month|week|day|decade|while|time)\b)[^,.;:]*)"
 )
 """Not "three days after" nor "named after"."""
-_SPELLED = re.compile(r"(?<![\w.,$£€:-])(\d\d)(?= (?!percent|per|cent|million|billion|to|and|or|of)[a-z]{3,})")
+_SPELLED = re.compile(
+    r"(?<![\w.,$£€:-])(?<!eason )(?<!pisode )(?<!hapter )(?<!art )(?<!round )(?<!No )"
+    r"(\d\d)(?= (?!percent|per|cent|million|billion|to|and|or|of)[a-z]{3,})"
+)
 _FIGURED = re.compile(
     rf"(?<![\w-])(?:{'|'.join(_NUMBER_WORDS)})(?= [a-z]{{3,}})(?! (?:one|two|three|four|five|six|seven|eight|nine)\b)"
 )

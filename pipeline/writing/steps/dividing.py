@@ -77,12 +77,20 @@ def divided(fact: str) -> tuple[str, ...]:
     return f"{match[1]}.", f"{capital(match[2])}."
 
 
+_HALF = re.compile(
+    r"\b(?:is|was|are|were|be|been|has|have|had|do|does|did|of|to|in|on|at|by|for|with|and|or|but|than|not|as)\Z"
+)
+""" "The reason that everybody speaks of it is" waits for its clause."""
+
+
 def shortened(fact: str) -> tuple[str, ...]:
     """A long sentence without its last clause, where the rest says something on its own; else nothing.
 
     Clauses that limit the statement ("unless", "if", "except") stay.
     """
     match = _LAST_CLAUSE.fullmatch(fact)
+    if match and _HALF.search(match[1]):
+        return ()
     if not match or len(match[1].split()) < SHORTEST or not has_verb(match[1].split()) or is_spliced(f"{match[1]}."):
         return ()
     return (f"{match[1]}.",)

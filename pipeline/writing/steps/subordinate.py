@@ -57,7 +57,7 @@ def clause_to_front(text: str) -> str | None:
         or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
         or re.search(
             r"\b(?:said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or|as|times?|moments?|"
-            r"nights?|points?|is|was|were|are|until|since|from|of|on|at|in)\Z",
+            r"nights?|points?|particularly|especially|notably|mostly|mainly|usually|perhaps|except|is|was|were|are|until|since|from|of|on|at|in)\Z",
             match[1],
         )
     ):

@@ -22,6 +22,8 @@ KNOWN = "The old bridge over the river was closed by the council on 20 March 203
         ("The old bridge was was closed by the council.", "broken English: 'was was'"),
         ("The old bridge was closed by an council after the flood.", "broken English: 'an council'"),
         ("The old bridge was clossed by the council after the flood.", "no common word, and in no fact: clossed"),
+        ("A new bridge that brought the council over the river.", "no main verb"),
+        ("The old bridge was closed, because it closing after the flood.", "broken English: 'because it closing'"),
         ("The council was closed by the council after the flood.", "said more often than its facts do"),
     ],
 )

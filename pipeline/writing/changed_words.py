@@ -1,0 +1,104 @@
+"""Words of a fact that came out in another form: "ant socially parasites", "brother" for "half-brother", "FedEx cup".
+
+A small model changes letters where it means to change words. The stem is still the fact's, so that counting words sees nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lemminflect import getAllLemmas
+
+from data.sentences import split_sentences
+from pipeline.writing.compared_words import QUOTED, WORD, stem_of
+
+_PREFIXED = re.compile(r"\b((?:half|step|co|non|semi|vice|mid|pre|post|anti|self|re|un|two|three|four)-)([a-z]{3,})\b", re.I)
+_ORDINALS = {
+    "eleventh": "11th", "twelfth": "12th", "thirteenth": "13th", "fourteenth": "14th", "fifteenth": "15th", "sixteenth": "16th",
+    "seventeenth": "17th", "eighteenth": "18th", "nineteenth": "19th", "twentieth": "20th", "twenty-first": "21st",
+}  # fmt: skip
+_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.I)
+_HE, _SHE = re.compile(r"\b(?:he|him|his|himself)\b", re.I), re.compile(r"\b(?:she|her|hers|herself)\b", re.I)
+_STATES = re.compile(r"\b(?:is|was|are|were) (?:a|an|the|its|his|her|their)\b")
+_DOES = re.compile(r"\b(?:host|boast|explore|feature|hold|house|ma[dk]e|w[io]n|bec[oa]me|includ)\w*\b")
+
+
+def with_ordinals(text: str) -> str:
+    """ "The twentieth century" as "the 20th century"."""
+    return _ORDINAL.sub(lambda match: _ORDINALS[match.group().lower()], text)
+
+
+def changed_words(text: str, facts: Sequence[str]) -> list[str]:
+    """Faults, each in words."""
+    said, text = QUOTED.sub(" ", " ".join(facts)), QUOTED.sub(" ", text)
+    faults = []
+    if others := _other_forms(text, said):
+        faults.append(f"another word of the same stem: {', '.join(others)}")
+    low = text.lower()
+    for match in _PREFIXED.finditer(said):
+        if re.search(rf"(?<![\w-]){match[2]}\b", low) and match.group().lower() not in low:
+            faults.append(f"without its prefix: {match.group()}")
+    if small := _without_capital(text, said):
+        faults.append(f"without its capital: {', '.join(small)}")
+    for word, before in (("only", "only"), ("most", "many"), ("whose", "")):
+        n, had = (len(re.findall(rf"\b{word}\b", one, re.I)) for one in (text, said))
+        if n > had and (word == before or not before or re.search(rf"\b{before}\b", said, re.I)) and (had or word != before):
+            faults.append(f'"{word}" came')
+    counts = [(len(_HE.findall(one)), len(_SHE.findall(one))) for one in (text, said)]
+    if sum(counts[0]) == sum(counts[1]) and counts[0] != counts[1]:
+        faults.append("he and she exchanged")
+    if "#" in said and text.count("#") < said.count("#") and not re.search(r"\b(?:No\.|number) ?\w", text, re.I):
+        faults.append("# is gone")
+    if re.search(r"\b(?:has|have) been \w+ed\b", said) and re.search(r"\b(?:is|are) being\b", text) and " been " not in text:
+        faults.append('"has been" became "is being"')
+    if len(_STATES.findall(text)) > len(_STATES.findall(said)) and len(_DOES.findall(text)) < len(_DOES.findall(said)):
+        faults.append("what it does became what it is")
+    return faults
+
+
+def _other_forms(text: str, said: str) -> list[str]:
+    """Words that stand between the neighbours of a fact's word, of its stem and no inflection of it."""
+    placed = _between(said)
+    held = set(WORD.findall(said.lower()))
+    return sorted(
+        f"{word} for {old}"
+        for between, words in _between(text).items()
+        for word in words - held
+        for old in placed.get(between, ())
+        if stem_of(word) == stem_of(old) and not _lemmas(word) & _lemmas(old) and not _alike(word, old)
+    )
+
+
+def _between(text: str) -> dict[tuple[str, str], set[str]]:
+    """The word before and the word behind -> the words in small letters, longer than three, that stand between them."""
+    found: dict[tuple[str, str], set[str]] = {}
+    words = ["", *WORD.findall(text), ""]
+    for before, word, behind in zip(words, words[1:], words[2:], strict=False):
+        if word.isalpha() and word.islower() and len(word) > 3:
+            found.setdefault((before.lower(), behind.lower()), set()).add(word)
+    return found
+
+
+def _lemmas(word: str) -> frozenset[str]:
+    found = getAllLemmas(word)
+    # "Claimed" is the verb alone, "claims" may be the noun: forms of one verb or of one noun are inflections.
+    return frozenset(f"{kind}:{lemma}" for kind, lemmas in found.items() for lemma in lemmas) or frozenset((word,))
+
+
+def _alike(word: str, old: str) -> bool:
+    """Two adverbs of one stem, or British and American spelling."""
+    plain = [re.sub(r"is(?=e|ing|ation)", "iz", w).replace("our", "or").rstrip("s") for w in (word, old)]
+    return plain[0] == plain[1] or (word.endswith("ly") and old.endswith("ly"))
+
+
+def _without_capital(text: str, said: str) -> list[str]:
+    """Names by their place in the facts that the text has in small letters alone."""
+    names = {word for sentence in split_sentences(said) for word in WORD.findall(sentence)[1:] if word[:1].isupper()}
+    small = set(WORD.findall(said))
+    words = WORD.findall(text)
+    return sorted(
+        name
+        for name in names
+        if len(name) > 2 and name.lower() in words and name not in words and name.lower() not in small and name[1:].islower()
+    )

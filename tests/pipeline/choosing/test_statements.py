@@ -1,0 +1,42 @@
+"""Which sentences an article says, and which it would say again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from data.settings import RetrievalSettings
+from data.types import Event
+from pipeline.choosing.candidates import candidates
+from pipeline.choosing.gate import Offered
+from pipeline.choosing.statements import Pool, choose
+from pipeline.evidence import Evidence
+from tests.pipeline.flood import page
+
+SAID = "Ferry pilot Jon Abt carried 61 people over the market to the hospital roof."
+AGAIN = "The pilot Jon Abt brought the people to the hospital roof by boat at night."
+NEWER = "Ferry pilot Jon Abt carried 4 horses over the market to the hospital roof."
+
+
+def chosen(*texts: str, likeness: float) -> list[str]:
+    """What is chosen of sentences that all have this cosine to each other; the first is worth most."""
+    evidence = Evidence.cut(Event("1", "Tolvane flood"), [page(f"p{n}", "Flood", text) for n, text in enumerate(texts)],
+                            RetrievalSettings(passage_overlap=0))  # fmt: skip
+    offered = [Offered(c, c.text, "") for c in candidates(evidence.passages, evidence.pages)]
+    n = len(offered)
+    vectors = np.linalg.cholesky(np.full((n, n), likeness) + (1 - likeness) * np.eye(n))
+    pool = Pool("Tolvane flood", offered, vectors, np.ones(n), [f"{i}.example" for i in range(n)],
+                np.empty((n, 0)), np.empty((n, 0)), np.ones(n))  # fmt: skip
+    pool.__dict__.update(worth=1 - 0.1 * np.arange(n), usable=np.ones(n))
+    return [offered[i].text for i in choose(pool, 200)[0]]
+
+
+def test_the_same_in_other_words_is_chosen_once() -> None:
+    assert chosen(SAID, AGAIN, likeness=0.7) == [SAID]
+
+
+def test_a_new_number_is_no_repetition() -> None:
+    assert set(chosen(SAID, NEWER, likeness=0.7)) == {SAID, NEWER}
+
+
+def test_the_same_words_about_something_else_are_no_repetition() -> None:
+    assert set(chosen(SAID, AGAIN, likeness=0.5)) == {SAID, AGAIN}
