@@ -14,19 +14,9 @@ from data.sentences import split_sentences
 from pipeline.writing.compared_words import QUOTED, WORD, stem_of
 
 _PREFIXED = re.compile(r"\b((?:half|step|co|non|semi|vice|mid|pre|post|anti|self|re|un|two|three|four)-)([a-z]{3,})\b", re.I)
-_ORDINALS = {
-    "eleventh": "11th", "twelfth": "12th", "thirteenth": "13th", "fourteenth": "14th", "fifteenth": "15th", "sixteenth": "16th",
-    "seventeenth": "17th", "eighteenth": "18th", "nineteenth": "19th", "twentieth": "20th", "twenty-first": "21st",
-}  # fmt: skip
-_ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.I)
 _HE, _SHE = re.compile(r"\b(?:he|him|his|himself)\b", re.I), re.compile(r"\b(?:she|her|hers|herself)\b", re.I)
 _STATES = re.compile(r"\b(?:is|was|are|were) (?:a|an|the|its|his|her|their)\b")
 _DOES = re.compile(r"\b(?:host|boast|explore|feature|hold|house|ma[dk]e|w[io]n|bec[oa]me|includ)\w*\b")
-
-
-def with_ordinals(text: str) -> str:
-    """ "The twentieth century" as "the 20th century"."""
-    return _ORDINAL.sub(lambda match: _ORDINALS[match.group().lower()], text)
 
 
 def changed_words(text: str, facts: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from data.sentences import split_sentences
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
 from pipeline.retrieval import terms
-from pipeline.writing.changed_words import changed_words, with_ordinals
+from pipeline.writing.changed_words import changed_words
 from pipeline.writing.compared_words import QUOTED, WORD, bare, bare_words, name_words, stem_of
 from pipeline.writing.grammar import form_faults, grammar_faults
 from pipeline.writing.steps.sentence_parts import MONTH
@@ -205,7 +205,7 @@ def _acts_instead(text: str, known: str) -> list[str]:
 
 def _added(text: str, known: str) -> list[str]:
     faults = []
-    held = figures(known, as_evidence=True) | figures(with_ordinals(known), as_evidence=True)
+    held = figures(known, as_evidence=True)
     if new := sorted(figures(text) - held):
         faults.append(f"added: {', '.join(new)}")
     words = name_words(known)
@@ -372,7 +372,7 @@ def _stems(words: Sequence[str]) -> frozenset[str]:
 
 def _lost(text: str, said: str) -> list[str]:
     """Figures and names of the facts that are not in the text; of a name of several words any one is enough."""
-    lost = sorted(figures(said) - figures(with_ordinals(text), as_evidence=True))
+    lost = sorted(figures(said) - figures(text, as_evidence=True))
     held = name_words(text)
     outside = QUOTED.sub(" ", said)
     names = [word for word in proper_words(outside) if bare(word) not in _OPENING_WORDS]
