@@ -110,9 +110,11 @@ class Composing:
         at = 0
         for paragraph in paragraphs:
             for group in grouped(paragraph):
-                may_quote = quotes and not any(one.chosen and one.by == "quotation" for one in tried)
+                # Nobody opens an article with what somebody says of it.
+                opens = is_lead and at == 0
+                may_quote = quotes and not opens and not any(one.chosen and one.by == "quotation" for one in tried)
                 answers = self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote)
-                if is_lead and at == 0 and not any(one.chosen for one in answers):
+                if opens and not any(one.chosen for one in answers):
                     answers += self._as_it_is(0, statements[0], OPENING_WORDS)
                 if said := tuple(s for one in answers if one.chosen for s in _sentences(one, statements)):
                     self._stages.said(name, said)

@@ -83,8 +83,14 @@ def test_what_the_model_cannot_say_is_said_by_rule() -> None:
 
 def test_in_the_lead_it_is_quoted_with_its_publisher() -> None:
     said = "Fourteen people died and 212 houses were destroyed."
+    section, _ = composed([SHELTERS, Statement(said, (LEDGER,))], [SAID, *[WRONG] * 3], as_lead=True)
+    assert texts(section) == [SAID, "According to ledger.example, “Fourteen people died and 212 houses were destroyed”."]
+
+
+def test_no_article_opens_with_a_quotation() -> None:
+    said = "Fourteen people died and 212 houses were destroyed."
     section, _ = composed([Statement(said, (LEDGER,))], [WRONG] * 3, as_lead=True)
-    assert texts(section) == ["According to ledger.example, “Fourteen people died and 212 houses were destroyed”."]
+    assert texts(section) == [said]
 
 
 def test_nothing_is_quoted_that_its_page_does_not_say() -> None:
