@@ -83,7 +83,7 @@ def test_what_the_model_cannot_say_is_said_by_rule() -> None:
 
 def test_in_the_lead_it_is_quoted_with_its_publisher() -> None:
     said = "Fourteen people died and 212 houses were destroyed."
-    section, _ = composed([SHELTERS, Statement(said, (LEDGER,))], [SAID, *[WRONG] * 3], as_lead=True)
+    section, _ = composed([SHELTERS, Statement(said, (LEDGER,))], [WRONG, SAID, *[WRONG] * 3], as_lead=True)
     assert texts(section) == [SAID, "According to ledger.example, “Fourteen people died and 212 houses were destroyed”."]
 
 
