@@ -110,10 +110,9 @@ class Composing:
         at = 0
         for paragraph in paragraphs:
             for group in grouped(paragraph):
-                # Nobody opens an article with what somebody says of it.
                 opens = is_lead and at == 0
-                may_quote = quotes and not opens and not any(one.chosen and one.by == "quotation" for one in tried)
-                answers = self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote)
+                may_quote = quotes and not any(one.chosen and one.by == "quotation" for one in tried)
+                answers = self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote, opens=opens)
                 if opens and not any(one.chosen for one in answers):
                     answers += self._as_it_is(0, statements[0], OPENING_WORDS)
                 if said := tuple(s for one in answers if one.chosen for s in _sentences(one, statements)):
@@ -145,7 +144,9 @@ class Composing:
 
     # --- one group ---------------------------------------------------------------------------------------------------------
 
-    def _said(self, at: tuple[int, ...], group: Sequence[Statement], drafts: list[Draft], *, may_quote: bool) -> list[Tried]:
+    def _said(
+        self, at: tuple[int, ...], group: Sequence[Statement], drafts: list[Draft], *, may_quote: bool, opens: bool
+    ) -> list[Tried]:
         """All that was tried for the group, the chosen ones marked.
 
         The model is asked once freely. Where its answer has a fault, copies or has words of its own, it is asked for small
@@ -160,7 +161,7 @@ class Composing:
             if best := _best(tried):
                 return _marked(tried, best)
             for place, statement in zip(at, group, strict=True):
-                tried += self._said((place,), (statement,), drafts, may_quote=may_quote)
+                tried += self._said((place,), (statement,), drafts, may_quote=may_quote, opens=opens and place == at[0])
             return tried
         # 2. In small steps: forms that keep the meaning, among which the model chooses.
         (statement,) = group
@@ -173,11 +174,11 @@ class Composing:
         # 4. An answer whose only fault is a copied run may have a longer one: correct comes before reworded.
         if not _best(tried):
             tried += [replace(one, faults=()) for one in tried if _only_copies(one, LAST_RUN)]
-        # 5. Without its last clause; 6. in the lead, once, as a quotation.
+        # 5. Without its last clause; 6. in the lead, once, as a quotation. None opens an article.
         for shorter in wordings[1:]:
             if not _best(tried):
                 tried += [self._answer(at, (shorter,), drafts), *self._in_steps(at, shorter, drafts)]
-        for wording in wordings if may_quote else ():
+        for wording in wordings if may_quote and not opens else ():
             if not _best(tried) and (quotation := self._quotation(wording)):
                 tried.append(Tried(at, "quotation", quotation, (), 1.0, 0, 0.0, None))
         best = _best(tried)
