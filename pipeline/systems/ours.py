@@ -32,7 +32,7 @@ from pipeline.systems.free_writing import FreeWriting
 from pipeline.systems.paper import removed_first
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.composing import THIN, Composing, written_by_model
-from pipeline.writing.date_style import in_one_style
+from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.verbatim import Parts, VerbatimWriting
 

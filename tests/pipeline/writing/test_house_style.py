@@ -1,4 +1,4 @@
-"""Dates of one article in one style, and nothing else changed."""
+"""Dates and percentages of one article in one style, and nothing else changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.types import Heading, Section, Sentence
-from pipeline.writing.date_style import in_one_style, in_style, style_of
+from pipeline.writing.house_style import in_one_style, in_style, style_of
 
 PAIRS = [
     ("On March 13, 2031, the levee broke.", "On 13 March 2031, the levee broke."),
@@ -81,3 +81,10 @@ def test_a_sentence_that_would_become_a_copy_keeps_its_style() -> None:
 
 def test_a_number_behind_a_date_is_no_day() -> None:
     assert in_style("On 20 March 3,150 people were there.", "day first") == "On 20 March 3,150 people were there."
+
+
+def test_percentages_of_an_article_are_written_one_way() -> None:
+    texts = ["It held 93 per cent.", "It held 81 percent.", "Some 12 per cent fled.", "He said: “Ten percent fled.”"]
+    section = Section(Heading("Impact"), (tuple(Sentence(text, ()) for text in texts),))
+    (found,) = in_one_style([section], {})
+    assert [sentence.text for sentence in found.sentences] == [texts[0], "It held 81 per cent.", *texts[2:]]

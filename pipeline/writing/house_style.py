@@ -1,4 +1,5 @@
-"""One way of writing dates in an article: "13 March 2031" or "March 13, 2031", whichever its sentences have more often.
+"""One way of writing dates and percentages in an article: "13 March 2031" or "March 13, 2031", "per cent" or "percent", whichever
+its sentences have more often.
 
 Sentences keep the form of their page, or get the other where the model reworded them; side by side they look careless
 (Wikipedia's manual of style, MOS:DATEUNIFY). Quotations, ranges and names of days stay as they are.
@@ -38,13 +39,26 @@ def in_style(text: str, style: Style) -> str:
     return "".join(part if at % 2 else _converted(part, style) for at, part in enumerate(parts))
 
 
+def percent_of(texts: Sequence[str]) -> str:
+    """ "per cent" or "percent": what most texts write, quotations apart; "per cent" where as many do either."""
+    plain = [" ".join(_QUOTED.split(text)[::2]) for text in texts]
+    joined = sum(len(re.findall(r"\bpercent\b", text)) for text in plain)
+    return "percent" if joined > sum(len(re.findall(r"\bper cent\b", text)) for text in plain) else "per cent"
+
+
+def _with_percent(text: str, percent: str) -> str:
+    parts = _QUOTED.split(text)
+    return "".join(part if at % 2 else re.sub(r"\bper ?cent\b", percent, part) for at, part in enumerate(parts))
+
+
 def in_one_style(sections: Sequence[Section], passages: Mapping[str, str]) -> tuple[Section, ...]:
     """`passages` are texts by id. A sentence that would be word for word in a passage that it cites keeps its own style: a
     copy is worse than a date of another form."""
-    style = style_of([sentence.text for section in sections for sentence in section.sentences])
+    texts = [sentence.text for section in sections for sentence in section.sentences]
+    style, percent = style_of(texts), percent_of(texts)
 
     def styled(sentence: Sentence) -> Sentence:
-        text = in_style(sentence.text, style)
+        text = _with_percent(in_style(sentence.text, style), percent)
         copied = any(_plain(text) in _plain(passages.get(cite, "")) for cite in sentence.cites)
         return sentence if copied else replace(sentence, text=text)
 
