@@ -1,5 +1,6 @@
-"""One way of writing dates and percentages in an article: "13 March 2031" or "March 13, 2031", "per cent" or "percent", whichever
-its sentences have more often.
+"""One way of writing dates and percentages in an article, whichever its sentences have more often.
+
+"13 March 2031" or "March 13, 2031", "per cent" or "percent".
 
 Sentences keep the form of their page, or get the other where the model reworded them; side by side they look careless
 (Wikipedia's manual of style, MOS:DATEUNIFY). Quotations, ranges and names of days stay as they are.
