@@ -58,9 +58,9 @@ _DATED_COMMENT = re.compile(rf"^\S+ (?:{_MONTH}) \d{{1,2}}, \d{{4}} [A-Z]")
 _LOG = re.compile(
     rf"(?:{_MONTH}) \d{{1,2}}(?:, \d{{4}})?: |[A-Z][\w’'-]+ [A-Z]{{1,3}}, (?:[A-Z][\w’'-]+ ){{1,2}}[A-Z]{{1,3}}[ ,(]|"
     r"[A-Z][\w’'-]+(?: [A-Z][\w’'-]+){0,3}(?: as [A-Z]\w+(?: [A-Z]\w+)?)? [–—-] (?=(?:The|To|[a-z]+|\d\w*) )(?!.* [–—-] )|"
-    r".*(?:(?:moves|drops|goes|makes) .*with \w+ to play|lead (?:is|moves) )"
+    r".*(?:(?:moves|drops|goes|makes) .*with \w+ to play|[’']s lead (?:is|moves) )"
 )
-"""Entries of lists: of a log, of references ("Abt KL, Holt CT (2021)"), of a cast ("Ana Ruiz as Ines - The pilot"), of a game."""
+"""Entries of lists: of a log, of references ("Abt KL, Holt CT (2021)"), of a cast ("Ana Ruiz as Ines - The pilot"), a game."""
 _LIFE = re.compile(r"(?:After [^,]+, )?([A-Z][a-z]+) was (?:born|raised|spotted|scouted|provided with|signed (?:to|by|up))\b")
 _CODE = re.compile(r"[{}<>\\]|\w\(\)|==|/\*|\$\(|\|")
 _CAPTION = re.compile(
@@ -196,7 +196,9 @@ def _is_cut(candidate: Candidate, page: str) -> bool:
 def _first_name_alone(text: str, subject: Subject, earlier: str) -> bool:
     """Whether the life of somebody is told by a first name alone: no word of the title, nor the last of a name said before."""
     match = _LIFE.match(text)
-    return bool(match) and match[1] not in subject.title and not re.search(rf"[A-Z][\w.’-]* {match[1]}\b", earlier)
+    if not match or match[1] in subject.title:
+        return False
+    return not re.search(rf"[A-Z][\w.’-]* {match[1]}\b", earlier)
 
 
 def _retold(candidate: Candidate, text: str) -> Candidate:
