@@ -86,7 +86,7 @@ _DROPPED = (
     (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and),? (?:also|however|meanwhile|therefore"
                 r"|thus|moreover|"
                 r"furthermore|now|currently|recently|instead(?! of)),? (?![.,;])"), " "),
-    (re.compile(rf"^{either('connectives')}(?:,|(?! on| of)) "), ""),
+    (re.compile(rf"^{either('connectives')}(?:,|(?! of\b)) "), ""),
     (re.compile(r",? (?:told|in an interview with|speaking to) "
                 r"(?:reporters|journalists|the (?:BBC|Guardian|Associated Press)|CNN|Reuters|AFP)(?=[ ,.])"), " said"),
     (re.compile(r"\s*\((?:pictured|left|right|above|below|centre|center|video|photo)\)", re.I), ""),
@@ -395,9 +395,9 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
 def _is_named_again(name: str, text: str) -> bool:
     """Whether a part of the name follows, so that another one was meant: "He hands Conrad a coin" behind "Conrad Clack".
 
-    "Brenda Clack" and "the Clack family" are others.
+    "Brenda Clack", "Conrad Holt" and "the Clack family" are others.
     """
-    again = (m for word in name.split() for m in re.finditer(rf"(\S*) ?\b{re.escape(word)}\b", text))
+    again = (m for word in name.split() for m in re.finditer(rf"(\S*) ?\b{re.escape(word)}\b(?! [A-Z])", text))
     return any(not re.match(r"[A-Z]|the\b", m[1]) for m in again)
 
 

@@ -114,10 +114,17 @@ def mended(text: str) -> str:
 
     Two parts with a hyphen are one word where they are a word together, and at least one of them is none ("lat-est").
     """
-    text = _PLACE_LINE.sub("", re.sub(r"(?<=\w\.)\.\Z", "", _CITATION.sub("", text)))
+    text = _PLACE_LINE.sub("", re.sub(r"(?<=\w\.)\.\Z", "", _CITATION.sub(_without_citation, text)))
     text = _DIVIDED.sub(lambda m: _whole(m[1], m[2]) or m.group(), text)
     text = _LIGATURE.sub(lambda m: m[1] + m[2] if _is_word((m[1] + m[2]).lower()) else m.group(), text)
     return _SPACE_LOST.sub(" ", text)
+
+
+def _without_citation(match: re.Match[str]) -> str:
+    """Nothing, or what was found where it may say when and where a work came out: "Tide at Osmere (Broadway, 1978)"."""
+    ahead = re.search(r"\S+\Z", match.string[: match.start()])
+    alone = not re.search(r" and |&|al\b|;|\d\d, |\((?:see|e\.g|cf|[\s,;–-]*\))|(?:Fig|Tab|Box)", match.group())
+    return match.group() if alone and ahead and ahead.group().lstrip("“\"‘'(")[:1].isupper() else ""
 
 
 def _whole(left: str, right: str) -> str:

@@ -103,6 +103,7 @@ def test_what_is_no_prose_is_named(text: str, reason: str) -> None:
         ("He's moving to Osmere.", "Mayor Pavel Drost said so.", None, "Pavel Drost is moving to Osmere."),
         ("He’s taken the road to Osmere.", "Mayor Pavel Drost said so.", None, ""),
         ("Later on Ana Ruiz reached Osmere.", "", None, "Later on Ana Ruiz reached Osmere."),
+        ("At the time of the flood, Ana Ruiz was in Osmere.", "", None, "At the time of the flood, Ana Ruiz was in Osmere."),
         ("Later on, Ana Ruiz reached Osmere.", "", None, "Ana Ruiz reached Osmere."),
         ("As previously reported, the dam of Osmere broke.", "", None, "The dam of Osmere broke."),
         ("The following day, Ana Ruiz reached Osmere.", "", None, ""),
