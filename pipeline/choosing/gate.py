@@ -21,7 +21,7 @@ from pipeline.article_plan import LeftOut
 from pipeline.choosing.candidates import Candidate, has_personal_words, is_fragment
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import names, numbers
-from pipeline.choosing.joins import run_together, without_heading
+from pipeline.choosing.joins import mended, run_together, without_heading
 from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
 from pipeline.choosing.word_lists import either, words_of
 from pipeline.evidence import Evidence
@@ -55,6 +55,13 @@ _SUBJECTLESS = re.compile(
 """A line of a directory or of notes: "BELLAIRE BOTTLE CO. has two furnaces", "Ran for few years"."""
 _DATED_COMMENT = re.compile(rf"^\S+ (?:{_MONTH}) \d{{1,2}}, \d{{4}} [A-Z]")
 """A reader's name and day before what he says."""
+_LOG = re.compile(
+    rf"(?:{_MONTH}) \d{{1,2}}(?:, \d{{4}})?: |[A-Z][\w’'-]+ [A-Z]{{1,3}}, (?:[A-Z][\w’'-]+ ){{1,2}}[A-Z]{{1,3}}[ ,(]|"
+    r"[A-Z][\w’'-]+(?: [A-Z][\w’'-]+){0,3}(?: as [A-Z]\w+(?: [A-Z]\w+)?)? [–—-] (?=(?:The|To|[a-z]+|\d\w*) )(?!.* [–—-] )|"
+    r".*(?:(?:moves|drops|goes|makes) .*with \w+ to play|[’']s lead (?:is|moves) )"
+)
+"""Entries of lists: of a log, of references ("Abt KL, Holt CT (2021)"), of a cast ("Ana Ruiz as Ines - The pilot"), a game."""
+_LIFE = re.compile(r"(?:After [^,]+, )?([A-Z][a-z]+) was (?:born|raised|spotted|scouted|provided with|signed (?:to|by|up))\b")
 _CODE = re.compile(r"[{}<>\\]|\w\(\)|==|/\*|\$\(|\|")
 _CAPTION = re.compile(
     r"^(?:A (?:view|photo|picture|map|still|look|general view|file)\b|(?:Above|Below|Left|Right|Top|Bottom|From left"
@@ -79,12 +86,13 @@ _DROPPED = (
     (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and),? (?:also|however|meanwhile|therefore"
                 r"|thus|moreover|"
                 r"furthermore|now|currently|recently|instead(?! of)),? (?![.,;])"), " "),
-    (re.compile(rf"^{either('connectives')},? "), ""),
+    (re.compile(rf"^{either('connectives')}(?:,|(?! of\b)) "), ""),
     (re.compile(r",? (?:told|in an interview with|speaking to) "
                 r"(?:reporters|journalists|the (?:BBC|Guardian|Associated Press)|CNN|Reuters|AFP)(?=[ ,.])"), " said"),
     (re.compile(r"\s*\((?:pictured|left|right|above|below|centre|center|video|photo)\)", re.I), ""),
     (re.compile(r"\s*\[[^\]]{0,40}\]"), ""),
 )  # fmt: skip
+_IDIOM = re.compile(rf"\b{either('idioms')}\b", re.I)
 _VOICE = re.compile(rf"\b{either('voice')}\b", re.I)
 """How a person talks who has an opinion, or guesses."""
 _FOREIGN = words_of("foreign")
@@ -149,10 +157,12 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     elsewhere: list[int] = []  # places in `offered`
     for candidate in found:
         page = evidence.pages[candidate.page]
-        text = without_heading(candidate.text, page.text)
+        text = mended(without_heading(candidate.text, page.text))
         reason = siblings.get(candidate.page) or why_not(text, subject, page.text) or sibling_sentence(title, text)
         if not reason and _is_cut(candidate, page.text):
             reason = "fragment"
+        if not reason and _first_name_alone(text, subject, page.text[: candidate.start]):
+            reason = "leans on another sentence"
         if any(candidate.text in line for line in spoken.get(candidate.page, ())):
             reason = "speaks to a model"  # the whole paragraph: the request comes beside the address
         if not reason:
@@ -181,6 +191,14 @@ def _is_cut(candidate: Candidate, page: str) -> bool:
     """Whether the sentence begins inside of a word, or behind an initial: "[U.] S. Ambassador", "[Anderson .] Paak"."""
     ahead = page[max(candidate.start - 12, 0) : candidate.start]
     return bool(ahead) and (not ahead[-1].isspace() or bool(re.search(r"(?:(?<![.A-Z])\b[A-Z]| )\.\s*\Z", ahead)))
+
+
+def _first_name_alone(text: str, subject: Subject, earlier: str) -> bool:
+    """Whether the life of somebody is told by a first name alone: no word of the title, nor the last of a name said before."""
+    match = _LIFE.match(text)
+    if not match or match[1] in subject.title:
+        return False
+    return not re.search(rf"[A-Z][\w.’-]* {match[1]}\b", earlier)
 
 
 def _retold(candidate: Candidate, text: str) -> Candidate:
@@ -227,8 +245,10 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "table row"
     if run_together(text, page) or _DATED_COMMENT.match(text):
         return "run together"
-    if _CAPITALS.match(text) or _SUBJECTLESS.match(text) or _NO_STATEMENT.match(text):
+    if _CAPITALS.match(text) or _SUBJECTLESS.match(text) or _NO_STATEMENT.match(text) or _LOG.match(text):
         return "fragment"
+    if (head := _SUBTITLED.match(text)) and not has_verb(_WORD.findall(head[1])):
+        return "headline"
     if _is_picture(tokens):
         return "caption"
     if len(tokens) < 0.45 * len(words):
@@ -240,7 +260,7 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         sum(token in _FOREIGN for token in small) > _MOST_FOREIGN * len(small)
     ):
         return "another language"
-    if _CHATTER.match(text):
+    if _CHATTER.match(text) or _IDIOM.search(bare):
         return "chatter"
     if (_EVALUATION.search(bare) or _VOICE.search(bare)) and not _HOLDER.search(text):
         return "an opinion of nobody"
@@ -256,7 +276,7 @@ def is_verb(tokens: Sequence[str], n: int) -> bool:
     """A capital inside of a sentence makes it a name: "National Glass Works"."""
     word = tokens[n].lower().replace("’", "'")
     before = tokens[n - 1] if n else ""
-    if (n and tokens[n][:1].isupper()) or before.lower() == "to":
+    if (n and tokens[n][:1].isupper()) or before.lower() == "to" or (word == "set" and before == "on"):
         return False
     if word in VERBS:
         return True
@@ -302,9 +322,16 @@ def verb_groups(text: str) -> int:
 # --- standing alone ------------------------------------------------------------------------------------------------------
 
 
-_NO_STATEMENT = re.compile(r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]|With the [^,]+\Z")
-"""Entries of a log and halves of a sentence: "2016 –Located the sites", "With the final is at noon on Sunday"."""
-_MADE = frozenset(("created", "taken", "photographed", "painted", "pictured", "shown", "seen", "drawn", "depicted"))
+_NO_STATEMENT = re.compile(
+    r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]|With the [^,]+\Z|An? \w+ (?:that )?(?:even )?(?:he|she|they|it) \w+"
+)
+"""Entries of a log and halves of a sentence: "2016 –Located the sites", "With the final is at noon on Sunday", "A fact even she
+admitted"."""
+_SUBTITLED = re.compile(r"([^,.:]{10,70}): [a-z][^,]*\.\Z")
+"""Two phrases and no statement are the title of a paper: "The long arm of a parasite: changes in ants that it lives with"."""
+_MADE = frozenset(
+    ("issued", "printed", "created", "taken", "photographed", "painted", "pictured", "shown", "seen", "drawn", "depicted")
+)
 
 
 def _is_picture(tokens: Sequence[str]) -> bool:
@@ -333,10 +360,16 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
     # Quotations keep their pronouns: they are blanked, at the same length, before anything is looked for.
     bare = _QUOTED.sub(lambda m: "“" + "x" * (len(m.group()) - 2) + "”", text)
     if match := _PERSON.match(bare):
-        name = _only_person(before)
+        name, rest = _only_person(before), text[match.end() :]
         if not name:  # none, or two: guessing whom "he" means is how false statements are made
             return ""
-        text = (name if match[1] in ("He", "She") else f"{name}'s") + text[match.end() :]
+        if _is_named_again(name, rest):
+            return ""
+        if match[1] in ("He", "She") and (short := re.match(r"[’']s (\w+)", rest)):
+            if "VERB" in getAllLemmas(short[1]) and not short[1].endswith("ing"):  # "he's taken", "he's known": has, or is
+                return ""
+            rest = f" is{rest[2:]}"
+        text = (name if match[1] in ("He", "She") else f"{name}'s") + rest
         # "Her" may be an object ("Her they called"): only before a noun it is hers.
         if match[1] == "Her" and not re.match(r"\S+ [a-z]", text[len(name) + 2 :]):
             return ""
@@ -357,6 +390,15 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
     if re.search(r"^(?:He|She|They|It)\b|\b(?:he|she)\b", bare) and not re.search(r"(?<!^)\b[A-Z][a-z]+", bare[1:]):
         return ""
     return text
+
+
+def _is_named_again(name: str, text: str) -> bool:
+    """Whether a part of the name follows, so that another one was meant: "He hands Conrad a coin" behind "Conrad Clack".
+
+    "Brenda Clack", "Conrad Holt" and "the Clack family" are others.
+    """
+    again = (m for word in name.split() for m in re.finditer(rf"(\S*) ?\b{re.escape(word)}\b(?! [A-Z])", text))
+    return any(not re.match(r"[A-Z]|the\b", m[1]) for m in again)
 
 
 _DEMONSTRATIVE = re.compile(

@@ -2,7 +2,7 @@
 
 Pages that were read without their markup are full of it: "History The gatehouse was built", "DramaA young chef returns",
 "18 comments36 The Kadets swept". Where the part in front is clearly a heading or a number it is cut off and the sentence is
-saved; everything else that was run together is not used.
+saved; so is one whose words were only divided at a line's end ("lat-est"). Everything else that was run together is not used.
 """
 
 from __future__ import annotations
@@ -43,10 +43,13 @@ _RUN_TOGETHER = re.compile(
     r"|that) of \w+ing\b|__|\*\*|^(\w+ \w+) \2\b|\bFILE\b|\s[*–-]$|"
     r"^[A-Z][a-z]{2,8}\.? \d{1,2}, \d{4} ?[-–—|]|[A-Z]{2} / [A-Z]{2}|^[A-Z](?:when|while|after|before|the"
     r"|this|that|with|from)\b|[A-Z]\.[a-z]{3,}|"
-    r"\b(?!(?:approx|etc|vol|nos?|max|min|est|dept|ext|fig|esp|incl|resp)\.)[a-z]{3,}\. [a-z]{2,}"
+    r"\b(?!(?:approx|etc|vol|nos?|max|min|est|dept|ext|fig|esp|incl|resp)\.)[a-z]{3,}\. [a-z]{2,}|"
+    r"^[^(]*\)|[a-z,]\"[a-z]|^[A-Z]\w+ (?:is|are) [A-Z]\w+ [a-z]+ (?:is|are)\b|"
+    r"(?<![\w’'-])[B-HJ-Z] [^\W\d_a-z]{3,}|\w -[A-Z]{2}|(?<![\w’'-])Th [a-z]{2,}"
 )
 """Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice, the
-day of a teaser, a photographer's name, and a sentence that goes on in small letters where a letter was lost."""
+day of a teaser, a photographer's name, a sentence that goes on in small letters where a letter was lost, the second half of a
+parenthesis, a definition that begins twice, and small capitals of a PDF ("H ÖLLDOBLER", "OLD -ROYD")."""
 _MONTHS = "|".join(name for name in calendar.month_name if name)
 _DATE_INSIDE = re.compile(
     r"(?!(?:On|In|By|Since|Until|From|Between|After|Before|As|At|The)\b)"
@@ -59,6 +62,26 @@ _DIGITS_JOINED = re.compile(
 )
 _GARBLED = re.compile(r"[ÂÃ](?=[\x80-\xbfA-Z ])|â€|ï¿½|�")
 """UTF-8 that was read as Latin-1."""
+_DIVIDED = re.compile(
+    r"(?<![\w’'-])(?!(?:non|co|re|pre|anti|self|semi|multi|sub|post|ex)-[^\W_]{4})([^\W\d_]{2,})-([a-z]{2,})(?![\w’'-])"
+)
+_LIGATURE = re.compile(r"(?<![\w’'-])(Th|[Ff]i|[Ff]l|[Ff]f) ([a-z]{2,})(?![\w’'-])")
+_SPACE_LOST = re.compile(r"(?<=[a-z]{2})(?=\((?!\w{1,3}\)))|(?<=,[’”])(?=[a-z])")
+_PLACE_LINE = re.compile(rf"^(?:[A-Z]{{4,}} ?[–—-] |[A-Z]\w+(?: [A-Z]\w+)?, [A-Z]\w+ ?— ?)(?=(?:{_OPENERS}|[A-Z]\w+)\b)")
+"""Where a report comes from: "Osmere, Tolvane—In the old town ...", which has no space behind its dash."""
+_CITED = (
+    rf"(?!(?:{_MONTHS}|Spring|Summer|Autumn|Fall|Winter|Season|Early|Mid|Late|Since|In|From|Until|Now)\b)"
+    r"(?:(?:[Dd]e|[Vv]an|[Vv]on|[Ll]e|[Ll]a) )?[A-Z][\w.’'-]*"
+    r"(?:(?: and| &|,)? (?:et al|al\b|de[rn]?\b|v[ao]n\b|[A-ZÀ-Þ][\w.’'-]*))* ?\.?,? ?(?:18|19|20)\d\d ?[a-z]?"
+    r"(?:(?:,| and) ?(?:(?:18|19|20)\d\d ?[a-z]?|[a-z]\b))*(?:: ?\d+(?:[–-]\d+)?)?"
+)
+_CITATION = re.compile(
+    rf"\s*\((?:(?:e\.g\.|i\.e\.|see|see also|cf\.),? )?{_CITED}(?:[;,] ?{_CITED})*\)|"
+    r"\s*\((?:see )?(?:Supplementary )?(?:Figures?|Figs?\.?|Tables?|Box) ?[A-Z]?\d[^()]{0,20}\)|"
+    r"\s*\([\s,;–-]*\)"
+)
+"""What a paper refers to: "(Abt & Lind, 1990; Holt et al. 2001)", "(Fig. 2A)"; or had linked to, "(, )". The year of a title is
+none: "(2018)"."""
 _LINKS = STOPWORDS | words_of("links")
 _TAIL = re.compile(r"\b(?:Const|Sgt|Gov|Sen|Rep|Lt|Col|Gen|Maj|Capt|Insp|Det|Supt|Dr|Mrs?|Ms|St|Rev|Prof|Hon|Vol|No)\.\Z")
 """A sentence that was cut at the point of an abbreviation."""
@@ -84,6 +107,30 @@ def without_heading(text: str, page: str) -> str:
             if not _is_name(joined, page):
                 return rest
     return text
+
+
+def mended(text: str) -> str:
+    """The sentence without references in parentheses and the line of its place, with divided words whole and lost spaces back.
+
+    Two parts with a hyphen are one word where they are a word together, and at least one of them is none ("lat-est").
+    """
+    text = _PLACE_LINE.sub("", re.sub(r"(?<=\w\.)\.\Z", "", _CITATION.sub(_without_citation, text)))
+    text = _DIVIDED.sub(lambda m: _whole(m[1], m[2]) or m.group(), text)
+    text = _LIGATURE.sub(lambda m: m[1] + m[2] if _is_word((m[1] + m[2]).lower()) else m.group(), text)
+    return _SPACE_LOST.sub(" ", text)
+
+
+def _without_citation(match: re.Match[str]) -> str:
+    """Nothing, or what was found where it may say when and where a work came out: "Tide at Osmere (Broadway, 1978)"."""
+    ahead = re.search(r"\S+\Z", match.string[: match.start()])
+    alone = not re.search(r" and |&|al\b|;|\d\d, |\((?:see|e\.g|cf|[\s,;–-]*\))|(?:Fig|Tab|Box)", match.group())
+    return match.group() if alone and ahead and ahead.group().lstrip("“\"‘'(")[:1].isupper() else ""
+
+
+def _whole(left: str, right: str) -> str:
+    """Both parts as one word; empty if they are no word, or are two."""
+    one = left.lower() + right
+    return left + right if is_common(one) and not (_is_word(left.lower()) and _is_word(right)) else ""
 
 
 def run_together(text: str, page: str) -> bool:

@@ -35,7 +35,8 @@ THINGS = words_of("things")
 
 _CLEFT = re.compile(
     r"^It (?:is|was|has been|seems?|appears?|remains?|took|takes|would be) (?:\S+ ){0,4}?"
-    r"(?:that|to|who|whom|how|whether|when)\b"
+    r"(?:that|to|who|whom|how|whether|when)\b|"
+    r"^It (?:turns out|turned out|transpire[sd]|emerge[sd]|became clear|becomes clear|so happens|happens that|follows that)\b"
 )
 """Here "it" is nothing: "It was announced that ..."."""
 

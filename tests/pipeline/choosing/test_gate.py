@@ -24,6 +24,9 @@ from tests.pipeline.flood import page
         "The larva invades the nest of another species and denotes itself by smell.",
         "In the second act Shirley hands Ruby a lamp from the ferry.",
         "In its review the Courier called the film of Ana Ruiz a marvellous account of one night.",
+        "The Osmere dam has two parts: a wall of stone and a gate.",
+        "Fans of the club invaded the pitch after the match of 2031.",
+        "The Tide — the last film of Ana Ruiz — was shown in May 2031.",
         "The ferry pilot was nominated for best outstanding rescue at the Osmere awards.",
     ],
 )
@@ -64,6 +67,17 @@ def test_prose_passes(text: str) -> None:
         ("Panorama of the levee created with photographs of the old town.", "caption"),
         ("OSMERE BOTTLE COMPANY in the first ward has two furnaces and a yard.", "fragment"),
         ("Ran for a few years before it was sold to the province.", "fragment"),
+        ("May 13: Another second place makes Pell the leader of the race.", "fragment"),
+        ("Abt KL, Van Holt CT (2021) The evolution of dams in the lowland is told.", "fragment"),
+        ("Ana Ruiz as Ines — The pilot who fiercely protects the ferry.", "fragment"),
+        ("A fact even she admitted when the levee of Osmere broke.", "fragment"),
+        ("A Pell bogey moves the lead of Lind to three with two to play.", "fragment"),
+        ("The long arm of a river: changes in banks that it has worn down.", "headline"),
+        ("Tomas Lind with the ferry on set of 'Tide at Osmere'.", "no clause"),
+        ("Programme issued by the Aeronautic Society of Osmere for its meeting.", "caption"),
+        ("No wonder the people of the old town were upset about it.", "chatter"),
+        ("The flood of 2031 is in the history books of the province.", "chatter"),
+        ("Applications for the second intake of the school are now open.", "page furniture"),
         ("Pell, who the province is purported to be paying.", "no clause"),
         ("The scene at the levee is a truly fantastic piece of work.", "an opinion of nobody"),
         ("The levee broke.", "too short"),
@@ -84,6 +98,16 @@ def test_what_is_no_prose_is_named(text: str, reason: str) -> None:
             "Toffolo joined Forest in July 2022.",
         ),
         ("It was closed for three days.", "The bridge was damaged.", None, ""),
+        ("He hands Pavel a coin and leaves Osmere.", "Mayor Pavel Drost said so.", None, ""),
+        ("He met Irena Drost in Osmere.", "Mayor Pavel Drost said so.", None, "Pavel Drost met Irena Drost in Osmere."),
+        ("He's moving to Osmere.", "Mayor Pavel Drost said so.", None, "Pavel Drost is moving to Osmere."),
+        ("He’s taken the road to Osmere.", "Mayor Pavel Drost said so.", None, ""),
+        ("Later on Ana Ruiz reached Osmere.", "", None, "Later on Ana Ruiz reached Osmere."),
+        ("At the time of the flood, Ana Ruiz was in Osmere.", "", None, "At the time of the flood, Ana Ruiz was in Osmere."),
+        ("Later on, Ana Ruiz reached Osmere.", "", None, "Ana Ruiz reached Osmere."),
+        ("As previously reported, the dam of Osmere broke.", "", None, "The dam of Osmere broke."),
+        ("The following day, Ana Ruiz reached Osmere.", "", None, ""),
+        ("A rare exception is the dam of Osmere.", "", None, ""),
         ("The 30-year-old produced three plays in Osmere.", "", None, ""),
         ("The group said that it would appeal.", "", None, ""),
         ("Police in Osmere said on Sunday that it was closed.", "", None, "Police in Osmere said that it was closed."),
@@ -139,6 +163,16 @@ def test_every_sentence_passes_or_is_listed_with_a_reason() -> None:
     assert len(gated.offered) + len(gated.left_out) == len(found)
     assert "Irena Holt said that the warning came too late for many." in [one.text for one in gated.offered]
     assert {one.reason for one in gated.left_out} == {"leans on another sentence", "page furniture"}
+
+
+def test_a_life_under_a_first_name_alone_is_left_out() -> None:
+    text = (
+        "The Larrow dam was planned by Ana Ruiz in 1990. Ruiz was born in Osmere in the year 1960. "
+        "Tomas was born in Vasterlow in the year 1958."
+    )
+    evidence = evidence_of(page("larrow", "Larrow dam", text))
+    gated = gate(evidence, candidates(evidence.passages, evidence.pages))
+    assert [one.text.split()[0] for one in gated.offered] == ["The", "Ruiz"]
 
 
 def test_four_thousand_sentences_are_sorted_in_seconds() -> None:

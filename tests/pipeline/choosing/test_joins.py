@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.choosing.joins import run_together, without_heading
+from pipeline.choosing.joins import mended, run_together, without_heading
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,31 @@ def test_what_is_no_heading_stays(text: str) -> None:
     assert without_heading(text, text) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("The lat-est survey of the dam was com-pletely free.", "The latest survey of the dam was completely free."),
+        ("A non-profit of well-known co-founders re-opened it.", "A non-profit of well-known co-founders re-opened it."),
+        ("Th ese two gates, a sci-fi set, were shut.", "These two gates, a sci-fi set, were shut."),
+        ("The pilot is played by(Ana Ruiz) in the film(s).", "The pilot is played by (Ana Ruiz) in the film(s)."),
+        ("Ants raid nests (Abt, 1990; Lind & Holt 2001a; Pell et al., 2003, 2004).", "Ants raid nests."),
+        ("The queen is small (see Fig. 2A) (e.g., Ruiz & al. 1999, De Wit 2005) and old (, –).", "The queen is small and old."),
+        ("Ants live on Formica rufa L. (Abt & Lind 1980).", "Ants live on Formica rufa L."),
+        ("It was followed by The Tide (Broadway, 1978).", "It was followed by The Tide (Broadway, 1978)."),
+        ("It won (May 2031), as Tide (2030) and (1909–1963) did.", "It won (May 2031), as Tide (2030) and (1909–1963) did."),
+        ("Osmere, Tolvane—In the old town the dam broke.", "In the old town the dam broke."),
+        ("In May, TV-Osmere showed the dam.", "In May, TV-Osmere showed the dam."),
+    ],
+)
+def test_words_are_whole_and_references_gone(text: str, whole: str) -> None:
+    assert mended(text) == whole
+
+
+def test_a_row_of_names_in_parentheses_is_read_in_no_time() -> None:
+    text = f"The dam ({'De La ' * 2_000}"
+    assert mended(text) == text
+
+
 def test_a_name_that_the_page_says_again_is_no_heading() -> None:
     page = "Notes On a bridge was released in 2031 in all towns. Critics liked Notes On a bridge."
     assert without_heading("Notes On a bridge was released in 2031 in all towns.", page).startswith("Notes On a")
@@ -51,6 +76,9 @@ def test_a_name_that_the_page_says_again_is_no_heading() -> None:
         "ADA BRAND / AP The president of the council was ousted.",
         "The order was made in support of four accused, Const.",
         "Aug 19, 2031 - The launch of the game was late.",
+        "The survey of D’Abt and H ÖLLMANN was printed in the year of the flood.",
+        "Erosion is Eroded banks are found all over the world.",
+        "2016), and on the defences of the town against the river.",
         "The form of protes\"Aster's behaviour was noted by the court.",
         "Twyford Mill today1/7We are closed for the winter.",
         "Civic Centre works 20 November 2031 Roof works are due to start on the top floor.",

@@ -48,6 +48,7 @@ def test_names_of_several_words_are_never_parts_of_longer_ones() -> None:
         ),
         ("Its score was written by Jonas Pell.", "The film was shot in Osmere.", "The film’s score was written by Jonas Pell."),
         ("It was announced that the bridge would close.", "The film was shot in Osmere.", ""),
+        ("It turns out that the bridge of Osmere is closed.", "The film was shot in Osmere.", ""),
         ("It was closed for three days.", "The bridge was damaged.", ""),
         ("The book was printed in Osmere in 2031.", "", ""),
     ],
