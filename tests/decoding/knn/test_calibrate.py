@@ -18,6 +18,7 @@ from data.errors import UserError
 from decoding.backend import CostTable, SkipSet
 from decoding.calibrate import Settings, calibrate, main
 from decoding.engine import backend_of
+from decoding.knn import calibration_report
 from decoding.knn.artefact import EVERYTHING, Calibration, calibration_folder, load_for
 from decoding.knn.plans import SearchSettings
 from decoding.knn.prompt_files import PromptRow, read_prompts
@@ -71,6 +72,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     with contextlib.redirect_stderr(io.StringIO()) as told:
         assert main([*words, "--max-new-tokens", "12", "--iterations", "2", "--search-prompts", "4", "--clusters", "2"]) == 0
     return World(model, folder / "prompts.jsonl", load(str(model)), out, told.getvalue())
+
+
+@pytest.fixture(autouse=True)
+def plots_are_drawn_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of `world` are looked at; drawing them takes as long as all that a small calibration computes."""
+    monkeypatch.setattr(calibration_report, "_save", lambda path, figure: None)
 
 
 SETTINGS = Settings(SearchSettings(iterations=2, prompts=4, k=2), max_new_tokens=12)
