@@ -77,7 +77,8 @@ _LEANS = re.compile(rf"^{either('leaning')}\b")
 _PERSON = re.compile(r"^(He|She|His|Her)\b")
 _INNER_LEANS = re.compile(rf"\b{either('leaning_inside')}\b", re.I)
 _DROPPED = (
-    (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and)(?<!most)(?<!more),? (?:also|however|meanwhile|therefore"
+    (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and)(?<!most)(?<!more),? "
+                r"(?:also|however|meanwhile|therefore"
                 r"|thus|moreover|"
                 r"furthermore|now|currently|recently|instead(?! of)),? (?![.,;])"), " "),
     (re.compile(rf"^{either('connectives')},? "), ""),
@@ -457,7 +458,9 @@ def _only_person(before: str) -> str:
     found = {
         m.group()
         for m in re.finditer(r"\b[A-Z][a-z’'-]+(?: [A-Z]\.)?(?: (?:de|van|al|bin|von|Mc)?[A-Z][\w’'-]+){1,2}\b", before)
-        if not _NOT_SOMEBODY.search(before[: m.start()] + ("The " if m.group().startswith("The ") else "")) and not _stands_before_noun(before[m.end() :])
+        if not m.group().startswith("The ")
+        and not _NOT_SOMEBODY.search(before[: m.start()])
+        and not _stands_before_noun(before[m.end() :])
     }
     found = {
         re.sub(r"^(?:The|In|On|At|When|After|But|And|As|For|While|Mayor|President|Governor|Minister|Police|Chief) ", "", n)

@@ -81,12 +81,12 @@ class Subject:
 
     @cached_property
     def _longer_names(self) -> dict[int, str]:
-        """By page: the longer name of something else that its title has, where the article's title says which one of the name is
-        meant: "Sarabande Foundation" for "Sarabande (collection)".
+        """By page: how the longer name of something else goes on that its title has, where the article's title says which one
+        of the name is meant: "Foundation", of "Sarabande Foundation", for "Sarabande (collection)".
 
-        Such a name goes on with a word that has a capital, is not in the article's title and names no part or kind of the
-        subject; the page says it three times. A page that names what the parentheses name ("Doctor Who") is about the
-        subject, and so is what more than a quarter of the pages say.
+        That word has a capital, is not in the article's title and names no part or kind of the subject; the page says it three
+        times. A page that has the names in parentheses ("Doctor Who") is about the subject, and so is what the titles of more
+        than a quarter of the pages say.
         """
         which = re.search(r"\(([^)]*)\)", self.title)
         if not which or len(self.name.split()) > 1:
@@ -96,7 +96,7 @@ class Subject:
         found: dict[int, str] = {}
         for n, page in enumerate(self.pages):
             match = behind.search(page.title)
-            if not page.usable or not match or terms(match[1])[:1] == [] or set(terms(match[1])) & set(terms(self.title)):
+            if not page.usable or not match or set(terms(match[1])) <= set(terms(self.title)):
                 continue
             if _OF_ITSELF.match(match[1]) or match[1].lower() in THINGS or (proper and all(w in page.text for w in proper)):
                 continue
