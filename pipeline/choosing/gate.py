@@ -17,6 +17,7 @@ from itertools import pairwise
 from lemminflect import getAllLemmas
 
 from data.cleaning import addresses_model
+from data.types import Page
 from pipeline.article_plan import LeftOut
 from pipeline.choosing.candidates import Candidate, has_personal_words, is_fragment
 from pipeline.choosing.common_words import is_common
@@ -25,7 +26,7 @@ from pipeline.choosing.joins import mended, run_together, without_heading
 from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
 from pipeline.choosing.word_lists import either, words_of
 from pipeline.evidence import Evidence
-from pipeline.retrieval import terms
+from pipeline.retrieval import STOPWORDS, terms
 
 LEAST_WORDS = 6
 MOST_WORDS = 42
@@ -83,7 +84,8 @@ _LEANS = re.compile(rf"^{either('leaning')}\b")
 _PERSON = re.compile(r"^(He|She|His|Her)\b")
 _INNER_LEANS = re.compile(rf"\b{either('leaning_inside')}\b", re.I)
 _DROPPED = (
-    (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and),? (?:also|however|meanwhile|therefore"
+    (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and)(?<!most)(?<!more),? "
+                r"(?:also|however|meanwhile|therefore"
                 r"|thus|moreover|"
                 r"furthermore|now|currently|recently|instead(?! of)),? (?![.,;])"), " "),
     (re.compile(rf"^{either('connectives')}(?:,|(?! of\b)) "), ""),
@@ -149,6 +151,7 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     subject = Subject(title, evidence.pages)
     # Of whole pages first: another year of the event, pages that speak to a model, pages about something else.
     siblings = {n: why for n, page in enumerate(evidence.pages) if (why := sibling_page(title, page))}
+    siblings |= dict.fromkeys(subject.namesakes, "another of its name")
     spoken = {n: [x for x in p.text.split("\n") if addresses_model(x)] for n, p in enumerate(evidence.pages) if p.usable}
     # A pronoun is resolved from the sentence before it on its page, offered or not.
     before: dict[tuple[int, int], str] = {(c.page, c.index): c.text for c in found}
@@ -159,6 +162,7 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
         page = evidence.pages[candidate.page]
         text = mended(without_heading(candidate.text, page.text))
         reason = siblings.get(candidate.page) or why_not(text, subject, page.text) or sibling_sentence(title, text)
+        reason = reason or subject.is_on_another_work(text)
         if not reason and _is_cut(candidate, page.text):
             reason = "fragment"
         if not reason and _first_name_alone(text, subject, page.text[: candidate.start]):
@@ -184,7 +188,46 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     if len(offered) - len(elsewhere) >= ENOUGH_ON_SUBJECT:  # thin evidence may call its subject by another name
         left_out += [LeftOut(offered[n].text, offered[n].candidate.passage.id, "another subject") for n in elsewhere]
         offered = [one for n, one in enumerate(offered) if n not in set(elsewhere)]
+    known = max((day for o in offered for day in (o.published[:10], _reported_day(o))), default="")
+    past = [o for o in offered if _is_overtaken(o, known, evidence.pages[o.candidate.page])]
+    left_out += [LeftOut(o.text, o.candidate.passage.id, "announced, and past by now") for o in past]
+    offered = [o for o in offered if o not in past]
     return Gated(tuple(offered), tuple(left_out))
+
+
+_AHEAD_OF_IT = re.compile(r"\bwill\b|\b(?:is|are) (?:set|slated|poised|scheduled|expected) to\b")
+_ASIDE = re.compile(r", (?:which|who|after)\b|\bsince\b|\b\d{4}[’']s\b")
+"""From here on a date is that of something else."""
+_BEHIND_IT = re.compile(r"\b(?:was|were|won|began|took|\w+ed)\b")
+
+
+def _reported_day(offered: Offered) -> str:
+    """The full day that a sentence reports as past; empty if none."""
+    past = _BEHIND_IT.search(offered.text) and not _FORTHCOMING.search(offered.text)
+    return offered.day if past and len(offered.day) == 10 else ""
+
+
+def _is_overtaken(offered: Offered, known: str, page: Page) -> bool:
+    """Whether a sentence announces something for a time before the newest day that the pages know ("will air on 19 April").
+
+    A day without a year is the next one after its page's day. If that is unknown, it is past in the five months up to `known`,
+    where the page names that year.
+    """
+    bare = _QUOTED.sub(" ", offered.text)
+    match = _AHEAD_OF_IT.search(bare)
+    if not match or not known:
+        return False
+    opening = re.match(r"(?:On|In|From|By|At|Between) [^,]*,", bare[: match.start()])
+    day = day_of(_ASIDE.split(bare[match.end() :])[0]) or (day_of(opening.group()) if opening else "")
+    if not day.startswith("-"):
+        return bool(day) and day < known[: len(day)]
+    if offered.published:
+        year = int(offered.published[:4]) + (day[2:] < offered.published[5:][: len(day) - 2])
+        return f"{year}{day[1:]}" < known[: len(day) + 2]
+    if known[:4] not in f"{page.title} {page.text}":
+        return False
+    back = (int(known[5:7]) - int(day[2:4])) % 12
+    return 0 < back <= 5 or (back == 0 and day[2:] < known[5:][: len(day) - 2])
 
 
 def _is_cut(candidate: Candidate, page: str) -> bool:
@@ -245,7 +288,8 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "table row"
     if run_together(text, page) or _DATED_COMMENT.match(text):
         return "run together"
-    if _CAPITALS.match(text) or _SUBJECTLESS.match(text) or _NO_STATEMENT.match(text) or _LOG.match(text):
+    patterns = (_CAPITALS, _SUBJECTLESS, _NO_STATEMENT, _LOG, _OF_A_LIST)
+    if any(pattern.match(text) for pattern in patterns):
         return "fragment"
     if (head := _SUBTITLED.match(text)) and not has_verb(_WORD.findall(head[1])):
         return "headline"
@@ -327,6 +371,12 @@ _NO_STATEMENT = re.compile(
 )
 """Entries of a log and halves of a sentence: "2016 –Located the sites", "With the final is at noon on Sunday", "A fact even she
 admitted"."""
+_OF_A_LIST = re.compile(
+    rf"\d{{1,2}} (?:{'|'.join(name[:3] for name in calendar.month_abbr if name)}) \d{{4}},|"
+    r"[^,]+, (?:opened|built|closed|founded) (?:in )?\d{4}\.\Z|"
+    r"Part of an? (?!.*\b(?:is|are|was|were|has|have|had)\b)[^,]*\Z"
+)
+"""Entries of a log or a catalogue: "7 May 1885, Abt has a patent", "The house, opened 1889."."""
 _SUBTITLED = re.compile(r"([^,.:]{10,70}): [a-z][^,]*\.\Z")
 """Two phrases and no statement are the title of a paper: "The long arm of a parasite: changes in ants that it lives with"."""
 _MADE = frozenset(
@@ -379,7 +429,9 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
         opened, bare = subject.opens(bare), subject.masked(bare)
     if (_LEANS.match(bare) and not opened) or _INNER_LEANS.search(bare) or _SPEAKER_UNNAMED.search(bare):
         return ""
-    if _DEMONSTRATIVE.search(bare):
+    if _DEMONSTRATIVE.search(bare) or _POINTS_BACK.match(bare) or _early_object(bare):
+        return ""
+    if _OF_A_MANUAL.match(bare):
         return ""
     if _THAT_DAY.search(bare) and not _DAY.search(bare):
         return ""
@@ -409,6 +461,30 @@ _DEMONSTRATIVE = re.compile(
     re.I,
 )
 """Words that point at what another sentence said: "adhered to that structure"."""
+_POINTS_BACK = re.compile(
+    r"The (?:latter|former)(?= (?:one|ones|two|\w+ (?:is|are|was|were|has|had|\w+ed|\w+s))\b)|"
+    r"(?!According)[A-Z]\w+(?:ed|uilt|ade) [^;]{3,60}, (?:its|his|her|their) [a-z]"
+)
+"""The size of what, and whose: "Released in 2031, its score was praised"."""
+_OF_A_MANUAL = re.compile(
+    r"(?:(?:In|On|At|For|During|After|Before|When|If|To|Once|With) [^,]{2,60}, )?"
+    r"(?i:continue|show|reveal|place|take|draw|put|choose|keep|add) (?:the|an?|all|both|it|them|one|two|three|\d+) "
+)
+
+
+def _early_object(bare: str) -> bool:
+    """Whether "him" or "them" is near the beginning, and no one before it may be meant."""
+    match = re.match(r"((?:[\w’'-]+ ){1,6})(him|them)\b", bare)
+    if not match or " and " in match[1]:
+        return False
+    if match[2] == "him":  # what a sentence opens with does not do it to "him"
+        return len(re.findall(r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*", match[1])) < 2
+    return not any(
+        word in ("people", "children", "men", "women") or (word.endswith("s") and len(word) > 3 and word not in VERBS)
+        for word in match[1].split()
+    )
+
+
 _THAT_DAY = re.compile(r"\bthat (?:day|night|morning|afternoon|evening|week|month|year)\b", re.I)
 """Of a sentence without a date nobody knows which one."""
 
@@ -425,6 +501,9 @@ def _only_person(before: str) -> str:
     found = {
         m.group()
         for m in re.finditer(r"\b[A-Z][a-z’'-]+(?: [A-Z]\.)?(?: (?:de|van|al|bin|von|Mc)?[A-Z][\w’'-]+){1,2}\b", before)
+        if not m.group().startswith("The ")
+        and not _NOT_SOMEBODY.search(before[: m.start()])
+        and not _stands_before_noun(before[m.end() :])
     }
     found = {
         re.sub(r"^(?:The|In|On|At|When|After|But|And|As|For|While|Mayor|President|Governor|Minister|Police|Chief) ", "", n)
@@ -433,7 +512,26 @@ def _only_person(before: str) -> str:
     # "Final Destination" and "Managing Editor" have the form of a person's name, too: a given name is no word of the language.
     found = {re.sub(r"[’']s?\Z", "", n) for n in found}
     people = {n for n in found if " " in n and not _NO_PERSON.search(n) and not is_common(n.split()[0])}
-    return people.pop() if len(people) == 1 else ""
+    return people.pop() if len(people) == 1 and not any(_ends_as_thing(name) for name in people) else ""
+
+
+_NOT_SOMEBODY = re.compile(r"(?:\bThe|\b[Ii]n|\b[Aa]t|&\w+|\b(?:book|novel|film|titled|called|including),?) \Z|[“‘\"(]\Z")
+"""Before the name of a work, a place or an actor: "The Dew Breaker", "in Abu Dhabi", "Conrad (Ana Ruiz)"."""
+
+
+def _stands_before_noun(behind: str) -> bool:
+    """Whether a name goes with a noun: "San Francisco bureau"."""
+    match = re.match(r" ([a-z]{3,})\b(?: (\S+))?", behind)
+    if not match or match[1] in STOPWORDS or match[1].endswith("ly") or is_verb(["X", match[1], match[2] or ""], 1):
+        return False
+    return "NOUN" in getAllLemmas(match[1])
+
+
+def _ends_as_thing(name: str) -> bool:
+    """Whether its later words are words of the language, as in "American Glass"; persons have such names, too: it is not used,
+    but it is a second name beside another one."""
+    first, *rest = name.split()
+    return first not in ("Mr", "Mrs", "Ms", "Dr") and any(is_common(word.lower()) for word in rest)
 
 
 _NO_PERSON = re.compile(rf"\b(?:{either('no_person')}|{_MONTH}|[A-Z][a-z]+day)\b")

@@ -24,6 +24,8 @@ OPENING_WORDS = 150
 LEAST_CALLED, LEAST_HOSTS = 3, 2
 """Sentences that open with "The film", and hosts that have them, from which that is what the subject is called."""
 
+LEAST_LONGER, MOST_LONGER = 3, 0.25
+"""How often a page says the longer name of something else, and the share of all pages whose titles may."""
 LEAST_DENSITY = 0.0025
 """Share of a page's words, for each word of the subject, that are this word, from which it can be about the subject: below, 12
 of 100 sentences of development pages are of use, above 31 to 44."""
@@ -32,6 +34,20 @@ _YEAR = re.compile(r"\b(1[89]\d{2}|20\d{2})\b")
 _CALLED = re.compile(r"(?:^|[.!?][”\"]? |\n)The ([a-z]{3,})\b(?=[ ’'])")
 THINGS = words_of("things")
 """What an article may be about and go on to call "the ..."; persons are not among them, for pages speak of many."""
+
+_OF_ITSELF = re.compile(
+    r"(?:movie|director|cast|crew|trailer|teaser|soundtrack|review|preview|recap|ending|explained|finale?|part|chapter|volume|vol|"
+    r"season|episode|series|book|act|scene|issue|lyrics|video|premiere|release|interview|results?|news|guide|wiki|rules)s?\b"
+    r"|[ivx]+\b|one\b|two\b|three\b",
+    re.I,
+)
+"""Behind a name in the title of a page: it goes on about the subject, or about a part of it."""
+_RANKING = re.compile(r"^(?:Every|All|The \d+|\d+)\b.*\bRanked\b")
+"""A page on all works of somebody: most of it is about others than the article's."""
+_IS_A_WORK = re.compile(
+    r"(?:[“\"][^“”\"]{1,60}[”\"]|[A-Z]\w+(?: [A-Z]\w+){0,4}) (?:is|was) an? (?:[\w-]+ ){0,3}"
+    r"(film|movie|episode|novel|album)\b(?! [a-z]+or\b)"
+)
 
 _CLEFT = re.compile(
     r"^It (?:is|was|has been|seems?|appears?|remains?|took|takes|would be) (?:\S+ ){0,4}?"
@@ -61,7 +77,52 @@ class Subject:
     def elsewhere(self) -> frozenset[int]:
         """Places of pages about something else: they open without the name, hardly use its words, or have it
         mostly inside of longer names."""
-        return frozenset(n for n, page in enumerate(self.pages) if page.usable and not self._is_about(page))
+        about = {n for n, page in enumerate(self.pages) if page.usable and self._is_about(page)} - self.namesakes
+        return frozenset(n for n, page in enumerate(self.pages) if page.usable) - about
+
+    @cached_property
+    def _longer_names(self) -> dict[int, str]:
+        """By page: how the longer name of something else goes on that its title has, where the article's title says which one
+        of the name is meant: "Foundation", of "Sarabande Foundation", for "Sarabande (collection)".
+
+        That word has a capital, is not in the article's title and names no part or kind of the subject; the page says it three
+        times. A page that has the names in parentheses ("Doctor Who") is about the subject, and so is what the titles of more
+        than a quarter of the pages say.
+        """
+        which = re.search(r"\(([^)]*)\)", self.title)
+        if not which or len(self.name.split()) > 1:
+            return {}
+        behind = re.compile(rf"\b{re.escape(self.name)}(?::| [-–—])? (?:[Tt]he )?([A-Z][\w’'-]+)")
+        proper = [word for word in re.findall(r"[^\W\d_]+", which[1]) if word[0].isupper()]
+        found: dict[int, str] = {}
+        for n, page in enumerate(self.pages):
+            match = behind.search(page.title)
+            if not page.usable or not match or set(terms(match[1])) <= set(terms(self.title)):
+                continue
+            if _OF_ITSELF.match(match[1]) or match[1].lower() in THINGS or (proper and all(w in page.text for w in proper)):
+                continue
+            if sum(word == match[1] for word in behind.findall(f"{page.title}\n{page.text}")) >= LEAST_LONGER:
+                found[n] = match[1]
+        most = sum(page.usable for page in self.pages) * MOST_LONGER
+        said = {word: sum(word in behind.findall(page.title) for page in self.pages if page.usable) for word in found.values()}
+        return {n: word for n, word in found.items() if said[word] <= most}
+
+    @cached_property
+    def namesakes(self) -> frozenset[int]:
+        """Places of pages about something else whose longer name begins with the subject's."""
+        return frozenset(self._longer_names)
+
+    @cached_property
+    def _namesake_opens(self) -> re.Pattern[str] | None:
+        words = "|".join(sorted({re.escape(word) for word in self._longer_names.values()}))
+        return re.compile(rf"(?:The )?{re.escape(self.name)}(?::| [-–—])? (?:[Tt]he )?(?:{words})\b") if words else None
+
+    def is_on_another_work(self, text: str) -> str:
+        """Why a sentence is about another thing: it opens with that one's longer name, or says what film or game another is."""
+        if self._namesake_opens and self._namesake_opens.match(text):
+            return "another of its name"
+        other = _IS_A_WORK.match(text)
+        return "another work" if other and other[1] in self.called and not self._names(text) else ""
 
     @cached_property
     def _rare(self) -> frozenset[str]:
@@ -73,6 +134,8 @@ class Subject:
 
     def _is_about(self, page: Page) -> bool:
         if not self._names(f"{page.title} {_opening(page.text)}"):
+            return False
+        if _RANKING.search(page.title) and self.name.lower() not in page.title.lower():
             return False
         words = terms(f"{page.title} {page.text}")
         if sum(word in self.words for word in words) < LEAST_DENSITY * len(self.words) * len(words):

@@ -80,6 +80,9 @@ def test_prose_passes(text: str) -> None:
         ("Applications for the second intake of the school are now open.", "page furniture"),
         ("Pell, who the province is purported to be paying.", "no clause"),
         ("The scene at the levee is a truly fantastic piece of work.", "an opinion of nobody"),
+        ("7 May 1885, Jonas Pell of Osmere has a patent on silvering glass balls.", "fragment"),
+        ("The palatial clubhouse of Osmere Park, opened 1889.", "fragment"),
+        ("With nine rescues the crew showed staying power in the lowland.", "an opinion of nobody"),
         ("The levee broke.", "too short"),
         ("The levee = {height: 4} was printed on the page of the province.", "page furniture"),
     ],
@@ -134,6 +137,57 @@ def test_what_is_no_prose_is_named(text: str, reason: str) -> None:
 )  # fmt: skip
 def test_what_leans_is_resolved_or_left_out(text: str, before: str, published: str | None, alone: str) -> None:
     assert standing_alone(text, before, published) == alone
+
+
+@pytest.mark.parametrize(
+    ("before", "name"),
+    [
+        ("Her novels include The Salt Breaker.", ""),
+        ("He moved to the Museum of Osmere Glass.", ""),
+        ("Karl was named Osmere Vasterlow bureau chief.", ""),
+        ("The pilot waved in front of the crew in Osmere Vasterlow.", ""),
+        ("The grandfather (Jonas Pell) hid the key.", ""),
+        ("Irena Holt met Osmere Baker in town.", ""),  # two names, though one of them may be a thing's
+        ("Irena Holt waved in Osmere Vasterlow.", "Irena Holt"),
+    ],
+)
+def test_what_is_no_persons_name_does_not_stand_for_he(before: str, name: str) -> None:
+    rest = " resigned in May 2031 in Vasterlow."
+    assert standing_alone(f"He{rest}", before, None) == (name and name + rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ("Many of them had records of service during the flood.", False),
+        ("Five guards surrounded him near Osmere and bound his hands.", False),
+        ("Ana Ruiz and the crew of Osmere kept them in a shed.", True),
+        ("Irena Holt saw Pell when it hit him.", True),
+        ("The latter size corresponds to the largest larvae of Osmere.", False),
+        ("Released on 21 March 2031, its score was praised in Osmere.", False),
+        ("In the first three turns of a game, reveal 1 tile of Osmere.", False),
+        ("Show jumping returned to Osmere in 2031.", True),
+        ("Osmere Bridge has most recently been closed in 2031.", True),
+    ],
+)
+def test_what_points_back_or_gives_orders_is_left_out(text: str, stands: bool) -> None:
+    assert standing_alone(text, "", None) == (text if stands else "")
+
+
+def test_what_was_announced_for_a_day_that_is_past_is_left_out() -> None:
+    past = "The Tolvane memorial was opened by the mayor on 5 October 2031."
+    announced = (
+        ("The memorial of Tolvane will be opened on 3 October 2031 by the mayor.", False),
+        ("The memorial of Tolvane is set to open to visitors on October 3.", False),
+        ("The dam of Tolvane will be rebuilt by the province in 2034.", True),
+        ("The dam of Tolvane will be inspected by the province on January 9.", True),
+        ("The bakers of Tolvane, in town since 2004, will bring bread to the memorial.", True),
+    )
+    evidence = evidence_of(page("ledger", "Flood", "\n".join([past, *(text for text, _ in announced)])))
+    gated = gate(evidence, candidates(evidence.passages, evidence.pages))
+    said = {one.text for one in gated.offered}
+    assert [text in said for text, _ in announced] == [stays for _, stays in announced]
+    assert past in said
 
 
 def test_days() -> None:

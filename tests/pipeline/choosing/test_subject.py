@@ -75,6 +75,39 @@ def test_sibling_events() -> None:
     assert sibling_sentence(title, "The bridge was built in 1904 by the province.") == ""
 
 
+@pytest.mark.parametrize(
+    ("title", "other", "text", "is_other"),
+    [
+        ("Lantern (film)", "Inside Lantern Foundation", "Lantern Foundation helps painters. ", True),
+        ("Lantern (board game)", "Lantern: The Duel", "Lantern: The Duel is for two. ", True),
+        ("Lantern (board game)", "Lantern: The Board Game", "Lantern: The Board Game is for two. ", False),
+        ("Lantern (film)", "Lantern Trailer", "The Lantern Trailer is short. ", False),
+        ("Lantern (Pilot Ana)", "Lantern Imperator", "Lantern Imperator meets Pilot Ana. ", False),
+        ("Lantern", "Lantern: Lights of Osmere", "Lantern: Lights of Osmere is a film. ", False),
+    ],
+)
+def test_pages_on_another_thing_of_the_name(title: str, other: str, text: str, is_other: bool) -> None:
+    pages = [*(page(f"h{n}", "Lantern", "Lantern opened in Osmere. " * 5) for n in range(4)), page("x", other, text * 3)]
+    subject = Subject(title, pages)
+    assert subject.namesakes == ({4} if is_other else set())
+    assert bool(subject.is_on_another_work(text.strip())) == is_other
+    assert not subject.is_on_another_work("Lantern opened in Osmere.")
+
+
+def test_what_most_pages_say_is_the_subject() -> None:
+    pages = [page(f"h{n}", "Lantern: Lights of Osmere", "Lantern: Lights of Osmere opened. " * 5) for n in range(4)]
+    assert Subject("Lantern (film)", pages).namesakes == frozenset()
+
+
+def test_other_works_of_the_kind_and_rankings() -> None:
+    ranking = page("fans", "Every Ana Ruiz Film, Ranked", FILM)
+    subject = Subject("Lantern (film)", (*BOTH, ranking))
+    assert 4 in subject.elsewhere
+    assert subject.is_on_another_work("“Harbour” is a 2008 film with a ferry.")
+    assert not subject.is_on_another_work("“Lantern” is a 2031 film with a ferry.")
+    assert not subject.is_on_another_work("“Harbour” is a 2008 novel with a ferry.")
+
+
 def test_a_page_on_others_of_the_kind_is_not_on_the_subject() -> None:
     pages = (
         page("a", "Tolvane Glass Works", "Tolvane Glass Works was founded in Osmere. " * 5),
