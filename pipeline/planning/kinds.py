@@ -32,7 +32,7 @@ class KindSection:
 @dataclass(frozen=True, slots=True)
 class Kind:
     """`called`: nouns that pages use for a subject of this kind ("The film"). `main`: of happenings, the heading under which a
-    fact stands that belongs to no other."""
+    fact stands that belongs to no other. `never`: headings that articles of this kind do not have."""
 
     name: str
     about: str
@@ -40,6 +40,7 @@ class Kind:
     sections: tuple[KindSection, ...]
     called: frozenset[str] = frozenset()
     main: str = ""
+    never: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=1)
@@ -52,6 +53,7 @@ def load_kinds() -> tuple[Kind, ...]:
             title=re.compile(table["title"]),
             called=frozenset(table.get("called", ())),
             main=table.get("main", ""),
+            never=frozenset(table.get("never", ())),
             sections=tuple(KindSection(heading, about) for heading, about in table["sections"]),
         )
         for table in tables
@@ -61,7 +63,7 @@ def load_kinds() -> tuple[Kind, ...]:
 def bank_digest() -> str:
     """Changes with every word of the bank; part of the identity of runs that use it."""
     return codec.sha256(
-        "\n".join(f"{k.name} {k.about} {k.title.pattern} {sorted(k.called)} {k.main} {k.sections}" for k in load_kinds())
+        "\n".join(f"{k.name} {k.about} {k.title.pattern} {sorted(k.called)} {k.main} {sorted(k.never)} {k.sections}" for k in load_kinds())
     )[:12]
 
 
