@@ -51,8 +51,6 @@ GENERAL = frozenset(
     ("Background", "History", "Overview", "Summary", "Description", "Development", "Event", "Events", "Incident")
 )
 """Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
-OF_STORIES = frozenset(("Plot", "Premise", "Synopsis", "Cast", "Characters", "Episodes", "Storylines"))
-"""Headings of invented stories; a killing has no plot."""
 PARAGRAPH = 4
 THIN_PAGES = 3
 UNTRUSTED = 0.3
@@ -147,8 +145,6 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     body = [i for i in chosen if i not in set(lead)]
     kind = banks.recogniser().recognise(title, scored.central(4), subject.noun)
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
-    if not any(section.heading in OF_STORIES for section in kind.sections):
-        usual = [heading for heading in usual if heading.heading not in OF_STORIES] or usual
     sections = _filed(pool, scored, body, usual, encoder, writing.max_sections, kind) if body else []
     return ArticlePlan(
         title,

@@ -20,6 +20,17 @@ from decoding.api import Encoder
 TITLE_BONUS = 0.12
 """What a matching title pattern adds to the cosine; about the gap between a right and a neighbouring kind."""
 
+FAMILIES = (
+    frozenset(("Plot", "Premise", "Synopsis", "Cast", "Characters", "Episodes", "Storylines")),
+    frozenset(("Early life", "Early life and education", "Career", "Personal life", "Death")),
+    frozenset(
+        ("Attack", "Battle", "Accident", "Crash", "Incident", "Victims", "Casualties", "Perpetrator", "Passengers and crew")
+        + ("Rescue", "Emergency response", "Investigation", "Reactions", "International reaction", "Aftermath")
+    ),
+)
+"""Headings of invented stories, of lives, of happenings. A kind has those of a family only if it has one: a killing has no plot,
+and a novel no aftermath, whatever happens in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class KindSection:
@@ -41,6 +52,12 @@ class Kind:
     called: frozenset[str] = frozenset()
     main: str = ""
     never: frozenset[str] = frozenset()
+
+    def may_have(self, heading: str) -> bool:
+        own = frozenset(section.heading for section in self.sections)
+        return heading in own or (
+            heading not in self.never and all(heading not in family or own & family for family in FAMILIES)
+        )
 
 
 @lru_cache(maxsize=1)
