@@ -145,7 +145,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     body = [i for i in chosen if i not in set(lead)]
     kind = banks.recogniser().recognise(title, scored.central(4), subject.noun)
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
-    sections = _filed(pool, scored, body, usual, encoder, writing.max_sections, kind) if body else []
+    sections = _filed(title, pool, scored, body, usual, encoder, writing.max_sections, kind) if body else []
     return ArticlePlan(
         title,
         tuple(stated(pool, i) for i in lead),
@@ -195,6 +195,7 @@ def defines(text: str, title: str) -> float:
 
 
 def _filed(
+    title: str,
     pool: Pool,
     scored: Scored,
     body: Sequence[int],
@@ -210,8 +211,11 @@ def _filed(
     general = {kind.main} if any(h.heading == kind.main for h in headings) else GENERAL
     if not any(h.heading in general for h in headings):
         headings.insert(0, OfferedHeading("Background", "history, what came before, the first, since, founded, origin", 0.0))
-    cued = _cued(headings, pool)
-    barred = _barred(headings, pool)
+    # Words of the title tell nothing: every other sentence on "Champions of the Future" has a champion in it.
+    bare = re.sub(r"\([^)]*\)|^\d{4}\b", "", title).strip()
+    texts = [re.sub(re.escape(bare), " ", o.text, flags=re.I) if bare else o.text for o in pool.offered]
+    cued = _cued(headings, texts)
+    barred = _barred(headings, texts)
     cued &= ~barred
     # "Box office" over three sentences of the plot is worse than no heading, and so is a page's own subheading over what does
     # not name it: one article had 44 of 68 statements under a word that three of them used.
@@ -257,15 +261,14 @@ def _cues() -> Cues:
     return Cues(compiled(read["cues"]), frozenset(read["needed"]), compiled(read["barred"]))
 
 
-def _cued(headings: Sequence[OfferedHeading], pool: Pool) -> np.ndarray:
+def _cued(headings: Sequence[OfferedHeading], texts: Sequence[str]) -> np.ndarray:
     """Which statements have words of which heading: bool, shape (n, k). A heading without a list has its own words."""
-    texts = [o.text for o in pool.offered]
     return _found([_cues().words.get(h.heading) or _own_words(h.heading, texts) for h in headings], texts)
 
 
-def _barred(headings: Sequence[OfferedHeading], pool: Pool) -> np.ndarray:
+def _barred(headings: Sequence[OfferedHeading], texts: Sequence[str]) -> np.ndarray:
     """Which statements have words by which they do not belong under which heading: bool, shape (n, k)."""
-    return _found([_cues().barred.get(h.heading) for h in headings], [o.text for o in pool.offered])
+    return _found([_cues().barred.get(h.heading) for h in headings], texts)
 
 
 def _found(patterns: Sequence[re.Pattern[str] | None], texts: Sequence[str]) -> np.ndarray:
