@@ -22,18 +22,18 @@ TITLE_BONUS = 0.12
 UNNAMED = 0.06
 """What a kind of happening loses whose word the title lacks: attacks and floods are called so, novels about them are not."""
 
-OF_HAPPENINGS = frozenset(
-    ("Attack", "Battle", "Accident", "Crash", "Incident", "Victims", "Casualties", "Perpetrator", "Passengers and crew")
-    + ("Rescue", "Emergency response", "Investigation", "Reactions", "International reaction", "Aftermath", "Event", "Events")
-)
+OF_HAPPENINGS = frozenset(("Attack", "Battle", "Accident", "Crash", "Incident", "Event", "Events", "Rescue")) | {
+    *("Victims", "Casualties", "Perpetrator", "Passengers and crew", "Emergency response", "Investigation", "Reactions"),
+    *("International reaction", "Aftermath"),
+}
 FAMILIES = (
     frozenset(("Plot", "Premise", "Synopsis", "Cast", "Characters", "Episodes", "Storylines")),
     frozenset(("Appearances", "Characterization")),
     frozenset(("Early life", "Early life and education", "Career", "Personal life", "Death")),
     OF_HAPPENINGS,
 )
-"""Headings of invented stories, of invented persons, of lives, of happenings. A kind has those of a family only if it has one: a killing has no plot,
-and a novel no aftermath, whatever happens in it."""
+"""Headings of invented stories, invented persons, lives, happenings. A kind has those of a family only if it has one: a killing
+has no plot, and a novel no aftermath, whatever happens in it."""
 
 
 @dataclass(frozen=True, slots=True)
