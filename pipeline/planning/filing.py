@@ -219,8 +219,8 @@ def _filed(
     cued &= ~barred
     # "Box office" over three sentences of the plot is worse than no heading, and so is a page's own subheading over what does
     # not name it: one article had 44 of 68 statements under a word that three of them used.
-    usual = GENERAL | _cues().words.keys() | {section.heading for section in kind.sections}
-    needed = np.array([h.heading != kind.main and (h.heading in _cues().needed or h.heading not in usual) for h in headings])
+    usual = GENERAL | cues().words.keys() | {section.heading for section in kind.sections}
+    needed = np.array([h.heading != kind.main and (h.heading in cues().needed or h.heading not in usual) for h in headings])
     open_ones = [k for k in range(len(headings)) if not needed[k] or cued[body, k].sum() >= LEAST_STATEMENTS] or list(
         range(len(headings))
     )
@@ -252,7 +252,7 @@ class Cues:
 
 
 @cache
-def _cues() -> Cues:
+def cues() -> Cues:
     read = tomllib.loads(CUES_FILE.read_text(encoding="utf-8"))
 
     def compiled(table: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
@@ -263,12 +263,12 @@ def _cues() -> Cues:
 
 def _cued(headings: Sequence[OfferedHeading], texts: Sequence[str]) -> np.ndarray:
     """Which statements have words of which heading: bool, shape (n, k). A heading without a list has its own words."""
-    return _found([_cues().words.get(h.heading) or _own_words(h.heading, texts) for h in headings], texts)
+    return _found([cues().words.get(h.heading) or own_words(h.heading, texts) for h in headings], texts)
 
 
 def _barred(headings: Sequence[OfferedHeading], texts: Sequence[str]) -> np.ndarray:
     """Which statements have words by which they do not belong under which heading: bool, shape (n, k)."""
-    return _found([_cues().barred.get(h.heading) for h in headings], texts)
+    return _found([cues().barred.get(h.heading) for h in headings], texts)
 
 
 def _found(patterns: Sequence[re.Pattern[str] | None], texts: Sequence[str]) -> np.ndarray:
@@ -276,7 +276,7 @@ def _found(patterns: Sequence[re.Pattern[str] | None], texts: Sequence[str]) -> 
     return np.array(found, dtype=bool).reshape(len(texts), len(patterns))
 
 
-def _own_words(heading: str, texts: Sequence[str]) -> re.Pattern[str]:
+def own_words(heading: str, texts: Sequence[str]) -> re.Pattern[str]:
     """The rarest stem of each part: the flights of an airfield are not all its "First helicopter flight"."""
     stems = []
     for part in re.split(r" and |, ", heading):
