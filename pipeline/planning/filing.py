@@ -211,7 +211,7 @@ def _filed(
     general = {kind.main} if any(h.heading == kind.main for h in headings) else GENERAL
     if not any(h.heading in general for h in headings):
         headings.insert(0, OfferedHeading("Background", "history, what came before, the first, since, founded, origin", 0.0))
-    # Words of the title tell nothing: every other sentence on "Champions of the Future" has a champion in it.
+    # Words of the title tell nothing: half of what is said of a "Tour" has that word in it.
     bare = re.sub(r"\([^)]*\)|^\d{4}\b", "", title).strip()
     texts = [re.sub(re.escape(bare), " ", o.text, flags=re.I) if bare else o.text for o in pool.offered]
     cued = _cued(headings, texts)
@@ -277,7 +277,7 @@ def _found(patterns: Sequence[re.Pattern[str] | None], texts: Sequence[str]) -> 
 
 
 def own_words(heading: str, texts: Sequence[str]) -> re.Pattern[str]:
-    """The rarest stem of each part: the flights of an airfield are not all its "First helicopter flight"."""
+    """The rarest stem of each part: not every match of a stadium is its "First evening match"."""
     stems = []
     for part in re.split(r" and |, ", heading):
         found = [rf"\b{re.escape(word[:7])}" for word in re.findall(r"[A-Za-z]{4,}", part)]

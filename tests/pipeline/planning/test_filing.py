@@ -151,8 +151,8 @@ def test_what_is_said_about_a_film_is_not_its_plot(text: str, may_be_plot: bool)
 
 
 def test_a_heading_without_a_list_is_told_by_its_rarest_word() -> None:
-    texts = ["The first flight was short.", "A flight to Osmere followed.", "Its first helicopter came in 1908."]
-    found = own_words("First helicopter flight", texts)
+    texts = ["The first match was short.", "A match in Osmere followed.", "Its first evening with lamps came in 1908."]
+    found = own_words("First evening match", texts)
     assert [bool(found.search(text)) for text in texts] == [False, False, True]
     both = own_words("Lamps and harbours", ["The lamp burned.", "The harbour froze.", "A pilot came."])
     assert both.search("Two lamps burned.") and both.search("The harbours froze.") and not both.search("A pilot came.")
