@@ -29,7 +29,7 @@ from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
 from pipeline.planning.arranging import fits, opening_scores
 from pipeline.planning.headings import BANK_FILE, HeadingBank, OfferedHeading
-from pipeline.planning.kinds import KindRecogniser, bank_digest
+from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
@@ -51,8 +51,6 @@ GENERAL = frozenset(
     ("Background", "History", "Overview", "Summary", "Description", "Development", "Event", "Events", "Incident")
 )
 """Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
-OF_STORIES = frozenset(("Plot", "Premise", "Synopsis", "Cast", "Characters", "Episodes", "Storylines"))
-"""Headings of invented stories; a killing has no plot."""
 PARAGRAPH = 4
 THIN_PAGES = 3
 UNTRUSTED = 0.3
@@ -147,9 +145,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     body = [i for i in chosen if i not in set(lead)]
     kind = banks.recogniser().recognise(title, scored.central(4), subject.noun)
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
-    if not any(section.heading in OF_STORIES for section in kind.sections):
-        usual = [heading for heading in usual if heading.heading not in OF_STORIES] or usual
-    sections = _filed(pool, scored, body, usual, encoder, writing.max_sections, kind.main) if body else []
+    sections = _filed(title, pool, scored, body, usual, encoder, writing.max_sections, kind) if body else []
     return ArticlePlan(
         title,
         tuple(stated(pool, i) for i in lead),
@@ -199,31 +195,39 @@ def defines(text: str, title: str) -> float:
 
 
 def _filed(
+    title: str,
     pool: Pool,
     scored: Scored,
     body: Sequence[int],
     offered: Sequence[OfferedHeading],
     encoder: Encoder,
     most: int,
-    main: str,
+    kind: Kind,
 ) -> list[tuple[Heading, list[list[int]]]]:
     """Headings in reading order with their statements in paragraphs."""
     # A heading that accuses ("Perpetrator") needs statements that use its word: being alike is no evidence of guilt.
     headings = [h for h in offered if not _ACCUSING.search(h.heading) or _evidenced(h.heading, pool, body)] or list(offered)
     # "Fourteen people lost their lives" is no background of a flood, whatever its words are.
-    general = {main} if any(h.heading == main for h in headings) else GENERAL
+    general = {kind.main} if any(h.heading == kind.main for h in headings) else GENERAL
     if not any(h.heading in general for h in headings):
         headings.insert(0, OfferedHeading("Background", "history, what came before, the first, since, founded, origin", 0.0))
-    cued = _cued(headings, pool)
-    # "Box office" over three sentences of the plot is worse than no heading.
-    needed = np.array([h.heading in _cues().needed - {main} for h in headings])
+    # Words of the title tell nothing: half of what is said of a "Tour" has that word in it.
+    bare = re.sub(r"\([^)]*\)|^\d{4}\b", "", title).strip()
+    texts = [re.sub(re.escape(bare), " ", o.text, flags=re.I) if bare else o.text for o in pool.offered]
+    cued = _cued(headings, texts)
+    barred = _barred(headings, texts)
+    cued &= ~barred
+    # "Box office" over three sentences of the plot is worse than no heading, and so is a page's own subheading over what does
+    # not name it: one article had 44 of 68 statements under a word that three of them used.
+    usual = GENERAL | cues().words.keys() | {section.heading for section in kind.sections}
+    needed = np.array([h.heading != kind.main and (h.heading in cues().needed or h.heading not in usual) for h in headings])
     open_ones = [k for k in range(len(headings)) if not needed[k] or cued[body, k].sum() >= LEAST_STATEMENTS] or list(
         range(len(headings))
     )
     targets = encoder.encode([f"{h.heading}: {h.about}" for h in headings])
     # How usual a heading is decides only between headings that fit about as well.
     fit = fits(scored, targets) + CUE * cued + 0.02 * np.array([h.prior for h in headings])
-    fit[~cued & needed] = -np.inf
+    fit[(~cued & needed) | barred] = -np.inf
     while True:
         groups: dict[int, list[int]] = {k: [] for k in open_ones}
         for i in body:
@@ -239,30 +243,46 @@ def _filed(
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """Heading -> the words by which a statement belongs under it; `needed`: headings that are closed without them."""
+    """Heading -> the words by which a statement belongs under it; `needed`: headings that are closed without them; `barred`:
+    heading -> the words by which it does not."""
 
     words: Mapping[str, re.Pattern[str]]
     needed: frozenset[str]
+    barred: Mapping[str, re.Pattern[str]]
 
 
 @cache
-def _cues() -> Cues:
+def cues() -> Cues:
     read = tomllib.loads(CUES_FILE.read_text(encoding="utf-8"))
-    needed = frozenset(read["cues"].pop("needed"))
-    return Cues({name: re.compile(pattern, re.I) for name, pattern in read["cues"].items()}, needed)
+
+    def compiled(table: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
+        return {name: re.compile(pattern, re.I) for name, pattern in table.items()}
+
+    return Cues(compiled(read["cues"]), frozenset(read["needed"]), compiled(read["barred"]))
 
 
-def _cued(headings: Sequence[OfferedHeading], pool: Pool) -> np.ndarray:
+def _cued(headings: Sequence[OfferedHeading], texts: Sequence[str]) -> np.ndarray:
     """Which statements have words of which heading: bool, shape (n, k). A heading without a list has its own words."""
-    patterns = [_cues().words.get(h.heading) or _own_words(h.heading) for h in headings]
-    return np.array([[bool(p.search(o.text)) for p in patterns] for o in pool.offered]).reshape(
-        len(pool.offered), len(headings)
-    )
+    return _found([cues().words.get(h.heading) or own_words(h.heading, texts) for h in headings], texts)
 
 
-def _own_words(heading: str) -> re.Pattern[str]:
-    stems = [re.escape(word[:7]) for word in re.findall(r"[A-Za-z]{4,}", heading)]
-    return re.compile(rf"\b(?:{'|'.join(stems) or '(?!)'})", re.I)
+def _barred(headings: Sequence[OfferedHeading], texts: Sequence[str]) -> np.ndarray:
+    """Which statements have words by which they do not belong under which heading: bool, shape (n, k)."""
+    return _found([cues().barred.get(h.heading) for h in headings], texts)
+
+
+def _found(patterns: Sequence[re.Pattern[str] | None], texts: Sequence[str]) -> np.ndarray:
+    found = [[bool(p and p.search(text)) for p in patterns] for text in texts]
+    return np.array(found, dtype=bool).reshape(len(texts), len(patterns))
+
+
+def own_words(heading: str, texts: Sequence[str]) -> re.Pattern[str]:
+    """The rarest stem of each part: not every match of a stadium is its "First evening match"."""
+    stems = []
+    for part in re.split(r" and |, ", heading):
+        found = [rf"\b{re.escape(word[:7])}" for word in re.findall(r"[A-Za-z]{4,}", part)]
+        stems += sorted(found, key=lambda stem: sum(bool(re.search(stem, text, re.I)) for text in texts))[:1]
+    return re.compile("|".join(stems) or "(?!)", re.I)
 
 
 def _evidenced(heading: str, pool: Pool, body: Sequence[int]) -> bool:

@@ -150,7 +150,7 @@ class HeadingBank:
         if not scored.candidates:
             return []
         usual = merged([*self._usual(title, scored, kind), *self._own(title, scored)])
-        choices = [c for c in usual if c.usual >= RARE and not _repeats_title(c.heading, title)]
+        choices = [c for c in usual if c.usual >= RARE and kind.may_have(c.heading) and not _repeats_title(c.heading, title)]
         enough_for = sum(c.n_words for c in scored.candidates) // MIN_SECTION_WORDS
         chosen = self._with_evidence(self._best(choices, scored, min(most, enough_for) + SPARE), scored)
         best = max(value for _, value in chosen)

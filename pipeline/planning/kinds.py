@@ -19,6 +19,21 @@ from decoding.api import Encoder
 
 TITLE_BONUS = 0.12
 """What a matching title pattern adds to the cosine; about the gap between a right and a neighbouring kind."""
+UNNAMED = 0.06
+"""What a kind of happening loses whose word the title lacks: attacks and floods are called so, novels about them are not."""
+
+OF_HAPPENINGS = frozenset(("Attack", "Battle", "Accident", "Crash", "Incident", "Event", "Events", "Rescue")) | {
+    *("Victims", "Casualties", "Perpetrator", "Passengers and crew", "Emergency response", "Investigation", "Reactions"),
+    *("International reaction", "Aftermath"),
+}
+FAMILIES = (
+    frozenset(("Plot", "Premise", "Synopsis", "Cast", "Characters", "Episodes", "Storylines")),
+    frozenset(("Appearances", "Characterization")),
+    frozenset(("Early life", "Early life and education", "Career", "Personal life", "Death")),
+    OF_HAPPENINGS,
+)
+"""Headings of invented stories, invented persons, lives, happenings. A kind has those of a family only if it has one: a killing
+has no plot, and a novel no aftermath, whatever happens in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +47,7 @@ class KindSection:
 @dataclass(frozen=True, slots=True)
 class Kind:
     """`called`: nouns that pages use for a subject of this kind ("The film"). `main`: of happenings, the heading under which a
-    fact stands that belongs to no other."""
+    fact stands that belongs to no other. `never`: headings that articles of this kind do not have."""
 
     name: str
     about: str
@@ -40,6 +55,13 @@ class Kind:
     sections: tuple[KindSection, ...]
     called: frozenset[str] = frozenset()
     main: str = ""
+    never: frozenset[str] = frozenset()
+
+    def may_have(self, heading: str) -> bool:
+        own = frozenset(section.heading for section in self.sections)
+        return heading in own or (
+            heading not in self.never and all(heading not in family or own & family for family in FAMILIES)
+        )
 
 
 @lru_cache(maxsize=1)
@@ -52,6 +74,7 @@ def load_kinds() -> tuple[Kind, ...]:
             title=re.compile(table["title"]),
             called=frozenset(table.get("called", ())),
             main=table.get("main", ""),
+            never=frozenset(table.get("never", ())),
             sections=tuple(KindSection(heading, about) for heading, about in table["sections"]),
         )
         for table in tables
@@ -61,7 +84,10 @@ def load_kinds() -> tuple[Kind, ...]:
 def bank_digest() -> str:
     """Changes with every word of the bank; part of the identity of runs that use it."""
     return codec.sha256(
-        "\n".join(f"{k.name} {k.about} {k.title.pattern} {sorted(k.called)} {k.main} {k.sections}" for k in load_kinds())
+        "\n".join(
+            f"{k.name} {k.about} {k.title.pattern} {sorted(k.called)} {k.main} {sorted(k.never)} {k.sections}"
+            for k in load_kinds()
+        )
     )[:12]
 
 
@@ -79,5 +105,7 @@ class KindRecogniser:
         texts = [title, " ".join([title, *opening])[:600]]
         vector = self._encoder.encode(texts).mean(axis=0)
         scores = self._vectors @ vector / max(float(np.linalg.norm(vector)), 1e-9)
-        bonus = [TITLE_BONUS * (bool(kind.title.search(title)) + (noun in kind.called)) for kind in self._kinds]
+        signs = [bool(kind.title.search(title)) + (noun in kind.called) for kind in self._kinds]
+        happens = [any(section.heading in OF_HAPPENINGS for section in kind.sections) for kind in self._kinds]
+        bonus = [TITLE_BONUS * n - UNNAMED * (here and not n) for n, here in zip(signs, happens, strict=True)]
         return self._kinds[int(np.argmax(scores + np.array(bonus)))]

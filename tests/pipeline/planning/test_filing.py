@@ -9,7 +9,7 @@ from data.settings import RetrievalSettings, WritingSettings
 from data.types import Event, Page
 from pipeline.article_plan import ArticlePlan
 from pipeline.evidence import Evidence
-from pipeline.planning.filing import PlanningBanks, defines, plan_article
+from pipeline.planning.filing import PlanningBanks, cues, defines, own_words, plan_article
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
 from tests.fakes import FixedEncoder
@@ -134,6 +134,28 @@ def test_particular_headings_take_only_statements_with_their_words() -> None:
     headings = {section.heading.text: [s.text for s in section.statements] for section in plan.sections}
     assert not set(headings) & {"Box office", "Home media", "Music", "Awards", "Casting"}
     assert any("act" in text for text in texts(plan)) and any("Courier" in text for text in texts(plan))
+
+
+@pytest.mark.parametrize(
+    ("text", "may_be_plot"),
+    [
+        ("Ana finds the lamps in the harbour.", True),
+        ("Ana quietly leaves the harbour with the pilot.", True),
+        ("In Osmere 410,000 viewers saw how Ana finds the lamps.", False),
+        ("A sequel in which the pilot escapes follows in 2032.", False),
+    ],
+)
+def test_what_is_said_about_a_film_is_not_its_plot(text: str, may_be_plot: bool) -> None:
+    assert cues().words["Plot"].search(text)
+    assert bool(cues().barred["Plot"].search(text)) is not may_be_plot
+
+
+def test_a_heading_without_a_list_is_told_by_its_rarest_word() -> None:
+    texts = ["The first match was short.", "A match in Osmere followed.", "Its first evening with lamps came in 1908."]
+    found = own_words("First evening match", texts)
+    assert [bool(found.search(text)) for text in texts] == [False, False, True]
+    both = own_words("Lamps and harbours", ["The lamp burned.", "The harbour froze.", "A pilot came."])
+    assert both.search("Two lamps burned.") and both.search("The harbours froze.") and not both.search("A pilot came.")
 
 
 @pytest.mark.parametrize(

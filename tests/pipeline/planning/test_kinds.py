@@ -52,3 +52,23 @@ def test_a_long_opening_is_cut() -> None:
     encoder = FixedEncoder()
     KindRecogniser(encoder).recognise("The Quay", ["word " * 5000])
     assert max(map(len, encoder.seen)) <= 600
+
+
+KINDS = {kind.name: kind for kind in load_kinds()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "may", "may_not"),
+    [
+        ("book", ("Plot", "Background", "Publication"), ("Attack", "Aftermath", "Career", "History")),
+        ("attack", ("Attack", "Aftermath", "History"), ("Plot", "Cast", "Career")),
+        ("person", ("Career", "Death", "Works"), ("Plot", "Investigation", "Geography")),
+        ("character", ("Appearances", "Reception"), ("Plot", "Death", "Victims")),
+    ],
+)
+def test_headings_that_a_kind_may_have(kind: str, may: tuple[str, ...], may_not: tuple[str, ...]) -> None:
+    assert [heading for heading in (*may, *may_not) if KINDS[kind].may_have(heading)] == list(may)
+
+
+def test_a_kind_has_no_section_that_it_never_has() -> None:
+    assert [k.name for k in load_kinds() if k.never & {section.heading for section in k.sections}] == []
