@@ -27,6 +27,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from decoding.acquisition import one_climb
 from decoding.backend import CostTable, Rows, SkipSet, StepBackend, Wants
 from decoding.drafters.affordable import Guard
 from decoding.drafters.drafter import NOTHING, Draft, Request
@@ -129,13 +130,12 @@ class SkipSearch:
     def _suggested(self) -> list[int]:
         """The sub-layers with the largest coordinates of the point that the optimiser would probe next."""
         from bayes_opt import BayesianOptimization
-        from bayes_opt.acquisition import UpperConfidenceBound
 
         names = [f"{part:04d}" for part in range(self._n_parts)]  # the library keeps them in alphabetical order
         optimiser = BayesianOptimization(
             f=None,
             pbounds=dict.fromkeys(names, (0.0, 1.0)),
-            acquisition_function=UpperConfidenceBound(kappa=self.settings.kappa),
+            acquisition_function=one_climb(self.settings.kappa),
             random_state=self.settings.seed + self.n_proposals,
             allow_duplicate_points=True,
             verbose=0,

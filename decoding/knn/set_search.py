@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 from data.types import Strict
+from decoding.acquisition import one_climb
 from decoding.backend import FULL, SkipSet
 
 Evaluate = Callable[[Sequence[SkipSet]], Sequence[float]]
@@ -167,19 +167,12 @@ def _refine(scores: _Scores, choices: Sequence[SubLayer], iterations: int, seed:
     if iterations < 1:
         return
     from bayes_opt import BayesianOptimization
-    from bayes_opt.acquisition import UpperConfidenceBound
-
-    class OneClimb(UpperConfidenceBound):
-        """Climbs once from the best of 10,000 random points: ten times would take longer than scoring a set."""
-
-        def suggest(self, *args: Any, **settings: Any) -> Any:
-            return super().suggest(*args, **settings | {"n_smart": 1})
 
     names = {f"{kind}_{layer:03d}": (kind, layer) for kind, layer in choices}
     optimiser = BayesianOptimization(
         f=None,
         pbounds=dict.fromkeys(names, (0.0, 1.0)),
-        acquisition_function=OneClimb(kappa=_KAPPA),
+        acquisition_function=one_climb(_KAPPA),
         random_state=seed,
         verbose=0,
     )
