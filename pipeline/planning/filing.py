@@ -33,7 +33,7 @@ from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "7"
+RULES = "8"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -83,6 +83,7 @@ def planning_digest() -> str:
         codec.to_json(usable.load_model()),
         bank_digest(),
         BANK_FILE.read_text(encoding="utf-8"),
+        CUES_FILE.read_text(encoding="utf-8"),
         RULES,
     )
     return codec.sha256("\n".join(parts))[:12]
