@@ -12,8 +12,11 @@ _COMMON_OPENING = re.compile(
 )
 
 
-_TITLE = re.compile(r"[A-Z]\w* (?:for|of|in|to|the|and|at) (?:the )?[A-Z]")
-"""What may be a title: "Here for It All". "At the" opens a sentence."""
+_TITLE = re.compile(
+    r"(?!(?:When|After|Before|Because|Since|As|While|Although|Though|If|Once|Until|During|Despite|Following|Due|According|Out|Instead|"
+    r"Ahead|Outside|Inside)\b)[A-Z]\w* (?:for|of|in|to|and) (?:the )?[A-Z]"
+)
+"""What may be a title: "Here for It All"."""
 
 
 def capital(text: str) -> str:
