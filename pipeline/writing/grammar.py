@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from data.sentences import split_sentences
 from pipeline.choosing.candidates import has_personal_words
 from pipeline.choosing.common_words import is_common
-from pipeline.choosing.gate import VERBS, has_verb, verb_groups
+from pipeline.choosing.verbs import VERBS, has_verb, verb_groups
 from pipeline.retrieval import terms
 from pipeline.writing.citing import is_own_talk
 from pipeline.writing.compared_words import QUOTED, WORD, bare, bare_words, name_words, stem_of

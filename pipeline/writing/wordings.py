@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pipeline.choosing.gate import has_verb
+from pipeline.choosing.verbs import has_verb
 
 WORDINGS_FILE = Path(__file__).with_name("wordings.txt")
 

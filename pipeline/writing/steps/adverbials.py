@@ -6,7 +6,7 @@ import re
 
 from lemminflect import getLemma
 
-from pipeline.choosing.gate import has_verb
+from pipeline.choosing.verbs import has_verb
 from pipeline.writing.letter_case import capital, low, small
 from pipeline.writing.steps.sentence_parts import (
     BE,

@@ -7,7 +7,7 @@ import re
 from lemminflect import getAllLemmas
 
 from pipeline.choosing.common_words import is_common
-from pipeline.choosing.gate import has_verb
+from pipeline.choosing.verbs import has_verb
 from pipeline.writing.letter_case import capital
 from pipeline.writing.steps.sentence_parts import (
     BE,

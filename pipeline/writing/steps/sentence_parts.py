@@ -9,7 +9,7 @@ import re
 
 from lemminflect import getLemma
 
-from pipeline.choosing.gate import has_verb, is_verb
+from pipeline.choosing.verbs import has_verb, is_verb
 
 MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 DAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"

@@ -9,7 +9,7 @@ from pathlib import Path
 from lemminflect import getInflection, getLemma
 
 from pipeline.choosing.common_words import is_common
-from pipeline.choosing.gate import has_verb
+from pipeline.choosing.verbs import has_verb
 from pipeline.writing.letter_case import capital, small
 from pipeline.writing.steps.sentence_parts import (
     CLAUSE_LINK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pipeline.choosing.common_words import is_common
-from pipeline.choosing.gate import has_verb, is_verb
+from pipeline.choosing.verbs import has_verb, is_verb
 from pipeline.writing.letter_case import capital, small
 from pipeline.writing.steps.sentence_parts import (
     CLAUSE_LINK,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from data.types import Page
-from pipeline.choosing.gate import standing_alone
+from pipeline.choosing.standing_alone import standing_alone
 from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
 
 
