@@ -37,7 +37,7 @@ def is_overtaken(text: str, page: Page, known: str) -> bool:
         return bool(day) and day < known[: len(day)]
     if page.published:
         year = int(page.published[:4]) + (day[2:] < page.published[5:][: len(day) - 2])
-        return f"{year}{day[1:]}" < known[: len(day) + 2]
+        return f"{year}{day[1:]}" < known[: len(day) + 3]
     if known[:4] not in f"{page.title} {page.text}":
         return False
     back = (int(known[5:7]) - int(day[2:4])) % 12

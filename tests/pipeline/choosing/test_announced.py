@@ -20,6 +20,7 @@ KNOWN = "2031-10-05"
         ("The memorial will be opened, after the flood of 2029.", None, False),
         ("The mayor said “it will be opened on 3 October 2031” in town.", None, False),
         ("The memorial will be opened on September 23.", "2031-09-01", True),
+        ("The memorial will be opened on October 3.", "2031-09-01", True),
         ("The memorial will be opened on October 3.", "2031-10-04", False),  # of the year after
         ("The memorial will be opened on October 3.", None, True),
         ("The memorial will be opened on January 9.", None, False),
