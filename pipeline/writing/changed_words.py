@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from lemminflect import getAllLemmas
 
 from data.sentences import split_sentences
-from pipeline.writing.compared_words import QUOTED, WORD, stem_of
+from pipeline.writing.compared_words import PRONOUNS, QUOTED, WORD, stem_of
 
 _PREFIXED = re.compile(r"\b((?:half|step|co|non|semi|vice|mid|pre|post|anti|self|re|un|two|three|four)-)([a-z]{3,})\b", re.I)
-_HE, _SHE = re.compile(r"\b(?:he|him|his|himself)\b", re.I), re.compile(r"\b(?:she|her|hers|herself)\b", re.I)
 _STATES = re.compile(r"\b(?:is|was|are|were) (?:a|an|the|its|his|her|their)\b")
 _DOES = re.compile(r"\b(?:host|boast|explore|feature|hold|house|ma[dk]e|w[io]n|bec[oa]me|includ)\w*\b")
 
 
 def changed_words(text: str, facts: Sequence[str]) -> list[str]:
-    """Faults, each in words."""
+    """Faults of a text beside the facts that it says, each in words; quotations apart."""
     said, text = QUOTED.sub(" ", " ".join(facts)), QUOTED.sub(" ", text)
     faults = []
     if others := _other_forms(text, said):
@@ -31,11 +30,12 @@ def changed_words(text: str, facts: Sequence[str]) -> list[str]:
             faults.append(f"without its prefix: {match.group()}")
     if small := _without_capital(text, said):
         faults.append(f"without its capital: {', '.join(small)}")
-    for word, before in (("only", "only"), ("most", "many"), ("whose", "")):
-        n, had = (len(re.findall(rf"\b{word}\b", one, re.I)) for one in (text, said))
-        if n > had and (word == before or not before or re.search(rf"\b{before}\b", said, re.I)) and (had or word != before):
-            faults.append(f'"{word}" came')
-    counts = [(len(_HE.findall(one)), len(_SHE.findall(one))) for one in (text, said)]
+    came = {word for word in ("only", "most", "whose") if _times(word, text) > _times(word, said)}
+    # "Only" said twice, "most" for "many"; "whose" turns a relation round.
+    faults += [f'"{word}" came' for word, of in (("only", "only"), ("most", "many")) if word in came and _times(of, said)]
+    if "whose" in came:
+        faults.append('"whose" came')
+    counts = [[len(pronouns.findall(one)) for pronouns in PRONOUNS] for one in (text, said)]
     if sum(counts[0]) == sum(counts[1]) and counts[0] != counts[1]:
         faults.append("he and she exchanged")
     if "#" in said and text.count("#") < said.count("#") and not re.search(r"\b(?:No\.|number) ?\w", text, re.I):
@@ -45,6 +45,10 @@ def changed_words(text: str, facts: Sequence[str]) -> list[str]:
     if len(_STATES.findall(text)) > len(_STATES.findall(said)) and len(_DOES.findall(text)) < len(_DOES.findall(said)):
         faults.append("what it does became what it is")
     return faults
+
+
+def _times(word: str, text: str) -> int:
+    return len(re.findall(rf"\b{word}\b", text, re.I))
 
 
 def _other_forms(text: str, said: str) -> list[str]:

@@ -10,6 +10,8 @@ from pipeline.retrieval import terms
 
 WORD = re.compile(r"[^\W_]+(?:[.,:’'&/-][^\W_]+)*[%]?")
 QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|(?<!\w)\"[^\"]*\"(?!\w)")
+PRONOUNS = (re.compile(r"\b(?:he|him|his|himself)\b", re.I), re.compile(r"\b(?:she|her|hers|herself)\b", re.I))
+"""He and she. Only where a fact says it is known which of the two it is."""
 
 
 @lru_cache(maxsize=1 << 16)  # the same words, over and over

@@ -18,7 +18,7 @@ from data.sentences import split_sentences
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
 from pipeline.retrieval import terms
 from pipeline.writing.changed_words import changed_words
-from pipeline.writing.compared_words import QUOTED, WORD, bare, bare_words, name_words, stem_of
+from pipeline.writing.compared_words import PRONOUNS, QUOTED, WORD, bare, bare_words, name_words, stem_of
 from pipeline.writing.grammar import form_faults, grammar_faults
 from pipeline.writing.steps.sentence_parts import MONTH
 from pipeline.writing.synonyms import may_stand_for
@@ -105,8 +105,6 @@ _OPENERS = (
     "meanwhile additionally subsequently initially officials police authorities people residents local national"
 )
 _OPENING_WORDS = frozenset(_OPENERS.split())
-_PRONOUNS = (re.compile(r"\b(?:he|him|his|himself)\b", re.I), re.compile(r"\b(?:she|her|hers|herself)\b", re.I))
-"""Only where a fact says it is known which of the two it is."""
 _CALENDAR = frozenset(name.lower() for name in (*calendar.month_name, *calendar.day_name) if name)
 _AGENT = re.compile(r"\w+(?:ed|en|ne|ge|t) by (?:the |a |an )?([a-z]{4,})(?=[ ,.])")
 """Who something was done by: "killed by soldiers", "a charge by police"."""
@@ -197,7 +195,7 @@ def _acts_instead(text: str, known: str) -> list[str]:
 
     "She drew it away from him" and "he drew it away from her" have the same pronouns.
     """
-    if "who" in known or not all(pronouns.search(known) for pronouns in _PRONOUNS):
+    if "who" in known or not all(pronouns.search(known) for pronouns in PRONOUNS):
         return []
     acting = [set(re.findall(r"\b(?:he|she)\b", one.lower())) for one in (text, known)]
     return sorted(acting[0] - acting[1])
@@ -213,7 +211,7 @@ def _added(text: str, known: str) -> list[str]:
         faults.append(f"a name that no fact has: {', '.join(strange)}")
     faults += [
         f"a pronoun of another kind: {match.group()}"
-        for pronouns in _PRONOUNS
+        for pronouns in PRONOUNS
         if (match := pronouns.search(text)) and not pronouns.search(known)
     ]
     faults += [f"another one does it: {who}" for who in _acts_instead(text, known)]
