@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
 import threading
-from _thread import interrupt_main
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -51,7 +51,8 @@ def _interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
     Raise it again a moment later, outside that place.
     """
     if unraisable.exc_type is KeyboardInterrupt:
-        again = threading.Timer(0.05, interrupt_main)
+        # a signal, not `interrupt_main`: that only sets a flag, and a main thread that sleeps or waits would sleep on
+        again = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
         again.daemon = True
         again.start()
     else:
