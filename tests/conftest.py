@@ -168,6 +168,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 TOGETHER = {
     "a Prefect server": (
         "tests/flows/orchestration/test_wiki_gen.py",
+        "tests/flows/orchestration/test_runners.py",
+        "tests/flows/orchestration/test_calibration_flow.py",
         "tests/flows/test_remote_runs.py",
         "tests/flows/test_live_events.py",
     ),

@@ -269,7 +269,8 @@ def test_a_run_that_was_deleted_there_begins_anew(url: RunUrl, machine: Machine)
         RunFolder.open(url, IDENTITY)
 
 
-def test_a_run_that_is_worked_on_is_not_emptied(url: RunUrl) -> None:
+def test_a_run_that_is_worked_on_is_not_emptied(url: RunUrl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "CLEARING_S", 0.2)
     run = opened(url)
     fs, root = fsspec.core.url_to_fs(url.text)
     with run.locked():
