@@ -65,6 +65,14 @@ _CAPTION = re.compile(
     r"\b(?:seen here|is seen|are seen|poses? for|looks on|stands? (?:in front of|next to|outside) .* (?:on|in) [A-Z])\b",
     re.I,
 )
+_FIGURE = re.compile(
+    r"Fig(?:ure|s)?\.? ?\d|Table \d+[.:]|Featured image\b|.*\((?:dark|light)(?:er)? \w+ shading\)|"
+    r"(?:Colou?red|Black|White|Gr[ae]y|Solid|Dashed|Dotted|Open|Filled) (?:squares|circles|arrows|bars|lines|dots|triangles) "
+    r"(?:indicate|show|represent|mark)\b"
+)
+_CAREER = re.compile(r"\b(?:best known for|is known for (?:his|her|their) (?:roles?|work)|has had roles in)\b")
+"""What else a member of the cast is known for. Of 14 such sentences of development topics none belonged there."""
+_RUN_IN = re.compile(r"([A-Z][^,.:;\"“”()]{2,60}): (?=[A-Za-z]+)")
 _BYLINE = re.compile(
     r"^[A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){0,2} (?:is|was) (?:an?|the|one of)\b.{0,60}"
     r"\b(?:writer|journalist|contributor|editor|critic|reporter|columnist|correspondent|blogger|freelance\w*)\b(?! of)|"
@@ -214,7 +222,7 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "fragment"
     if _FURNITURE.search(text) or _CODE.search(text):
         return "page furniture"
-    if _CAPTION.search(bare):
+    if _CAPTION.search(bare) or _FIGURE.match(bare):
         return "caption"
     if _BYLINE.search(bare):
         return "about an author of the page"
@@ -234,6 +242,8 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "fragment"
     if (head := _SUBTITLED.match(text)) and not has_verb(WORD.findall(head[1])):
         return "headline"
+    if _has_run_in_heading(text, page):
+        return "run together"
     if _is_picture(tokens):
         return "caption"
     if len(tokens) < 0.45 * len(words):
@@ -245,11 +255,20 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         sum(token in _FOREIGN for token in small) > _MOST_FOREIGN * len(small)
     ):
         return "another language"
+    if subject is not None and _CAREER.search(bare) and not subject.opens(text):
+        return "another subject"
     if _CHATTER.match(text) or _IDIOM.search(bare):
         return "chatter"
     if (_EVALUATION.search(bare) or _VOICE.search(bare)) and not _HOLDER.search(text):
         return "an opinion of nobody"
     return ""
+
+
+def _has_run_in_heading(text: str, page: str) -> bool:
+    """Whether a heading or a speaker stands before the sentence: "Misuse of funds: Rulers had ...", "Stein: added a lamp"."""
+    head = _RUN_IN.match(text)
+    # "Tide: The Board Game" is a name; what a page says more than once is one, too.
+    return bool(head) and not has_verb(WORD.findall(head[1])) and page.count(head.group()) < 2
 
 
 def _is_picture(tokens: Sequence[str]) -> bool:

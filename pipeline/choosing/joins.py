@@ -67,7 +67,7 @@ _DIVIDED = re.compile(
 )
 _LIGATURE = re.compile(r"(?<![\w’'-])(Th|[Ff]i|[Ff]l|[Ff]f) ([a-z]{2,})(?![\w’'-])")
 _SPACE_LOST = re.compile(r"(?<=[a-z]{2})(?=\((?!\w{1,3}\)))|(?<=,[’”])(?=[a-z])")
-_PLACE_LINE = re.compile(rf"^(?:[A-Z]{{4,}} ?[–—-] |[A-Z]\w+(?: [A-Z]\w+)?, [A-Z]\w+ ?— ?)(?=(?:{_OPENERS}|[A-Z]\w+)\b)")
+_PLACE_LINE = re.compile(rf"^(?:[A-Z]{{4,}}(?: ?[–—-]|:) |[A-Z]\w+(?: [A-Z]\w+)?, [A-Z]\w+ ?— ?)(?=(?:{_OPENERS}|[A-Z]\w+)\b)")
 """Where a report comes from: "Osmere, Tolvane—In the old town ...", which has no space behind its dash."""
 _CITED = (
     rf"(?!(?:{_MONTHS}|Spring|Summer|Autumn|Fall|Winter|Season|Early|Mid|Late|Since|In|From|Until|Now)\b)"

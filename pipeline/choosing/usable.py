@@ -2,7 +2,7 @@
 and no voice, and about the subject.
 
 The gate (`pipeline.choosing.gate`) knows rules; what no rule catches ("The town was aflame before evening") this model has
-learned from some two thousand sentences of development events, each labelled by reading it. It is the mean of a logistic model
+learned from some four thousand sentences of development events, each labelled by reading it. It is the mean of a logistic model
 over all features and of boosted trees over those that are no sentence vector. `python -m tools.fit_usable` makes `usable.json`
 again. `worth` asks whether a human article says the same thing; this one, whether a human would let the sentence stand.
 """

@@ -29,6 +29,7 @@ from pipeline.writing.citing import support, tidy_generated
 from pipeline.writing.drafting import ComposedDraft, Draft, Question, Tried, Writer
 from pipeline.writing.letter_case import opens_small
 from pipeline.writing.prompts import quotable
+from pipeline.writing.lost_words import lost_words
 from pipeline.writing.rewording import MOST_COPIED_RUN, Finding, compare, own_words
 from pipeline.writing.steps import divided, orders, shortened
 from pipeline.writing.wordings import places
@@ -246,6 +247,8 @@ class Composing:
         # Of the adapted small model no word of its own is accepted: they are where it goes wrong (LOG.md, "Best of eight").
         if by == "model" and self._writer.generator.composes and (own := own_words(text, (*facts, self._plan.title))):
             return replace(finding, faults=(*finding.faults, f"words of its own: {', '.join(own)}"))
+        if by == "model" and self._writer.generator.composes and (gone := lost_words(text, facts)):
+            return replace(finding, faults=(*finding.faults, f"words lost: {', '.join(gone)}"))
         if any(all(sentence.rstrip(".") in fact for sentence in split_sentences(text)) for fact in facts):
             return replace(finding, faults=(*finding.faults, "a copy of its fact"))
         if finding.longest_run > MOST_COPIED_RUN:
