@@ -268,7 +268,7 @@ def _has_run_in_heading(text: str, page: str) -> bool:
     """Whether a heading or a speaker stands before the sentence: "Misuse of funds: Rulers had ...", "Stein: added a lamp"."""
     head = _RUN_IN.match(text)
     # "Tide: The Board Game" is a name; what a page says more than once is one, too.
-    return bool(head) and not has_verb(WORD.findall(head[1])) and page.count(head.group()) < 2
+    return head is not None and not has_verb(WORD.findall(head[1])) and page.count(head.group()) < 2
 
 
 def _is_picture(tokens: Sequence[str]) -> bool:

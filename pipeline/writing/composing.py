@@ -28,8 +28,8 @@ from pipeline.writing.assembly import LEAD_HEADING, WrittenSection
 from pipeline.writing.citing import support, tidy_generated
 from pipeline.writing.drafting import ComposedDraft, Draft, Question, Tried, Writer
 from pipeline.writing.letter_case import opens_small
-from pipeline.writing.prompts import quotable
 from pipeline.writing.lost_words import lost_words
+from pipeline.writing.prompts import quotable
 from pipeline.writing.rewording import MOST_COPIED_RUN, Finding, compare, own_words
 from pipeline.writing.steps import divided, orders, shortened
 from pipeline.writing.wordings import places

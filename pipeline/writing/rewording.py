@@ -22,6 +22,7 @@ from pipeline.writing.compared_words import PRONOUNS, QUOTED, WORD, bare, bare_w
 from pipeline.writing.grammar import form_faults, grammar_faults
 from pipeline.writing.steps.sentence_parts import MONTH
 from pipeline.writing.synonyms import may_stand_for
+from pipeline.writing.turned_round import turned_round
 from pipeline.writing.wordings import places
 
 SHORT_RUN = 5
@@ -143,7 +144,7 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     known = " ".join((*facts, title, *also))
     said = " ".join(facts)
     faults = [*form_faults(text, facts), *grammar_faults(text, known), *_added(text, known), *_changed(text, facts)]
-    faults += changed_words(text, facts)
+    faults += [*changed_words(text, facts), *turned_round(text, facts)]
     plain, plain_facts = text.lower(), said.lower()
     if gone := [who for who in _AGENT.findall(plain_facts) if plain.count(who) < plain_facts.count(who)]:
         faults.append(f"lost who did it: {', '.join(gone)}")
@@ -178,7 +179,7 @@ def own_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
 
 _LOOSE = frozenset((
     "like", "pretty", "fairly", "quite", "rather", "well", "back", "over", "right", "just", "see", "get", "hold", "give",
-    "gives", "gave", "given", "accused", "insure",
+    "gives", "gave", "given", "accused", "insure", "discuss", "discussed", "gathered", "lately", "exceed", "exceeding",
 ))  # fmt: skip
 """Of so many meanings that WordNet's are no guide."""
 _FREE_WORDS = frozenset((

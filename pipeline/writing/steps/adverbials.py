@@ -73,6 +73,7 @@ def front_date(text: str) -> str | None:
         or _OTHER_DATE.search(match[1])
         or re.search(r"(?:\band|\bor|\bto|\bfrom|,)\Z", match[1])
         or "," in match[1][-25:]
+        or re.search(r"\b(?:latest|newest|current|most recent)\b", match[1])  # at that time, or now?
         or CLAUSE_OR_SPEECH.search(match[1])  # the date may belong to the clause
     ):
         return None
@@ -96,6 +97,8 @@ def end_date(text: str) -> str | None:
     """ "On 12 March 2031, the dam was opened." -> "The dam was opened on 12 March 2031." """
     match = _FRONT_DATE.fullmatch(text)
     if not match or _OTHER_DATE.search(match[2]) or re.search(r"[,;:“\"]", match[2]) or len(match[2].split()) > 22:
+        return None
+    if re.search(r"\bto [a-z]+ ", match[2]):  # "to allow for sports in 1988": not when the lights came
         return None
     return f"{capital(match[2])} {low(match[1])}{match[3]}"
 

@@ -55,6 +55,11 @@ def clause_to_front(text: str) -> str | None:
         or CLAUSE_OR_SPEECH.search(match[1])
         or OTHER_ORDER.search(match[1])
         or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
+        # "to fill the void after the closing", "her first film after a career": it belongs to the noun
+        or (
+            not has_verb(match[3].split())
+            and re.search(r"\bto [a-z]+ |\b(?:is|was|are|were) (?:an?|the|[\w’']+['’]s) ", match[1])
+        )
         or re.search(
             r"\b(?:said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or|as|times?|moments?|"
             r"nights?|points?|particularly|especially|notably|mostly|mainly|usually|perhaps|except|is|was|were|are|until|since|from|of|on|at|in)\Z",

@@ -83,7 +83,11 @@ def test_nothing_that_may_be_told_is_no_evidence() -> None:
 
 
 def test_pages_about_something_else_make_no_article() -> None:
-    other = page("a", "Mills of Osmere", "The mill at Osmere was built in 1821 by students. Its wheel was sold in 1902.")
+    told = (
+        "The mill at Osmere was built in 1821 by the engineer Tomas Lind for the province of Tolvane. "
+        "In May 1902 the wheel of the mill was sold to a museum in Vasterlow for 4,000 crowns."
+    )
+    other = page("a", "Mills of Osmere", told)
     about = page(
         "b", "Kettlin Regatta", "Kettlin Regatta: results and photos. Subscribe to the Kettlin Regatta newsletter now."
     )
@@ -93,7 +97,11 @@ def test_pages_about_something_else_make_no_article() -> None:
 
 def test_pages_that_a_person_gave_make_one_under_any_title() -> None:
     """Where no page says the title, the person who gave the pages knows why; `write` notes it."""
-    other = page("a", "Mills of Osmere", "The mill at Osmere was built in 1821 by students. Its wheel was sold in 1902.")
+    told = (
+        "The mill at Osmere was built in 1821 by the engineer Tomas Lind for the province of Tolvane. "
+        "In May 1902 the wheel of the mill was sold to a museum in Vasterlow for 4,000 crowns."
+    )
+    other = page("a", "Mills of Osmere", told)
     assert texts(planned(other, title="Kettlin Regatta"))
 
 

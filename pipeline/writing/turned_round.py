@@ -1,0 +1,86 @@
+"""What goes wrong where a sentence is turned round: who does it, what "only" limits, what a date is the day of.
+
+The words are the fact's, so that counting them sees nothing; what changed is where they stand. Quotations apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lemminflect import getAllLemmas
+
+from pipeline.retrieval import terms
+from pipeline.writing.compared_words import QUOTED, WORD, stem_of
+from pipeline.writing.steps.sentence_parts import MONTH
+
+_ONLY = re.compile(r"\b[Oo]nly (?:a |an |the )?([\w’'-]+)")
+_ONLY_LAST = re.compile(r"\bonly[,.;]")
+_DATED = re.compile(
+    rf"\b([A-Za-z]+) ((?:{MONTH}) \d{{1,2}}\b|\d{{1,2}} (?:{MONTH})\b|(?:{MONTH}) \d{{4}}\b|(?:1[5-9]|20)\d\d\b)"
+)
+_SPANS = frozenset(("from", "since", "until", "by", "before", "after", "through", "to", "between"))
+"""Before a date these say more than when: a start, an end, a limit."""
+_STRANDED = re.compile(r"\b(inside|outside|of|in|on|at|for|with|from|by|into|onto|under|behind|near)\.(?=\s|\Z)")
+_NOT = re.compile(r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|unable|no one)\b|n['’]t\b", re.I)
+_BE = frozenset(("is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "became", "become", "remains"))
+
+
+def turned_round(text: str, facts: Sequence[str]) -> list[str]:
+    """Faults of a text beside the facts that it says, each in words."""
+    said, text = QUOTED.sub(" ", " ".join(facts)), QUOTED.sub(" ", text)
+    faults = []
+    limited = {stem_of(word.lower()) for word in _ONLY.findall(said)}
+    if limited and (
+        any(stem_of(word.lower()) not in limited for word in _ONLY.findall(text))
+        or (_ONLY_LAST.search(text) and not _ONLY_LAST.search(said))
+    ):
+        faults.append('"only" limits something else')
+    before: dict[str, set[str]] = {}
+    for word, day in _DATED.findall(re.sub(r"\b(?:beginning|starting) (?:in|on)\b", "from", said)):
+        before.setdefault(day, set()).add(word.lower())
+    faults += [
+        f"the date is of something else: {word} {day}"
+        for word, day in _DATED.findall(text)
+        if day in before and word.lower() not in before[day] and word.lower() in _SPANS
+    ]
+    if (end := _STRANDED.search(text)) and end.group() not in said:
+        faults.append(f"it ends with {end[1]!r}")
+    if re.search(r"\bwho\b", text) and not re.search(r"\bwho\b", said) and re.search(r"\bwhich\b", said):
+        faults.append('"which" became "who"')
+    # "with some traits but others": of two negations one may go unseen where both are looked for as one.
+    if len(_NOT.findall(text)) < len(_NOT.findall(said)):
+        faults.append("a negation is gone")
+    if verb := _exchanged(text, said):
+        faults.append(f"who does it is exchanged: {verb}")
+    return faults
+
+
+def _exchanged(text: str, said: str) -> str:
+    """The verb around which what stood before it stands behind it, and the other way round; empty where there is none.
+
+    "Host labour depends on queens" for "Queens depend on host labour". A passive, and a phrase brought to the front, turn a
+    sentence round rightly: a text with a comma before the verb, or with "by", is let pass.
+    """
+    if re.search(r"\bby\b", text):
+        return ""
+    for verb, ahead, behind in _around_verbs(text):
+        for other, fact_ahead, fact_behind in _around_verbs(said):
+            stayed = bool(ahead & fact_ahead)
+            crossed = len(ahead & fact_behind) > len(ahead) / 2 and len(behind & fact_ahead) >= len(fact_ahead) / 2
+            if stem_of(verb) == stem_of(other) and crossed and not stayed:
+                return verb
+    return ""
+
+
+def _around_verbs(text: str) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+    """(verb, stems of the words before it, of those behind it) of each sentence's verbs that have no comma before them."""
+    found = []
+    for sentence in re.split(r"(?<=[.!?])\s", text):
+        words = [word for word in WORD.findall(sentence.split(",")[0]) if not word.endswith("ly")]
+        for n, word in enumerate(words):
+            if n and word.islower() and word not in _BE and terms(word) and "VERB" in getAllLemmas(word):
+                ahead, behind = frozenset(terms(" ".join(words[:n]))), frozenset(terms(" ".join(words[n + 1 :])))
+                if ahead and behind:
+                    found.append((word, ahead, behind))
+    return found
