@@ -208,21 +208,13 @@ class Composing:
         writer = replace(self._writer, temperature=temperature, seed=self._writer.seed + n)
         draft = self._put(texts, group, self._grounding(texts, penalty), writer)
         drafts.append(draft)
-        return self._tried(at, group, "model", self._recased(_tidy(draft), texts))
+        return self._tried(at, group, "model", respelled(_tidy(draft), texts))
 
     def _put(self, texts: tuple[str, ...], group: Sequence[Statement], grounding: Grounding | None, writer: Writer) -> Draft:
         messages = prompts.compose(self._title, texts, examples=not writer.generator.composes)
         # Rewording lengthens a little; what runs on is cut at a sentence (`_tidy`).
         limit = round(sum(len(text.split()) for text in texts) * TOKENS_PER_WORD * 1.3) + 24
         return writer.put(Question("compose", messages, limit, grounding), [s.cites for s in group], ())
-
-    def _recased(self, text: str, facts: Sequence[str]) -> str:
-        """Without capitals that a word only had because it opened a fact."""
-        said = " ".join(facts)
-        for word in {fact.split(" ", 1)[0] for fact in facts if " " in fact}:
-            if opens_small(next(fact for fact in facts if fact.startswith(word))) and said.count(word) == 1 and len(word) > 1:
-                text = re.sub(rf"(?<=[a-z,;\d] ){word}\b", word.lower(), text)
-        return text
 
     def _grounding(self, texts: Sequence[str], penalty: float) -> Grounding | None:
         if not self._writer.generator.grounds:
@@ -298,6 +290,18 @@ def grouped(paragraph: Sequence[Statement]) -> list[tuple[Statement, ...]]:
         else:
             groups.append((statement,))
     return groups
+
+
+def respelled(text: str, facts: Sequence[str]) -> str:
+    """An answer as its facts spell things: "R&B" for "R& B", and no capital that a word only had because it opened a fact."""
+    said = " ".join(facts)
+    for name in set(re.findall(r"\b\w+&\w+\b", said)):
+        text = re.sub(rf"\b{name.replace('&', ' ?& ?')}\b", name, text)
+    text = re.sub(r"(?<=\w)‘(?=s\b)", "’", text)
+    for word in {fact.split(" ", 1)[0] for fact in facts if " " in fact}:
+        if opens_small(next(fact for fact in facts if fact.startswith(word))) and said.count(word) == 1 and len(word) > 1:
+            text = re.sub(rf"(?<=[a-z,;\d] ){word}\b", word.lower(), text)
+    return text
 
 
 def _parts(statement: Statement) -> list[Statement]:

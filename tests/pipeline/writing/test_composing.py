@@ -13,7 +13,7 @@ from decoding.api import SupportReading
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.stages import composed_stage
 from pipeline.writing.assembly import WrittenSection
-from pipeline.writing.composing import Composing, grouped
+from pipeline.writing.composing import Composing, grouped, respelled
 from pipeline.writing.drafting import Writer
 from tests.fakes import ScriptedGenerator
 from tests.pipeline.flood import EVENT, LEDGER, PROVINCE, REVIEW, evidence
@@ -200,3 +200,8 @@ def test_a_stored_section_is_not_asked_for_again() -> None:
     assert first == again
     draft = kept.values[composed_stage(1)]
     assert draft.usage.n_calls == 1 and draft.tried[0].chosen
+
+
+def test_an_answer_is_spelled_as_its_facts_are() -> None:
+    facts = ["The chart of R&B songs is Ruiz’s idea."]
+    assert respelled("In Osmere The chart of R& B songs is Ruiz‘s.", facts) == "In Osmere the chart of R&B songs is Ruiz’s."
