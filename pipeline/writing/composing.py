@@ -31,6 +31,7 @@ from pipeline.writing.letter_case import opens_small
 from pipeline.writing.lost_words import lost_words
 from pipeline.writing.prompts import quotable
 from pipeline.writing.rewording import MOST_COPIED_RUN, Finding, compare, own_words
+from pipeline.writing.small_words import small_words
 from pipeline.writing.steps import divided, orders, shortened
 from pipeline.writing.wordings import places
 
@@ -236,11 +237,9 @@ class Composing:
     def _compared(self, by: str, text: str, group: Sequence[Statement]) -> Finding:
         facts = [s.text for s in group]
         finding = compare(text, facts, self._plan.title, [other for s in group for other in s.also])
-        # Of the adapted small model no word of its own is accepted: they are where it goes wrong (LOG.md, "Best of eight").
-        if by == "model" and self._writer.generator.composes and (own := own_words(text, (*facts, self._plan.title))):
-            return replace(finding, faults=(*finding.faults, f"words of its own: {', '.join(own)}"))
-        if by == "model" and self._writer.generator.composes and (gone := lost_words(text, facts)):
-            return replace(finding, faults=(*finding.faults, f"words lost: {', '.join(gone)}"))
+        # Of the adapted small model no word of its own is accepted and none may go: there it goes wrong (LOG.md).
+        if by == "model" and self._writer.generator.composes and (faults := _slips(text, facts, self._plan.title)):
+            return replace(finding, faults=(*finding.faults, *faults))
         if any(all(sentence.rstrip(".") in fact for sentence in split_sentences(text)) for fact in facts):
             return replace(finding, faults=(*finding.faults, "a copy of its fact"))
         if finding.longest_run > MOST_COPIED_RUN:
@@ -302,6 +301,16 @@ def respelled(text: str, facts: Sequence[str]) -> str:
         if opens_small(next(fact for fact in facts if fact.startswith(word))) and said.count(word) == 1 and len(word) > 1:
             text = re.sub(rf"(?<=[a-z,;\d] ){word}\b", word.lower(), text)
     return text
+
+
+def _slips(text: str, facts: Sequence[str], title: str) -> list[str]:
+    """What a small model gets wrong word by word, each in words; a large one has its reasons."""
+    found = {
+        "words of its own": own_words(text, (*facts, title)),
+        "words lost": lost_words(text, facts),
+        "small words changed": small_words(text, " ".join(facts)),
+    }
+    return [f"{what}: {', '.join(words)}" for what, words in found.items() if words]
 
 
 def _parts(statement: Statement) -> list[Statement]:

@@ -203,5 +203,6 @@ _BROKEN = re.compile(
     rf"\b[Ii]n {MONTH} \d{{1,2}}\b(?!,? \d)|\bthat (?:the|an?|his|her|their) \w+ to [a-z]+\b|"
     r"\b(?:[Tt]hem|[Hh]im|[Uu]s) (?:was|were|is|are|had)\b|^Since \d{4}, [^,]*\b(?:was|were)\b|"
     r"\b(?:says|said) that [“\"][a-z]+s?[”\"]|"
-    r"\bAccording to [^,]{1,80}\b(?:said|stated)\b|\s,|,,|\(\s*\)",
+    r"\bAccording to [^,]{1,80}\b(?:said|stated)\b|\s,|,,|\(\s*\)|[a-z]{3}\. [a-z]|(?:^|\. )Only to [a-z]+|"
+    r", (?:In|On|At|After|Before|During|From) (?=[“\"A-Z])",
 )

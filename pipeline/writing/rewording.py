@@ -179,7 +179,8 @@ def own_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
 
 _LOOSE = frozenset((
     "like", "pretty", "fairly", "quite", "rather", "well", "back", "over", "right", "just", "see", "get", "hold", "give",
-    "gives", "gave", "given", "accused", "insure", "discuss", "discussed", "gathered", "lately", "exceed", "exceeding",
+    "gives", "gave", "given", "accused", "insure", "discuss", "discussed", "gathered",
+    "lately", "exceed", "exceeding", "partner", "written", "wrote",
 ))  # fmt: skip
 """Of so many meanings that WordNet's are no guide."""
 _FREE_WORDS = frozenset((

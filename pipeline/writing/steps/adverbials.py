@@ -126,7 +126,9 @@ def according(text: str) -> str | None:
 def stated(text: str) -> str | None:
     """ "According to the police, the bridge was closed." -> "The bridge was closed, according to the police." """
     match = _ACCORDING_FRONT.fullmatch(text)
-    return f"{capital(match[2])}, according to {match[1]}." if match else None
+    if not match or _PRONOUN.search(match[2]):  # "while he understood ..., according to the director"
+        return None
+    return f"{capital(match[2])}, according to {match[1]}."
 
 
 def place_to_end(text: str) -> str | None:

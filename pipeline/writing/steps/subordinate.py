@@ -60,6 +60,8 @@ def clause_to_front(text: str) -> str | None:
             not has_verb(match[3].split())
             and re.search(r"\bto [a-z]+ |\b(?:is|was|are|were) (?:an?|the|[\w’']+['’]s) ", match[1])
         )
+        or re.search(r"\b(?:is|was|are|were) to [a-z]+ ", match[1])  # "the goal is to finish before ..."
+        or (" with " in match[3] or " " not in match[3])  # "after the race with ..."; "after death": whose?
         or re.search(
             r"\b(?:said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or|as|times?|moments?|"
             r"nights?|points?|particularly|especially|notably|mostly|mainly|usually|perhaps|except|is|was|were|are|until|since|from|of|on|at|in)\Z",
