@@ -38,7 +38,7 @@ from tests.conftest import Command, stand_in_encoder
 
 UNDEFEATED: Mapping[str, str] = {
     "all_passages": "the honest articles are short and copied, too: more passages tell more facts",
-    "paragraphs_reversed": "extractive has hardly more of the sample's days in order than by chance: none can be lost",
+    "headings_exchanged": "the encoder that stands in here compares letters: its headings fit no better than others do",
     "off_point": "all pages of the sample are about their event: what fits the title least tells facts that had no room",
 }
 """Attacks that the ranking of today does not put below the honest system, and why. One that is below must leave this list."""
