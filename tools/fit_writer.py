@@ -4,8 +4,8 @@
 
 The folder of `--agents` holds data/ and articles/<agent>/, as for `wikigenben agents`. Only topics and events of the
 development split are read. What several agents wrote of one topic says the same facts in different words: a statement
-is paired with a sentence of a page, or with another agent's statement, where `pipeline.writing.rewording` finds no fault and
-the writer's own support network agrees in both directions. Beside them are sentences of pages in other orders and
+is paired with a sentence of a page, or with another agent's statement, where `pipeline.writing.checks.rewording` finds no
+fault and the writer's own support network agrees in both directions. Beside them are sentences of pages in other orders and
 wordings that keep their meaning (`pipeline.writing.steps`, `pipeline.writing.wordings`): what a model this small can
 learn without learning to invent. Writes decoding/smollm2/adapter.safetensors. An interrupted training goes on where it was
 when the command is given again.
@@ -173,7 +173,7 @@ def _of_topic(
 
 def _says(said: str, fact: str, title: str, reader: SupportReader) -> bool:
     """Whether it is the fact in other words: by rule first, which is fast."""
-    from pipeline.writing.rewording import compare, own_words
+    from pipeline.writing.checks.rewording import compare, own_words
 
     finding = compare(said, (fact,), title)
     if (
@@ -205,7 +205,7 @@ def rule_pairs(folders: Sequence[Path]) -> list[Rewording]:
     from benchmark.splits import split_ids
     from data.errors import NoEvidence
     from data.snapshot import Snapshot
-    from pipeline.writing.rewording import MOST_COPIED_RUN, compare
+    from pipeline.writing.checks.rewording import MOST_COPIED_RUN, compare
     from pipeline.writing.steps import orders
 
     rng = random.Random(15)

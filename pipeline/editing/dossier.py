@@ -16,7 +16,7 @@ from pipeline.following.disagreements import Disagreement
 from pipeline.planning.kinds import load_kinds
 from pipeline.provenance import host_of
 from pipeline.web.reliability import Reliability, reliability
-from pipeline.writing.rewording import copied_runs
+from pipeline.writing.checks.rewording import copied_runs
 
 BEST = 3
 _QUOTED = re.compile(r"“[^“”]*”|\"[^\"]*\"|«[^«»]*»")

@@ -2,7 +2,7 @@
 
 A small model can say one or two facts in other words; it cannot choose, order or file them. So the plan does that
 (`pipeline.article_plan`), and the model is asked for one to three sentences about a small group of facts. Each answer is
-compared with its facts in both directions (`pipeline.writing.rewording`, and a network trained on other data than the
+compared with its facts in both directions (`pipeline.writing.checks.rewording`, and a network trained on other data than the
 benchmark's judge). Correct comes before reworded: what the model cannot say freely without a fault it says in small steps,
 choosing among the orders and the wordings that keep the meaning (`pipeline.writing.steps`, `pipeline.writing.wordings`);
 what cannot be said so, either, is quoted with its source named, or left out and listed.
@@ -25,13 +25,13 @@ from pipeline.evidence import Evidence
 from pipeline.stages import composed_stage, section_stage
 from pipeline.writing import prompts
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection
+from pipeline.writing.checks.lost_words import lost_words
+from pipeline.writing.checks.rewording import MOST_COPIED_RUN, Finding, compare, own_words
+from pipeline.writing.checks.small_words import small_words
 from pipeline.writing.citing import support, tidy_generated
 from pipeline.writing.drafting import ComposedDraft, Draft, Question, Tried, Writer
 from pipeline.writing.letter_case import opens_small
-from pipeline.writing.lost_words import lost_words
 from pipeline.writing.prompts import quotable
-from pipeline.writing.rewording import MOST_COPIED_RUN, Finding, compare, own_words
-from pipeline.writing.small_words import small_words
 from pipeline.writing.steps import divided, orders, shortened
 from pipeline.writing.wordings import places
 

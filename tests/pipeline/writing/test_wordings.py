@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pipeline.writing.rewording import compare
+from pipeline.writing.checks.rewording import compare
 from pipeline.writing.wordings import places
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.rewording import compare
+from pipeline.writing.checks.rewording import compare
 from pipeline.writing.steps import orders
 
 TURNED = [

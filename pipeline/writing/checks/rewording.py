@@ -17,12 +17,12 @@ from functools import lru_cache
 from data.sentences import split_sentences
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
 from pipeline.retrieval import terms
-from pipeline.writing.changed_words import changed_words
-from pipeline.writing.compared_words import PRONOUNS, QUOTED, WORD, bare, bare_words, name_words, stem_of
-from pipeline.writing.grammar import form_faults, grammar_faults
+from pipeline.writing.checks.changed_words import changed_words
+from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, bare, bare_words, name_words, stem_of
+from pipeline.writing.checks.grammar import form_faults, grammar_faults
+from pipeline.writing.checks.turned_round import turned_round
 from pipeline.writing.steps.sentence_parts import MONTH
 from pipeline.writing.synonyms import may_stand_for
-from pipeline.writing.turned_round import turned_round
 from pipeline.writing.wordings import places
 
 SHORT_RUN = 5

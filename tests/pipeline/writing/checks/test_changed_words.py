@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.changed_words import changed_words
+from pipeline.writing.checks.changed_words import changed_words
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.rewording import compare, copied_runs, proper_words
+from pipeline.writing.checks.rewording import compare, copied_runs, proper_words
 
 TITLE = "2031 Tolvane flood"
 FACT = "The reservoir was 93 per cent full on the morning of 12 March 2031, according to the Tolvane River Authority."

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from lemminflect import getAllLemmas
 
 from data.sentences import split_sentences
-from pipeline.writing.compared_words import PRONOUNS, QUOTED, WORD, stem_of
+from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, stem_of
 
 _PREFIXED = re.compile(r"\b((?:half|step|co|non|semi|vice|mid|pre|post|anti|self|re|un|two|three|four)-)([a-z]{3,})\b", re.I)
 _STATES = re.compile(r"\b(?:is|was|are|were) (?:a|an|the|its|his|her|their)\b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.turned_round import turned_round
+from pipeline.writing.checks.turned_round import turned_round
 
 
 @pytest.mark.parametrize(

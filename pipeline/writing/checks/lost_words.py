@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from pipeline.retrieval import terms
-from pipeline.writing.compared_words import QUOTED, WORD, bare, stem_of
+from pipeline.writing.checks.compared_words import QUOTED, WORD, bare, stem_of
 from pipeline.writing.synonyms import may_stand_for
 from pipeline.writing.wordings import places
 
@@ -34,7 +34,7 @@ def lost_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
     """The words in small letters that are gone out of a clause that the text keeps in part, in the order of the facts.
 
     Not gone is a word for which the text has a synonym, or one of the wordings that may stand for it. Names and figures are
-    counted elsewhere (`pipeline.writing.rewording`).
+    counted elsewhere (`pipeline.writing.checks.rewording`).
     """
     held = _stems(text)
     said = _stems(" ".join(facts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.lost_words import lost_words
+from pipeline.writing.checks.lost_words import lost_words
 
 
 @pytest.mark.parametrize(

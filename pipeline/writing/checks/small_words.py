@@ -10,7 +10,7 @@ import itertools
 import re
 from difflib import SequenceMatcher
 
-from pipeline.writing.compared_words import QUOTED, WORD
+from pipeline.writing.checks.compared_words import QUOTED, WORD
 
 _SMALL = frozenset((
     "a", "an", "the", "in", "on", "at", "of", "to", "for", "from", "by", "with", "into", "as", "about", "over", "under", "and",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.grammar import form_faults, grammar_faults
+from pipeline.writing.checks.grammar import form_faults, grammar_faults
 
 KNOWN = "The old bridge over the river was closed by the council on 20 March 2031 after the flood had damaged it."
 

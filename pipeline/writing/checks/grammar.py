@@ -14,8 +14,8 @@ from pipeline.choosing.candidates import has_personal_words
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.verbs import VERBS, has_verb, verb_groups
 from pipeline.retrieval import terms
+from pipeline.writing.checks.compared_words import QUOTED, WORD, bare, bare_words, name_words, stem_of
 from pipeline.writing.citing import is_own_talk
-from pipeline.writing.compared_words import QUOTED, WORD, bare, bare_words, name_words, stem_of
 from pipeline.writing.steps import is_spliced
 from pipeline.writing.steps.sentence_parts import MONTH
 from pipeline.writing.wordings import listed_words

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from lemminflect import getAllLemmas
 
 from pipeline.retrieval import terms
-from pipeline.writing.compared_words import QUOTED, WORD, stem_of
+from pipeline.writing.checks.compared_words import QUOTED, WORD, stem_of
 from pipeline.writing.steps.sentence_parts import MONTH
 
 _ONLY = re.compile(r"\b[Oo]nly (?:a |an |the )?([\w’'-]+)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.small_words import small_words
+from pipeline.writing.checks.small_words import small_words
 
 
 @pytest.mark.parametrize(
