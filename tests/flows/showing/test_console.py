@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
 import time
 
@@ -45,6 +46,7 @@ def test_an_interrupt_dropped_by_a_destructor_still_ends_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # restored afterwards
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
     class Dropped:
         def __del__(self) -> None:
@@ -55,6 +57,9 @@ def test_an_interrupt_dropped_by_a_destructor_still_ends_the_command(
         time.sleep(60)
         return 0
 
-    assert console.guarded(main) == console.INTERRUPTED
+    try:
+        assert console.guarded(main) == console.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
     err = capsys.readouterr().err
     assert "interrupted; the same command goes on from here" in err and "Traceback" not in err
