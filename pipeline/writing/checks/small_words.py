@@ -18,7 +18,7 @@ _SMALL = frozenset((
     "might", "can", "could", "will", "would", "shall", "should", "must", "not", "if", "than", "then", ".",
 ))  # fmt: skip
 _SAFE = frozenset((
-    ("in", "within"), ("which", "that"), ("that", "which"), ("until", "till"), ("on", "in"), ("of", "in"), ("in", "of"),
+    ("in", "within"), ("which", "that"), ("that", "which"), ("until", "till"), ("of", "in"), ("in", "of"),
     ("", "that"), ("", "the"), ("that is", ""), ("which is", ""), ("which was", ""), ("which were", ""), ("that was", ""),
     ("who is", ""), ("who was", ""), ("that were", ""), ("that are", ""), ("who are", ""), ("who were", ""),
     ("and", "and the"), ("on the", "on"),

@@ -12,6 +12,7 @@ from pipeline.writing.checks.small_words import small_words
     [
         ("The next game in the Osmere series came out.", "The next game in Osmere series came out.", "the -> nothing"),
         ("Many ask which film may win the prize.", "Many ask which film will win the prize.", "may -> will"),
+        ("The two were on equal footing in Osmere.", "The two were in equal footing in Osmere.", "on -> in"),
         ("Each of the three mills is set in Osmere.", "Each of the three mills set in Osmere.", "is -> nothing"),
         ("The song came out on 3 May in Osmere.", "The song came out from 3 May in Osmere.", "on -> from"),
         ("He was known for a dam, which he called fine.", "He was known for a dam. He called fine.", "which -> ."),
