@@ -8,6 +8,7 @@ from data.settings import RetrievalSettings
 from data.types import Event, Page
 from pipeline.choosing.candidates import candidates
 from pipeline.choosing.gate import gate, why_not
+from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
 from tests.pipeline.flood import page
 
@@ -156,3 +157,9 @@ def test_what_is_said_to_a_model_is_not_offered(line: str) -> None:
     gated = gate(evidence, candidates(evidence.passages, evidence.pages))
     assert not any("safe" in one.text for one in gated.offered)
     assert "speaks to a model" in {one.reason for one in gated.left_out}
+
+
+def test_what_a_member_of_the_cast_is_known_for_belongs_to_another_article() -> None:
+    told = "Ana Ruiz is best known for her role as a pilot in the series Osmere of 2029."
+    assert why_not(told, Subject("Lantern (2031 film)", ())) == "another subject"
+    assert why_not(told, Subject("Ana Ruiz", ())) == ""
