@@ -206,6 +206,7 @@ def _retold(candidate: Candidate, text: str) -> Candidate:
 def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
     """Why the text is no prose that an encyclopedia could say; empty if it is. `page`: the text of its page."""
     words = text.split()
+    opens = subject.opens(text) if subject is not None else ""
     if subject is not None:
         text = subject.masked(text)
     bare = QUOTED.sub(" ", text)
@@ -255,7 +256,7 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         sum(token in _FOREIGN for token in small) > _MOST_FOREIGN * len(small)
     ):
         return "another language"
-    if subject is not None and _CAREER.search(bare) and not subject.opens(text):
+    if subject is not None and _CAREER.search(bare) and not opens:
         return "another subject"
     if _CHATTER.match(text) or _IDIOM.search(bare):
         return "chatter"
