@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import stat
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -216,16 +216,17 @@ def write_atomic(path: Path, text: str | bytes) -> None:
 
 def _write_atomic(path: Path, text: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=TEMPORARY)
+    # Named before it is made: an interrupt that comes in between leaves nothing behind.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{TEMPORARY}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             stream.write(text.encode("utf-8") if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(temporary).chmod(0o644)  # mkstemp makes 0600; a run folder is for sharing
-        Path(temporary).replace(path)
+        temporary.chmod(0o644)  # whatever the umask is: a run folder is for sharing
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

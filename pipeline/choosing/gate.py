@@ -58,21 +58,18 @@ _LOG = re.compile(
 _LIFE = re.compile(r"(?:After [^,]+, )?([A-Z][a-z]+) was (?:born|raised|spotted|scouted|provided with|signed (?:to|by|up))\b")
 _CODE = re.compile(r"[{}<>\\]|\w\(\)|==|/\*|\$\(|\|")
 _CAPTION = re.compile(
-    r"^(?:A (?:view|photo|picture|map|still|look|general view|file)\b|(?:Above|Below|Left|Right|Top|Bottom|From left"
-    r"|Caption|Photo|"
-    r"Image|Video|Watch|Listen|Map|Graphic|Credit|Source|Pictured)\b[:,]?\s|(?-i:By [A-Z][\w.]+ [A-Z]))|\((?:Photo"
-    r"|Image|Getty|AP|Reuters|AFP|Credit)[^)]*\)|"
+    r"^(?:Fig(?:ure|s)?\.? ?\d|Table \d+[.:]|Featured image\b|"
+    r"(?:Colou?red|Black|White|Gr[ae]y|Solid|Dashed|Dotted|Open|Filled) (?:squares|circles|arrows|bars|lines|dots|triangles) "
+    r"(?:indicate|show|represent|mark)\b|"
+    r"A (?:view|photo|picture|map|still|look|general view|file)\b|"
+    r"(?:Above|Below|Left|Right|Top|Bottom|From left|Caption|Photo|"
+    r"Image|Video|Watch|Listen|Map|Graphic|Credit|Source|Pictured)\b[:,]?\s|(?-i:By [A-Z][\w.]+ [A-Z]))|"
+    r"\((?:Photo|Image|Getty|AP|Reuters|AFP|Credit)[^)]*\)|\((?:dark|light)(?:er)? \w+ shading\)|"
     r"\b(?:seen here|is seen|are seen|poses? for|looks on|stands? (?:in front of|next to|outside) .* (?:on|in) [A-Z])\b",
     re.I,
 )
-_FIGURE = re.compile(
-    r"Fig(?:ure|s)?\.? ?\d|Table \d+[.:]|Featured image\b|.*\((?:dark|light)(?:er)? \w+ shading\)|"
-    r"(?:Colou?red|Black|White|Gr[ae]y|Solid|Dashed|Dotted|Open|Filled) (?:squares|circles|arrows|bars|lines|dots|triangles) "
-    r"(?:indicate|show|represent|mark)\b"
-)
 _CAREER = re.compile(r"\b(?:best known for|is known for (?:his|her|their) (?:roles?|work)|has had roles in)\b")
 """What else a member of the cast is known for. Of 14 such sentences of development topics none belonged there."""
-_RUN_IN = re.compile(r"([A-Z][^,.:;\"“”()]{2,60}): (?=[A-Za-z]+)")
 _BYLINE = re.compile(
     r"^[A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){0,2} (?:is|was) (?:an?|the|one of)\b.{0,60}"
     r"\b(?:writer|journalist|contributor|editor|critic|reporter|columnist|correspondent|blogger|freelance\w*)\b(?! of)|"
@@ -102,8 +99,7 @@ _OF_A_LIST = re.compile(
     r"Part of an? (?!.*\b(?:is|are|was|were|has|have|had)\b)[^,]*\Z"
 )
 """Entries of a log or a catalogue: "7 May 1885, Abt has a patent", "The house, opened 1889."."""
-_SUBTITLED = re.compile(r"([^,.:]{10,70}): [a-z][^,]*\.\Z")
-"""Two phrases and no statement are the title of a paper: "The long arm of a parasite: changes in ants that it lives with"."""
+_HEAD = re.compile(r"([A-Z][^,.:;\"“”()]{2,70}): (?=([A-Za-z]))")
 _MADE = frozenset(
     ("issued", "printed", "created", "taken", "photographed", "painted", "pictured", "shown", "seen", "drawn", "depicted")
 )
@@ -223,7 +219,7 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "fragment"
     if _FURNITURE.search(text) or _CODE.search(text):
         return "page furniture"
-    if _CAPTION.search(bare) or _FIGURE.match(bare):
+    if _CAPTION.search(bare):
         return "caption"
     if _BYLINE.search(bare):
         return "about an author of the page"
@@ -241,10 +237,8 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
     patterns = (_CAPITALS, _SUBJECTLESS, _NO_STATEMENT, _LOG, _OF_A_LIST)
     if any(pattern.match(text) for pattern in patterns):
         return "fragment"
-    if (head := _SUBTITLED.match(text)) and not has_verb(WORD.findall(head[1])):
+    if _has_head(text, page):
         return "headline"
-    if _has_run_in_heading(text, page):
-        return "run together"
     if _is_picture(tokens):
         return "caption"
     if len(tokens) < 0.45 * len(words):
@@ -265,11 +259,14 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
     return ""
 
 
-def _has_run_in_heading(text: str, page: str) -> bool:
-    """Whether a heading or a speaker stands before the sentence: "Misuse of funds: Rulers had ...", "Stein: added a lamp"."""
-    head = _RUN_IN.match(text)
-    # "Tide: The Board Game" is a name; what a page says more than once is one, too.
-    return head is not None and not has_verb(WORD.findall(head[1])) and page.count(head.group()) < 2
+def _has_head(text: str, page: str) -> bool:
+    """Whether a heading, a speaker or the title of a paper stands before a colon: "Misuse of funds: Rulers had ...", "Stein:
+    added a lamp", "The long arm of a parasite: changes in ants that it lives with". It has no verb."""
+    head = _HEAD.match(text)
+    if not head or has_verb(WORD.findall(head[1])):
+        return False
+    # "Tide: The Board Game" is a name, as what a page says more than once with a capital behind the colon.
+    return head[2].islower() or page.count(head.group()) < 2
 
 
 def _is_picture(tokens: Sequence[str]) -> bool:

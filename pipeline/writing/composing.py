@@ -292,7 +292,8 @@ def grouped(paragraph: Sequence[Statement]) -> list[tuple[Statement, ...]]:
 
 
 def respelled(text: str, facts: Sequence[str]) -> str:
-    """An answer as its facts spell things: "R&B" for "R& B", and no capital that a word only had because it opened a fact."""
+    """An answer as its facts spell things: "R&B" for "R& B", "Ruiz’s" for "Ruiz‘s", and no capital that a word only
+    had because it opened a fact."""
     said = " ".join(facts)
     for name in set(re.findall(r"\b\w+&\w+\b", said)):
         text = re.sub(rf"\b{name.replace('&', ' ?& ?')}\b", name, text)

@@ -191,7 +191,7 @@ _BROKEN = re.compile(
     r"\b(?:an?|the) (?:an?|the)-|\AOnce (?:won|had|was|is)\b|\bthe (?:online|inside|outside)[.,]|"
     r"\bIt was (?![^.;]{0,60}\b(?:that|who|which|when|where|after|before)\b)[^,.;]{3,60} (?:was|were) |\bwith \d{1,2}:\d{2}\b|"
     r"\b(\w+) \1\b(?<!had had)(?<!that that)|"
-    r"\b(?:of|in|on|at|by|for|from|with|to|the|an?|and|or|is|was|were|had) ?[.,;](?=\s|\Z)|"
+    r"\b(?:of|in|on|at|by|for|from|with|to|into|onto|inside|the|an?|and|or|is|was|were|had) ?[.,;](?=\s|\Z)|"
     r"\b(?:the|an?) (?:of|in|on|at|by|for|and|or|was|were|is|are|had|to|that|which|who|the|an?)\b|"
     r"\bwith (?:[\w’'-]+,? ){1,6}?(?:lost|had|were|was|did|went|came|has|is|are)\b|"
     r"\b(?:in|of|at|by|from) (?:on|at|of|was|were|had|is)\b|\bon (?:on|in|at|of|was|were)\b|"

@@ -21,8 +21,6 @@ _DATED = re.compile(
 )
 _SPANS = frozenset(("from", "since", "until", "by", "before", "after", "through", "to", "between"))
 """Before a date these say more than when: a start, an end, a limit."""
-_STRANDED = re.compile(r"\b(inside|outside|of|in|on|at|for|with|from|by|into|onto|under|behind|near)\.(?=\s|\Z)")
-_NOT = re.compile(r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|unable|no one)\b|n['’]t\b", re.I)
 _BE = frozenset(("is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "became", "become", "remains"))
 
 
@@ -44,13 +42,6 @@ def turned_round(text: str, facts: Sequence[str]) -> list[str]:
         for word, day in _DATED.findall(text)
         if day in before and word.lower() not in before[day] and word.lower() in _SPANS
     ]
-    if (end := _STRANDED.search(text)) and end.group() not in said:
-        faults.append(f"it ends with {end[1]!r}")
-    if re.search(r"\bwho\b", text) and not re.search(r"\bwho\b", said) and re.search(r"\bwhich\b", said):
-        faults.append('"which" became "who"')
-    # "with some traits but others": of two negations one may go unseen where both are looked for as one.
-    if len(_NOT.findall(text)) < len(_NOT.findall(said)):
-        faults.append("a negation is gone")
     if verb := _exchanged(text, said):
         faults.append(f"who does it is exchanged: {verb}")
     return faults
@@ -64,8 +55,9 @@ def _exchanged(text: str, said: str) -> str:
     """
     if re.search(r"\bby\b", text):
         return ""
+    of_fact = _around_verbs(said)
     for verb, ahead, behind in _around_verbs(text):
-        for other, fact_ahead, fact_behind in _around_verbs(said):
+        for other, fact_ahead, fact_behind in of_fact:
             stayed = bool(ahead & fact_ahead)
             crossed = len(ahead & fact_behind) > len(ahead) / 2 and len(behind & fact_ahead) >= len(fact_ahead) / 2
             if stem_of(verb) == stem_of(other) and crossed and not stayed:

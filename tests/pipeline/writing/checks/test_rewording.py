@@ -145,6 +145,11 @@ def test_a_pronoun_keeps_its_kind() -> None:
             "said of something else: hall was too small",
         ),
         (
+            "No one found ants with a sting but not a nest.",
+            "No one found ants with a sting but a nest.",
+            "a negation is gone",
+        ),
+        (
             "The insurers said in February 2032 that they had paid for all claims.",
             "The insurers said that they had paid for all claims in February 2032.",
             "when it was said is lost",
