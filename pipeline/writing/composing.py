@@ -36,7 +36,7 @@ from pipeline.writing.steps import divided, orders, shortened
 from pipeline.writing.wordings import places
 
 GROUP_WORDS = 28
-"""Two facts are said together up to so many words: a small model loses one of two long ones."""
+"""Two facts are said together up to so many words."""
 ANSWERS: tuple[tuple[float, float], ...] = ((0.0, 2.5), (0.8, 4.5), (0.6, 3.5))
 """Temperature and copying penalty of each answer; the others are asked for where nothing is without a fault yet."""
 COPY_WORDS = 5
@@ -111,7 +111,9 @@ class Composing:
         drafts: list[Draft] = []
         at = 0
         for paragraph in paragraphs:
-            for group in grouped(paragraph):
+            # Of two facts the adapted small model makes two sentences all the same, and puts words of one into the other.
+            groups = [(statement,) for statement in paragraph] if self._writer.generator.composes else grouped(paragraph)
+            for group in groups:
                 opens = is_lead and at == 0
                 may_quote = quotes and not any(one.chosen and one.by == "quotation" for one in tried)
                 answers = self._said(tuple(range(at, at + len(group))), group, drafts, may_quote=may_quote, opens=opens)

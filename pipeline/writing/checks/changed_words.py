@@ -38,6 +38,8 @@ def changed_words(text: str, facts: Sequence[str]) -> list[str]:
     counts = [[len(pronouns.findall(one)) for pronouns in PRONOUNS] for one in (text, said)]
     if sum(counts[0]) == sum(counts[1]) and counts[0] != counts[1]:
         faults.append("he and she exchanged")
+    if sum(counts[0]) > sum(counts[1]) and any(_times(many, text) < _times(many, said) for many in ("they", "them", "their")):
+        faults.append("they became one")
     if "#" in said and text.count("#") < said.count("#") and not re.search(r"\b(?:No\.|number) ?\w", text, re.I):
         faults.append("# is gone")
     if re.search(r"\b(?:has|have) been \w+ed\b", said) and re.search(r"\b(?:is|are) being\b", text) and " been " not in text:

@@ -147,6 +147,10 @@ def title_first(text: str) -> str | None:
     match = _TITLED.fullmatch(text)
     if not match or has_verb(match[2].split()) or not has_verb(match[3].split()[:3]) or match[1].startswith(("The ", "A ")):
         return None
-    if re.match(r"(?:\w+ed|\w+ing|in|on|at|of|by|with|from|for|near|after|before|along|about|to|as|an?)\b", match[2]):
+    if re.match(
+        r"(?:\w+ed|\w+ing|in|on|at|of|by|with|from|for|near|after|before|along|about|to|as|an?|"
+        r"aka|alias|also|formerly|now|then|who|which|whose|including|like|once|one|both|all|not|only)\b",
+        match[2],
+    ):
         return None
     return f"{capital(match[2]) if match[2].startswith('the ') else 'The ' + match[2]}, {match[1]}, {match[3]}"

@@ -15,6 +15,7 @@ from pipeline.writing.checks.changed_words import changed_words
         ("They won the Osmere Cup in May.", "They won the Osmere cup in May.", "without its capital: Cup"),
         ("Only he seems to see the dam.", "Only he only seems to see the dam.", '"only" came'),
         ("The mayor met her after her speech.", "The mayor met her after his speech.", "he and she exchanged"),
+        ("He denied them the proof of their suspicions.", "He denied them the proof of his suspicions.", "they became one"),
         ("A gauge has been installed at the dam.", "A gauge is being installed at the dam.", '"is being"'),
         ("The track, which hosted the Osmere Stakes, closed.", "The track, which was the Osmere Stakes, closed.", "what it is"),
         ("Many boats sank.", "Most boats sank.", '"most" came'),
