@@ -89,10 +89,11 @@ _EVALUATION = re.compile(rf"\b(?:{'|'.join(sorted(words_of('evaluations')))})\b"
 _HOLDER = re.compile(rf"[“\"].*[”\"]|\b{either('holders')}\b", re.I)
 """Whose opinion it is, or that it is an award's name: with it the sentence states a fact."""
 _NO_STATEMENT = re.compile(
-    r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]|With the [^,]+\Z|An? \w+ (?:that )?(?:even )?(?:he|she|they|it) \w+"
+    r"(?:1[5-9]|20)\d\d ?[–—-] ?[A-Z]|With the [^,]+\Z|An? \w+ (?:that )?(?:even )?(?:he|she|they|it) \w+|"
+    r"The (?![^,]*\b(?:day|night|morning|week|month|year|time)\b)[^,]{3,40}, there (?:is|are|was|were)\b"
 )
 """Entries of a log and halves of a sentence: "2016 –Located the sites", "With the final is at noon on Sunday", "A fact even she
-admitted"."""
+admitted", "The Dam, there are two kinds of gates"."""
 _OF_A_LIST = re.compile(
     rf"\d{{1,2}} (?:{'|'.join(name[:3] for name in calendar.month_abbr if name)}) \d{{4}},|"
     r"[^,]+, (?:opened|built|closed|founded) (?:in )?\d{4}\.\Z|"

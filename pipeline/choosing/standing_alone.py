@@ -118,13 +118,18 @@ _OF_A_MANUAL = re.compile(
 )
 
 
+_NAMES = r"(?:The )?[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"
+
+
 def _early_object(bare: str) -> bool:
     """Whether "him" or "them" is near the beginning, and no one before it may be meant."""
     match = re.match(r"((?:[\w’'-]+ ){1,6})(him|them)\b", bare)
-    if not match or " and " in match[1]:
+    if not match:
         return False
+    if " and " in match[1]:  # "The Doctor and Belinda escape him": neither of the two
+        return match[2] == "him" and bool(re.fullmatch(rf"{_NAMES} and {_NAMES} (?:[a-z]+ ){{1,2}}", match[1]))
     if match[2] == "him":  # what a sentence opens with does not do it to "him"
-        return len(re.findall(r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*", match[1])) < 2
+        return len(re.findall(_NAMES, match[1])) < 2
     return not any(
         word in ("people", "children", "men", "women") or (word.endswith("s") and len(word) > 3 and word not in VERBS)
         for word in match[1].split()

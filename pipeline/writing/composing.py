@@ -25,6 +25,8 @@ from pipeline.evidence import Evidence
 from pipeline.stages import composed_stage, section_stage
 from pipeline.writing import prompts
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection
+from pipeline.writing.checks.attached import moved_phrases
+from pipeline.writing.checks.changed_words import other_tenses
 from pipeline.writing.checks.lost_words import lost_words
 from pipeline.writing.checks.rewording import MOST_COPIED_RUN, Finding, compare, own_words
 from pipeline.writing.checks.small_words import small_words
@@ -312,6 +314,8 @@ def _slips(text: str, facts: Sequence[str], title: str) -> list[str]:
         "words of its own": own_words(text, (*facts, title)),
         "words lost": lost_words(text, facts),
         "small words changed": small_words(text, " ".join(facts)),
+        "joined to something else": moved_phrases(text, facts),
+        "in another tense": other_tenses(text, facts),
     }
     return [f"{what}: {', '.join(words)}" for what, words in found.items() if words]
 

@@ -28,7 +28,7 @@ _DETERMINERS = frozenset(
 )
 _AUXILIARIES = frozenset(("was", "were", "been", "has", "have", "had", "be", "is", "are", "being", "having", "get", "got"))
 _BEFORE_BASE = frozenset(("to", "will", "would", "can", "could", "may", "might", "must", "should", "not", "did"))
-_VOWEL = re.compile(r"(?!one\b|uni|use|eu)[aeiou]|hour|honou?r")
+_VOWEL = re.compile(r"(?!one\b|uni|us[aeu]|eu)[aeiou]|hour|honou?r")
 
 Form = Literal["base", "past", "participle", "ing", "plain"]
 
@@ -250,7 +250,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf", (?:which|who) (?:was|were) (?={_PARTICIPLE} {_PREPOSITION}\b)", ", "),
         (rf" (?:that|which|who) (?:was|were) (?={_PARTICIPLE} {_PREPOSITION}\b)", " "),
         # dates: both orders are used
-        (rf"\b({_MONTHS}) (\d{{1,2}}), (\d{{4}}),?", r"\2 \1 \3"),
+        (rf"\b({_MONTHS}) (\d{{1,2}}), (\d{{4}}),(?= {_PREPOSITION} )", r"\2 \1 \3"),
+        (rf"\b({_MONTHS}) (\d{{1,2}}), (\d{{4}})\b", r"\2 \1 \3"),  # the comma behind it may end a clause
         (rf"{_ALONE}\b(\d{{1,2}}) ({_MONTHS}) (\d{{4}})\b(?=[,. ])", r"\2 \1, \3"),
         (rf"\b({_MONTHS}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!,? ?\d|:|[.]\d|–|-| (?:and|to|or)\b)", r"\2 \1"),
         (rf"{_ALONE}\b(\d{{1,2}})(?:st|nd|rd|th)? ({_MONTHS})\b(?! \d)", r"\2 \1"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lemminflect import getAllLemmas
+from lemminflect import getAllLemmas, getInflection
 
 from data.sentences import split_sentences
 from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, stem_of
@@ -47,6 +47,29 @@ def changed_words(text: str, facts: Sequence[str]) -> list[str]:
     if len(_STATES.findall(text)) > len(_STATES.findall(said)) and len(_DOES.findall(text)) < len(_DOES.findall(said)):
         faults.append("what it does became what it is")
     return faults
+
+
+def other_tenses(text: str, facts: Sequence[str]) -> tuple[str, ...]:
+    """Verbs of the facts in another tense, as "before -> after": "decides, but she warns" -> "decides, but she warned".
+
+    A large model puts a whole sentence into the past, as an encyclopedia has it; a small one a verb of it.
+    """
+    said, text = QUOTED.sub(" ", " ".join(facts)), QUOTED.sub(" ", text)
+    old, new = ({word for word in WORD.findall(one) if word.isalpha() and word.islower()} for one in (said, text))
+    return tuple(
+        f"{gone} -> {came}"
+        for came in sorted(new - old)
+        for gone in sorted(old - new)
+        for lemma in getAllLemmas(came, upos="VERB").get("VERB", ())
+        if lemma in getAllLemmas(gone, upos="VERB").get("VERB", ()) and _tense(gone, lemma) != _tense(came, lemma)
+    )
+
+
+def _tense(word: str, lemma: str) -> str:
+    if word.endswith("ing"):
+        return "going on"
+    past = (*getInflection(lemma, tag="VBD"), *getInflection(lemma, tag="VBN"))
+    return "past" if word in past and word != lemma else "present"
 
 
 def _times(word: str, text: str) -> int:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from data.sentences import split_sentences
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
 from pipeline.retrieval import terms
+from pipeline.writing.checks.attached import attached_elsewhere
 from pipeline.writing.checks.changed_words import changed_words
 from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, bare, bare_words, name_words, stem_of
 from pipeline.writing.checks.grammar import form_faults, grammar_faults
@@ -144,8 +145,11 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     known = " ".join((*facts, title, *also))
     said = " ".join(facts)
     faults = [*form_faults(text, facts), *grammar_faults(text, known), *_added(text, known), *_changed(text, facts)]
-    faults += [*changed_words(text, facts), *turned_round(text, facts)]
+    faults += [*changed_words(text, facts), *turned_round(text, facts), *attached_elsewhere(text, facts)]
     plain, plain_facts = text.lower(), said.lower()
+    name = re.sub(r" ?\([^)]*\)", "", title)
+    if name in said and name not in text and name.lower() in plain:  # "the well" for "The Well"
+        faults.append("the title has lost a capital")
     if gone := [who for who in _AGENT.findall(plain_facts) if plain.count(who) < plain_facts.count(who)]:
         faults.append(f"lost who did it: {', '.join(gone)}")
     new = _new_words(text, known)
@@ -217,6 +221,8 @@ def _added(text: str, known: str) -> list[str]:
         if (match := pronouns.search(text)) and not pronouns.search(known)
     ]
     faults += [f"another one does it: {who}" for who in _acts_instead(text, known)]
+    if text.count("(") > known.count("("):
+        faults.append("a parenthesis came")
     if _ATTRIBUTION.search(text) and not _SOURCED.search(known) and re.search(r"\baccording to\b", text, re.I):
         faults.append("it names a source that no fact names")
     return faults

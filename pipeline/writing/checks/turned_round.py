@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from lemminflect import getAllLemmas
 
-from data.sentences import split_sentences
-from pipeline.choosing.verbs import is_verb
 from pipeline.retrieval import terms
 from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, stem_of
-from pipeline.writing.steps.sentence_parts import MONTH, PREPOSITION
+from pipeline.writing.steps.sentence_parts import MONTH
 
 _ONLY = re.compile(r"\b[Oo]nly (?:a |an |the )?([\w’'-]+)")
 _ONLY_LAST = re.compile(r"\bonly[,.;]")
@@ -24,16 +22,8 @@ _DATED = re.compile(
 )
 _SPANS = frozenset(("from", "since", "until", "by", "before", "after", "through", "to", "between"))
 """Before a date these say more than when: a start, an end, a limit."""
-_OPENING = re.compile(r"((?:in|on|at|near|across|during|within|throughout|from) [^,;:]{2,60}), ", re.I)
-"""When or where."""
-_PREPOSITIONS = re.compile(rf"(?:{PREPOSITION}|of|about|than|like)\Z")
-_OF_EVENTS = re.compile(
-    r"(?:\w+(?:[ts]ion|ment|ance|ence|ing|ship)|match|game|race|war|battle|attack|march|rally|vote|visit|trip|tour|show|concert|"
-    r"festival|pageant|final|finals|debut|death|birth|murder|killing|fire|flood|storm|crash|raid|strike|riot|protest|contest|"
-    r"championship|tournament|cup|season|episode|album|film|single|song|book|novel|report|survey|interview|summit|conference|"
-    r"session|term|award|trial|coup|crisis|outbreak|disaster|scandal|split|fall|rise|win|loss|victory|defeat)s?\Z"
-)
-"""What has a day of its own: "a pageant in August"."""
+_EARLIER, _CLAUSE = re.compile(r"\b(?:before|after)[,.;]"), re.compile(r"\b(?:[Bb]efore|[Aa]fter) \w+")
+""" "Abt had met her before" is not "Before Abt had met her"."""
 _OPEN = frozenset(("the", "a", "an", "in", "on", "at", "after", "before", "as", "when", "it", "he", "she", "they"))
 _BE = frozenset(("is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "became", "become", "remains"))
 
@@ -56,81 +46,13 @@ def turned_round(text: str, facts: Sequence[str]) -> list[str]:
         for word, day in _DATED.findall(text)
         if day in before and word.lower() not in before[day] and word.lower() in _SPANS
     ]
-    faults += [f"it belongs to a noun: {phrase}" for phrase in _torn_off(text, said)]
-    faults += [f"joined to something else: {words}" for words in _rejoined(text, said)]
+    if _EARLIER.search(said) and not _CLAUSE.search(said) and (clause := _CLAUSE.search(text)):
+        faults.append(f"a clause that no fact has: {clause.group()}")
     if name := _for_a_pronoun(text, said):
         faults.append(f"a name stands for a pronoun: {name}")
     if verb := _exchanged(text, said):
         faults.append(f"who does it is exchanged: {verb}")
     return faults
-
-
-def _torn_off(text: str, said: str) -> list[str]:
-    """Phrases that open a sentence of the text and belong to a noun of the facts.
-
-    "In August, the court issued a writ over a pageant" for "the court issued a writ over a pageant in August".
-    """
-    found = []
-    for sentence in split_sentences(text):
-        if not (match := _OPENING.match(sentence)):
-            continue
-        phrase = match[1]
-        places = [at.start() for at in re.finditer(rf"\b{re.escape(phrase)}\b", said, re.I)]
-        if places and all(_belongs_to_noun(re.split(r"[.;:]\s", said[:at])[-1], phrase) for at in places):
-            found.append(phrase)
-    return found
-
-
-def _belongs_to_noun(before: str, phrase: str) -> bool:
-    """Whether a phrase says something of the noun before it, and not when or where the verb happened. In doubt it does.
-
-    An object takes the verb's day ("approved the plan in May") but for one that has its own; what stands behind another
-    preposition keeps its place, and its day unless it is a name ("sued by Abt in May").
-    """
-    words = WORD.findall(before)
-    if not words or before.rstrip().endswith(("–", "—", ",")):
-        return False
-    last = words[-1]
-    if last.lower() in _BE or _PREPOSITIONS.match(last.lower()):
-        return True
-    if last.endswith("ly") or is_verb(words, len(words) - 1):
-        return False
-    verbs = [n for n in range(len(words)) if is_verb(words, n)]
-    behind = words[verbs[-1] + 1 :] if verbs else words
-    links = [word.lower() for word in behind if _PREPOSITIONS.match(word.lower())]
-    dated = bool(re.search(rf"{MONTH}|\d{{4}}", phrase))
-    if not dated:
-        return bool(links) and links[-1] != "by"
-    if not links:
-        return False
-    return bool(_OF_EVENTS.match(last.lower())) or (last.islower() and links[-1] in ("over", "about", "against", "for", "with"))
-
-
-def _rejoined(text: str, said: str) -> list[str]:
-    """Words whose preposition has another phrase of the facts behind it: "marked by the Doctor" for "marked by the Shreek"."""
-    of_fact: dict[tuple[str, str], set[str]] = {}
-    # Generous with the facts, whose phrase may be cut short: "on Monday, 18 August", "of more than a million units".
-    for word, preposition, behind in _joined(said, breaks=r"[;:.!?]\s"):
-        of_fact.setdefault((stem_of(word), preposition), set()).update(terms(" ".join(behind[:9])))
-    known = frozenset(terms(said))
-    found = []
-    for word, preposition, behind in _joined(text, breaks=r"[,;:.!?()–—]\s"):
-        end = next((n for n, other in enumerate(behind) if n and _PREPOSITIONS.match(other)), len(behind))
-        phrase = " ".join(behind[: min(end, 5)])
-        stems = frozenset(stem for stem in terms(phrase) if not stem.isdigit())
-        held = of_fact.get((stem_of(word), preposition))
-        if held and stems and stems <= known and not stems & held:  # a word of its own may be a synonym
-            found.append(f"{word} {preposition} {phrase}")
-    return found
-
-
-def _joined(text: str, breaks: str) -> Iterator[tuple[str, str, list[str]]]:
-    """(word, preposition behind it, the words behind that up to a break), in small letters."""
-    for part in re.split(breaks, f"{text} "):
-        words = [word.lower() for word in WORD.findall(part)]
-        for n, word in enumerate(words[1:], 1):
-            if _PREPOSITIONS.match(word) and terms(words[n - 1]):
-                yield words[n - 1], word, words[n + 1 :]
 
 
 def _for_a_pronoun(text: str, said: str) -> str:

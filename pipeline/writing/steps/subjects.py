@@ -28,6 +28,12 @@ from pipeline.writing.steps.sentence_parts import (
 
 _AGED = re.compile(r"(?<![\w.])([A-Z][\w’'-]+(?: [A-Z][\w’'-]+){1,2}), (?:aged )?(\d{1,2}),")
 _TITLED = re.compile(r"([A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){1,3}), ((?:the )?[a-z][^,;:“”\"]{5,60}), ([^;:]{8,})")
+_NO_OFFICE = re.compile(
+    rf"(?:\w+ed|\w+ing|{PREPOSITION}|of|about|an?|aka|alias|also|formerly|now|then|who|which|whose|including|like|once|one|both|all|"
+    r"not|only|(?:the )?(?:\w+ )?(?:daughters?|sons?|brothers?|sisters?|wife|husband|mother|father|members?|authors?|natives?|"
+    r"graduates?|students?|fans?))\b|.* and "
+)
+"""No office that one person has: "aka Mr Abt", "daughter of a senator"."""
 _DID = (
     r"(?:approved|announced|opened|closed|adopted|launched|established|founded|created|designed|directed|produced|released|"
     r"published|unveiled|rejected|accepted|introduced|signed|issued|imposed|passed|ordered|appointed|elected|nominated|"
@@ -147,10 +153,6 @@ def title_first(text: str) -> str | None:
     match = _TITLED.fullmatch(text)
     if not match or has_verb(match[2].split()) or not has_verb(match[3].split()[:3]) or match[1].startswith(("The ", "A ")):
         return None
-    if re.match(
-        r"(?:\w+ed|\w+ing|in|on|at|of|by|with|from|for|near|after|before|along|about|to|as|an?|"
-        r"aka|alias|also|formerly|now|then|who|which|whose|including|like|once|one|both|all|not|only)\b",
-        match[2],
-    ):
+    if _NO_OFFICE.match(match[2]):
         return None
     return f"{capital(match[2]) if match[2].startswith('the ') else 'The ' + match[2]}, {match[1]}, {match[3]}"

@@ -59,6 +59,7 @@ def test_prose_passes(text: str) -> None:
         ("Tim Abt is a contributor to the Courier, covering all things of the river.", "about an author of the page"),
         ("Misuse of Public Funds: Rulers had spent the dam's money on a palace.", "headline"),
         ("Pell: added a lamp to the tower that the pilots walked towards.", "headline"),
+        ("The Night Ferry, there are two kinds of tickets that a pilot can sell.", "fragment"),
         ("Fig. 1: Summary of the ways in which the water reached the old town.", "caption"),
         ("Colored squares indicate which gate was opened by whom in the night.", "caption"),
         ("The present study examined whether the gauges failed in the night.", "an opinion of nobody"),

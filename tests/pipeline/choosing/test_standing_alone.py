@@ -77,6 +77,7 @@ def test_what_is_no_persons_name_does_not_stand_for_he(before: str, name: str) -
     [
         ("Many of them had records of service during the flood.", False),
         ("Five guards surrounded him near Osmere and bound his hands.", False),
+        ("Irena Holt and Pell narrowly escape him and end up in the mill.", False),
         ("Ana Ruiz and the crew of Osmere kept them in a shed.", True),
         ("Irena Holt saw Pell when it hit him.", True),
         ("The latter size corresponds to the largest larvae of Osmere.", False),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.checks.changed_words import changed_words
+from pipeline.writing.checks.changed_words import changed_words, other_tenses
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,10 @@ def test_a_word_that_came_out_otherwise_is_found(fact: str, text: str, fault: st
 )
 def test_inflections_and_spellings_are_no_fault(fact: str, text: str) -> None:
     assert changed_words(text, [fact]) == []
+
+
+def test_a_verb_in_another_tense_is_found() -> None:
+    fact = "Abt decides to leave, but Ruiz warns him that it follows him."
+    assert other_tenses("Abt decides to leave, but Ruiz warned him that it follows him.", [fact]) == ("warns -> warned",)
+    assert other_tenses("Ruiz warns Abt, who decides to leave, that it follows him.", [fact]) == ()
+    assert other_tenses("The dam has given way.", ["The dam gave way."]) == ()

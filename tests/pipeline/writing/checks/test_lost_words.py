@@ -1,4 +1,4 @@
-"""Words that a text leaves out of a clause that it keeps. Every fact and text is invented."""
+"""Words that a text leaves out. Every fact and text is invented."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from pipeline.writing.checks.lost_words import lost_words
     [
         ("The crew landed 500 years in the future.", "The crew landed 500 years.", ("future",)),
         ("Lena Abt is the host of the town's titular podcast.", "Lena Abt is the host of the town's podcast.", ("titular",)),
-        ("The clip shows her riding to the mill on bikes and carriages.", "The clip shows her riding to the mill.", ("bikes",)),
+        (
+            "The clip shows her riding to the mill on bikes and carriages.",
+            "The clip shows her riding to the mill.",
+            ("bikes", "carriages"),
+        ),
         ("Host workers care for the brood.", "Hosts care for the brood.", ("workers",)),
+        ("The ferry sank, and divers searched the harbour.", "The ferry sank.", ("divers", "searched", "harbour")),
+        ("Abt leased it from the City of Osmere.", "Abt leased it from Osmere.", ("City",)),
         ("Points are added for the longest river and track.", "Points are added for the longest track.", ("river",)),
     ],
 )
-def test_a_word_out_of_the_middle_of_a_clause_is_found(fact: str, text: str, lost: tuple[str, ...]) -> None:
+def test_a_word_that_is_gone_is_found(fact: str, text: str, lost: tuple[str, ...]) -> None:
     assert lost_words(text, [fact]) == lost
 
 
 @pytest.mark.parametrize(
     ("fact", "text"),
     [
-        # A clause that is left out whole is a loss, and no fault.
-        ("The dam broke at noon, flooding the old mill.", "At noon the dam broke."),
-        ("The ferry sank, and divers searched the harbour.", "The ferry sank."),
+        # Beside a date.
+        ("The dam broke on Monday, 3 May.", "On 3 May the dam broke."),
         # Another word for it: WordNet's, an editor's, a wording's.
         ("The fire damaged forty houses in Osmere.", "Forty houses in Osmere were damaged by the blaze."),
         ("He was a member of the council.", "He belonged to the council."),

@@ -144,6 +144,7 @@ def test_a_pronoun_keeps_its_kind() -> None:
             "Oldvik was sworn in because the town hall was too small.",
             "said of something else: hall was too small",
         ),
+        ("Abt saw the bridge fall.", "Abt (a pilot) saw the bridge fall.", "a parenthesis came"),
         (
             "No one found ants with a sting but not a nest.",
             "No one found ants with a sting but a nest.",
@@ -164,3 +165,10 @@ def test_a_pronoun_keeps_its_kind() -> None:
 )
 def test_who_does_it_and_what_is_quoted(fact: str, text: str, fault: str) -> None:
     assert fault in faults(text, fact)
+
+
+def test_the_title_keeps_its_capitals() -> None:
+    found = compare(
+        "Under its own weight, the Well should collapse.", ["The Well should collapse under its own weight."], "The Well (film)"
+    )
+    assert "the title has lost a capital" in found.faults

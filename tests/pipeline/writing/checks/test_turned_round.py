@@ -16,30 +16,11 @@ from pipeline.writing.checks.turned_round import turned_round
         ("The song came out on July 25, 2031.", "The song came out from July 25, 2031.", "from July 25"),
         ("The mill stood empty until 1990.", "Since 1990 the mill stood empty.", "Since 1990"),
         (
-            "The court issued a writ against Abt over a spoilt pageant in August 2018.",
-            "In August 2018, the court issued a writ against Abt over a spoilt pageant.",
-            "belongs to a noun: In August 2018",
-        ),
-        (
-            "The last time they met was on March 12, 2021 against Osmere.",
-            "On March 12, 2021, the last time they met was against Osmere.",
-            "belongs to a noun: On March 12",
-        ),
-        (
-            "Abt had met the mayor, and was marked as prey by the eel.",
-            "Abt had met the mayor, and was marked as prey by the mayor.",
-            "joined to something else: prey by the mayor",
-        ),
-        (
             "Abt watches Ruiz pull the rope as she, too, is tied.",
             "Abt watches Ruiz pull the rope. Abt, too, is tied.",
             "a name stands for a pronoun: Abt",
         ),
-        (
-            "Abt is chairman of the river board in Osmere.",
-            "In Osmere, Abt is chairman of the river board.",
-            "belongs to a noun: In Osmere",
-        ),
+        ("Abt had met her twice before.", "Before Abt had met her twice.", "a clause that no fact has: Before Abt"),
     ],
 )
 def test_what_stands_elsewhere_and_says_something_else_is_found(fact: str, text: str, fault: str) -> None:
@@ -52,13 +33,6 @@ def test_what_stands_elsewhere_and_says_something_else_is_found(fact: str, text:
         ("The police closed the bridge.", "The bridge was closed by the police."),
         ("The dam broke on 12 March 2031 at noon.", "On 12 March 2031, the dam broke at noon."),
         ("The mill was only sold in 1990.", "In 1990, the mill was only sold."),
-        ("The council approved the plan on 12 March 2031.", "On 12 March 2031, the council approved the plan."),
-        ("The bridge was opened by Ana Ruiz on 3 May 2032.", "On 3 May 2032, the bridge was opened by Ana Ruiz."),
-        (
-            "It begins on Monday, 18 August, with a run of more than 9 miles.",
-            "With a run of over 9 miles it begins on 18 August.",
-        ),
-        ("The crew of the ferry died in Osmere.", "In Osmere, the crew of the ferry died."),
         ("The pilot joined the crew in May, and the crew won.", "In May, the pilot joined the crew. The crew won."),
         ("The ferry, which sank, was old.", "The ferry that sank was old."),
     ],

@@ -71,6 +71,8 @@ TURNED = [
     ),
 ]
 STAYING = [
+    "Pell Imperator, aka Mr Abt, is one of the loosely known crew.",
+    "Ana Ruiz, daughter of a senator and a pilot, belonged to the council of Osmere.",
     "It is the deadliest storm in the history of the county.",  # "The deadliest storm ... is It"
     "He won again in Osmere, which is a rare thing.",  # "which" is the winning, not the town
     "A man died in Ifugao due to heavy rains.",  # "In Ifugao due, ..."
