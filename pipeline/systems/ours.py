@@ -44,7 +44,7 @@ class OurSystem(FreeWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "11"
+    rules = "12"
 
     def __init__(
         self,

@@ -40,3 +40,11 @@ def test_a_new_number_is_no_repetition() -> None:
 
 def test_the_same_words_about_something_else_are_no_repetition() -> None:
     assert set(chosen(SAID, AGAIN, likeness=0.5)) == {SAID, AGAIN}
+
+
+def test_what_several_have_told_together_is_not_told_again() -> None:
+    market = "Ferry pilot Jon Abt saved the horses of the market before the dam broke."
+    told = "Jon Abt carried people to the hospital and saved the horses before the dam broke."
+    assert told not in chosen(SAID, market, told, likeness=0.62)
+    assert told in chosen(SAID, market, told, likeness=0.5)
+    assert told in chosen(SAID, told, likeness=0.62)
