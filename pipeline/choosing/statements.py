@@ -38,8 +38,9 @@ AGAIN, AGAIN_OVERLAP, USUAL = 0.64, 0.5, 0.2
 from which it is the same in other words, again if it has no new name or number. Of 26 such pairs in plans of development
 topics 20 said the same again; of those of cosine 0.60 and 0.4 of the words two thirds did."""
 NEAREST, NEAR, TOLD = 3, 0.6, 0.66
-"""The nearest chosen sentences, the cosine of the first, and the share of a sentence's words, apart from those usual ones, from
-which these together have told it already, if they have all its names and numbers. Of 11 such sentences among 786 of plans of development topics 10 had nothing new."""
+"""The nearest chosen sentences, the cosine of the first, and the share of a sentence's words, apart from those usual ones,
+from which these together have told it already, if they have all its names and numbers. Of 11 such sentences among 786 of
+plans of development topics 10 had nothing new."""
 ENOUGH = 0.05
 """Share of the third best sentence's worth below which nothing is chosen."""
 MOST_CITES = 3

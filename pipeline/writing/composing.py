@@ -63,7 +63,7 @@ NEW_WORDS_COST = 2.0
 """What a share of words that no fact has counts against a share of copied ones, where two answers have no fault."""
 QUOTED_WORDS = 25
 """Most words of a quotation."""
-PLAIN_SHARE, PLAIN_WORDS = 1 / 6, 18
+PLAIN_SHARE, PLAIN_WORDS = 1 / 5, 20
 """Share of a section's statements that may be as they are, and their most words: a plain fact of few words has no other
 form. A longer one is quoted, once and in the lead alone: nobody reads an article of quotations."""
 OPENING_WORDS = 45
