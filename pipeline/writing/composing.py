@@ -35,7 +35,7 @@ from pipeline.writing.drafting import ComposedDraft, Draft, Question, Tried, Wri
 from pipeline.writing.letter_case import opens_small
 from pipeline.writing.prompts import quotable
 from pipeline.writing.steps import divided, orders, shortened
-from pipeline.writing.wordings import places
+from pipeline.writing.wordings import Place, places
 
 GROUP_WORDS = 28
 """Two facts are said together up to so many words."""
@@ -201,10 +201,20 @@ class Composing:
             return [self._tried(at, (statement,), "rule", other) for other in others]
         if len(forms) == 1 and all(len(place) == 1 for place in forms[0]):
             return []
-        grounding = Wordings(forms, copy_words=STEP_WORDS, copy_penalty=STEP_PENALTY)
+        tried = [self._chosen_form(at, text, statement, forms, drafts)]
+        # A small model holds to the order that it was shown, even where that leaves a copy.
+        if tried[0].faults and len(forms) > 1:
+            tried.append(self._chosen_form(at, text, statement, forms[1:], drafts))
+        return tried
+
+    def _chosen_form(
+        self, at: tuple[int, ...], text: str, statement: Statement, forms: Sequence[tuple[Place, ...]], drafts: list[Draft]
+    ) -> Tried:
+        """The form of the fact that the model chooses."""
+        grounding = Wordings(tuple(forms), copy_words=STEP_WORDS, copy_penalty=STEP_PENALTY)
         draft = self._put((text,), (statement,), grounding, self._writer)
         drafts.append(draft)
-        return [self._tried(at, (statement,), "steps", _tidy(draft))]
+        return self._tried(at, (statement,), "steps", _tidy(draft))
 
     def _answer(self, at: tuple[int, ...], group: Sequence[Statement], drafts: list[Draft], n: int = 0) -> Tried:
         """The model's own answer for n = 0, then sampled ones."""

@@ -119,7 +119,7 @@ def grammar_faults(text: str, known: str) -> list[str]:
             faults.append(f"no main verb: {sentence[:40]!r}")
         if words and _opens_with_verb(words):
             faults.append(f"no subject: {sentence[:40]!r}")
-        if is_spliced(sentence):
+        if is_spliced(sentence) and not any(is_spliced(fact) for fact in split_sentences(known)):
             faults.append(f"two sentences with a comma between them: {sentence[:40]!r}")
         if n == 0 and _LEANING.match(sentence):
             faults.append(f"it leans on a sentence before it: {sentence[:40]!r}")

@@ -38,7 +38,8 @@ MOST_NEW_WORDS = 0.4
 
 
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|failed to|unable to|refus\w+|den(?:y|ies|ied)|lack\w*|"
+    r"\b(?:not|no(?! (?:fewer|less|more|later) than)|never|none|nobody|nothing|neither|nor|without|cannot|failed to|unable to|"
+    r"refus\w+|den(?:y|ies|ied)|lack\w*|"
     r"un(?:hurt|harmed|injured|clear|known|damaged|likely|changed|opposed|affected)|no one|barred|banned|prevent\w*|rejected|"
     r"impossible|absen\w+)\b|n['’]t\b",
     re.I,
@@ -53,7 +54,7 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("at least", r"\b(?:at least|no (?:fewer|less) than|a minimum of|(?<!no )more than|or more|over(?= \d))\b"),
         (
             "at most",
-            r"\b(?:at most|up to|no more than|a maximum of|as (?:many|much|high|long|far) as|fewer than|less than|"
+            r"\b(?:at most|up to|no more than|a maximum of|as (?:many|much|high|long|far) as|(?<!no )(?:fewer|less) than|"
             r"under(?= \d))\b",
         ),
         (
@@ -64,8 +65,10 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "expected",
-            rf"\b(?:{_PLANNED}|will|would|project(?:ed|ion)|forecast\w*|going to|can(?:not|['’]t)?|predict\w*|shall|should|"
-            r"wish\w*|promis\w+|vow\w*|pledg\w+|call(?:ed|s|ing)? (?:for|on)|urg\w+|ask\w*|want\w*|seek\w*|sought|propose)\b",
+            rf"\b(?:{_PLANNED}|will|would|project(?:ed|ion)|forecast\w*|going to|predict\w*|shall|should|"
+            r"can(?:not|['’]t)?(?! be (?:found|seen)\b)|"
+            r"wish\w*|promis\w+|vow\w*|pledg\w+|call(?:ed|s|ing)? (?:for|on)|urg\w+|ask\w*|request\w*|"
+            r"want\w*|seek\w*|sought|propose)\b",
         ),
         ("planned", rf"\b(?:{_PLANNED})\b"),  # "will" alone is more certain than that
         (
@@ -79,10 +82,14 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(?:partly|partially|mostly|mainly|chiefly|primarily|largely)\b",
         ),
         ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
-        ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|of whom|of which|counting)\b"),
+        ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|like|of whom|of which|counting)\b"),
         ("each", r"\b(?:each|every|both|(?<!after )(?<!at )all(?! (?:over|around|across|along|through)\b))\b"),
         ("only", r"\b(?:only|just|solely|sole|alone)\b"),
-        ("first", r"\b(?:first|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|deadliest|most)\b"),
+        (
+            "first",
+            r"\b(?:first|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|top|deadliest|"
+            r"most(?! cases))\b",
+        ),
     )
 )
 """What must neither go nor come: (what it says, the words that say it)."""
@@ -92,7 +99,7 @@ _ATTRIBUTION = re.compile(
     r"\b(?:said|says|according to(?! (?:its|his|her|their|whether|how)\b)|"
     r"told|stated|announced|reported|wrote|argued|claimed|described|called|confirmed|added|warned|"
     r"noted|estimated|believed?|say|testified|insisted|explained|suggested|acknowledged|admitted|declared|alleged\w*|commented|"
-    r"expressed|emphasi[sz]ed|stressed|revealed|asserted|accused|thought|considered|praised|criticised|criticized|condemned)\b",
+    r"expressed|emphasi[sz]ed|stressed|revealed|disclosed|asserted|accused|thought|considered|praised|criticised|criticized|condemned)\b",
     re.I,
 )
 _SOURCED = re.compile(
@@ -284,7 +291,8 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
     faults += [f"said of something else: {subject} {what}" for subject, what in sorted(_said_of_another(text, said))]
     if new := sorted(set(_CURRENCY.findall(text)) - set(_CURRENCY.findall(" ".join(facts)))):
         faults.append(f"another currency: {', '.join(new)}")
-    if new := sorted({w.lower() for w in _TIME_WORDS.findall(text)} - {w.lower() for w in _TIME_WORDS.findall(said)}):
+    came = {w.lower() for w in _TIME_WORDS.findall(text)} - {w.lower() for w in _TIME_WORDS.findall(said)}
+    if new := sorted(word for word in came if not any(word in words and others.search(said) for words, others in _SAME_TIME)):
         faults.append(f"another order in time: {', '.join(new)}")
     times, were = Counter(_numbers(text)), Counter(_numbers(said))
     if new := [number for number, n in times.items() if n > max(were[number], 1)]:
@@ -342,6 +350,11 @@ _TIME_WORDS = re.compile(
     re.I,
 )
 """What says when one thing happened beside another: a new one is a new claim."""
+_SAME_TIME = (
+    (frozenset(("after", "later")), re.compile(r"\b(?:after(?:wards)?|later|following|subsequent(?:ly)?)\b", re.I)),
+    (frozenset(("before", "earlier")), re.compile(r"\b(?:before|earlier|previous(?:ly)?|prior|former(?:ly)?)\b", re.I)),
+)
+"""Words that say the same: (those, the words that they may stand for)."""
 
 
 def _numbers(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 
 from lemminflect import getLemma
 
-from pipeline.choosing.verbs import has_verb
+from pipeline.choosing.verbs import has_verb, is_verb
 from pipeline.writing.letter_case import capital, low, small
 from pipeline.writing.steps.sentence_parts import (
     BE,
@@ -59,6 +59,14 @@ _PURPOSE = re.compile(
     r"(?:used|built|created|established|founded|formed|introduced|deployed|launched|set up|organi[sz]ed|installed|adopted)"
     rf"(?: {PLAIN}{{3,60}}?)?) (?P<why>to [a-z]+ {PLAIN}{{4,80}})\."
 )
+_ADVERB = re.compile(
+    rf"(?P<who>(?:The |An? )?{PHRASE}{{0,5}}?) (?P<how>[a-z]+ly) (?P<did>[a-z]+) (?P<rest>(?:on|in|from|to|by|at) {PLAIN}+)\."
+)
+_OF_THE_SENTENCE = frozenset((
+    "only", "early", "really", "probably", "allegedly", "reportedly", "apparently", "nearly", "previously", "initially",
+    "originally", "finally", "recently", "family",
+))  # fmt: skip
+"""Behind the verb these say something else, or read badly."""
 _POSSESSIVE = re.compile(r"\b(?:its|his|her|their)\b")
 _PRONOUN = re.compile(r"\b(?:he|she|it|they|its|his|her|their|I|we)\b", re.I)
 _NO_PLACE = re.compile(r"\b(?:due|since|date|number|that|this|on|at|in|remand)\b(?<!^in)(?<!^at)")
@@ -168,3 +176,16 @@ def cause_to_end(text: str) -> str | None:
     if not match or has_verb(match[2].split()) or CLAUSE_LINK.search(match[3]) or _PRONOUN.search(match[3]):
         return None
     return f"{capital(match[3])} {match[1].lower()} {match[2]}."
+
+
+def adverb_behind(text: str) -> str | None:
+    """ "The queens entirely depend on the workers." -> "The queens depend entirely on the workers." """
+    match = _ADVERB.fullmatch(text)
+    if (
+        not match
+        or match["how"] in _OF_THE_SENTENCE
+        or not is_subject(match["who"])
+        or not is_verb(f"x {match['did']}".split(), 1)
+    ):
+        return None
+    return f"{match['who']} {match['did']} {match['how']} {match['rest']}."

@@ -35,8 +35,9 @@ _LAST_CLAUSE = re.compile(
 _DEPENDENT_OPENING = re.compile(
     r"(?:After|Before|When|While|Because|Although|Though|As|Since|If|Despite|Following|During|According|In|On|At|By|With|Under|For|"
     r"Once|Until|Where|Unlike|Like|Among|From|To|Between|Upon|Within|Over|Through|Throughout|[A-Z]\w+ing|[A-Z]\w+ed|Led|Set|Built|"
-    r"Held|Known|Born|Written|Made)\b"
+    r"Held|Known|Born|Written|Made|The (?:first|last|next) time)\b"
 )
+_SUBORDINATE = re.compile(r"(?:After|Before|When|While|Because|Although|Though|As|Since|If|Once|Until|Where)\b")
 _CLAUSE_BEHIND_COMMA = re.compile(
     r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
 )
@@ -111,6 +112,8 @@ def halved(text: str) -> str | None:
     """ "The town raised the levee, and the province paid for it." -> two sentences."""
     match = _TWO.fullmatch(text)
     if not match or re.search(r"\bbetween\b|\bboth\b|\bthat\b", match[1]):
+        return None
+    if _SUBORDINATE.match(match[1]) and "," not in match[1]:  # "As the water rose, and the town slept, ..."
         return None
     if not has_verb(match[1].split()) or not has_verb(match[2].split()[:6]):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pipeline.choosing.common_words import is_common
-from pipeline.choosing.verbs import has_verb, is_verb
+from pipeline.choosing.verbs import has_verb, is_verb, verb_groups
 from pipeline.writing.letter_case import capital, small
 from pipeline.writing.steps.sentence_parts import (
     CLAUSE_LINK,
@@ -34,14 +34,19 @@ _SWAPPED = re.compile(
     rf"(?P<when>after|before|when|because|although|though|once|until) (?P<who>he|she) (?P<clause>{PLAIN}{{8,90}})\."
 )
 _PEOPLE = re.compile(r"[A-Z]|\b(?:that|which|who|and|said|says|told|man|woman|father|mother|son|daughter|wife|husband)\b")
+_NAMED = re.compile(r"[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)* (?:\([^)]*\) )?[a-z]")
 _HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|long|time)\Z")
 
 
 def clause_to_end(text: str) -> str | None:
     """ "After the levee broke, water filled the town." -> "Water filled the town after the levee broke." """
     match = _CLAUSE_FRONT.fullmatch(text)
-    # a pronoun in the main clause means somebody of the clause before it: turned round, it would come first
-    if not match or PRONOUN_OR_LINK.search(match[3]) or "," in match[3]:
+    if not match or "," in match[3]:
+        return None
+    # A pronoun in the main clause means somebody of the clause before it: turned round, it would come first. Not so where that
+    # names nobody, and the main clause begins with a name.
+    own = _NAMED.match(match[3]) and not _PEOPLE.search(match[2]) and not re.search(r"\b(?:who|which)\b", match[3])
+    if PRONOUN_OR_LINK.search(match[3]) and not (own and verb_groups(match[3]) == 1):
         return None
     return f"{capital(match[3])} {match[1].lower()} {match[2]}."
 

@@ -40,6 +40,7 @@ _STEPS: tuple[Callable[[str], str | None], ...] = (
     adverbials.place_first,
     adverbials.purpose_first,
     dividing.two_deeds,
+    adverbials.adverb_behind,
 )
 """In the order of preference: the first orders found are the ones kept."""
 _STAYING = (adverbials.end_date, adverbials.place_to_end, subordinate.clause_to_end)

@@ -52,6 +52,11 @@ TURNED = [
         "Due to internal disputes, the national council did not take part in the election.",
         "The national council did not take part in the election due to internal disputes.",
     ),
+    (
+        "After a long illness, Howard moved to his late father's house near Osmere.",
+        "Howard moved to his late father's house near Osmere after a long illness.",
+    ),
+    ("The queens entirely depend on the workers.", "The queens depend entirely on the workers."),
     ("Martins Ferry is the biggest city in the county.", "The biggest city in the county is Martins Ferry."),
     (
         "Manganese was used in the glass mixture to add clarity to the finished product.",
@@ -71,6 +76,8 @@ TURNED = [
     ),
 ]
 STAYING = [
+    "After Howard left the town, Ruiz sold her house in Osmere.",  # whose house?
+    "As the water rose over the old town, and the pilots of Osmere slept, the mill of the miller fell, which nobody saw.",
     "Pell Imperator, aka Mr Abt, is one of the loosely known crew.",
     "Ana Ruiz, daughter of a senator and a pilot, belonged to the council of Osmere.",
     "It is the deadliest storm in the history of the county.",  # "The deadliest storm ... is It"
