@@ -162,7 +162,7 @@ def _only_person(before: str) -> str:
     }
     # "Final Destination" and "Managing Editor" have the form of a person's name, too: a given name is no word of the language.
     found = {re.sub(r"[’']s?\Z", "", n) for n in found}
-    people = {n for n in found if " " in n and not _NO_PERSON.search(n) and not is_common(n.split()[0])}
+    people = {n for n in found if " " in n and not is_no_person(n) and not is_common(n.split()[0])}
     return people.pop() if len(people) == 1 and not any(_ends_as_thing(name) for name in people) else ""
 
 
@@ -186,6 +186,11 @@ def _ends_as_thing(name: str) -> bool:
 
 
 _NO_PERSON = re.compile(rf"\b(?:{either('no_person')}|{MONTH}|[A-Z][a-z]+day)\b")
+
+
+def is_no_person(name: str) -> bool:
+    """Whether a name is that of a place, a body or a day, by a word of it ("Osmere University")."""
+    return bool(_NO_PERSON.search(name))
 
 
 def _with_days(text: str, published: str | None) -> str:

@@ -32,6 +32,7 @@ from pipeline.systems.free_writing import FreeWriting
 from pipeline.systems.paper import removed_first
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.composing import THIN, Composing, written_by_model
+from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.verbatim import Parts, VerbatimWriting
@@ -128,9 +129,10 @@ class OurSystem(FreeWriting):
     def assemble(
         self, evidence: Evidence, plan: ArticlePlan, lead: WrittenSection, sections: Sequence[WrittenSection]
     ) -> Article:
-        opened, *others = in_one_style(
+        styled = in_one_style(
             [one.section for one in (lead, *sections)], {passage.id: passage.text for passage in evidence.passages}
         )
+        opened, *others = in_full(styled, evidence)
         article = self._finished(evidence, opened, others, _repairs(lead, sections), _infobox(evidence, lead, sections))
         return replace(article, notice=plan.notice)
 
