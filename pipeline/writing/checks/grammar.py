@@ -188,6 +188,7 @@ _BROKEN = re.compile(
     r"\b(?:has|have|had) (?:reached|entered|joined)[.,;]|"
     r"\b(?:he|she|they|it|who) (?:chosen|gone|taken|given|begun|written|seen|done|shown|known|driven|fallen)\b|"
     r"\b(?:since|because|as|while|when) (?:it|he|she|they) (?!bring|sing|ring|swing|cling|being)\w{2,}ing\b|"
+    r"\A(?:Before|After), |\AAmong [^,]+? (?:has|have) been \w+ed\b|\bthat (?:[a-z’'-]+ ){2,12}?[a-z’'-]+:|"
     r"\b(?:an?|the) (?:an?|the)-|\AOnce (?:won|had|was|is)\b|\bthe (?:online|inside|outside)[.,]|"
     r"\bIt was (?![^.;]{0,60}\b(?:that|who|which|when|where|after|before)\b)[^,.;]{3,60} (?:was|were) |\bwith \d{1,2}:\d{2}\b|"
     r"\b(\w+) \1\b(?<!had had)(?<!that that)|"

@@ -6,13 +6,16 @@ York"; a limit of time that is gone with its clause. What is left still reads we
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pipeline.retrieval import terms
-from pipeline.writing.checks.compared_words import QUOTED, WORD, bare, stem_of
+from pipeline.writing.checks.compared_words import WORD, bare, stem_of
 from pipeline.writing.synonyms import may_stand_for
 from pipeline.writing.wordings import places
 
+_LONG_QUOTATION = re.compile(r"“(?:[^“”\s]+\s+){4,}[^“”]*”|\"(?:[^\"\s]+\s+){4,}[^\"]*\"")
+"""What may be quoted in part; a title in quotation marks is a name."""
 _LIGHT = frozenset((
     # degree and stress
     "very", "quite", "even", "just", "also", "really", "truly", "simply", "highly", "extremely", "fully", "easily", "actually",
@@ -46,7 +49,7 @@ def lost_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
         reworded = _reworded(fact, held)
         found += [
             word
-            for word in WORD.findall(QUOTED.sub(" ", fact))
+            for word in WORD.findall(_LONG_QUOTATION.sub(" ", fact))
             if _counts(word)
             and not _stems(word) <= held
             and word.lower() not in _LIGHT

@@ -180,14 +180,17 @@ def own_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
     A small model that says "the refugee camp" where its fact says "the site" makes it up; a large one may know.
     """
     others = " ".join(other for fact in facts for place in places(fact) for other in place[1:])
-    held = _content(f"{' '.join(facts)} {others}")
-    words = (word for word in WORD.findall(text) if word.islower() and word not in _FREE_WORDS)
+    # "The end of" is not said by "season-ending".
+    held = _content(_COMPOUND.sub(" ", f"{' '.join(facts)} {others}"))
+    whole = set(WORD.findall(f"{' '.join(facts)} {others}".lower()))
+    words = (word for word in WORD.findall(text) if word.islower() and word not in _FREE_WORDS and word not in whole)
     own = [word for word in words if not _content(word) <= held]
     said = _content(text)
     lost = [w for fact in facts for w in WORD.findall(fact) if own and w.islower() and not _content(w) <= said]
     return tuple(word for word in own if word in _LOOSE or not any(may_stand_for(word, one) for one in lost))
 
 
+_COMPOUND = re.compile(r"\b[A-Za-z]+(?:-[A-Za-z]+)+\b")
 _LOOSE = frozenset((
     "like", "pretty", "fairly", "quite", "rather", "well", "back", "over", "right", "just", "see", "get", "hold", "give",
     "gives", "gave", "given", "accused", "insure", "discuss", "discussed", "gathered",

@@ -21,6 +21,8 @@ KNOWN = "The old bridge over the river was closed by the council on 20 March 203
         ("The old bridge was closed on March after the flood.", "broken English: 'on March'"),
         ("The old bridge was was closed by the council.", "broken English: 'was was'"),
         ("The old bridge was closed inside.", "broken English: 'inside.'"),
+        ("Among old bridges over the river has been closed.", "broken English: 'Among old bridges over the river has been"),
+        ("The council had the view that the river it closed: bridges.", "broken English: 'that the river it closed:'"),
         ("The old bridge was closed by an council after the flood.", "broken English: 'an council'"),
         ("The old bridge was clossed by the council after the flood.", "no common word, and in no fact: clossed"),
         ("A new bridge that brought the council over the river.", "no main verb"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.writing.checks.rewording import compare, copied_runs, proper_words
+from pipeline.writing.checks.rewording import compare, copied_runs, own_words, proper_words
 
 TITLE = "2031 Tolvane flood"
 FACT = "The reservoir was 93 per cent full on the morning of 12 March 2031, according to the Tolvane River Authority."
@@ -172,3 +172,9 @@ def test_the_title_keeps_its_capitals() -> None:
         "Under its own weight, the Well should collapse.", ["The Well should collapse under its own weight."], "The Well (film)"
     )
     assert "the title has lost a capital" in found.faults
+
+
+def test_a_part_of_a_compound_is_a_word_of_its_own() -> None:
+    fact = "The pilots head to Osmere for the season-ending race."
+    assert own_words("The pilots head to Osmere for the end of the season-ending race.", [fact]) == ("end",)
+    assert own_words("For the season-ending race, the pilots head to Osmere.", [fact]) == ()
