@@ -69,14 +69,28 @@ def _torn_off(text: str, said: str) -> list[str]:
     "In August, the court issued a writ over a pageant" for "the court issued a writ over a pageant in August".
     """
     found = []
-    for sentence in split_sentences(text):
+    sentences = split_sentences(text)
+    for sentence in sentences:
         if not (match := _OPENING.match(sentence)) or has_verb(match[1].split()[1:]):
             continue
         phrase = match[1]
         places = [at.start() for at in re.finditer(rf"\b{re.escape(phrase)}\b", said, re.I)]
-        if places and all(_belongs_to_noun(re.split(r"[.;:]\s", said[:at])[-1], phrase) for at in places):
+        before = [re.split(r"[.;:]\s", said[:at])[-1] for at in places]
+        others = " ".join(other for other in sentences if other != sentence)
+        if places and all(_belongs_to_noun(one, phrase) or _happened_in(others, sentence, one) for one in before):
             found.append(phrase)
     return found
+
+
+def _happened_in(others: str, sentence: str, before: str) -> bool:
+    """Whether the verb that a phrase followed is in another sentence of the text than the phrase is now."""
+    words = WORD.findall(before)
+    verb = next((stem_of(words[n].lower()) for n in range(len(words) - 1, -1, -1) if is_verb(words, n)), "")
+    return bool(verb) and verb in _stems_of(others) and verb not in _stems_of(sentence)
+
+
+def _stems_of(text: str) -> frozenset[str]:
+    return frozenset(stem_of(word.lower()) for word in WORD.findall(text))
 
 
 def _belongs_to_noun(before: str, phrase: str) -> bool:

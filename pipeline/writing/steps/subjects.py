@@ -112,7 +112,9 @@ def passive(text: str) -> str | None:
         return None
     if re.search(r"\b(?:its|his|her|their|he|she|it|they|himself|itself)\b", f"{what}{match['rest']}"):
         return None  # the possessor would come after what it has
-    if match["rest"].startswith(" to ") or re.search(r"\b(?:and|or|but)\b", match["rest"]):
+    if match["rest"].startswith((" to ", " until ", " since ", " for ", " between ", " about ")) or re.search(
+        r"\b(?:and|or|but)\b", match["rest"]
+    ):
         return None  # a second deed, which the new subject did not do
     if what.split()[-1].endswith(("ly", "ing")) or re.match(rf"(?:that|to|how|what|whether|{PREPOSITION})\b", what):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from data.sentences import split_sentences
 from pipeline.writing.steps import adverbials, dividing, subjects, subordinate
 from pipeline.writing.steps.masking import Masked
 
@@ -55,8 +56,10 @@ def orders(fact: str) -> tuple[str, ...]:
     for text in _stepped(masked.text, _STEPS):
         found.setdefault(text)
     for text in tuple(found)[1:]:
-        for changed in _stepped(text, _STEPS_AGAIN):
-            found.setdefault(changed)
+        sentences = split_sentences(text)
+        for at, sentence in enumerate(sentences):  # a date of the second sentence is no date of the first
+            for changed in _stepped(sentence, _STEPS_AGAIN):
+                found.setdefault(" ".join((*sentences[:at], changed, *sentences[at + 1 :])))
     return (fact, *(masked.restore(text) for text in tuple(found)[1:MOST_ORDERS]))
 
 

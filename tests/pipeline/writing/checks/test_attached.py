@@ -26,6 +26,11 @@ from pipeline.writing.checks.attached import attached_elsewhere, moved_phrases
             "belongs to a noun: In Osmere",
         ),
         (
+            "Oldvik has no majority on the council, which was elected on 16 May.",
+            "On 16 May, Oldvik has no majority on the council. The council was elected.",
+            "belongs to a noun: On 16 May",
+        ),
+        (
             "Sales were published which show that the song rose to 2.8m after a week.",
             "After a week, sales were published which show that the song rose to 2.8m.",
             "belongs to a noun: After a week",

@@ -152,3 +152,11 @@ def test_a_step_keeps_the_meaning(fact: str, turned: str) -> None:
 @pytest.mark.parametrize("fact", STAYING)
 def test_what_could_be_read_otherwise_stays(fact: str) -> None:
     assert orders(fact) == (fact,)
+
+
+def test_a_date_stays_in_its_sentence() -> None:
+    found = orders("Oldvik will not have a majority on the city council, which was elected on 16 May.")
+    assert "Oldvik will not have a majority on the city council. The council was elected on 16 May." in found
+    assert not [text for text in found if text.startswith("On 16 May, Oldvik")]
+    frozen = "The council approved the freeze of ferry fares until the end of 2034."
+    assert not [text for text in orders(frozen) if "approved by the council until" in text]
