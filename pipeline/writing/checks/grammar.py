@@ -46,8 +46,9 @@ def form_faults(text: str, facts: Sequence[str]) -> list[str]:
     if len(words) > LONGER * sum(len(f.split()) for f in facts) + 6:
         faults.append("longer than its facts")
     said = " ".join(facts)
-    spelled = bare_words(text).split()
-    known = _triples(bare_words(" ".join(facts)).split())
+    # Without figures, whose place in a date may be another.
+    spelled, held = ([word for word in bare_words(one).split() if not word.isdigit()] for one in (text, said))
+    known = _triples(held)
     # A sentence that was divided may open with the name that the one before it ends with.
     opened = Counter(tuple(bare_words(sentence).split()[:3]) for sentence in split_sentences(text)[1:])
     if any(n - opened[triple] > max(known[triple], 1) for triple, n in _triples(spelled).items()):
@@ -151,7 +152,9 @@ def grammar_faults(text: str, known: str) -> list[str]:
         and stem_of(word) in held
         and word not in strange
     ]
-    in_text, in_known = (Counter(stem_of(w) for w in _long_words(t.replace("-", " "))) for t in (text, known))
+    in_text, in_known = (
+        Counter(stem_of(w) for w in _long_words(t.replace("-", " ").replace("per cent", "percent"))) for t in (text, known)
+    )
     # A sentence that was divided names its subject again: "The plan was for the bank. The bank had asked for it."
     again = Counter(stem_of(w) for s in sentences[1:] for w in WORD.findall(s)[:4])
     if twice := [stem for stem, n in in_text.items() if n - again[stem] > max(in_known[stem], 1)]:

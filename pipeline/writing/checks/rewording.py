@@ -51,7 +51,10 @@ _PLANNED = (
 _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.I))
     for name, pattern in (
-        ("at least", r"\b(?:at least|no (?:fewer|less) than|a minimum of|(?<!no )more than|or more|over(?= \d))\b"),
+        (
+            "at least",
+            r"\b(?:at least|no (?:fewer|less) than|a minimum of|(?<!no )more than|or more|over(?= (?:\d|half|a (?:third|quarter|dozen|hundred|thousand|million|decade|century|year))\b))",
+        ),
         (
             "at most",
             r"\b(?:at most|up to|no more than|a maximum of|as (?:many|much|high|long|far) as|(?<!no )(?:fewer|less) than|"
