@@ -53,7 +53,8 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for name, pattern in (
         (
             "at least",
-            r"\b(?:at least|no (?:fewer|less) than|a minimum of|(?<!no )more than|or more|over(?= (?:\d|half|a (?:third|quarter|dozen|hundred|thousand|million|decade|century|year))\b))",
+            r"\b(?:at least|no (?:fewer|less) than|a minimum of|(?<!no )more than|or more|"
+            r"over(?= (?:\d|(?:half|a (?:third|quarter|dozen|hundred|thousand|million|decade|century|year))\b)))",
         ),
         (
             "at most",
