@@ -43,7 +43,7 @@ _CLAUSE_BEHIND_COMMA = re.compile(
 )
 _SUPERLATIVE = re.compile(
     r"([^;:“\"]{25,}?), (the (?:\w+ )?(?:highest|largest|biggest|deadliest|worst|first|second|third|lowest|longest"
-    r"|only|most)\b[^,;“\"]+)\.\Z"
+    r"|only|most)\b(?! of wh)[^,;“\"]+)\.\Z"
 )
 _RELATIVE = re.compile(r"((?:The|A|An) [^,;:“\"]{3,60}), which (was|had|has|is) ([^,;:“\"]{6,90}), ([^;:“\"]{10,})\.\Z")
 _WHICH = re.compile(

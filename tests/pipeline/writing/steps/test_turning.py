@@ -76,6 +76,7 @@ TURNED = [
     ),
 ]
 STAYING = [
+    "Sixteen fragments have come ashore near the old mill, the largest of which is a panel of the bow.",
     "After Howard left the town, Ruiz sold her house in Osmere.",  # whose house?
     "As the water rose over the old town, and the pilots of Osmere slept, the mill of the miller fell, which nobody saw.",
     "Pell Imperator, aka Mr Abt, is one of the loosely known crew.",
