@@ -8,7 +8,9 @@ from pipeline.choosing.common_words import is_common
 
 _COMMON_OPENING = re.compile(
     r"(?:The|An?|At|In|On|It|He|She|They|His|Her|Its|Their|This|These|Those|Some|Several|Many|Most|More|About|Around|Nearly|Almost|"
-    r"One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Police|Officials|Authorities|People|Residents|No|All|Both|There|Each|Another)\b"
+    r"One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Police|Officials|Authorities|People|Residents|Sales|Shares|"
+    r"Members|Workers|Fans|Parts|Prices|Plans|Talks|Supporters|Opponents|Critics|Students|Employees|Owners|Soldiers|Troops|Copies|"
+    r"Tickets|Votes|Results|No|All|Both|There|Each|Another)\b"
 )
 
 
