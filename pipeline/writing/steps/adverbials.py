@@ -18,12 +18,19 @@ from pipeline.writing.steps.sentence_parts import (
     OTHER_ORDER,
     PHRASE,
     PLAIN,
+    PREPOSITION,
     PRONOUN_OR_LINK,
     TIMES,
+    goes_on,
     is_subject,
 )
 
 _OTHER_DATE = re.compile(rf"\b(?:{MONTH}|{DAY}|\d{{4}}|then|later|since|after|before|until)\b")
+_OPENED = re.compile(
+    rf"(?i:{PREPOSITION}|although|though|while|because|if|when|once|as|due|\w+ed|built|born|known|led|held|made|set|written)\b"
+    r"(?=[^,]*,)|[A-Z]\w+ (?:home|known|set) (?:to|as|in)\b"
+)
+"""What opens with a phrase of its own takes no other before it: "In 1970, designed by Abt, the mill was added"."""
 _FRONT_DATE = re.compile(rf"({DATE}),? (?=[A-Z\w])(.+?)([.!])\Z")
 _END_DATE = re.compile(rf"(.+?),? ({DATE})([.!])\Z")
 _INNER_DATE = re.compile(rf"((?:The |An? )?[A-Z][^,;:“\"]{{2,60}}?(?: was| were)? \w+ed) ({DATE}) ([^,;:“\"]+?)([.!])\Z")
@@ -35,6 +42,8 @@ _SAID_FRONT = re.compile(
     r"([A-Z][^“”\",]{2,60}?) (?:said|says)(?: in a statement)?(?: that)? "
     r"(?!that\b|\w+ that\b|(?:un)?to\b|in\b|on\b|at\b|by\b|with\b|of\b|from\b|for\b)((?:the|an?|its|\w+) [^“”\"]{12,})\.\Z"
 )
+_OF_SAYING = re.compile(r", (?:in|during|at|on|via|through) [^,]+\Z|^(?:After|Before|When|While|In|On|At|During|Following) ")
+"""When or where it was said, or a phrase that opens the sentence already."""
 _ACCORDING_END = re.compile(r"([^“”\"]{15,}?),? according to (?!its\b|his\b|her\b|their\b)([^“”\",]{3,80})\.\Z")
 _ACCORDING_FRONT = re.compile(r"According to ([^“”\",]{3,80}), ([^“”\"]{15,})\.\Z")
 _PLACE_FRONT = re.compile(r"((?:In|At|Near|Across|Under|Along|Throughout) [^,;:“”\"]{3,40}), ([^,;:“”\"]{15,110})\.")
@@ -83,6 +92,7 @@ def front_date(text: str) -> str | None:
         or "," in match[1][-25:]
         or re.search(r"\b(?:latest|newest|current|most recent)\b", match[1])  # at that time, or now?
         or CLAUSE_OR_SPEECH.search(match[1])  # the date may belong to the clause
+        or _OPENED.match(match[1])
     ):
         return None
     return f"{capital(match[2])}, {small(match[1])}{match[3]}"
@@ -104,7 +114,13 @@ def middle_date(text: str) -> str | None:
 def end_date(text: str) -> str | None:
     """ "On 12 March 2031, the dam was opened." -> "The dam was opened on 12 March 2031." """
     match = _FRONT_DATE.fullmatch(text)
-    if not match or _OTHER_DATE.search(match[2]) or re.search(r"[,;:“\"]", match[2]) or len(match[2].split()) > 22:
+    if (
+        not match
+        or _OTHER_DATE.search(match[2])
+        or CLAUSE_LINK.search(match[2])
+        or re.search(r"[,;:“\"]", match[2])
+        or len(match[2].split()) > 22
+    ):
         return None
     if re.search(r"\bto [a-z]+ ", match[2]):  # "to allow for sports in 1988": not when the lights came
         return None
@@ -120,13 +136,18 @@ def inner_date(text: str) -> str | None:
 def according(text: str) -> str | None:
     """ "The bridge was closed, the police said." -> "According to the police, the bridge was closed." """
     match = _SAID_END.fullmatch(text)
-    if match and not PRONOUN_OR_LINK.search(match[2]) and not has_verb(match[2].split()):
+    if match and not _OF_SAYING.search(match[1]) and not PRONOUN_OR_LINK.search(match[2]) and not has_verb(match[2].split()):
         return f"According to {small(match[2])}, {small(match[1])}."
     match = _ACCORDING_END.fullmatch(text)
-    if match:
+    if match and not _OF_SAYING.search(match[1]):
         return f"According to {match[2]}, {small(match[1])}."
     match = _SAID_FRONT.fullmatch(text)
-    if match and not has_verb(match[1].split()) and not PRONOUN_OR_LINK.search(f"{match[1]} {match[2]}"):
+    if (
+        match
+        and not _OF_SAYING.search(match[2])
+        and not has_verb(match[1].split())
+        and not PRONOUN_OR_LINK.search(f"{match[1]} {match[2]}")
+    ):
         return f"According to {small(match[1])}, {match[2]}."
     return None
 
@@ -142,7 +163,7 @@ def stated(text: str) -> str | None:
 def place_to_end(text: str) -> str | None:
     """ "In Osmere, the river rose by a metre." -> "The river rose by a metre in Osmere." """
     match = _PLACE_FRONT.fullmatch(text)
-    if not match or CLAUSE_OR_SPEECH.search(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
+    if not match or goes_on(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
         return None
     return f"{capital(match[2])} {low(match[1])}."
 

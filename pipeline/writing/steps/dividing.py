@@ -23,7 +23,7 @@ from pipeline.writing.steps.sentence_parts import (
 LONG, SHORTEST = 22, 9
 """Words from which a fact may be shortened, and words that must be left of it."""
 _TWO = re.compile(
-    r"([^“”\";:]{25,}?), (?:and|but) ((?:the|an?|its|their|it|they|he|she|at least|about|more than|another"
+    r"([^“”\";:]{25,}?), (?P<link>and|but) (?P<rest>(?:the|an?|its|their|it|they|he|she|at least|about|more than|another"
     r"|\d[\d,]*) [^“”\";:]{15,})\.\Z",
     re.I,
 )
@@ -69,13 +69,19 @@ _DEEDS = re.compile(
 def divided(fact: str) -> tuple[str, ...]:
     """The two halves of a long sentence, where each says something on its own; the sentence itself otherwise."""
     match = _TWO.fullmatch(fact)
-    if not match or PRONOUN_OR_LINK.match(match[2]) or len(match[1].split()) < 7 or len(match[2].split()) < 7:
+    if (
+        not match
+        or match["link"].lower() == "but"
+        or PRONOUN_OR_LINK.match(match["rest"])
+        or len(match[1].split()) < 7
+        or len(match["rest"].split()) < 7
+    ):
         return (fact,)
-    if not has_verb(match[1].split()) or not has_verb(match[2].split()[:6]) or is_spliced(f"{match[1]}."):
+    if not has_verb(match[1].split()) or not has_verb(match["rest"].split()[:6]) or is_spliced(f"{match[1]}."):
         return (fact,)
     if re.search(r"\b(?:between|both|said|that|who|which|if|when|because|either|not only)\b", match[1]):
         return (fact,)
-    return f"{match[1]}.", f"{capital(match[2])}."
+    return f"{match[1]}.", f"{capital(match['rest'])}."
 
 
 _HALF = re.compile(
@@ -111,13 +117,14 @@ def is_spliced(sentence: str) -> bool:
 def halved(text: str) -> str | None:
     """ "The town raised the levee, and the province paid for it." -> two sentences."""
     match = _TWO.fullmatch(text)
-    if not match or re.search(r"\bbetween\b|\bboth\b|\bthat\b", match[1]):
+    if not match or re.search(r"\b(?:between|both|that|(?:daughter|son|child) of)\b", match[1]):
         return None
     if _SUBORDINATE.match(match[1]) and "," not in match[1]:  # "As the water rose, and the town slept, ..."
         return None
-    if not has_verb(match[1].split()) or not has_verb(match[2].split()[:6]):
+    if not has_verb(match[1].split()) or not has_verb(match["rest"].split()[:6]):
         return None
-    return f"{match[1]}. {capital(match[2])}."
+    rest = f"However, {match['rest']}" if match["link"].lower() == "but" else capital(match["rest"])
+    return f"{match[1]}. {rest}."
 
 
 def apposition(text: str) -> str | None:

@@ -22,6 +22,7 @@ CLAUSE_OR_SPEECH = re.compile(r"\b(?:that|who|which|when|because|if|while|where|
 OTHER_ORDER = re.compile(r"\b(?:after|before|until|since|following|during|despite|had)\b")
 PRONOUN_OR_LINK = re.compile(r"\b(?:he|she|they|his|her|their|it|its|we|our|I|who|which)\b", re.I)
 CLAUSE_LINK = re.compile(r"\b(?:that|who|which|whose|when|because|if|while|where|although|though|and|or|but|to)\b")
+_TO_A_THING = re.compile(r"\bto (?=(?:the|an?|his|her|its|their|this|these|[A-Z\d]))")
 PREPOSITION = (
     r"(?:in|on|at|by|from|to|with|for|as|during|after|before|under|over|through|throughout|across|near|into|against|between|"
     r"among|around|within|since|until|along|behind|despite|following)"
@@ -44,6 +45,11 @@ _ADVERBS = frozenset((
 _PLURALS = frozenset(
     ("people", "children", "men", "women", "police", "cattle", "fish", "aircraft", "species", "series", "data")
 )
+
+
+def goes_on(clause: str) -> bool:
+    """Whether a clause has a second verb or another clause in it, to which a phrase at its end would belong."""
+    return bool(CLAUSE_LINK.search(_TO_A_THING.sub(" ", clause)))
 
 
 def is_subject(phrase: str) -> bool:

@@ -80,6 +80,7 @@ def passive_of_listed(text: str) -> str | None:
         not match
         or has_verb(match["who"].split())
         or CLAUSE_OR_SPEECH.search(match["what"])
+        or re.search(r"\b(?:by|into|to|about|against)\b", match["what"])  # its own tail, or the deed's
         or PRONOUN_OR_LINK.search(match["who"])
     ):
         return None

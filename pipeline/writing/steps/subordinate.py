@@ -15,12 +15,13 @@ from pipeline.writing.steps.sentence_parts import (
     PLAIN,
     PREPOSITION,
     PRONOUN_OR_LINK,
+    goes_on,
     is_participle,
     subject_words,
 )
 
 _CLAUSE_FRONT = re.compile(
-    r"(After|Before|When|While|Because|Although|As|Since|If|Despite|Following|During) ([^,“\";:]{8,90}), ([^“\";:]+?)\.\Z"
+    r"(After|Before|When|Because|Although|Since|If|Despite|Following|During) ([^,“\";:]{8,90}), ([^“\";:]+?)\.\Z"
 )
 _CLAUSE_END = re.compile(
     r"([^,“\";:]{12,120}?),? "
@@ -41,7 +42,8 @@ _HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|m
 def clause_to_end(text: str) -> str | None:
     """ "After the levee broke, water filled the town." -> "Water filled the town after the levee broke." """
     match = _CLAUSE_FRONT.fullmatch(text)
-    if not match or "," in match[3]:
+    # Behind a second verb, or a clause, it would belong to that: "X told Y that it was loaded during a session".
+    if not match or "," in match[3] or goes_on(match[3]) or re.search(r"\b(?:as well|too)\Z", match[3]):
         return None
     # A pronoun in the main clause means somebody of the clause before it: turned round, it would come first. Not so where that
     # names nobody, and the main clause begins with a name.
@@ -107,4 +109,5 @@ def participle_first(text: str) -> str | None:
         return None
     if has_verb(match[1].split()) or CLAUSE_LINK.search(match[1]) or not is_verb(f"x {match[4]}".split(), 1):
         return None
-    return f"{capital(match[2])} {match[3]}, {small(match[1])} {match[4]}."
+    subject = small(match[1]) if " " in match[1] else match[1]  # "Gamma, founded by": a lone word is a name
+    return f"{capital(match[2])} {match[3]}, {subject} {match[4]}."

@@ -134,7 +134,7 @@ def test_doubtful_facts_are_not_turned_round(fact: str) -> None:
 def test_forms_say_what_their_fact_says() -> None:
     for fact in (
         "The reservoir was 93 per cent full on the morning of 12 March 2031.",
-        "After 11 kilometres of track had been relaid, trains began to run again on 2 June 2031.",
+        "After 11 kilometres of track had been relaid, trains ran again on 2 June 2031.",
         "At least 23 people died when the levee gave way, the provincial police said.",
     ):
         assert orders(fact)[1:]
