@@ -42,7 +42,9 @@ _SAID_FRONT = re.compile(
     r"([A-Z][^“”\",]{2,60}?) (?:said|says)(?: in a statement)?(?: that)? "
     r"(?!that\b|\w+ that\b|(?:un)?to\b|in\b|on\b|at\b|by\b|with\b|of\b|from\b|for\b)((?:the|an?|its|\w+) [^“”\"]{12,})\.\Z"
 )
-_OF_SAYING = re.compile(r", (?:in|during|at|on|via|through) [^,]+\Z|^(?:After|Before|When|While|In|On|At|During|Following) ")
+_OF_SAYING = re.compile(
+    r", (?:in|during|at|on|via|through) [^,]+\Z|^(?:After|Before|When|While|In|On|At|During|Following) [^,]+,"
+)
 """When or where it was said, or a phrase that opens the sentence already."""
 _ACCORDING_END = re.compile(r"([^“”\"]{15,}?),? according to (?!its\b|his\b|her\b|their\b)([^“”\",]{3,80})\.\Z")
 _ACCORDING_FRONT = re.compile(r"According to ([^“”\",]{3,80}), ([^“”\"]{15,})\.\Z")

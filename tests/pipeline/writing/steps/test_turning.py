@@ -161,3 +161,22 @@ def test_a_date_stays_in_its_sentence() -> None:
     assert not [text for text in found if text.startswith("On 16 May, Oldvik")]
     frozen = "The council approved the freeze of ferry fares until the end of 2034."
     assert not [text for text in orders(frozen) if "approved by the council until" in text]
+
+
+@pytest.mark.parametrize(
+    ("fact", "never"),
+    [
+        ("During a session the pilot told the board that the gun was loaded.", "loaded during a session"),
+        ("Designed by Ana Ruiz, the old mill was added to the list in 1970.", "In 1970, designed"),
+        ("Ana Ruiz said the mill was ready, in testimony before the board.", "According to Ana Ruiz"),
+        ("Gamma, founded by Ana Ruiz in Osmere, opened three old mills.", "gamma"),
+        ("The daughter of a pilot from Osmere, and a rich miller came from Kettlin.", "Osmere. A rich"),
+    ],
+)
+def test_what_readers_found_wrong_is_not_made(fact: str, never: str) -> None:
+    assert not [form for form in orders(fact)[1:] if never in form]
+
+
+def test_a_contrast_is_kept_when_its_sentence_is_divided() -> None:
+    fact = "The city had planned the dam since 1950, but the council refused to pay for it again."
+    assert "The city had planned the dam since 1950. However, the council refused to pay for it again." in orders(fact)
