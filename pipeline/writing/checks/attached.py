@@ -24,7 +24,7 @@ _OF_EVENTS = re.compile(
     r"(?:\w+(?:[ts]ion|ment|ance|ence|ing|ship)|match|game|race|war|battle|attack|march|rally|vote|visit|trip|tour|show|concert|"
     r"festival|pageant|final|finals|debut|death|birth|murder|killing|fire|flood|storm|crash|raid|strike|riot|protest|contest|"
     r"championship|tournament|cup|season|episode|album|film|single|song|book|novel|report|survey|interview|summit|conference|"
-    r"session|term|award|trial|coup|crisis|outbreak|disaster|scandal|split|fall|rise|win|loss|victory|defeat)s?\Z"
+    r"session|release|launch|premiere|arrival|departure|closure|surgery|term|award|trial|coup|crisis|outbreak|disaster|scandal|split|fall|rise|win|loss|victory|defeat)s?\Z"
 )
 """What has a day of its own: "a pageant in August"."""
 _BE = frozenset(("is", "are", "was", "were", "be", "been", "has", "have", "had", "became", "become", "remains"))
@@ -112,7 +112,7 @@ def _belongs_to_noun(before: str, phrase: str) -> bool:
     links = [word.lower() for word in behind if _PREPOSITIONS.match(word.lower())]
     dated = bool(re.search(rf"{MONTH}|\d{{4}}", phrase))
     if not dated:
-        return bool(links) and links[-1] != "by"
+        return bool(_OF_EVENTS.match(last.lower())) or (bool(links) and links[-1] != "by")
     if not links:
         return False
     return bool(_OF_EVENTS.match(last.lower())) or (last.islower() and links[-1] in ("over", "about", "against", "for", "with"))

@@ -42,8 +42,7 @@ _CLAUSE_BEHIND_COMMA = re.compile(
     r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
 )
 _SUPERLATIVE = re.compile(
-    r"([^;:“\"]{25,}?), (the (?:\w+ )?(?:highest|largest|biggest|deadliest|worst|first|second|third|lowest|longest"
-    r"|only|most)\b(?! of wh)[^,;“\"]+)\.\Z"
+    r"([^;:“\"]{25,}?), (the (?:\w+ )?(?:highest|largest|biggest|deadliest|worst|lowest|longest)\b(?! of wh)[^,;“\"]+)\.\Z"
 )
 _RELATIVE = re.compile(r"((?:The|A|An) [^,;:“\"]{3,60}), which (was|had|has|is) ([^,;:“\"]{6,90}), ([^;:“\"]{10,})\.\Z")
 _WHICH = re.compile(
@@ -207,7 +206,7 @@ def two_deeds(text: str) -> str | None:
     n = subject_words(match[1])
     words = match[1].split()
     subject = " ".join(words[:n])
-    if not n or not is_subject(subject) or re.search(r"\b(?:that|which|who|to|between|both|said|if|when)\b", match[1]):
+    if not n or not is_subject(subject) or re.search(r"\b(?:that|which|who|so|to|between|both|said|if|when)\b", match[1]):
         return None
     # "was sorted and stored": the second is a participle, which needs the first's auxiliary
     if re.match(r"[a-z]+ed\b", match[2]) and re.search(r"\b(?:was|were|is|are|been|be|has|have|had)\b", " ".join(words[n:])):

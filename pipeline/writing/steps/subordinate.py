@@ -21,7 +21,7 @@ from pipeline.writing.steps.sentence_parts import (
 )
 
 _CLAUSE_FRONT = re.compile(
-    r"(After|Before|When|Because|Although|Since|If|Despite|Following|During) ([^,“\";:]{8,90}), ([^“\";:]+?)\.\Z"
+    r"(After|Before|When|Because|Although|If|Despite|Following|During) ([^,“\";:]{8,90}), ([^“\";:]+?)\.\Z"
 )
 _CLAUSE_END = re.compile(
     r"([^,“\";:]{12,120}?),? "
@@ -42,6 +42,8 @@ _HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|m
 def clause_to_end(text: str) -> str | None:
     """ "After the levee broke, water filled the town." -> "Water filled the town after the levee broke." """
     match = _CLAUSE_FRONT.fullmatch(text)
+    if match and re.search(r"\b(?:this|that|it)\b", match[2]):  # "Although this is not so": what was said before
+        return None
     # Behind a second verb, or a clause, it would belong to that: "X told Y that it was loaded during a session".
     if not match or "," in match[3] or goes_on(match[3]) or re.search(r"\b(?:as well|too)\Z", match[3]):
         return None

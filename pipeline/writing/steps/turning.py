@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from data.sentences import split_sentences
 from pipeline.writing.steps import adverbials, dividing, subjects, subordinate
 from pipeline.writing.steps.masking import Masked
+from pipeline.writing.steps.sentence_parts import PERSON
 
 MOST_ORDERS = 6
 
@@ -58,6 +59,8 @@ def orders(fact: str) -> tuple[str, ...]:
     for text in tuple(found)[1:]:
         sentences = split_sentences(text)
         for at, sentence in enumerate(sentences):  # a date of the second sentence is no date of the first
+            if PERSON.match(" ".join(sentences[at + 1 :])):  # "He" is whom this sentence ends with
+                continue
             for changed in _stepped(sentence, _STEPS_AGAIN):
                 found.setdefault(" ".join((*sentences[:at], changed, *sentences[at + 1 :])))
     return (fact, *(masked.restore(text) for text in tuple(found)[1:MOST_ORDERS]))
