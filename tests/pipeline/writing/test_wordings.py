@@ -72,6 +72,7 @@ def test_a_number_behind_a_date_is_no_day() -> None:
 def test_a_participle_stays_one() -> None:
     assert others("The pump demonstrated by Abt failed.") == ["shown"]  # "showed" would make it the one that shows
     assert others("The council demonstrated the pump.") == ["showed"]  # and here "shown" would be no verb
+    assert "begun" not in others("The race started well.")  # a past without an object
 
 
 def test_the_own_words_joined_are_the_sentence_and_every_choice_says_the_same() -> None:
