@@ -133,8 +133,8 @@ def _fits(wording: _Wording, before: list[str], after: str) -> str | None:
         return wording.other
     if passive or re.match(r" by\b", after):
         return wording.other if wording.form == "participle" else None
-    # Without an auxiliary it may be a participle all the same ("the actor chosen for it") or a past without an object ("it began
-    # well"): only an object tells. "Decided to" is the past wherever it stands.
+    # Without an auxiliary it may be a participle all the same ("the actor chosen for it"), or a past without an object ("it
+    # began well"): only an object tells. "Decided to" is the past wherever it stands.
     has_object = wording.other.endswith(" to") or bool(re.match(r" (?:the|an?|its|his|her|their|that|to|[A-Z\d])", after))
     return wording.other if has_object and wording.form == "past" else None
 
