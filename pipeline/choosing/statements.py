@@ -146,10 +146,11 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
         if not fitting:
             break
         best = max(fitting, key=lambda i: (gain(i), -i))
-        near = sorted(chosen, key=lambda j: -float(pool.vectors[best] @ pool.vectors[j]))[:NEAREST]
-        if nearest[best] >= NEAR and _is_told(pool.offered[best].candidate, [pool.offered[j].candidate for j in near], usual):
-            blocked[best] = True
-            continue
+        if nearest[best] >= NEAR:
+            near = sorted(chosen, key=lambda j: -float(pool.vectors[best] @ pool.vectors[j]))[:NEAREST]
+            if _is_told(pool.offered[best].candidate, [pool.offered[j].candidate for j in near], usual):
+                blocked[best] = True
+                continue
         value = gain(best)
         # The third best, for one outstanding sentence would end the choice at once.
         first = sorted([*first, value], reverse=True)[:3]

@@ -27,7 +27,6 @@ from pipeline.writing import prompts
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection
 from pipeline.writing.checks.attached import moved_phrases
 from pipeline.writing.checks.changed_words import other_tenses
-from pipeline.writing.checks.grammar import form_faults, grammar_faults
 from pipeline.writing.checks.lost_words import lost_words
 from pipeline.writing.checks.rewording import MOST_COPIED_RUN, Finding, compare, own_words
 from pipeline.writing.checks.small_words import small_words
@@ -252,11 +251,8 @@ class Composing:
     def _compared(self, by: str, text: str, group: Sequence[Statement]) -> Finding:
         facts = [s.text for s in group]
         also = [other for s in group for other in s.also]
-        finding = compare(text, facts, self._plan.title, also)
-        if by == "steps":
-            # The orders were compared, and the wordings keep their meaning: what may go wrong is how they come together.
-            known = " ".join((*facts, self._plan.title, *also))
-            finding = replace(finding, faults=(*form_faults(text, facts), *grammar_faults(text, known)))
+        # Of small steps the orders were compared, and the wordings keep their meaning: only how they come together may be wrong.
+        finding = compare(text, facts, self._plan.title, also, form_only=by == "steps")
         # Of the adapted small model no word of its own is accepted and none may go: there it goes wrong (LOG.md).
         if by == "model" and self._writer.generator.composes and (faults := _slips(text, facts, self._plan.title)):
             return replace(finding, faults=(*finding.faults, *faults))

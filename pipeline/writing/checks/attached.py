@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from data.sentences import split_sentences
 from pipeline.choosing.verbs import has_verb, is_verb, verb_groups
 from pipeline.retrieval import terms
-from pipeline.writing.checks.compared_words import QUOTED, WORD, stem_of
+from pipeline.writing.checks.compared_words import QUOTED, STATES, WORD, stem_of
 from pipeline.writing.steps.sentence_parts import CLAUSE_LINK, DATE, MONTH, PREPOSITION
 
 _OPENED = "opens"
@@ -24,10 +24,10 @@ _OF_EVENTS = re.compile(
     r"(?:\w+(?:[ts]ion|ment|ance|ence|ing|ship)|match|game|race|war|battle|attack|march|rally|vote|visit|trip|tour|show|concert|"
     r"festival|pageant|final|finals|debut|death|birth|murder|killing|fire|flood|storm|crash|raid|strike|riot|protest|contest|"
     r"championship|tournament|cup|season|episode|album|film|single|song|book|novel|report|survey|interview|summit|conference|"
-    r"session|release|launch|premiere|arrival|departure|closure|surgery|term|award|trial|coup|crisis|outbreak|disaster|scandal|split|fall|rise|win|loss|victory|defeat)s?\Z"
+    r"session|release|launch|premiere|arrival|departure|closure|surgery|term|award|trial|coup|crisis|outbreak|disaster|"
+    r"scandal|split|fall|rise|win|loss|victory|defeat)s?\Z"
 )
 """What has a day of its own: "a pageant in August"."""
-_BE = frozenset(("is", "are", "was", "were", "be", "been", "has", "have", "had", "became", "become", "remains"))
 
 
 def attached_elsewhere(text: str, facts: Sequence[str]) -> list[str]:
@@ -103,7 +103,7 @@ def _belongs_to_noun(before: str, phrase: str) -> bool:
     if not words or before.rstrip().endswith(("–", "—", ",")):
         return False
     last = words[-1]
-    if last.lower() in _BE or _PREPOSITIONS.match(last.lower()):
+    if last.lower() in STATES or _PREPOSITIONS.match(last.lower()):
         return True
     if last.endswith("ly") or is_verb(words, len(words) - 1):
         return False

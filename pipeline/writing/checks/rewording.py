@@ -145,36 +145,43 @@ class Finding:
         return not self.faults
 
 
-def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = ()) -> Finding:
+def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (), *, form_only: bool = False) -> Finding:
     """Compare a text of one sentence or more with the facts that it is to say.
 
     Args:
         facts: what the text must say, and may say.
         title: of the article; its names and numbers may be used as well.
         also: the same facts in the words of other pages: what they hold is not added.
+        form_only: the text was made by rules that keep the meaning, so that only its form may have a fault.
     """
     known = " ".join((*facts, title, *also))
-    said = " ".join(facts)
-    faults = [*form_faults(text, facts), *grammar_faults(text, known), *_added(text, known), *_changed(text, facts)]
-    faults += [*changed_words(text, facts), *turned_round(text, facts), *attached_elsewhere(text, facts)]
-    plain, plain_facts = text.lower(), said.lower()
+    new, lost = _new_words(text, known), _lost(text, " ".join(facts))
+    words = max(len(_content(text)), 1)
+    kept = _kept_share(text, " ".join(facts), len(new))
+    faults = [*form_faults(text, facts), *grammar_faults(text, known)]
+    if not form_only:
+        faults += [*_added(text, known), *_changed(text, facts), *changed_words(text, facts), *turned_round(text, facts)]
+        faults += [*attached_elsewhere(text, facts), *_missing(text, facts, title)]
+        if len(new) / words > MOST_NEW_WORDS:
+            faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
+        if lost_figures := [x for x in lost if any(c.isdigit() for c in x)]:
+            faults.append(f"lost: {', '.join(lost_figures)}")
+        if kept < LEAST_KEPT:
+            faults.append(f"it says {kept:.0%} of its facts only")
+    copied, longest = copied_runs(text, (*facts, *also))
+    return Finding(tuple(faults), tuple(lost), copied, longest, len(new) / words, kept)
+
+
+def _missing(text: str, facts: Sequence[str], title: str) -> list[str]:
+    """The title's capitals, or who something was done by, where the text lacks them."""
+    said, plain = " ".join(facts), text.lower()
+    faults = []
     name = re.sub(r" ?\([^)]*\)", "", title)
     if name in said and name not in text and name.lower() in plain:  # "the well" for "The Well"
         faults.append("the title has lost a capital")
-    if gone := [who for who in _AGENT.findall(plain_facts) if plain.count(who) < plain_facts.count(who)]:
+    if gone := [who for who in _AGENT.findall(said.lower()) if plain.count(who) < said.lower().count(who)]:
         faults.append(f"lost who did it: {', '.join(gone)}")
-    new = _new_words(text, known)
-    words = max(len(_content(text)), 1)
-    if len(new) / words > MOST_NEW_WORDS:
-        faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
-    lost = _lost(text, said)
-    if lost_figures := [x for x in lost if any(c.isdigit() for c in x)]:
-        faults.append(f"lost: {', '.join(lost_figures)}")
-    kept = _kept_share(text, said, len(new))
-    if kept < LEAST_KEPT:
-        faults.append(f"it says {kept:.0%} of its facts only")
-    copied, longest = copied_runs(text, (*facts, *also))
-    return Finding(tuple(faults), tuple(lost), copied, longest, len(new) / words, kept)
+    return faults
 
 
 def own_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:

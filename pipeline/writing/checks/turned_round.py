@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from lemminflect import getAllLemmas
 
 from pipeline.retrieval import terms
-from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, stem_of
+from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, STATES, WORD, stem_of
 from pipeline.writing.steps.sentence_parts import MONTH
 
 _ONLY = re.compile(r"\b[Oo]nly (?:a |an |the )?([\w’'-]+)")
@@ -25,7 +25,6 @@ _SPANS = frozenset(("from", "since", "until", "by", "before", "after", "through"
 _EARLIER, _CLAUSE = re.compile(r"\b(?:before|after)[,.;]"), re.compile(r"\b(?:[Bb]efore|[Aa]fter) \w+")
 """ "Abt had met her before" is not "Before Abt had met her"."""
 _OPEN = frozenset(("the", "a", "an", "in", "on", "at", "after", "before", "as", "when", "it", "he", "she", "they"))
-_BE = frozenset(("is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "became", "become", "remains"))
 
 
 def turned_round(text: str, facts: Sequence[str]) -> list[str]:
@@ -87,7 +86,7 @@ def _around_verbs(text: str) -> list[tuple[str, frozenset[str], frozenset[str]]]
     for sentence in re.split(r"(?<=[.!?])\s", text):
         words = [word for word in WORD.findall(sentence.split(",")[0]) if not word.endswith("ly")]
         for n, word in enumerate(words):
-            if n and word.islower() and word not in _BE and terms(word) and "VERB" in getAllLemmas(word):
+            if n and word.islower() and word not in STATES and terms(word) and "VERB" in getAllLemmas(word):
                 ahead, behind = frozenset(terms(" ".join(words[:n]))), frozenset(terms(" ".join(words[n + 1 :])))
                 if ahead and behind:
                     found.append((word, ahead, behind))

@@ -120,8 +120,8 @@ def halved(text: str) -> str | None:
         return None
     if _SUBORDINATE.match(match[1]) and "," not in match[1]:  # "As the water rose, and the town slept, ..."
         return None
-    if not has_verb(match[1].split()) or not has_verb(match["rest"].split()[:6]):
-        return None
+    if not has_verb(match[1].split()) or not has_verb(match["rest"].split()[:6]) or is_spliced(f"{match[1]}."):
+        return None  # "X fell, Y broke, and Z sank": the first two would be left with a comma
     rest = f"However, {match['rest']}" if match["link"].lower() == "but" else capital(match["rest"])
     return f"{match[1]}. {rest}."
 

@@ -170,6 +170,7 @@ def test_a_date_stays_in_its_sentence() -> None:
         ("Designed by Ana Ruiz, the old mill was added to the list in 1970.", "In 1970, designed"),
         ("Ana Ruiz said the mill was ready, in testimony before the board.", "According to Ana Ruiz"),
         ("Gamma, founded by Ana Ruiz in Osmere, opened three old mills.", "gamma"),
+        ("The board opened the dam late, the levee had been left in poor repair, and the sirens failed.", "repair. The"),
         ("The daughter of a pilot from Osmere, and a rich miller came from Kettlin.", "Osmere. A rich"),
     ],
 )
