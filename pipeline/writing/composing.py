@@ -251,7 +251,7 @@ class Composing:
     def _compared(self, by: str, text: str, group: Sequence[Statement]) -> Finding:
         facts = [s.text for s in group]
         also = [other for s in group for other in s.also]
-        # Of small steps the orders were compared, and the wordings keep their meaning: only how they come together may be wrong.
+        # Of small steps the orders were compared, and the wordings keep their meaning: how they come together may be wrong.
         finding = compare(text, facts, self._plan.title, also, form_only=by == "steps")
         # Of the adapted small model no word of its own is accepted and none may go: there it goes wrong (LOG.md).
         if by == "model" and self._writer.generator.composes and (faults := _slips(text, facts, self._plan.title)):
