@@ -182,7 +182,7 @@ class LowBitBridge:
 
     def _make_head(self) -> None:
         """Rows of the output layer: the frequent tokens, and those of the prompt, which answers mostly repeat."""
-        from decoding.lowbit.kernels import Weights, n_out, weights_of
+        from decoding.lowbit.kernels import n_out, weights_of
         from decoding.lowbit.matrix import PANEL
 
         prompt = self._backend.prompt
@@ -198,7 +198,8 @@ class LowBitBridge:
             more = weights_of(matrix.chosen(np.array(added, dtype=np.int64)))
             packed, scales, least = (np.concatenate(parts) for parts in zip(head[:3], more[:3], strict=True))
             places = np.concatenate([places, np.arange(len(added), dtype=np.int64) + len(head.packed) * PANEL])
-            head, ids = Weights(packed, scales, least, head.form), np.concatenate([frequent, np.array(added, dtype=np.int64)])
+            head = head._replace(packed=packed, scales=scales, least=least)
+            ids = np.concatenate([frequent, np.array(added, dtype=np.int64)])
         self._head, self._ids, self._places, self._n_out, self._known_to = head, ids, places, int(n_out(head)), prompt
 
 

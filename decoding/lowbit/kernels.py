@@ -6,7 +6,9 @@ of 32). Everything is computed row by row in one order, so that a row's logits d
 
 from __future__ import annotations
 
+import functools
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,9 +22,6 @@ from decoding.lowbit.matrix import PANEL, LowBitMatrix
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_EIGHT = v.INSTRUCTIONS == "avx512_vnni"
-"""Eight rows at once need 16 registers for their sums alone; AVX2 has 16, and is a quarter slower with them than with four."""
-
 
 def _sources() -> str:
     """numba itself looks at the file of a function alone, not at the vector code that goes into it."""
@@ -35,12 +34,15 @@ _CACHE = str(cache_folder() / "kernels" / _sources())
 
 def _compiled(function: Any) -> Any:
     """The function as numba compiles it when first called, for this CPU; kept in our cache folder, by the sources' hash."""
-    options: dict[str, Any] = {"nogil": True, "boundscheck": False}
+    return _kept(lambda cache: numba.njit(cache=cache, nogil=True, boundscheck=False)(function))
+
+
+def _kept(compile_: Callable[[bool], Any]) -> Any:
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _CACHE
     try:
-        return numba.njit(cache=True, **options)(function)
+        return compile_(True)
     except (RuntimeError, OSError):  # a folder that may not be written to: compiled anew in each process
-        return numba.njit(**options)(function)
+        return compile_(False)
     finally:
         numba.config.CACHE_DIR = before
 
@@ -52,12 +54,14 @@ class Weights(NamedTuple):
     scales: Any
     least: Any
     form: int
+    code: int
+    """Where `_panels` is. Called by its address it is compiled once, not into each function that multiplies."""
 
 
 def weights_of(matrix: LowBitMatrix) -> Weights:
     form = 16 if matrix.group == 16 else int(matrix.bits)
     least = np.zeros((0, 0, 0), dtype=np.float32) if matrix.least is None else matrix.least
-    return Weights(matrix.packed, matrix.scales, least, form)
+    return Weights(matrix.packed, matrix.scales, least, form, _code())
 
 
 @_compiled
@@ -120,33 +124,65 @@ def n_out(weights):
 def multiply(rows, weights, out):
     """out (T, n_out) = rows, a tuple as of `rounded`, times the transposed weights."""
     numbers, scales, sums, starts = rows
-    n_tokens, n_rows = out.shape
-    n_panels, n_groups = weights.scales.shape[0], weights.scales.shape[1]
-    stretches = scales.shape[1]
-    form = weights.form
-    if form != 16:  # groups of 32
-        wide, wide_starts = np.empty((n_tokens, n_groups), dtype=np.float32), np.empty((n_tokens, n_groups), dtype=np.int32)
-        for t in range(n_tokens):
-            for g in range(n_groups):
-                wide[t, g] = sums[t, 2 * g] + sums[t, 2 * g + 1]
-                wide_starts[t, g] = starts[t, 2 * g] + starts[t, 2 * g + 1]
-        sums, starts = wide, wide_starts
-    has_least = weights.least.shape[0] > 0
-    w0, s0, m0 = weights.packed.ctypes.data, weights.scales.ctypes.data, weights.least.ctypes.data
-    a0, f0, g0, b0, o0 = numbers.ctypes.data, scales.ctypes.data, sums.ctypes.data, starts.ctypes.data, out.ctypes.data
-    to_row, to_scale, to_group, to_out = numbers.shape[1], 4 * stretches, 4 * n_groups, 4 * n_rows
-    panel_bytes, scale_bytes = weights.packed.shape[1] * 64, n_groups * 64
+    n_tokens, n_groups = len(out), weights.scales.shape[1]
+    if weights.form == 16:
+        _multiply(numbers, scales, sums, starts, weights, out)
+        return
+    wide, wide_starts = np.empty((n_tokens, n_groups), dtype=np.float32), np.empty((n_tokens, n_groups), dtype=np.int32)
+    for t in range(n_tokens):
+        for g in range(n_groups):
+            wide[t, g] = sums[t, 2 * g] + sums[t, 2 * g + 1]
+            wide_starts[t, g] = starts[t, 2 * g] + starts[t, 2 * g + 1]
+    _multiply(numbers, scales, wide, wide_starts, weights, out)
+
+
+@_compiled
+def _multiply(numbers, scales, sums, starts, weights, out):
+    # An array is freed behind its last use by name, and its address is none: whoever takes addresses must be given the arrays.
+    n_panels, n_groups, _ = weights.scales.shape
+    arguments = np.empty(18, dtype=np.int64)
+    arguments[0], arguments[1], arguments[2] = weights.form, n_panels, len(out)
+    arguments[3], arguments[4] = scales.shape[1], n_groups // scales.shape[1]
+    arguments[5], arguments[6] = weights.packed.ctypes.data, weights.scales.ctypes.data
+    arguments[7] = weights.least.ctypes.data if len(weights.least) else 0
+    arguments[8], arguments[9] = numbers.ctypes.data, scales.ctypes.data
+    arguments[10], arguments[11], arguments[12] = sums.ctypes.data, starts.ctypes.data, out.ctypes.data
+    arguments[13], arguments[14] = numbers.shape[1], 4 * scales.shape[1]
+    arguments[15], arguments[16], arguments[17] = 4 * n_groups, 4 * out.shape[1], 64 * weights.packed.shape[1]
+    _call(weights.code, arguments)
+
+
+@_compiled
+def _call(code, arguments):
+    v.call(code, arguments.ctypes.data)
+
+
+def _panels(arguments):
+    """All panels of sixteen rows of weights times all rows of numbers; `arguments` are those of `_multiply`."""
+    a = numba.carray(arguments, 18)
+    form, n_panels, n_tokens, stretches, each = a[0], a[1], a[2], a[3], a[4]
+    weights, scales, least, numbers, row_scales, sums, starts, out = a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]
+    to_row, to_scale, to_group, to_out, panel_bytes = a[13], a[14], a[15], a[16], a[17]
+    scale_bytes = 64 * stretches * each
     for p in range(n_panels):
-        w, s, o = w0 + p * panel_bytes, s0 + p * scale_bytes, o0 + 4 * PANEL * p
-        m = m0 + p * scale_bytes if has_least else 0
         t = 0
         while t < n_tokens:
             left = n_tokens - t
-            size = 8 if left >= 8 and _EIGHT else 4 if left >= 4 else 2 if left >= 2 else 1
-            a, f, g, b = a0 + t * to_row, f0 + t * to_scale, g0 + t * to_group, b0 + t * to_group
-            each = n_groups // stretches
-            v.product(form, size, w, s, m, a, f, g, b, o + t * to_out, stretches, each, to_row, to_scale, to_group, to_out)
+            size = -(-left // -(-left // v.MOST_ROWS))  # 9 rows as 5 and 4: one alone would wait for its own sums
+            v.product(
+                form, size, weights + p * panel_bytes, scales + p * scale_bytes, least + p * scale_bytes if least else 0,
+                numbers + t * to_row, row_scales + t * to_scale, sums + t * to_group, starts + t * to_group,
+                out + t * to_out + 4 * PANEL * p, stretches, each, to_row, to_scale, to_group, to_out,
+            )  # fmt: skip
             t += size
+
+
+@functools.cache
+def _code() -> int:
+    """The address of `_panels`, which is compiled when first asked for."""
+    signature = numba.void(numba.types.CPointer(numba.int64))
+    found: int = _kept(lambda cache: numba.cfunc(signature, cache=cache)(_panels)).address
+    return found
 
 
 @_compiled

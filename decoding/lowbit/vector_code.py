@@ -34,6 +34,9 @@ INSTRUCTIONS = (
     else "generic"
 )
 """What the integer product is made of on this CPU."""
+MOST_ROWS = 8 if INSTRUCTIONS == "avx512_vnni" else 4
+"""Rows of numbers that one reading of the weights serves. Eight need 16 registers for their sums alone; AVX2 has 16, and is a
+quarter slower with them than with four."""
 
 
 def _vector(element: Any, n: int) -> Any:
@@ -188,7 +191,7 @@ def product(
     to_group,
     to_out,
 ):
-    """A panel of sixteen rows of weights of a form of `FORMS` (`matrix.LowBitMatrix`) times 1, 2, 4 or 8 rows of numbers.
+    """A panel of sixteen rows of weights of a form of `FORMS` (`matrix.LowBitMatrix`) times 1 to `MOST_ROWS` rows of numbers.
 
     All are addresses or counts: weights, their scales (float32, sixteen a group), mins (as scales; 0: there are none); rows
     (int8), what their stretches are multiplied with (float32), the sums of their groups (float32, unused without mins), -128
@@ -201,7 +204,8 @@ def product(
         form, n_rows, *others = arguments
         for known, (bits, group) in FORMS.items():
             with b.if_then(b.icmp_signed("==", form, ir.Constant(_I64, known))):
-                _for_each(b, n_rows, (1, 2, 4, 8), lambda size, bits=bits, group=group: _product(b, bits, group, size, *others))
+                sizes = range(1, MOST_ROWS + 1)
+                _for_each(b, n_rows, sizes, lambda size, bits=bits, group=group: _product(b, bits, group, size, *others))
         return context.get_dummy_value()
 
     return signature, generate
@@ -263,17 +267,12 @@ def _product(
             i = b.add(b.mul(stretch.index, each), loop.index)
             scale = _load(b, _at(b, scales, i, 4 * LANES), floats, 4)
             numbers = [_at(b, of_row(rows, to_row, t), i, group) for t in range(n_rows)]
-            found = [[_first_sums(b, _at(b, of_row(starts, to_group, t), i, 4), bits)] for t in range(n_rows)]
-            if n_rows < 4:  # whole numbers may be added in any order: two sums at once need not wait for each other
-                for some in found:
-                    some.append(_constant(_vector(_I32, LANES), 0))
-            for k, (column, four) in enumerate(fours(_at(b, weights, i, LANES * group * bits // 8))):
-                for place, some in zip(numbers, found, strict=True):
+            found = [_first_sums(b, _at(b, of_row(starts, to_group, t), i, 4), bits) for t in range(n_rows)]
+            for column, four in fours(_at(b, weights, i, LANES * group * bits // 8)):
+                for t, place in enumerate(numbers):
                     given = _splat(b, _load(b, b.add(place, ir.Constant(_I64, column)), _I32, 1))
-                    at = k % len(some)
-                    some[at] = _more_fours(b, some[at], four, b.bitcast(given, bytes_), bits)
-            for part, some in zip(parts, found, strict=True):
-                whole = some[0] if len(some) == 1 else b.add(*some)
+                    found[t] = _more_fours(b, found[t], four, b.bitcast(given, bytes_), bits)
+            for part, whole in zip(parts, found, strict=True):
                 b.store(_fma(b, b.sitofp(whole, floats), scale, b.load(part)), part)
         for t, (part, total) in enumerate(zip(parts, totals, strict=True)):
             place = _at(b, of_row(row_scales, to_scale, t), stretch.index, 4)
@@ -328,6 +327,20 @@ def rounded_block(context, row, over, scale, numbers, sums, starts):
             total = b.add(*(b.extract_element(two, ir.Constant(_I32, lane)) for lane in (0, 1)))
             _store(b, b.fmul(b.sitofp(total, _F32), scale), _at(b, sums, ir.Constant(_I64, k), 4))
             _store(b, b.mul(total, ir.Constant(_I32, -128)), _at(b, starts, ir.Constant(_I64, k), 4))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def call(context, address, arguments):
+    """Calls the compiled function at an address with the address of its arguments (int64)."""
+    signature = types.void(types.intp, types.intp)
+
+    def generate(context, b, signature, arguments):
+        address, given = arguments
+        kind = ir.FunctionType(ir.VoidType(), [_I64.as_pointer()])
+        b.call(b.inttoptr(address, kind.as_pointer()), [b.inttoptr(given, _I64.as_pointer())])
         return context.get_dummy_value()
 
     return signature, generate

@@ -107,13 +107,26 @@ def test_other_instructions_give_the_same_bits(instructions: str, tmp_path: Path
     script = (
         "import sys\n"
         "from decoding.lowbit import vector_code\n"
-        "vector_code.INSTRUCTIONS = sys.argv[1]\n"
+        "vector_code.INSTRUCTIONS, vector_code.MOST_ROWS = sys.argv[1], 4\n"
         "from tests.decoding.lowbit.test_kernels import digest\n"
         "print(digest())\n"
     )
     env = {**os.environ, "WIKIGEN_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", script, instructions], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == digest()
+
+
+def test_a_product_of_many_long_rows_reads_memory_that_is_its_own() -> None:
+    """In a process of its own, in which glibc gives freed memory of this size back at once: to read it ends the process."""
+    script = (
+        "from decoding.lowbit import kernels\n"
+        "from tests.decoding.lowbit.test_kernels import numbers, quantised\n"
+        "weights, rows = kernels.weights_of(quantised(numbers(16, 14336), 8)), numbers(300, 14336)\n"
+        "found = kernels.product(rows, weights, 16, 14336)\n"
+        "assert (found[-1] == kernels.product(rows[-1:], weights, 16, 14336)[0]).all()\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "MALLOC_MMAP_THRESHOLD_": "65536"}
+    subprocess.run([sys.executable, "-c", script], env=env, check=True)
 
 
 def digest() -> str:
