@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.metrics.quality import JUDGED_FROM, PARTS, quality, support_of
+from eval.metrics.quality import JUDGED_FROM, LONG_FROM, PARTS, quality, support_of
 
 FULL: dict[str, float | None] = {
     "fact_f": 0.6, "organisation": 0.5, "conflict_share": 0.1, "junk_share": 0.2, "cite_f1": 0.9, "judged_share": 1.0,
+    "length_ratio": 0.8,
 }  # fmt: skip
 shares = st.floats(0, 1)
 
@@ -17,6 +18,13 @@ shares = st.floats(0, 1)
 def test_the_formula() -> None:
     assert FULL.keys() == {*PARTS}
     assert quality(FULL) == pytest.approx(0.6 * (1 + 0.5) / 2 * (1 - 0.1) * (1 - 0.2) * 0.9)
+
+
+def test_length_costs_beyond_one_and_a_half_times_the_human_articles() -> None:
+    whole = quality(FULL)
+    assert whole is not None
+    assert quality(FULL | {"length_ratio": LONG_FROM}) == quality(FULL | {"length_ratio": None}) == whole
+    assert quality(FULL | {"length_ratio": 4 * LONG_FROM}) == pytest.approx(whole / 2)
 
 
 def test_perfect_is_one_and_no_facts_are_nothing() -> None:
@@ -47,7 +55,14 @@ def test_support_counts_where_enough_claims_could_be_judged() -> None:
 
 @pytest.mark.parametrize(
     ("name", "worse"),
-    [("fact_f", -0.1), ("organisation", -0.1), ("conflict_share", 0.1), ("junk_share", 0.1), ("cite_f1", -0.1)],
+    [
+        ("fact_f", -0.1),
+        ("organisation", -0.1),
+        ("conflict_share", 0.1),
+        ("junk_share", 0.1),
+        ("cite_f1", -0.1),
+        ("length_ratio", 1.0),
+    ],
 )
 def test_each_factor_lowers_it(name: str, worse: float) -> None:
     before, after = quality(FULL), quality(FULL | {name: (FULL[name] or 0.0) + worse})
