@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from lemminflect import getInflection, getLemma
+
 from data.cleaning import addresses_model
 from pipeline.article_plan import LeftOut
 from pipeline.choosing.announced import is_overtaken, reported_day
@@ -21,7 +23,7 @@ from pipeline.choosing.facts import names, numbers
 from pipeline.choosing.joins import mended, run_together, without_heading
 from pipeline.choosing.standing_alone import MONTH, QUOTED, day_of, standing_alone
 from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
-from pipeline.choosing.verbs import WORD, has_main_verb, has_verb
+from pipeline.choosing.verbs import WORD, has_main_verb, has_verb, is_verb
 from pipeline.choosing.word_lists import either, words_of
 from pipeline.evidence import Evidence
 from pipeline.retrieval import terms
@@ -104,6 +106,9 @@ _HEAD = re.compile(r"([A-Z][^,.:;\"“”()]{2,70}): (?=([A-Za-z]))")
 _MADE = frozenset(
     ("issued", "printed", "created", "taken", "photographed", "painted", "pictured", "shown", "seen", "drawn", "depicted")
 )
+_ON_A_DAY = re.compile(rf"(?:,| on) (?:\w+day,? )?(?:\d{{1,2}} (?:{MONTH})|(?:{MONTH}) \d{{1,2}}),? (?:19|20)\d\d\.\Z")
+_OF_A_PLAN = frozenset(("are", "have", "begin", "start", "end", "open", "close", "expire", "run", "go", "take", "will", "do"))
+"""Is told of days to come, too: "Sales begin on 3 May 2032"."""
 _ENDED = re.compile(r"[.][\"”’')\]]*\Z|[”\"]\Z")
 
 
@@ -240,7 +245,7 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "fragment"
     if _has_head(text, page):
         return "headline"
-    if _is_picture(tokens):
+    if _is_picture(tokens) or _is_scene(bare, tokens):
         return "caption"
     if len(tokens) < 0.45 * len(words):
         return "quotation"
@@ -276,3 +281,15 @@ def _is_picture(tokens: Sequence[str]) -> bool:
         if word in _MADE and behind in ("by", "with", "from", "in", "at", "on", "during") and not has_verb(tokens[:n]):
             return not has_verb(tokens[n + 1 :])
     return False
+
+
+def _is_scene(text: str, tokens: Sequence[str]) -> bool:
+    """Whether several do something now on a day that is named: "Protesters confront the police in Lima on 7 December 2022"."""
+    if not _ON_A_DAY.search(text):
+        return False
+    first = next((n for n in range(1, len(tokens)) if is_verb(tokens, n)), 0)
+    subject, word = [token.lower() for token in tokens[:first]], tokens[first].lower()
+    link = next((n for n, token in enumerate(subject) if n and token in ("of", "in", "at", "from", "with", "for", "on")), first)
+    several = bool(first) and (subject[link - 1].endswith("s") or subject[link - 1] in ("people", "men", "women", "children"))
+    now = word in getLemma(word, upos="VERB") and word not in getInflection(word, tag="VBD")
+    return several and now and word not in _OF_A_PLAN

@@ -45,7 +45,9 @@ _RUN_TOGETHER = re.compile(
     r"|this|that|with|from)\b|[A-Z]\.[a-z]{3,}|"
     r"\b(?!(?:approx|etc|vol|nos?|max|min|est|dept|ext|fig|esp|incl|resp)\.)[a-z]{3,}\. [a-z]{2,}|"
     r"^[^(]*\)|[a-z,]\"[a-z]|^[A-Z]\w+ (?:is|are) [A-Z]\w+ [a-z]+ (?:is|are)\b|"
-    r"(?<![\w’'-])[B-HJ-Z] [^\W\d_a-z]{3,}|\w -[A-Z]{2}|(?<![\w’'-])Th [a-z]{2,}"
+    r"(?<![\w’'-])[B-HJ-Z] [^\W\d_a-z]{3,}|\w -[A-Z]{2}|(?<![\w’'-])Th [a-z]{2,}|"
+    r"[A-Za-z]\) (?:The|In|On|At|It|He|She|They|This|When|After) [A-Za-z]|"
+    r"(?<=[a-z] )(?:All|When|After|While|Since|Following) [a-z]+ [a-z]"
 )
 """Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice, the
 day of a teaser, a photographer's name, a sentence that goes on in small letters where a letter was lost, the second half of a
@@ -83,8 +85,11 @@ _CITATION = re.compile(
 """What a paper refers to: "(Abt & Lind, 1990; Holt et al. 2001)", "(Fig. 2A)"; or had linked to, "(, )". The year of a title is
 none: "(2018)"."""
 _LINKS = STOPWORDS | words_of("links")
-_TAIL = re.compile(r"\b(?:Const|Sgt|Gov|Sen|Rep|Lt|Col|Gen|Maj|Capt|Insp|Det|Supt|Dr|Mrs?|Ms|St|Rev|Prof|Hon|Vol|No)\.\Z")
-"""A sentence that was cut at the point of an abbreviation."""
+_TAIL = re.compile(
+    r"\b(?:which|who|that) (?:is|are|was|were|has|have|had)\.\Z|\b(?:the|an|and|or|which)\.\Z|"
+    r"\b(?:Const|Sgt|Gov|Sen|Rep|Lt|Col|Gen|Maj|Capt|Insp|Det|Supt|Dr|Mrs?|Ms|St|Rev|Prof|Hon|Vol|No)\.\Z"
+)
+"""A sentence that was cut at the point of an abbreviation, or of which the end was a link."""
 
 
 def without_heading(text: str, page: str) -> str:

@@ -82,8 +82,9 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
     if _THAT_DAY.search(bare) and not _DAY.search(bare):
         return ""
     text = _with_days(text, published)  # "on Monday" -> "on 3 March 2031", from the page's own day
+    text = _with_months(text, published)
     bare = QUOTED.sub(" ", text)
-    if re.search(r"\b(?:yesterday|today)\b", bare, re.I):
+    if re.search(r"\b(?:yesterday|today)\b", bare, re.I) or _LAST_SEASON.search(bare):
         return ""
     if re.search(r"^(?:He|She|They|It)\b|\b(?:he|she)\b", bare) and not re.search(r"(?<!^)\b[A-Z][a-z]+", bare[1:]):
         return ""
@@ -225,6 +226,35 @@ def _with_days(text: str, published: str | None) -> str:
     if _UNKNOWN in text or _TWICE_DATED.search(text):
         return ""
     text = re.sub(r"\s+([,.;:)])", r"\1", " ".join(text.split())).removeprefix(", ")
+    return text[:1].upper() + text[1:]
+
+
+_MONTH_SAID = re.compile(
+    r"(?P<link>\b(?:of|in|until|till|since|by|from|to|for|before|after|between|and|during|late|early|mid|around|back in) )?"
+    rf"\b(?P<which>last|next) (?P<month>{MONTH})\b(?!,? \d)",
+    re.I,
+)
+_LAST_SEASON = re.compile(
+    r"(?<!the )(?<!['’]s )(?<!their )(?<!his )(?<!her )\b(?:last|next) (?:season|spring|summer|autumn|fall|winter)\b", re.I
+)
+"""Nobody knows which one; "the next spring" follows on what the sentence says itself."""
+
+
+def _with_months(text: str, published: str | None) -> str:
+    """ "Last November" as "in November 2031", counted from the page's month; empty where that is unknown."""
+    quotes = [match.span() for match in QUOTED.finditer(text)]
+    found = [m for m in _MONTH_SAID.finditer(text) if not any(a < m.start() < b for a, b in quotes)]
+    if not found:
+        return text
+    try:
+        page = date.fromisoformat((published or "")[:10])
+    except ValueError:
+        return ""
+    for match in reversed(found):
+        month = _MONTHS[match["month"].capitalize()]
+        last = match["which"].lower() == "last"
+        year = page.year - (last and month >= page.month) + (not last and month <= page.month)
+        text = f"{text[: match.start()]}{match['link'] or 'in '}{match['month'].capitalize()} {year}{text[match.end() :]}"
     return text[:1].upper() + text[1:]
 
 

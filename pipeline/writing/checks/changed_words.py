@@ -6,6 +6,7 @@ A small model changes letters where it means to change words. The stem is still 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from lemminflect import getAllLemmas, getInflection
@@ -55,7 +56,7 @@ def other_tenses(text: str, facts: Sequence[str]) -> tuple[str, ...]:
     A large model puts a whole sentence into the past, as an encyclopedia has it; a small one a verb of it.
     """
     said, text = QUOTED.sub(" ", " ".join(facts)), QUOTED.sub(" ", text)
-    old, new = ({word for word in WORD.findall(one) if word.isalpha() and word.islower()} for one in (said, text))
+    old, new = (Counter(word for word in WORD.findall(one) if word.isalpha() and word.islower()) for one in (said, text))
     return tuple(
         f"{gone} -> {came}"
         for came in sorted(new - old)

@@ -17,6 +17,7 @@ _SMALL = frozenset((
     "or", "but", "so", "that", "which", "who", "whose", "is", "are", "was", "were", "be", "been", "has", "have", "had", "may",
     "might", "can", "could", "will", "would", "shall", "should", "must", "not", "if", "than", "then", ".",
 ))  # fmt: skip
+_PRONOUNS = frozenset(("it", "he", "she", "they", "there"))
 _SAFE = frozenset((
     ("in", "within"), ("which", "that"), ("that", "which"), ("until", "till"), ("of", "in"), ("in", "of"),
     ("", "that"), ("", "the"), ("that is", ""), ("which is", ""), ("which was", ""), ("which were", ""), ("that was", ""),
@@ -44,6 +45,9 @@ def small_words(text: str, fact: str) -> tuple[str, ...]:
         gone, came = old[left.a + left.size : right.a], new[left.b + left.size : right.b]
         pair = (" ".join(gone), " ".join(came))
         divided = came == ["."] and set(gone) <= _LINKS
-        if set(gone) | set(came) <= _SMALL and pair not in _SAFE and not divided and sorted(gone) != sorted(came):
+        # "holds the country, that it is responsible": but where a sentence ends, the next one may begin with its subject
+        clause = not gone and "." not in came and bool(_PRONOUNS & set(came))
+        changed = set(gone) | set(came) - (_PRONOUNS if clause else frozenset())
+        if changed <= _SMALL and pair not in _SAFE and not divided and sorted(gone) != sorted(came):
             found.append(f"{pair[0] or 'nothing'} -> {pair[1] or 'nothing'}")
     return tuple(found)

@@ -27,6 +27,13 @@ _CLAUSE_END = re.compile(
     r"([^,“\";:]{12,120}?),? "
     r"(after|before|because|although|though|while|when|once|until|despite|following|during) ([^,“\";:]{8,90})\.\Z"
 )
+_OF_NOUNS = ("despite", "following", "during")
+_FINITE = re.compile(r"\b(?:is|are|was|were|has|have|had|will|would|could|can|may|might|must|should|did|does)\b")
+_DONE_TO = re.compile(
+    r"\A(?!.*\b(?:is|are|was|were|has|have|had|will|would|did|does)\b).* "
+    r"(?:accused|suspected|convicted|charged|arrested|detained|injured|killed|wounded|held|captured|found|seen|taken|used|built|known|named|made|given)\b"
+)
+"""May be a participle behind its noun, and the only verb before the conjunction."""
 _OPENING = re.compile(rf"([A-Z][a-z]+) ({PLAIN}{{5,90}}), ([^;:“”\"]+)\.")
 _OPENS_SUBJECT = re.compile(r"(?:the|an?|its|his|her|their|many|several|most|some) |[A-Z]")
 _INSERTED = re.compile(rf"({PLAIN}{{3,60}}), ([a-z]+) ({PLAIN}{{5,90}}), ([^;:“”\"]+)\.")
@@ -64,6 +71,8 @@ def clause_to_front(text: str) -> str | None:
         or CLAUSE_OR_SPEECH.search(match[1])
         or OTHER_ORDER.search(match[1])
         or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
+        # "The trial of men arrested during the strike has been adjourned": what stands in front has no verb of its own
+        or (_FINITE.search(match[3]) and (match[2] in _OF_NOUNS or _DONE_TO.search(match[1])))
         # "to fill the void after the closing", "her first film after a career": it belongs to the noun
         or (
             not has_verb(match[3].split())

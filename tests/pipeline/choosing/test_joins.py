@@ -85,6 +85,9 @@ def test_a_name_that_the_page_says_again_is_no_heading() -> None:
         "The borderlands were allotted93seats in the Duma of the empire.",
         "Political parties were first legalised in the course of1905 by the rules.",
         "CONTINUED COVERAGE: The police are looking for the van.",
+        "There have been thirteen packages from the Crown to the court, the most recent of which was.",
+        "The cruiser in the harbour, 1913 (Turnbull Library, 1/1-0201-G) The cruiser reached Osmere for a tour.",
+        "The airport receives twenty arrivals daily, mainly jets, each carrying All pictures were taken in 2031.",
         "The parasites were seen but of being met with joy they fled.",
     ],
 )

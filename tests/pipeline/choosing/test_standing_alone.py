@@ -36,6 +36,13 @@ from pipeline.choosing.standing_alone import day_of, standing_alone
         ),
         ("The dam of Osmere broke yesterday.", "", "2031-03-18", "The dam of Osmere broke on 17 March 2031."),
         ("The dam of Osmere broke yesterday.", "", None, ""),
+        ("The dam of Osmere was renewed last November.", "", "2031-03-18", "The dam of Osmere was renewed in November 2030."),
+        ("Last March, the dam of Osmere broke.", "", "2031-03-18", "In March 2030, the dam of Osmere broke."),
+        ("The dam of Osmere is open as of last March.", "", "2031-05-02", "The dam of Osmere is open as of March 2031."),
+        ("The dam of Osmere will open next April.", "", "2031-05-02", "The dam of Osmere will open in April 2032."),
+        ("The dam of Osmere was renewed last November.", "", None, ""),
+        ("Ana Ruiz scored nineteen times for Osmere last season.", "", "2031-03-18", ""),
+        ("The queen of Osmere waits until the next spring.", "", None, "The queen of Osmere waits until the next spring."),
         (
             "The mayor of Osmere said “the dam was safe on Sunday” in 2031.", "", "2031-03-18",
             "The mayor of Osmere said “the dam was safe on Sunday” in 2031.",

@@ -43,3 +43,5 @@ def test_a_verb_in_another_tense_is_found() -> None:
     assert other_tenses("Abt decides to leave, but Ruiz warned him that it follows him.", [fact]) == ("warns -> warned",)
     assert other_tenses("Ruiz warns Abt, who decides to leave, that it follows him.", [fact]) == ()
     assert other_tenses("The dam has given way.", ["The dam gave way."]) == ()
+    twice = "Abt came wearing a vest and {} a gun, and carried out the plan."
+    assert other_tenses(twice.format("carried"), [twice.format("carrying")]) == ("carrying -> carried",)

@@ -20,6 +20,7 @@ from pipeline.writing.checks.lost_words import lost_words
         ("Host workers care for the brood.", "Hosts care for the brood.", ("workers",)),
         ("The ferry sank, and divers searched the harbour.", "The ferry sank.", ("divers", "searched", "harbour")),
         ("In “The Mill,” the horror is in the mind.", "The horror is in the mind.", ("Mill",)),
+        ("Osmere’s police and army were there.", "The police and the army were there.", ("Osmere",)),
         ("Abt leased it from the City of Osmere.", "Abt leased it from Osmere.", ("City",)),
         ("Points are added for the longest river and track.", "Points are added for the longest track.", ("river",)),
     ],

@@ -16,6 +16,11 @@ from pipeline.writing.checks.small_words import small_words
         ("Each of the three mills is set in Osmere.", "Each of the three mills set in Osmere.", "is -> nothing"),
         ("The song came out on 3 May in Osmere.", "The song came out from 3 May in Osmere.", "on -> from"),
         ("He was known for a dam, which he called fine.", "He was known for a dam. He called fine.", "which -> ."),
+        (
+            "The army holds Osmere responsible for it.",
+            "The army holds Osmere that it is responsible for it.",
+            "nothing -> that it is",
+        ),
         ("It is no fault of hers, but of the pilot.", "It is no fault of hers, of the pilot.", "but -> nothing"),
     ],
 )

@@ -167,6 +167,8 @@ def test_a_date_stays_in_its_sentence() -> None:
     ("fact", "never"),
     [
         ("During a session the pilot told the board that the gun was loaded.", "loaded during a session"),
+        ("The trial of four men accused of arson during the strike has been adjourned to 11 May.", "During the strike has"),
+        ("The suspect arrested after the attack has been charged with the murder of a pilot.", "After the attack has"),
         ("Designed by Ana Ruiz, the old mill was added to the list in 1970.", "In 1970, designed"),
         ("Ana Ruiz said the mill was ready, in testimony before the board.", "According to Ana Ruiz"),
         ("Gamma, founded by Ana Ruiz in Osmere, opened three old mills.", "gamma"),
