@@ -275,7 +275,7 @@ _AFTER = re.compile(
 """Not "three days after" nor "named after"."""
 _SPELLED = re.compile(
     r"(?<![\w.,$£€:-])(?<!eason )(?<!pisode )(?<!hapter )(?<!art )(?<!round )(?<!No )"
-    r"(\d\d)(?= (?!percent|per|cent|million|billion|to|and|or|of)[a-z]{3,})"
+    r"(\d\d)(?= (?!percent|per|cent|million|billion|to|and|or|of|(?:min|sec|hrs|mph|kph|lbs|rpm|ppm)\b)[a-z]{3,})"
 )
 _FIGURED = re.compile(
     rf"(?<![\w-])(?:{'|'.join(_NUMBER_WORDS)})(?= [a-z]{{3,}})(?! (?:one|two|three|four|five|six|seven|eight|nine)\b)"

@@ -134,7 +134,8 @@ def according(text: str) -> str | None:
     if match and not _OF_SAYING.search(match[1]) and not PRONOUN_OR_LINK.search(match[2]) and not has_verb(match[2].split()):
         return f"According to {small(match[2])}, {small(match[1])}."
     match = _ACCORDING_END.fullmatch(text)
-    if match and not _OF_SAYING.search(match[1]):
+    # "stained according to Abt (1983)": how it was done
+    if match and not _OF_SAYING.search(match[1]) and not re.search(r"ed according to ", text):
         return f"According to {match[2]}, {small(match[1])}."
     match = _SAID_FRONT.fullmatch(text)
     if (
@@ -159,6 +160,11 @@ def place_to_end(text: str) -> str | None:
     """ "In Osmere, the river rose by a metre." -> "The river rose by a metre in Osmere." """
     match = _PLACE_FRONT.fullmatch(text)
     if not match or goes_on(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
+        return None
+    link, *place = match[1].split()
+    if place[0].endswith("ing") or match[1].endswith(".") or link.lower() in match[2].split()[-4:]:
+        return None
+    if re.match(r"[A-Z]{2,}\b", match[2]):  # "In Mississippi, USA colonies are larger"
         return None
     return f"{capital(match[2])} {low(match[1])}."
 

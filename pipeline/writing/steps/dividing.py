@@ -38,6 +38,7 @@ _DEPENDENT_OPENING = re.compile(
     r"Held|Known|Born|Written|Made|The (?:first|last|next) time)\b"
 )
 _SUBORDINATE = re.compile(r"(?:After|Before|When|While|Because|Although|Though|As|Since|If|Once|Until|Where)\b")
+_OF_BOTH = re.compile(r"(?:During|Between|Throughout|Until|Under|Within|When|If) [^,]+, ")
 _CLAUSE_BEHIND_COMMA = re.compile(
     r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
 )
@@ -120,6 +121,8 @@ def halved(text: str) -> str | None:
         return None
     if _SUBORDINATE.match(match[1]) and "," not in match[1]:  # "As the water rose, and the town slept, ..."
         return None
+    if _OF_BOTH.match(match[1]) or ("," in match[1] and not has_verb(match[1].rsplit(",", 1)[1].split())):
+        return None  # the opening holds for both; or the last of a list is what "and" adds
     if not has_verb(match[1].split()) or not has_verb(match["rest"].split()[:6]) or is_spliced(f"{match[1]}."):
         return None  # "X fell, Y broke, and Z sank": the first two would be left with a comma
     rest = f"However, {match['rest']}" if match["link"].lower() == "but" else capital(match["rest"])

@@ -27,6 +27,10 @@ _CLAUSE_END = re.compile(
     r"([^,“\";:]{12,120}?),? "
     r"(after|before|because|although|though|while|when|once|until|despite|following|during) ([^,“\";:]{8,90})\.\Z"
 )
+_GOES_ON = re.compile(
+    r"\b(?:latter|former)\b|\b(?:and|or|but) (?:then |also )?(?:do|does|did|is|are|was|were|has|have|had|will|can|could)\b"
+)
+"""What nobody has been told yet, or a second verb of the main clause: "run home after the meal and do not return"."""
 _OF_NOUNS = ("despite", "following", "during")
 _FINITE = re.compile(r"\b(?:is|are|was|were|has|have|had|will|would|could|can|may|might|must|should|did|does)\b")
 _DONE_TO = re.compile(
@@ -49,7 +53,9 @@ _HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|m
 def clause_to_end(text: str) -> str | None:
     """ "After the levee broke, water filled the town." -> "Water filled the town after the levee broke." """
     match = _CLAUSE_FRONT.fullmatch(text)
-    if match and re.search(r"\b(?:this|that|it)\b", match[2]):  # "Although this is not so": what was said before
+    if match and re.search(
+        r"\b(?:this|that|it|\w+sel(?:f|ves))\b", match[2]
+    ):  # "Although this is not so": what was said before
         return None
     # Behind a second verb, or a clause, it would belong to that: "X told Y that it was loaded during a session".
     if not match or "," in match[3] or goes_on(match[3]) or re.search(r"\b(?:as well|too)\Z", match[3]):
@@ -70,6 +76,8 @@ def clause_to_front(text: str) -> str | None:
         or PRONOUN_OR_LINK.search(match[3])
         or CLAUSE_OR_SPEECH.search(match[1])
         or OTHER_ORDER.search(match[1])
+        or not has_verb(match[1].split())
+        or _GOES_ON.search(match[3])
         or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
         # "The trial of men arrested during the strike has been adjourned": what stands in front has no verb of its own
         or (_FINITE.search(match[3]) and (match[2] in _OF_NOUNS or _DONE_TO.search(match[1])))
