@@ -176,10 +176,12 @@ def _distilled(backend: StepBackend, bridges: Bridges | None) -> Drafter:
 
 
 def _draft(method: str, backend: StepBackend, draft: StepBackend | None, lengths: str | None) -> Drafter:
-    """The mix with this part alone: its counts and its guard."""
+    """The mix with this part alone: its counts and its guard; with the published rule of lengths, or a fixed one, always."""
     from decoding.drafters.mix import MixDrafter
 
     model = _drafting(method, backend, draft, lengths, tree=method == "draft-tree")
+    if model is not None and lengths not in (None, "expected"):
+        return model
     return MixDrafter(None, None, None, backend.costs(), model=model, name=method)
 
 

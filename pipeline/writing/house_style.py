@@ -25,7 +25,7 @@ _MONTH_FIRST = re.compile(
     rf"(?<!\d )\b({_MONTH}) (\d{{1,2}})\b(?!{_JOINED}(?! (?:{_MONTH})))(?![\d:.,]\d)(?:, (\d{{4}})\b(,?))?"
 )
 _NAMED = re.compile(r"(?:September 11|11 September|July 4|4 July|May 4|January 6|6 January)(?= [a-z]+)")
-_PHRASE_GOES_ON = re.compile(r" (?:in|at|on|by|from|for|to|of|as|after|during|following|near|when)\b")
+_PHRASE_GOES_ON = re.compile(r" (?:in|at|on|by|from|for|to|of|as|after|during|following|near|when|that)\b")
 
 
 def style_of(texts: Sequence[str]) -> Style:
@@ -86,7 +86,7 @@ def _day_first(match: re.Match[str], text: str) -> str:
     if year is None:
         return f"{day} {month}"
     opens = re.fullmatch(r"(?:\w+ )?", text[: match.start()]) is not None  # "On 13 March 2031, the ..."
-    goes_on = _PHRASE_GOES_ON.match(text, match.end()) is not None
+    goes_on = _PHRASE_GOES_ON.match(text, match.end()) is not None or re.search(r"\b(?:an?|the) \Z", text[: match.start()])
     return f"{day} {month} {year}" + ("" if comma and goes_on and not opens else comma)
 
 

@@ -269,8 +269,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _AFTER = re.compile(
     r"(?<!\bone )(?<!named )(?<!looks )(?<!looked )(?<!soon )(?<!shortly )(?<!years )(?<!year )(?<!days )(?<!day )(?<!months )"
     r"(?<!month )(?<!weeks )(?<!week )(?<!hours )(?<!minutes )(?<!go )(?<!goes )(?<!going )(?<!went )(?<!come )(?<!comes )"
-    r"(?<!coming )(?<!came )(?<!look )(?<!looking )(?<!took )(?<!takes )(?<!take )(?<!taking )(?<!run )\b([Aa]fter) "
-    r"((?:the|an?|its|his|her|their|each|this)\b(?! (?:few|couple|year|month|week|day|decade|while|time)\b)[^,.;:]*)"
+    r"(?<!coming )(?<!came )(?<!look )(?<!looking )(?<!took )(?<!takes )(?<!take )(?<!taking )(?<!run )(?<!only )\b([Aa]fter) "
+    r"((?:the|an?|its|his|her|their|each|this)\b(?! (?:mid|early|late|second|third|few|couple|year|month|week|day|decade|while"
+    r"|time)\b)[^,.;:]*)"
 )
 """Not "three days after" nor "named after"."""
 _SPELLED = re.compile(

@@ -77,6 +77,14 @@ _PRONOUN = re.compile(r"\b(?:he|she|it|they|its|his|her|their|I|we)\b", re.I)
 _NO_PLACE = re.compile(r"\b(?:due|since|date|number|that|this|on|at|in|remand)\b(?<!^in)(?<!^at)")
 
 
+_OF_THE_TEXT = frozenset((
+    "addition", "time", "meantime", "meanwhile", "fact", "turn", "return", "response", "reply", "general", "particular",
+    "contrast", "comparison", "reality", "theory", "practice", "effect", "end", "short", "words", "total", "least", "most",
+    "first", "last",
+))  # fmt: skip
+"""An opening on these links sentences, and is no place."""
+
+
 def front_date(text: str) -> str | None:
     """ "The dam was opened on 12 March 2031." -> "On 12 March 2031, the dam was opened." """
     match = _END_DATE.fullmatch(text)
@@ -87,6 +95,7 @@ def front_date(text: str) -> str | None:
         or re.search(r"(?:\band|\bor|\bto|\bfrom|,)\Z", match[1])
         or "," in match[1]  # "Designed by Abt, the mill was added in 1970"
         or re.search(r"\b(?:latest|newest|current|most recent)\b", match[1])  # at that time, or now?
+        or re.search(r"\b(?:planned|scheduled|expected|due|set)\b", match[1])  # when it was planned, or what?
         or CLAUSE_OR_SPEECH.search(match[1])  # the date may belong to the clause
     ):
         return None
@@ -117,7 +126,8 @@ def end_date(text: str) -> str | None:
         or len(match[2].split()) > 22
     ):
         return None
-    if re.search(r"\bto [a-z]+ ", match[2]):  # "to allow for sports in 1988": not when the lights came
+    # "to allow for sports in 1988", "a man being part of it in 1988": not when the lights came
+    if re.search(r"\bto [a-z]+ |\b(?:who|which|that|being|having)\b", match[2]):
         return None
     return f"{capital(match[2])} {low(match[1])}{match[3]}"
 
@@ -162,6 +172,8 @@ def place_to_end(text: str) -> str | None:
     if not match or goes_on(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
         return None
     link, *place = match[1].split()
+    if place[-1] in _OF_THE_TEXT:
+        return None
     if place[0].endswith("ing") or match[1].endswith(".") or link.lower() in match[2].split()[-4:]:
         return None
     if re.match(r"[A-Z]{2,}\b", match[2]):  # "In Mississippi, USA colonies are larger"

@@ -167,6 +167,8 @@ def who_apart(text: str) -> str | None:
     match = _WHO.fullmatch(text)
     if not match or not has_verb(match[1].split()):
         return None
+    if match[1].endswith(" the "):  # "the Osmere Communists, who"
+        return None
     last = match["name"].split()[-1]
     return f"{match[1]}{match['name']}. {last} {match['did']}." if len(last) > 2 and last.isalpha() else None
 
@@ -210,6 +212,8 @@ def two_deeds(text: str) -> str | None:
     words = match[1].split()
     subject = " ".join(words[:n])
     if not n or not is_subject(subject) or re.search(r"\b(?:that|which|who|so|to|between|both|said|if|when)\b", match[1]):
+        return None
+    if re.search(r"\w{3}ed\Z", match[1]):  # "praised and honoured the town": one object for both
         return None
     # "was sorted and stored": the second is a participle, which needs the first's auxiliary
     if re.match(r"[a-z]+ed\b", match[2]) and re.search(r"\b(?:was|were|is|are|been|be|has|have|had)\b", " ".join(words[n:])):

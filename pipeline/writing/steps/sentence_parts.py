@@ -52,9 +52,13 @@ def goes_on(clause: str) -> bool:
     return bool(CLAUSE_LINK.search(_TO_A_THING.sub(" ", clause)))
 
 
+_LATER = re.compile(r"\b(?:later|earlier|ago|afterwards?|before)\b")
+""" "Two days later the council": the first words say when."""
+
+
 def is_subject(phrase: str) -> bool:
     """Whether a phrase can be the subject of a sentence: no pronoun or preposition opens it, and no clause is in it."""
-    opens = PERSON.match(phrase) or re.match(rf"{PREPOSITION}\b", phrase, re.I)
+    opens = PERSON.match(phrase) or re.match(rf"{PREPOSITION}\b", phrase, re.I) or _LATER.search(phrase)
     return not opens and not has_verb(phrase.split()) and not CLAUSE_LINK.search(phrase)
 
 

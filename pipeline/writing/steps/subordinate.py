@@ -28,7 +28,8 @@ _CLAUSE_END = re.compile(
     r"(after|before|because|although|though|while|when|once|until|despite|following|during) ([^,“\";:]{8,90})\.\Z"
 )
 _GOES_ON = re.compile(
-    r"\b(?:latter|former)\b|\b(?:and|or|but) (?:then |also )?(?:do|does|did|is|are|was|were|has|have|had|will|can|could)\b"
+    r"\b(?:latter|former)\b|\bthat (?:is|was|has|had|would|will|could|might)\b|"
+    r"\b(?:and|or|but) (?:then |also )?(?:do|does|did|is|are|was|were|has|have|had|will|can|could)\b"
 )
 """What nobody has been told yet, or a second verb of the main clause: "run home after the meal and do not return"."""
 _OF_NOUNS = ("despite", "following", "during")
@@ -78,6 +79,7 @@ def clause_to_front(text: str) -> str | None:
         or OTHER_ORDER.search(match[1])
         or not has_verb(match[1].split())
         or _GOES_ON.search(match[3])
+        or re.search(r", (?:before|while) ", text)  # what came next, or beside it
         or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
         # "The trial of men arrested during the strike has been adjourned": what stands in front has no verb of its own
         or (_FINITE.search(match[3]) and (match[2] in _OF_NOUNS or _DONE_TO.search(match[1])))

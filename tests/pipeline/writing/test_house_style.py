@@ -10,6 +10,8 @@ from data.types import Heading, Section, Sentence
 from pipeline.writing.house_style import in_one_style, in_style, style_of
 
 PAIRS = [
+    ("In a March 13, 2031, speech, Abt said so.", "In a 13 March 2031 speech, Abt said so."),
+    ("Abt reported on March 13, 2031, that it broke.", "Abt reported on 13 March 2031 that it broke."),
     ("On March 13, 2031, the levee broke.", "On 13 March 2031, the levee broke."),
     ("The levee broke on March 13, 2031, in Vasterlow.", "The levee broke on 13 March 2031 in Vasterlow."),
     ("The levee broke on March 13, 2031, and 14 people died.", "The levee broke on 13 March 2031, and 14 people died."),
