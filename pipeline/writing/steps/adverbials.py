@@ -96,6 +96,7 @@ def front_date(text: str) -> str | None:
         or "," in match[1]  # "Designed by Abt, the mill was added in 1970"
         or re.search(r"\b(?:latest|newest|current|most recent)\b", match[1])  # at that time, or now?
         or re.search(r"\b(?:planned|scheduled|expected|due|set)\b", match[1])  # when it was planned, or what?
+        or re.search(r"\bhad \w+", match[1])  # "had won over the town in 1763": before another time
         or CLAUSE_OR_SPEECH.search(match[1])  # the date may belong to the clause
     ):
         return None
@@ -106,6 +107,8 @@ def middle_date(text: str) -> str | None:
     """A date behind the main verb, with more behind it: "The levee broke at 01:15 on 13 March over 120 metres." """
     match = _MIDDLE_DATE.fullmatch(text)
     if not match or _OTHER_DATE.search(match[1]) or CLAUSE_OR_SPEECH.search(f"{match[1]} {match[4]}"):
+        return None
+    if _has_two_dates(match[4] or "") or _of_a_noun(match[1], match[4] or ""):
         return None
     if not re.search(
         r"\b(?:\w+ed|was|were|had|began|broke|rose|fell|took|won|went|came|led|held|left|made|met|sent|struck)\b", match[1]
@@ -126,16 +129,30 @@ def end_date(text: str) -> str | None:
         or len(match[2].split()) > 22
     ):
         return None
-    # "to allow for sports in 1988", "a man being part of it in 1988": not when the lights came
+    # "to allow for sports in 1988", "a man being part of it in 1988", "a call for games in 1988": not when the lights came
+    if re.search(r"\b(?:calls?|called|plans?|proposals?|proposed|ideas?) (?:for|of)\b", match[2]):
+        return None
     if re.search(r"\bto [a-z]+ |\b(?:who|which|that|being|having)\b", match[2]):
         return None
     return f"{capital(match[2])} {low(match[1])}{match[3]}"
 
 
+def _has_two_dates(behind: str) -> bool:
+    """Whether a second deed with its own day follows: "was reported in May and announced soon afterwards"."""
+    return bool(_OTHER_DATE.search(behind) or re.search(r"\b(?:thereafter|afterwards?|soon|next)\b", behind))
+
+
+def _of_a_noun(before: str, behind: str) -> bool:
+    """Whether the date belongs to a participle: "memos written in 1943 by the staff refuted it"."""
+    return behind.lstrip().startswith("by ") and not re.search(r"\b(?:was|were|been|is|are)\b", before)
+
+
 def inner_date(text: str) -> str | None:
     """ "The bridge was opened on 3 May 2032 by Ana Ruiz." -> "On 3 May 2032, the bridge was opened by Ana Ruiz." """
     match = _INNER_DATE.fullmatch(text)
-    return f"{capital(match[2])}, {small(match[1])} {match[3]}{match[4]}" if match else None
+    if not match or _has_two_dates(match[3]) or _of_a_noun(match[1], match[3]):
+        return None
+    return f"{capital(match[2])}, {small(match[1])} {match[3]}{match[4]}"
 
 
 def according(text: str) -> str | None:
@@ -172,7 +189,7 @@ def place_to_end(text: str) -> str | None:
     if not match or goes_on(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
         return None
     link, *place = match[1].split()
-    if place[-1] in _OF_THE_TEXT:
+    if place[-1] in _OF_THE_TEXT or place[-1].isdigit():  # a year is `end_date`'s
         return None
     if place[0].endswith("ing") or match[1].endswith(".") or link.lower() in match[2].split()[-4:]:
         return None
@@ -220,6 +237,7 @@ def adverb_behind(text: str) -> str | None:
         or match["how"] in _OF_THE_SENTENCE
         or not is_subject(match["who"])
         or not is_verb(f"x {match['did']}".split(), 1)
+        or match["rest"].startswith("to ")  # "quickly grew to resent"
     ):
         return None
     return f"{match['who']} {match['did']} {match['how']} {match['rest']}."

@@ -123,6 +123,10 @@ def halved(text: str) -> str | None:
         return None
     if _OF_BOTH.match(match[1]) or ("," in match[1] and not has_verb(match[1].rsplit(",", 1)[1].split())):
         return None  # the opening holds for both; or the last of a list is what "and" adds
+    if re.search(r"\b(?:never|not|newly|long|ever) \w+ed\b", " ".join(match["rest"].split()[:8])):
+        return None  # "and the only one never elected": no verb
+    if re.match(r"[^,]*, [^,]+, [^,]+\Z", match[1]) and _DEPENDENT_OPENING.match(match[1]):
+        return None  # "In the game, votes were sold, seats were bought, and ...": three clauses
     if not has_verb(match[1].split()) or not has_verb(match["rest"].split()[:6]) or is_spliced(f"{match[1]}."):
         return None  # "X fell, Y broke, and Z sank": the first two would be left with a comma
     rest = f"However, {match['rest']}" if match["link"].lower() == "but" else capital(match["rest"])
@@ -167,7 +171,8 @@ def who_apart(text: str) -> str | None:
     match = _WHO.fullmatch(text)
     if not match or not has_verb(match[1].split()):
         return None
-    if match[1].endswith(" the "):  # "the Osmere Communists, who"
+    # "the Osmere Communists, who", "ties to Osmere, who viewed themselves"
+    if match[1].endswith(" the ") or re.search(r"\b(?:themselves|their|they)\b", match["did"]):
         return None
     last = match["name"].split()[-1]
     return f"{match[1]}{match['name']}. {last} {match['did']}." if len(last) > 2 and last.isalpha() else None
