@@ -279,7 +279,8 @@ _SPELLED = re.compile(
     r"(\d\d)(?= (?!percent|per|cent|million|billion|to|and|or|of|(?:min|sec|hrs|mph|kph|lbs|rpm|ppm)\b)[a-z]{3,})"
 )
 _FIGURED = re.compile(
-    rf"(?<![\w-])(?:{'|'.join(_NUMBER_WORDS)})(?= [a-z]{{3,}})(?! (?:one|two|three|four|five|six|seven|eight|nine|hundred|thousand)\b)"
+    rf"(?<![\w-])(?:{'|'.join(_NUMBER_WORDS)})(?= [a-z]{{3,}})"
+    r"(?! (?:one|two|three|four|five|six|seven|eight|nine|hundred|thousand)\b)"
 )
 
 
