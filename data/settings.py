@@ -54,7 +54,7 @@ class DecodingSettings(Strict):
         "", "a smaller model of the same tokenizer that drafts: hf:PATH_OR_ID, gguf:FILE or smollm2; empty is none"
     )
     lengths: str = knob(
-        "", "how long drafts of skipped models are: threshold, fixed:N, expected; empty is the method's own choice"
+        "", "how long drafts of skipped and draft models are: threshold, fixed:N, expected; empty is the method's own choice"
     )
     calibration: str = knob("", "folder of `python -m decoding.calibrate`; empty is the usual place for the model")
     backend: str = knob("auto", "what computes a step: auto, lowbit, packed, driven, hf")

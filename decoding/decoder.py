@@ -83,7 +83,7 @@ def load(
         device, dtype: as in `decoding.models.loading.load`.
         backend: `auto`, or one of `decoding.backends.build.Kind`: `packed` and `lowbit` (CPU), `driven`, `hf`.
         calibration: what `python -m decoding.calibrate` wrote for this model, or its folder. None looks in its usual place.
-        lengths: how long drafts of skipped models are: `threshold`, `fixed:4`, `expected`; None is the method's own choice.
+        lengths: how long drafts of skipped and draft models are: `threshold`, `fixed:4`, `expected`; None: the method's.
         draft_model: a smaller model of the same tokenizer, named as `model`; for `draft`, `draft-tree`, `mix` and `auto`.
 
     Raises:

@@ -94,8 +94,9 @@ def build_drafter(
 ) -> Drafter:
     """The drafter of a method. May measure the backend's costs, which loses its current sequence.
 
-    `lengths` says how long drafts of skipped models are: `threshold`, `fixed:N` or `expected`. None is the method's own rule:
-    the published ones stop below 0.8 and after 12 tokens, ours where one more token no longer promises to pay (`expected`).
+    `lengths` says how long drafts of skipped and draft models are: `threshold`, `fixed:N` or `expected`. None is the method's
+    own rule: the published ones stop below 0.8 and after 12 tokens, ours where one more token no longer promises to pay
+    (`expected`).
     Methods that do not draft with the model have no use for it. `draft` is another model of the same tokenizer.
 
     Raises:

@@ -555,7 +555,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
     parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
     add_draft_model_flag(parser)
-    parser.add_argument("--lengths", metavar="POLICY", help="of drafts from skipped models: threshold, fixed:4, expected")
+    parser.add_argument(
+        "--lengths", metavar="POLICY", help="of drafts from skipped and draft models: threshold, fixed:4, expected"
+    )
     parser.add_argument("--backend", default="auto", help="auto, packed, lowbit, driven or hf")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ...")
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")

@@ -46,7 +46,7 @@ _TABLE: Mapping[str, tuple[Entry, ...]] = {
         Entry(
             "quality",
             "Quality",
-            "facts in common with the human article, less disorder, conflicts, junk and lack of support",
+            "facts in common with the human article, less disorder, conflicts, junk, lack of support and length",
             place="headline",
         ),
     ),

@@ -101,7 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--assistant", metavar="FOLDER_OR_ID", help="the drafting model of hf-assisted")
     add_draft_model_flag(what)
     what.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")
-    what.add_argument("--lengths", metavar="POLICY", help="how long drafts of skipped models are (default: the method's own)")
+    what.add_argument(
+        "--lengths", metavar="POLICY", help="how long drafts of skipped and draft models are (default: the method's own)"
+    )
     how = parser.add_argument_group("how")
     how.add_argument("--max-new-tokens", type=int, metavar="N", help="default: 200; with --shape 64")
     how.add_argument(

@@ -38,6 +38,8 @@ def _compiled(function: Any) -> Any:
 
 
 def _kept(compile_: Callable[[bool], Any]) -> Any:
+    """What `compile_` gives when told to keep it in our cache folder, or not to where nothing can be written there. The folder
+    is numba's setting for the whole process: not for several threads at once."""
     before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, _CACHE
     try:
         return compile_(True)
@@ -61,7 +63,7 @@ class Weights(NamedTuple):
 def weights_of(matrix: LowBitMatrix) -> Weights:
     form = 16 if matrix.group == 16 else int(matrix.bits)
     least = np.zeros((0, 0, 0), dtype=np.float32) if matrix.least is None else matrix.least
-    return Weights(matrix.packed, matrix.scales, least, form, _code())
+    return Weights(matrix.packed, matrix.scales, least, form, _compiled_panels().address)
 
 
 @_compiled
@@ -136,11 +138,15 @@ def multiply(rows, weights, out):
     _multiply(numbers, scales, wide, wide_starts, weights, out)
 
 
+_ARGUMENTS = 18
+
+
 @_compiled
 def _multiply(numbers, scales, sums, starts, weights, out):
-    # An array is freed behind its last use by name, and its address is none: whoever takes addresses must be given the arrays.
+    """`multiply` with the sums of each group. numba frees an array after the last use of its name, and its address does not
+    count as one: the caller holds the arrays while `_panels` reads them."""
     n_panels, n_groups, _ = weights.scales.shape
-    arguments = np.empty(18, dtype=np.int64)
+    arguments = np.empty(_ARGUMENTS, dtype=np.int64)  # in the order in which `_panels` takes them
     arguments[0], arguments[1], arguments[2] = weights.form, n_panels, len(out)
     arguments[3], arguments[4] = scales.shape[1], n_groups // scales.shape[1]
     arguments[5], arguments[6] = weights.packed.ctypes.data, weights.scales.ctypes.data
@@ -159,7 +165,7 @@ def _call(code, arguments):
 
 def _panels(arguments):
     """All panels of sixteen rows of weights times all rows of numbers; `arguments` are those of `_multiply`."""
-    a = numba.carray(arguments, 18)
+    a = numba.carray(arguments, _ARGUMENTS)
     form, n_panels, n_tokens, stretches, each = a[0], a[1], a[2], a[3], a[4]
     weights, scales, least, numbers, row_scales, sums, starts, out = a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]
     to_row, to_scale, to_group, to_out, panel_bytes = a[13], a[14], a[15], a[16], a[17]
@@ -178,11 +184,10 @@ def _panels(arguments):
 
 
 @functools.cache
-def _code() -> int:
-    """The address of `_panels`, which is compiled when first asked for."""
+def _compiled_panels() -> Any:
+    """`_panels`, compiled when first asked for. Kept, since its address is good as long as it is."""
     signature = numba.void(numba.types.CPointer(numba.int64))
-    found: int = _kept(lambda cache: numba.cfunc(signature, cache=cache)(_panels)).address
-    return found
+    return _kept(lambda cache: numba.cfunc(signature, cache=cache)(_panels))
 
 
 @_compiled

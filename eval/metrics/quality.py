@@ -6,8 +6,8 @@
 padding costs. The other factors are shares of the article that hold. `support` is `cite_f1` (claims that their citations hold,
 citations that hold a claim) where at least nine in ten claims could be judged; where the cited texts are unknown it takes no
 part, for unknown is not wrong. `organisation` counts half, since a reader can use facts that are filed badly, and none where
-the human article has no sections to compare with. `length` is 1 up to one and a half times the human article's words, and
-beyond it the root of what that is of the article's own: all pages one after the other hold many facts, and nobody reads them.
+the human article has no sections to compare with. `length` is sqrt(1.5 / length_ratio) where an article has more than one
+and a half times the human article's words, else 1: all pages one after the other hold many facts, and nobody reads them.
 """
 
 from __future__ import annotations

@@ -107,8 +107,36 @@ _MADE = frozenset(
     ("issued", "printed", "created", "taken", "photographed", "painted", "pictured", "shown", "seen", "drawn", "depicted")
 )
 _ON_A_DAY = re.compile(rf"(?:,| on) (?:\w+day,? )?(?:\d{{1,2}} (?:{MONTH})|(?:{MONTH}) \d{{1,2}}),? (?:19|20)\d\d\.\Z")
-_OF_A_PLAN = frozenset(("are", "have", "begin", "start", "end", "open", "close", "expire", "run", "go", "take", "will", "do"))
-"""Is told of days to come, too: "Sales begin on 3 May 2032"."""
+_PREPOSITIONS = frozenset(("in", "on", "at", "by", "for", "from", "with", "under", "after", "before", "during"))
+_OF_A_PLAN = frozenset(
+    (
+        "are",
+        "have",
+        "begin",
+        "start",
+        "end",
+        "open",
+        "close",
+        "expire",
+        "run",
+        "go",
+        "take",
+        "will",
+        "do",
+        "may",
+        "can",
+        "come",
+        "require",
+        "follow",
+        "say",
+        "believe",
+        "suggest",
+        "argue",
+        "think",
+        "claim",
+    )
+)
+"""Is told of days to come, too ("Sales begin on 3 May 2032"), or tells what others did."""
 _ENDED = re.compile(r"[.][\"”’')\]]*\Z|[”\"]\Z")
 
 
@@ -292,4 +320,6 @@ def _is_scene(text: str, tokens: Sequence[str]) -> bool:
     link = next((n for n, token in enumerate(subject) if n and token in ("of", "in", "at", "from", "with", "for", "on")), first)
     several = bool(first) and (subject[link - 1].endswith("s") or subject[link - 1] in ("people", "men", "women", "children"))
     now = word in getLemma(word, upos="VERB") and word not in getInflection(word, tag="VBD")
-    return several and now and word not in _OF_A_PLAN
+    # "Witnesses say the dam broke on ...": the day is that of another verb; "where he had arrived" is none
+    told = re.search(r"\b(?:where|who|whose|which)\b", " ".join(tokens)) is None and has_verb(tokens[first + 1 :])
+    return several and now and not told and word not in _OF_A_PLAN and tokens[0].lower() not in _PREPOSITIONS

@@ -46,8 +46,10 @@ _RUN_TOGETHER = re.compile(
     r"\b(?!(?:approx|etc|vol|nos?|max|min|est|dept|ext|fig|esp|incl|resp)\.)[a-z]{3,}\. [a-z]{2,}|"
     r"^[^(]*\)|[a-z,]\"[a-z]|^[A-Z]\w+ (?:is|are) [A-Z]\w+ [a-z]+ (?:is|are)\b|"
     r"(?<![\w’'-])[B-HJ-Z] [^\W\d_a-z]{3,}|\w -[A-Z]{2}|(?<![\w’'-])Th [a-z]{2,}|"
-    r"[A-Za-z]\) (?:The|In|On|At|It|He|She|They|This|When|After) [A-Za-z]|"
-    r"(?<=[a-z] )(?:All|When|After|While|Since|Following) [a-z]+ [a-z]"
+    r"[A-Za-z]\) (?:The|In|On|At|It|He|She|They|This|When|After) (?:[A-Z]\w+ )*[a-z]|"
+    r"(?<=[a-z] )"
+    r"(?<!song )(?<!single )(?<!album )(?<!film )(?<!book )(?<!novel )(?<!series )(?<!sitcom )(?<!show )(?<!play )(?<!group )"
+    r"(?<!band )(?<!movie )(?:All|When|After|While|Since|Following) [a-z]+ [a-z]"
 )
 """Footnotes in the middle of a text, counters of a gallery, names of speakers in an interview, an author's name said twice, the
 day of a teaser, a photographer's name, a sentence that goes on in small letters where a letter was lost, the second half of a

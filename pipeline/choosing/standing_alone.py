@@ -230,12 +230,14 @@ def _with_days(text: str, published: str | None) -> str:
 
 
 _MONTH_SAID = re.compile(
-    r"(?P<link>\b(?:of|in|until|till|since|by|from|to|for|before|after|between|and|during|late|early|mid|around|back in) )?"
-    rf"\b(?P<which>last|next) (?P<month>{MONTH})\b(?!,? \d)",
-    re.I,
+    r"(?P<link>\b(?i:of|in|until|till|since|by|from|to|for|before|after|between|and|during|around|over|at|on) )?"
+    rf"(?P<part>\b(?:early|mid|late) )?(?<!\bthe )(?<!\bThe )\b(?P<which>[Ll]ast|[Nn]ext) (?P<month>{MONTH})\b(?!,? \d)"
+    r"(?P<of>['’]s)?"
 )
 _LAST_SEASON = re.compile(
-    r"(?<!the )(?<!['’]s )(?<!their )(?<!his )(?<!her )\b(?:last|next) (?:season|spring|summer|autumn|fall|winter)\b", re.I
+    r"(?<!the )(?<!['’]s )(?<!s['’] )(?<!their )(?<!his )(?<!her )(?<!its )(?<!one )(?<!a )\b"
+    r"(?:last|next) (?:season|spring|summer|autumn|fall|winter)\b",
+    re.I,
 )
 """Nobody knows which one; "the next spring" follows on what the sentence says itself."""
 
@@ -251,10 +253,14 @@ def _with_months(text: str, published: str | None) -> str:
     except ValueError:
         return ""
     for match in reversed(found):
-        month = _MONTHS[match["month"].capitalize()]
-        last = match["which"].lower() == "last"
+        month, last = _MONTHS[match["month"]], match["which"].lower() == "last"
         year = page.year - (last and month >= page.month) + (not last and month <= page.month)
-        text = f"{text[: match.start()]}{match['link'] or 'in '}{match['month'].capitalize()} {year}{text[match.end() :]}"
+        link = match["link"] or ("the " if match["of"] else "in ")
+        if match["of"] and match["link"]:
+            link += "the "  # "after last November's vote"
+        said = f"{match['part'] or ''}{match['month']} {year}"
+        # "the November 2031 vote", where "November 2031's vote" would be odd
+        text = f"{text[: match.start()]}{link}{said}{text[match.end() :]}"
     return text[:1].upper() + text[1:]
 
 

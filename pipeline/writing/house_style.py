@@ -86,8 +86,9 @@ def _day_first(match: re.Match[str], text: str) -> str:
     if year is None:
         return f"{day} {month}"
     opens = re.fullmatch(r"(?:\w+ )?", text[: match.start()]) is not None  # "On 13 March 2031, the ..."
-    goes_on = _PHRASE_GOES_ON.match(text, match.end()) is not None or re.search(r"\b(?:an?|the) \Z", text[: match.start()])
-    return f"{day} {month} {year}" + ("" if comma and goes_on and not opens else comma)
+    goes_on = _PHRASE_GOES_ON.match(text, match.end()) is not None
+    of_noun = re.search(r"\b(?:an?|the) \Z", text[: match.start()], re.I) is not None  # "in a March 13, 2031, speech"
+    return f"{day} {month} {year}" + ("" if comma and (of_noun or (goes_on and not opens)) else comma)
 
 
 def _month_first(match: re.Match[str], text: str) -> str:

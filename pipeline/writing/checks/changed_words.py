@@ -62,6 +62,8 @@ def other_tenses(text: str, facts: Sequence[str]) -> tuple[str, ...]:
         for came in sorted(new - old)
         for gone in sorted(old - new)
         for lemma in getAllLemmas(came, upos="VERB").get("VERB", ())
+        # an auxiliary that the fact has elsewhere may be needed once more: "built, and sold" as "built. It was sold"
+        if lemma not in ("be", "have", "do") or not _times(came, said)
         if lemma in getAllLemmas(gone, upos="VERB").get("VERB", ()) and _tense(gone, lemma) != _tense(came, lemma)
     )
 

@@ -49,7 +49,7 @@ def lost_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
         reworded = _reworded(fact, held)
         found += [
             word
-            for word in map(_of_nobody, WORD.findall(_LONG_QUOTATION.sub(" ", fact)))
+            for word in map(_without_possessive, WORD.findall(_LONG_QUOTATION.sub(" ", fact)))
             if _counts(word)
             and not _stems(word) <= held
             and word.lower() not in _LIGHT
@@ -59,8 +59,8 @@ def lost_words(text: str, facts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _of_nobody(word: str) -> str:
-    """Without the ending of a possessive: "Peru's" says Peru."""
+def _without_possessive(word: str) -> str:
+    """\"Peru's\" says Peru."""
     return re.sub(r"[’']s?\Z", "", word)
 
 

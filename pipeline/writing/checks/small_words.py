@@ -45,8 +45,8 @@ def small_words(text: str, fact: str) -> tuple[str, ...]:
         gone, came = old[left.a + left.size : right.a], new[left.b + left.size : right.b]
         pair = (" ".join(gone), " ".join(came))
         divided = came == ["."] and set(gone) <= _LINKS
-        # "holds the country, that it is responsible": but where a sentence ends, the next one may begin with its subject
-        clause = not gone and "." not in came and bool(_PRONOUNS & set(came))
+        # "holds the country, that it is responsible"
+        clause = not gone and "that" in came and bool(_PRONOUNS & set(came))
         changed = set(gone) | set(came) - (_PRONOUNS if clause else frozenset())
         if changed <= _SMALL and pair not in _SAFE and not divided and sorted(gone) != sorted(came):
             found.append(f"{pair[0] or 'nothing'} -> {pair[1] or 'nothing'}")

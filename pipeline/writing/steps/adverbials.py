@@ -74,13 +74,13 @@ _OF_THE_SENTENCE = frozenset((
 """Behind the verb these say something else, or read badly."""
 _POSSESSIVE = re.compile(r"\b(?:its|his|her|their)\b")
 _PRONOUN = re.compile(r"\b(?:he|she|it|they|its|his|her|their|I|we)\b", re.I)
-_NO_PLACE = re.compile(r"\b(?:due|since|date|number|that|this|on|at|in|remand)\b(?<!^in)(?<!^at)")
+_NO_PLACE = re.compile(r"\b(?:according|due|since|date|number|that|this|on|at|in|remand)\b(?<!^in)(?<!^at)")
 
 
 _OF_THE_TEXT = frozenset((
-    "addition", "time", "meantime", "meanwhile", "fact", "turn", "return", "response", "reply", "general", "particular",
-    "contrast", "comparison", "reality", "theory", "practice", "effect", "end", "short", "words", "total", "least", "most",
-    "first", "last",
+    "addition", "same time", "time", "meantime", "meanwhile", "fact", "turn", "return", "response", "reply", "general",
+    "particular", "contrast", "comparison", "reality", "theory", "practice", "effect", "end", "short", "other words", "total",
+    "least", "most", "first", "last",
 ))  # fmt: skip
 """An opening on these links sentences, and is no place."""
 
@@ -108,7 +108,7 @@ def middle_date(text: str) -> str | None:
     match = _MIDDLE_DATE.fullmatch(text)
     if not match or _OTHER_DATE.search(match[1]) or CLAUSE_OR_SPEECH.search(f"{match[1]} {match[4]}"):
         return None
-    if _has_two_dates(match[4] or "") or _of_a_noun(match[1], match[4] or ""):
+    if _goes_on_later(match[4] or "") or _of_a_noun(match[1], match[4] or ""):
         return None
     if not re.search(
         r"\b(?:\w+ed|was|were|had|began|broke|rose|fell|took|won|went|came|led|held|left|made|met|sent|struck)\b", match[1]
@@ -137,9 +137,9 @@ def end_date(text: str) -> str | None:
     return f"{capital(match[2])} {low(match[1])}{match[3]}"
 
 
-def _has_two_dates(behind: str) -> bool:
-    """Whether a second deed with its own day follows: "was reported in May and announced soon afterwards"."""
-    return bool(_OTHER_DATE.search(behind) or re.search(r"\b(?:thereafter|afterwards?|soon|next)\b", behind))
+def _goes_on_later(behind: str) -> bool:
+    """Whether a second deed follows at another time: "was reported in May and announced soon afterwards"."""
+    return bool(_OTHER_DATE.search(behind) or re.search(r"\b(?:thereafter|afterwards?|soon|next(?! to))\b", behind))
 
 
 def _of_a_noun(before: str, behind: str) -> bool:
@@ -150,7 +150,7 @@ def _of_a_noun(before: str, behind: str) -> bool:
 def inner_date(text: str) -> str | None:
     """ "The bridge was opened on 3 May 2032 by Ana Ruiz." -> "On 3 May 2032, the bridge was opened by Ana Ruiz." """
     match = _INNER_DATE.fullmatch(text)
-    if not match or _has_two_dates(match[3]) or _of_a_noun(match[1], match[3]):
+    if not match or _goes_on_later(match[3]) or _of_a_noun(match[1], match[3]):
         return None
     return f"{capital(match[2])}, {small(match[1])} {match[3]}{match[4]}"
 
@@ -189,9 +189,9 @@ def place_to_end(text: str) -> str | None:
     if not match or goes_on(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
         return None
     link, *place = match[1].split()
-    if place[-1] in _OF_THE_TEXT or place[-1].isdigit():  # a year is `end_date`'s
+    if re.sub(r"^the ", "", " ".join(place)) in _OF_THE_TEXT or place[-1].isdigit():  # a year is `end_date`'s
         return None
-    if place[0].endswith("ing") or match[1].endswith(".") or link.lower() in match[2].split()[-4:]:
+    if (place[0].endswith("ing") and place[0].islower()) or match[1].endswith(".") or link.lower() in match[2].split()[-4:]:
         return None
     if re.match(r"[A-Z]{2,}\b", match[2]):  # "In Mississippi, USA colonies are larger"
         return None

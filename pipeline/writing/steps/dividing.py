@@ -123,7 +123,10 @@ def halved(text: str) -> str | None:
         return None
     if _OF_BOTH.match(match[1]) or ("," in match[1] and not has_verb(match[1].rsplit(",", 1)[1].split())):
         return None  # the opening holds for both; or the last of a list is what "and" adds
-    if re.search(r"\b(?:never|not|newly|long|ever) \w+ed\b", " ".join(match["rest"].split()[:8])):
+    if re.search(
+        r"(?<!was )(?<!were )(?<!is )(?<!are )(?<!had )(?<!has )(?<!have )\b(?:never|not|newly|long|ever) \w+ed\b",
+        " ".join(match["rest"].split()[:8]),
+    ):
         return None  # "and the only one never elected": no verb
     if re.match(r"[^,]*, [^,]+, [^,]+\Z", match[1]) and _DEPENDENT_OPENING.match(match[1]):
         return None  # "In the game, votes were sold, seats were bought, and ...": three clauses

@@ -29,7 +29,8 @@ from pipeline.writing.steps.sentence_parts import (
 _AGED = re.compile(r"(?<![\w.])([A-Z][\w’'-]+(?: [A-Z][\w’'-]+){1,2}), (?:aged )?(\d{1,2}),")
 _TITLED = re.compile(r"([A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){1,3}), ((?:the )?[a-z][^,;:“”\"]{5,60}), ([^;:]{8,})")
 _NO_OFFICE = re.compile(
-    rf"(?:\w+ed|\w+ing|{PREPOSITION}|of|about|an?|aka|alias|also|formerly|now|then|however|therefore|though|too|meanwhile|instead|moreover|who|which|whose|including|like|once|one|both|all|"
+    rf"(?:\w+ed|\w+ing|{PREPOSITION}|of|about|an?|aka|alias|also|formerly|now|then|however|therefore|"
+    r"though|too|meanwhile|instead|moreover|who|which|whose|including|like|once|one|both|all|"
     r"not|only|(?:the )?(?:\w+ )?(?:daughters?|sons?|brothers?|sisters?|wife|husband|mother|father|members?|authors?|natives?|"
     r"graduates?|students?|fans?))\b|.* and "
 )

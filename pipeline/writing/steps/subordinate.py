@@ -33,6 +33,7 @@ _GOES_ON = re.compile(
 )
 """What nobody has been told yet, or a second verb of the main clause: "run home after the meal and do not return"."""
 _OF_NOUNS = ("despite", "following", "during")
+"""Before a noun, never before a clause: a verb behind it is the sentence's own."""
 _FINITE = re.compile(r"\b(?:is|are|was|were|has|have|had|will|would|could|can|may|might|must|should|did|does)\b")
 _DONE_TO = re.compile(
     r"\A(?!.*\b(?:is|are|was|were|has|have|had|will|would|did|does)\b).* "

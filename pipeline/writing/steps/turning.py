@@ -68,5 +68,5 @@ def orders(fact: str) -> tuple[str, ...]:
 
 def _stepped(text: str, steps: Sequence[Callable[[str], str | None]]) -> Iterator[str]:
     for step in steps:
-        if (changed := step(text)) and changed != text and not changed.endswith(".."):  # behind "at 9 p.m."
+        if (changed := step(text)) and changed != text and (".." not in changed or ".." in text):  # behind "at 9 p.m."
             yield changed

@@ -23,6 +23,7 @@ from decoding.drafters.model import ModelDrafter
 from decoding.drafters.plain import NoDrafter
 from decoding.engine import Engine
 from decoding.local import complete
+from decoding.methods import build_drafter
 from decoding.models.loading import LoadedModel, load, lowered
 from decoding.models.naming import load_draft
 from decoding.sampling import Sampler
@@ -218,6 +219,16 @@ def test_the_draft_model_is_loaded_in_low_bits(pair: tuple[LoadedModel, LoadedMo
     assert pair[1].is_low_bit and pair[1].dtype == "int8" and pair[0].dtype == "float32"
     described = Engine(pair[0], "mix", draft=pair[1]).describe()
     assert described.startswith("mix(copy, recycle, draft) on packed") and described.endswith("int8")
+
+
+def test_a_rule_of_lengths_takes_the_draft_model_out_of_the_mixs_hands(pair: tuple[LoadedModel, LoadedModel]) -> None:
+    """With it every round is drafted, as for methods that skip layers."""
+    backend, small = (build_backend(one) for one in pair)
+    backend._costs, small._costs = CHEAP, COSTS  # type: ignore[attr-defined]  # a draft model that never pays
+    always = build_drafter("draft", backend, lengths="fixed:3", draft=small)
+    assert isinstance(always, ModelDrafter) and always.max_tokens == 3
+    assert isinstance(build_drafter("draft", backend, draft=small), MixDrafter)
+    assert isinstance(build_drafter("draft", backend, lengths="expected", draft=small), MixDrafter)
 
 
 @pytest.mark.parametrize("method", ["draft", "draft-tree", "mix"])
