@@ -158,7 +158,13 @@ def inner_date(text: str) -> str | None:
 def according(text: str) -> str | None:
     """ "The bridge was closed, the police said." -> "According to the police, the bridge was closed." """
     match = _SAID_END.fullmatch(text)
-    if match and not _OF_SAYING.search(match[1]) and not PRONOUN_OR_LINK.search(match[2]) and not has_verb(match[2].split()):
+    if (
+        match
+        and not _OF_SAYING.search(match[1])
+        and not re.search(r"^as\b", match[2])
+        and not PRONOUN_OR_LINK.search(match[2])
+        and not has_verb(match[2].split())
+    ):
         return f"According to {small(match[2])}, {small(match[1])}."
     match = _ACCORDING_END.fullmatch(text)
     # "stained according to Abt (1983)": how it was done
@@ -193,7 +199,10 @@ def place_to_end(text: str) -> str | None:
         return None
     if (place[0].endswith("ing") and place[0].islower()) or match[1].endswith(".") or link.lower() in match[2].split()[-4:]:
         return None
-    if re.match(r"[A-Z]{2,}\b", match[2]):  # "In Mississippi, USA colonies are larger"
+    # "In Mississippi, USA colonies are larger"; "In Osmere, the town's board": which town would not be known yet
+    if re.match(r"[A-Z]{2,}\b", match[2]) or re.search(
+        r"\bthe (?:country|nation|state|city|town|village|region|province)\b", match[2]
+    ):
         return None
     return f"{capital(match[2])} {low(match[1])}."
 

@@ -31,6 +31,7 @@ _TITLED = re.compile(r"([A-Z][\w’'-]+(?: [A-Z][\w.’'-]*){1,3}), ((?:the )?[a
 _NO_OFFICE = re.compile(
     rf"(?:\w+ed|\w+ing|{PREPOSITION}|of|about|an?|aka|alias|also|formerly|now|then|however|therefore|"
     r"though|too|meanwhile|instead|moreover|who|which|whose|including|like|once|one|both|all|"
+    r"front|back|left|right|cent(?:er|re)|"
     r"not|only|(?:the )?(?:\w+ )?(?:daughters?|sons?|brothers?|sisters?|wife|husband|mother|father|members?|authors?|natives?|"
     r"graduates?|students?|fans?))\b|.* and "
 )
@@ -128,7 +129,9 @@ def passive(text: str) -> str | None:
 def identity(text: str) -> str | None:
     """ "Ana Ruiz was the director of the museum." -> "The director of the museum was Ana Ruiz." """
     match = _IDENTITY.fullmatch(text)
-    if not match or PERSON.match(match["one"] or match["name"]) or (match["one"] or match["name"]).isupper():
+    if not match or re.search(r"\b(?:named|called|known|titled)\b", text):  # "was named Ellis" says another thing
+        return None
+    if PERSON.match(match["one"] or match["name"]) or (match["one"] or match["name"]).isupper():
         return None
     if match["one"]:
         if CLAUSE_LINK.search(match["other"]) or has_verb(match["other"].split()) or TIMES.search(match["other"]):

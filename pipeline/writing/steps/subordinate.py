@@ -29,7 +29,7 @@ _CLAUSE_END = re.compile(
 )
 _GOES_ON = re.compile(
     r"\b(?:latter|former)\b|\bthat (?:is|was|has|had|would|will|could|might)\b|"
-    r"\b(?:and|or|but) (?:then |also )?(?:do|does|did|is|are|was|were|has|have|had|will|can|could)\b"
+    r"\b(?:and|or|but) (?:then |also )?(?:do|does|did|is|are|was|were|has|have|had|will|can|could|\w+n[’']t)\b"
 )
 """What nobody has been told yet, or a second verb of the main clause: "run home after the meal and do not return"."""
 _OF_NOUNS = ("despite", "following", "during")
@@ -60,7 +60,13 @@ def clause_to_end(text: str) -> str | None:
     ):  # "Although this is not so": what was said before
         return None
     # Behind a second verb, or a clause, it would belong to that: "X told Y that it was loaded during a session".
-    if not match or "," in match[3] or goes_on(match[3]) or re.search(r"\b(?:as well|too)\Z", match[3]):
+    if (
+        not match
+        or "," in match[3]
+        or goes_on(match[3])
+        or re.search(r"\b(?:until|before|after|when)\b", match[3])
+        or re.search(r"\b(?:as well|too)\Z", match[3])
+    ):
         return None
     # A pronoun in the main clause means somebody of the clause before it: turned round, it would come first. Not so where that
     # names nobody, and the main clause begins with a name.
