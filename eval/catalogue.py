@@ -46,7 +46,7 @@ _TABLE: Mapping[str, tuple[Entry, ...]] = {
         Entry(
             "quality",
             "Quality",
-            "facts in common with the human article, less disorder, conflicts, junk, lack of support and length",
+            "facts shared with the human article, less disorder, conflicts, junk, length and lack of support",
             place="headline",
         ),
     ),
