@@ -33,6 +33,10 @@ _FROM_TO_ITSELF = re.compile(r"\bfrom ([A-Z]\w+) to \1\b")
 _MIXED_RANGE = re.compile(r"\d ?[–-] ?(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b", re.I)
 
 
+_LOPSIDED = re.compile(r"\w+ /\w+|\w+/ \w+")
+"""A model's way to write what it copies otherwise: "Osmere /Kettlin" for "Osmere / Kettlin"."""
+
+
 def form_faults(text: str, facts: Sequence[str]) -> list[str]:
     """What keeps a text from being whole sentences of an article, each in words; the facts tell what repeats and is quoted."""
     faults = []
@@ -46,6 +50,8 @@ def form_faults(text: str, facts: Sequence[str]) -> list[str]:
     if len(words) > LONGER * sum(len(f.split()) for f in facts) + 6:
         faults.append("longer than its facts")
     said = " ".join(facts)
+    if any(match.group() not in said for match in _LOPSIDED.finditer(text)):
+        faults.append("a space is missing beside a slash")
     # Without figures, whose place in a date may be another.
     spelled, held = ([word for word in bare_words(one).split() if not word.isdigit()] for one in (text, said))
     known = _triples(held)

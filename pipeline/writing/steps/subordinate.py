@@ -27,7 +27,9 @@ _CLAUSE_END = re.compile(
     r"([^,“\";:]{12,120}?),? "
     r"(after|before|because|although|though|while|when|once|until|despite|following|during) ([^,“\";:]{8,90})\.\Z"
 )
-_GOES_ON = re.compile(
+_OF_WHAT_STANDS_BEFORE = re.compile(r"\b(?:this|that|it|\w+sel(?:f|ves))\b")
+""" "Although this is not so": what was said before; "before recording it herself": whoever is named behind it."""
+_NOT_IN_FRONT = re.compile(
     r"\b(?:latter|former)\b|\bthat (?:is|was|has|had|would|will|could|might)\b|"
     r"\b(?:and|or|but) (?:then |also )?(?:do|does|did|is|are|was|were|has|have|had|will|can|could|\w+n[’']t)\b"
 )
@@ -37,7 +39,8 @@ _OF_NOUNS = ("despite", "following", "during")
 _FINITE = re.compile(r"\b(?:is|are|was|were|has|have|had|will|would|could|can|may|might|must|should|did|does)\b")
 _DONE_TO = re.compile(
     r"\A(?!.*\b(?:is|are|was|were|has|have|had|will|would|did|does)\b).* "
-    r"(?:accused|suspected|convicted|charged|arrested|detained|injured|killed|wounded|held|captured|found|seen|taken|used|built|known|named|made|given)\b"
+    r"(?:accused|suspected|convicted|charged|arrested|detained|injured|killed|wounded|held|captured|found|seen|taken|used|built|"
+    r"known|named|made|given)\b"
 )
 """May be a participle behind its noun, and the only verb before the conjunction."""
 _OPENING = re.compile(rf"([A-Z][a-z]+) ({PLAIN}{{5,90}}), ([^;:“”\"]+)\.")
@@ -55,18 +58,10 @@ _HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|m
 def clause_to_end(text: str) -> str | None:
     """ "After the levee broke, water filled the town." -> "Water filled the town after the levee broke." """
     match = _CLAUSE_FRONT.fullmatch(text)
-    if match and re.search(
-        r"\b(?:this|that|it|\w+sel(?:f|ves))\b", match[2]
-    ):  # "Although this is not so": what was said before
+    if not match or _OF_WHAT_STANDS_BEFORE.search(match[2]):
         return None
     # Behind a second verb, or a clause, it would belong to that: "X told Y that it was loaded during a session".
-    if (
-        not match
-        or "," in match[3]
-        or goes_on(match[3])
-        or re.search(r"\b(?:until|before|after|when)\b", match[3])
-        or re.search(r"\b(?:as well|too)\Z", match[3])
-    ):
+    if "," in match[3] or goes_on(match[3]) or re.search(r"\b(?:until|before|after|when)\b|\b(?:as well|too)\Z", match[3]):
         return None
     # A pronoun in the main clause means somebody of the clause before it: turned round, it would come first. Not so where that
     # names nobody, and the main clause begins with a name.
@@ -85,7 +80,7 @@ def clause_to_front(text: str) -> str | None:
         or CLAUSE_OR_SPEECH.search(match[1])
         or OTHER_ORDER.search(match[1])
         or not has_verb(match[1].split())
-        or _GOES_ON.search(match[3])
+        or _NOT_IN_FRONT.search(match[3])
         or re.search(r", (?:before|while) ", text)  # what came next, or beside it
         or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
         # "The trial of men arrested during the strike has been adjourned": what stands in front has no verb of its own

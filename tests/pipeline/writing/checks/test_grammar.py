@@ -43,6 +43,7 @@ def test_what_the_facts_have_is_no_slip() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
+        ("The old bridge over the Osmere /Kettlin river was closed by the council.", "a space is missing beside a slash"),
         ("The council closed the old bridge", "does not end as a sentence does"),
         ("It was closed.", "too short"),
         ("the council closed the old bridge in 2031.", "begins inside of a sentence"),
