@@ -144,7 +144,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     lead = _lead(scored, title, chosen)
     body = [i for i in chosen if i not in set(lead)]
-    kind = banks.recogniser().recognise(title, scored.central(4), subject.noun)
+    kind = banks.recogniser().recognise(title, scored.central(4), subject.noun, evidence.pages)
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
     sections = _filed(title, pool, scored, body, usual, encoder, writing.max_sections, kind) if body else []
     return ArticlePlan(

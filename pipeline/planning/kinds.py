@@ -15,10 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from data import codec
+from data.types import Page
 from decoding.api import Encoder
 
 TITLE_BONUS = 0.12
 """What a matching title pattern adds to the cosine; about the gap between a right and a neighbouring kind."""
+CERTAIN = 0.5
+"""What a title adds that leaves no doubt ("(2031 film)"): more than cosines differ."""
+BY_PAGES = 0.5
+"""What it adds if all pages are called, or lie, as those of the kind do ("... on Steam"); in proportion if some are."""
 UNNAMED = 0.06
 """What a kind of happening loses whose word the title lacks: attacks and floods are called so, novels about them are not."""
 
@@ -44,10 +49,14 @@ class KindSection:
     about: str
 
 
+_NOTHING = re.compile(r"(?!)")
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`called`: nouns that pages use for a subject of this kind ("The film"). `main`: of happenings, the heading under which a
-    fact stands that belongs to no other. `never`: headings that articles of this kind do not have."""
+    """`title`: what titles of this kind often have, `certain`: what no others have. `pages`: what titles and addresses of its
+    pages have. `called`: nouns that pages use for a subject of this kind ("The film"). `main`: of happenings, the heading under
+    which a fact stands that belongs to no other. `never`: headings that articles of this kind do not have."""
 
     name: str
     about: str
@@ -56,6 +65,8 @@ class Kind:
     called: frozenset[str] = frozenset()
     main: str = ""
     never: frozenset[str] = frozenset()
+    certain: re.Pattern[str] = _NOTHING
+    pages: re.Pattern[str] = _NOTHING
 
     def may_have(self, heading: str) -> bool:
         own = frozenset(section.heading for section in self.sections)
@@ -75,6 +86,8 @@ def load_kinds() -> tuple[Kind, ...]:
             called=frozenset(table.get("called", ())),
             main=table.get("main", ""),
             never=frozenset(table.get("never", ())),
+            certain=re.compile(table.get("certain", "(?!)")),
+            pages=re.compile(table.get("pages", "(?!)")),
             sections=tuple(KindSection(heading, about) for heading, about in table["sections"]),
         )
         for table in tables
@@ -85,7 +98,8 @@ def bank_digest() -> str:
     """Changes with every word of the bank; part of the identity of runs that use it."""
     return codec.sha256(
         "\n".join(
-            f"{k.name} {k.about} {k.title.pattern} {sorted(k.called)} {k.main} {sorted(k.never)} {k.sections}"
+            f"{k.name} {k.about} {k.title.pattern} {k.certain.pattern} {k.pages.pattern} {sorted(k.called)} {k.main} "
+            f"{sorted(k.never)} {k.sections}"
             for k in load_kinds()
         )
     )[:12]
@@ -99,13 +113,18 @@ class KindRecogniser:
         self._kinds = load_kinds()
         self._vectors = encoder.encode([f"{kind.name}: {kind.about}" for kind in self._kinds])
 
-    def recognise(self, title: str, opening: Sequence[str], noun: str = "") -> Kind:
+    def recognise(self, title: str, opening: Sequence[str], noun: str = "", pages: Sequence[Page] = ()) -> Kind:
         """`opening` are a few sentences that introduce the subject; the title counts as much as all of them. `noun` is what
-        pages call the subject, where that is known (`pipeline.choosing.subject`)."""
+        pages call the subject, where that is known (`pipeline.choosing.subject`); `pages` are all of the evidence."""
         texts = [title, " ".join([title, *opening])[:600]]
         vector = self._encoder.encode(texts).mean(axis=0)
         scores = self._vectors @ vector / max(float(np.linalg.norm(vector)), 1e-9)
         signs = [bool(kind.title.search(title)) + (noun in kind.called) for kind in self._kinds]
         happens = [any(section.heading in OF_HAPPENINGS for section in kind.sections) for kind in self._kinds]
         bonus = [TITLE_BONUS * n - UNNAMED * (here and not n) for n, here in zip(signs, happens, strict=True)]
+        own = re.compile("|".join(re.escape(word) for word in re.findall(r"[^\W\d_]{3,}", title)) or "(?!)", re.I)
+        called = [own.sub(" ", f"{page.title} {page.url}") for page in pages]  # each page of a "Film Festival" says "film"
+        for k, kind in enumerate(self._kinds):
+            bonus[k] += CERTAIN * bool(kind.certain.search(title))
+            bonus[k] += BY_PAGES * sum(bool(kind.pages.search(page)) for page in called) / max(len(called), 1)
         return self._kinds[int(np.argmax(scores + np.array(bonus)))]

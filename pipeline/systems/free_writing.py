@@ -102,7 +102,8 @@ class FreeWriting(ModelSystem):
         title, limit = evidence.event.title, self._writing.max_sections
         if len(planned.headings) >= min(MIN_HEADINGS, limit):
             return planned
-        kind = self._recogniser.recognise(title, [quote.text[:300] for quote in self._found(evidence, index, title)[:2]])
+        opening = [quote.text[:300] for quote in self._found(evidence, index, title)[:2]]
+        kind = self._recogniser.recognise(title, opening, pages=evidence.pages)
         return merge_outlines(title, planned.headings, [Heading(s.heading) for s in kind.sections], limit)
 
     def _checked_section(

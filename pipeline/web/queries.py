@@ -58,7 +58,7 @@ def second_queries(
     """
     usable = [page for page in pages if page.usable]
     if recogniser is not None:
-        kind: Kind | None = recogniser.recognise(title, _opening(usable))
+        kind: Kind | None = recogniser.recognise(title, _opening(usable), pages=pages)
     else:
         kind = kind_by_title(title)
     subject = plain_query(title)

@@ -129,7 +129,9 @@ class VerbatimWriting:
 
     @cached_property
     def _kind(self) -> Kind:
-        return self._recogniser().recognise(self._evidence.event.title, self._quotables.scored.central(4))
+        return self._recogniser().recognise(
+            self._evidence.event.title, self._quotables.scored.central(4), pages=self._evidence.pages
+        )
 
     @cached_property
     def _body(self) -> list[int]:

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.planning.kinds import KindRecogniser, load_kinds
 from tests.fakes import FixedEncoder
+from tests.pipeline.flood import page
 
 
 def test_the_bank_is_complete() -> None:
@@ -30,6 +31,34 @@ def test_no_title_pattern_matches_everything() -> None:
 )
 def test_titles_that_say_it(title: str, kind: str) -> None:
     assert kind in [k.name for k in load_kinds() if k.title.search(title)]
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [
+        ("The Quay (2031 Tolvane film)", "film"),
+        ("The Quay (Tolvane TV series)", "television series"),
+        ("The Quay (board game)", "video game"),
+        ("2031 Osmere City season", "team season"),
+        ("2031 OSBL season", "league season"),
+        ("2031 Tolvane House of Representatives elections in Osmere", "election"),
+        ("List of ferries of Osmere", "list"),
+        ("The Quay (collection)", "fashion collection"),
+    ],
+)
+def test_titles_that_leave_no_doubt(title: str, kind: str) -> None:
+    assert [k.name for k in load_kinds() if k.certain.search(title)] == [kind]
+    assert KindRecogniser(FixedEncoder()).recognise(title, []).name == kind
+
+
+def test_what_the_pages_are_called_says_the_kind() -> None:
+    """But not a word that the article's own title has."""
+    recogniser = KindRecogniser(FixedEncoder())
+    bare = recogniser.recognise("Quay: Low Water", [])
+    sold = [page("shop", "Quay: Low Water on Steam", "..."), page("wiki", "Quay: Low Water - video game", "...")]
+    assert bare.name != recogniser.recognise("Quay: Low Water", [], pages=sold).name == "video game"
+    named = [page("news", "The Quay film scandal", "...")]
+    assert recogniser.recognise("Quay film scandal", [], pages=named) == recogniser.recognise("Quay film scandal", [])
 
 
 def test_recognising_is_repeatable_and_encodes_the_bank_once() -> None:
