@@ -37,7 +37,7 @@ def system_of(name: str) -> System:
     """As wired, but for the encoder: the sentence model would take seconds to load and changes nothing here."""
     settings = Settings()
     if name == "extractive":
-        return ExtractiveSystem(settings.retrieval, settings.writing, FixedEncoder())
+        return ExtractiveSystem(settings.retrieval, settings.writing, FixedEncoder(), FixedEncoder())
     return build_system(name, settings)
 
 

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
+
+from decoding.models.adapters import adapt, merge
 
 if TYPE_CHECKING:
     from transformers import BertModel
 
 RANK = 32
-SCALE = 2.0
 FLAGS = 6
 """0 no match, 1 the piece alone, 2 with its left neighbour, 3 with its right one, 4 with both, 5 no word."""
 
@@ -42,42 +43,13 @@ class Batch:
     """1 for the tokens of the claim's text, 0 elsewhere."""
 
 
-class Adapted(nn.Module):
-    """A frozen linear layer plus a trained product of two thin matrices."""
-
-    def __init__(self, layer: nn.Linear, rank: int) -> None:
-        super().__init__()
-        self.layer = layer
-        self.down = nn.Parameter(torch.randn(rank, layer.in_features) / layer.in_features**0.5)
-        self.up = nn.Parameter(torch.zeros(layer.out_features, rank))
-
-    def merged(self) -> nn.Linear:
-        """One layer that does the same, for reading: a fifth faster. Changes the frozen layer in place."""
-        with torch.no_grad():
-            self.layer.weight += SCALE * self.up @ self.down
-        return self.layer
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        adapted: torch.Tensor = self.layer(x) + SCALE * (x @ self.down.T) @ self.up.T
-        return adapted
-
-
 class SupportNetwork(nn.Module):
     """`forward` gives (pairs, tokens) logits of "this word is not supported" and (pairs,) logits of "the claim is"."""
 
     def __init__(self, encoder: BertModel, *, rank: int = RANK) -> None:
         super().__init__()
-        self.encoder = encoder.requires_grad_(False)
+        self.encoder = adapt(encoder, rank)
         width = encoder.config.hidden_size
-        for layer in encoder.encoder.layer:
-            block: Any = layer
-            attention = block.attention.self
-            attention.query = Adapted(attention.query, rank)
-            attention.key = Adapted(attention.key, rank)
-            attention.value = Adapted(attention.value, rank)
-            block.attention.output.dense = Adapted(block.attention.output.dense, rank)
-            block.intermediate.dense = Adapted(block.intermediate.dense, rank)
-            block.output.dense = Adapted(block.output.dense, rank)
         self.flag = nn.Embedding(FLAGS, width)
         nn.init.normal_(self.flag.weight, std=0.02)
         self.word = nn.Linear(width, 1)
@@ -85,19 +57,8 @@ class SupportNetwork(nn.Module):
 
     def merge(self) -> SupportNetwork:
         """For reading only: the adapters become part of the encoder's layers."""
-        for layer in self.encoder.encoder.layer:
-            block: Any = layer
-            attention = block.attention.self
-            attention.query, attention.key = attention.query.merged(), attention.key.merged()
-            attention.value = attention.value.merged()
-            block.attention.output.dense = block.attention.output.dense.merged()
-            block.intermediate.dense = block.intermediate.dense.merged()
-            block.output.dense = block.output.dense.merged()
+        merge(self.encoder)
         return self
-
-    def adapters(self) -> dict[str, torch.Tensor]:
-        """All that is trained, by name."""
-        return {name: value for name, value in self.named_parameters() if value.requires_grad}
 
     def forward(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         words = self.encoder.embeddings.word_embeddings(batch.ids) + self.flag(batch.flags)

@@ -13,9 +13,10 @@ import torch
 from torch import nn
 
 from decoding.api import SupportExample
+from decoding.models.adapters import read_tensors, trained, write_tensors
 from decoding.support.encoding import Encoded, PairEncoder, collate
 from decoding.support.network import SupportNetwork
-from decoding.support.weight_files import read_tensors, write_tensors
+from decoding.support.weight_files import AGAIN
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +61,8 @@ def train(
     torch.set_num_threads(recipe.threads)
     labelled = [_Labelled(pair, one) for one in examples if (pair := encoder.encode(one.claim, one.evidence)) is not None]
     batches = [batch for epoch in range(recipe.epochs) for batch in _batches(labelled, recipe.seed + epoch)][: recipe.steps]
-    trained = list(network.adapters().values())
-    optimizer = torch.optim.AdamW(trained, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01)
+    learned = list(trained(network).values())
+    optimizer = torch.optim.AdamW(learned, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01)
     start = _resume(network, optimizer, checkpoint)
     network.eval()  # no dropout: each example is seen once or twice, and drawing it is a fifth of a step
     began = time.perf_counter()
@@ -70,7 +71,7 @@ def train(
             group["lr"] = recipe.rate * _schedule(step, len(batches))
         loss = _loss(network, batch)
         loss.backward()
-        nn.utils.clip_grad_norm_(trained, 1.0)
+        nn.utils.clip_grad_norm_(learned, 1.0)
         optimizer.step()
         optimizer.zero_grad()
         on_step(step + 1, len(batches), float(loss.detach()))
@@ -123,7 +124,7 @@ def _schedule(step: int, n_steps: int) -> float:
 
 
 def _keep(network: SupportNetwork, optimizer: torch.optim.Optimizer, step: int, path: Path) -> None:
-    tensors = {name: value.detach() for name, value in network.adapters().items()}
+    tensors = {name: value.detach() for name, value in trained(network).items()}
     for i, value in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{i}.{key}": torch.as_tensor(part) for key, part in value.items()}
     write_tensors(tensors, path, {"step": str(step)})
@@ -132,13 +133,13 @@ def _keep(network: SupportNetwork, optimizer: torch.optim.Optimizer, step: int, 
 def _resume(network: SupportNetwork, optimizer: torch.optim.Optimizer, path: Path | None) -> int:
     if path is None or not path.exists():
         return 0
-    tensors, facts = read_tensors(path)
+    tensors, facts = read_tensors(path, again=AGAIN)
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name in [name for name in tensors if name.startswith("optimizer.")]:
         _, i, key = name.split(".")
         state.setdefault(int(i), {})[key] = tensors.pop(name)
     with torch.no_grad():
-        for name, value in network.adapters().items():
+        for name, value in trained(network).items():
             value.copy_(tensors[name])
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     return int(facts["step"])

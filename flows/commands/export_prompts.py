@@ -215,7 +215,7 @@ class PromptWriter:
 
     def __init__(self, settings: Settings, encoder: Encoder, reader: Reader, sections: int | None = None) -> None:
         self._settings, self._encoder, self._reader, self._sections = settings, encoder, reader, sections
-        self._banks = PlanningBanks.of(encoder)
+        self._banks = PlanningBanks.of(encoder, models.build_filer())
 
     def rows(self, event: Event, pages: tuple[Page, ...]) -> Iterator[PromptRow]:
         """Outline, lead, sections in order, then their rewrites. Raises StageError when the event cannot be written."""
@@ -250,7 +250,7 @@ class PromptWriter:
         scribe = Scribe(self._reader, answer)
         mode: WritingMode = "verbatim" if scribe.prompt_form == "document" else "free"
         writing = replace(self._settings.writing, mode=mode)
-        system = OurSystem(ModelSettings(), self._settings.retrieval, writing, scribe, self._encoder)
+        system = OurSystem(ModelSettings(), self._settings.retrieval, writing, scribe, self._encoder, models.build_filer())
         system.write(event, pages, kept)
         return scribe
 

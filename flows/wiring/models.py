@@ -139,6 +139,14 @@ def _decoded(
 
 
 @cache
+def build_filer() -> Encoder:
+    """The encoder that knows which sentences stand under which heading, one a process."""
+    from decoding.filing.encoder import heading_encoder
+
+    return heading_encoder()
+
+
+@cache
 def build_encoder() -> Encoder:
     """One sentence encoder a process; its weights come with a package, so nothing is fetched."""
     from decoding.models.encoder import minilm

@@ -56,7 +56,7 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
             case _:
                 from decoding.support.reader import writer_reader
 
-                return OurSystem(settings.model, retrieval, writing, generator, encoder, writer_reader())
+                return OurSystem(settings.model, retrieval, writing, generator, encoder, models.build_filer(), writer_reader())
     if settings.model.name:
         raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")
     if settings.decoding != DecodingSettings():
@@ -73,7 +73,7 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
         case "bm25":
             return Bm25System(retrieval, writing)
         case "extractive":
-            return ExtractiveSystem(retrieval, writing, models.build_encoder())
+            return ExtractiveSystem(retrieval, writing, models.build_encoder(), models.build_filer())
         case _:
             raise UserError(f"there is no system {name!r}; known: {', '.join(SYSTEMS)}")
 
@@ -87,4 +87,4 @@ def build_planner(system: str, settings: Settings, remember: Path) -> Planner:
         ours = build_system("ours", settings, remember)
         if isinstance(ours, OurSystem) and ours.composes:
             return ours
-    return ExtractiveSystem(settings.retrieval, settings.writing, models.build_encoder())
+    return ExtractiveSystem(settings.retrieval, settings.writing, models.build_encoder(), models.build_filer())

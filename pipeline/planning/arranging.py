@@ -98,7 +98,12 @@ def with_list_lines(lines: Sequence[int], scored: Scored, taken: Sequence[int], 
 
 def fits(scored: Scored, targets: np.ndarray) -> np.ndarray:
     """How well each candidate fits each heading, shape (n, k), from unit vectors of what the headings are about (k, D)."""
-    fit = _smoothed(scored, scored.vectors @ targets.T)
+    return fits_from(scored, scored.vectors @ targets.T)
+
+
+def fits_from(scored: Scored, cosines: np.ndarray) -> np.ndarray:
+    """The same from cosines of candidates and headings, shape (n, k)."""
+    fit = _smoothed(scored, cosines)
     fit -= 0.5 * fit.mean(axis=0, keepdims=True)  # a heading that is close to everything says little
     return fit
 

@@ -27,13 +27,13 @@ from pipeline.choosing.selecting import Scored
 from pipeline.choosing.statements import Pool, choose, stated
 from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
-from pipeline.planning.arranging import fits, opening_scores
+from pipeline.planning.arranging import fits, fits_from, opening_scores
 from pipeline.planning.headings import BANK_FILE, HeadingBank, OfferedHeading
 from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "11"
+RULES = "12"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -65,14 +65,16 @@ _ACCUSING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PlanningBanks:
-    """Kinds of article and usual headings; built when first needed, since encoding them takes a second."""
+    """Kinds of article and usual headings, built when first needed, since encoding them takes a second; and the encoder that
+    knows which sentences stand under which heading (`decoding.filing`)."""
 
     recogniser: Callable[[], KindRecogniser]
     headings: Callable[[], HeadingBank]
+    filer: Encoder
 
     @classmethod
-    def of(cls, encoder: Encoder) -> PlanningBanks:
-        return cls(cache(lambda: KindRecogniser(encoder)), cache(lambda: HeadingBank(encoder)))
+    def of(cls, encoder: Encoder, filer: Encoder) -> PlanningBanks:
+        return cls(cache(lambda: KindRecogniser(encoder)), cache(lambda: HeadingBank(encoder)), filer)
 
 
 def planning_digest() -> str:
@@ -146,7 +148,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     body = [i for i in chosen if i not in set(lead)]
     kind = banks.recogniser().recognise(title, scored.central(4), subject.noun, evidence.pages)
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
-    sections = _filed(title, pool, scored, body, usual, encoder, writing.max_sections, kind) if body else []
+    sections = _filed(title, pool, scored, body, usual, (encoder, banks.filer), writing.max_sections, kind) if body else []
     return ArticlePlan(
         title,
         tuple(stated(pool, i) for i in lead),
@@ -201,7 +203,7 @@ def _filed(
     scored: Scored,
     body: Sequence[int],
     offered: Sequence[OfferedHeading],
-    encoder: Encoder,
+    encoders: tuple[Encoder, Encoder],
     most: int,
     kind: Kind,
 ) -> list[tuple[Heading, list[list[int]]]]:
@@ -225,9 +227,12 @@ def _filed(
     open_ones = [k for k in range(len(headings)) if not needed[k] or cued[body, k].sum() >= LEAST_STATEMENTS] or list(
         range(len(headings))
     )
-    targets = encoder.encode([f"{h.heading}: {h.about}" for h in headings])
-    # How usual a heading is decides only between headings that fit about as well.
-    fit = fits(scored, targets) + CUE * cued + 0.02 * np.array([h.prior for h in headings])
+    # What a statement is about, and under which headings encyclopedias have such a one. How usual a heading is decides only
+    # between headings that fit about as well.
+    meaning, filer = encoders
+    fit = fits(scored, meaning.encode([f"{h.heading}: {h.about}" for h in headings]))
+    fit += fits_from(scored, filer.encode([o.text for o in pool.offered]) @ filer.encode([h.heading for h in headings]).T)
+    fit += CUE * cued + 0.02 * np.array([h.prior for h in headings])
     fit[(~cued & needed) | barred] = -np.inf
     while True:
         groups: dict[int, list[int]] = {k: [] for k in open_ones}

@@ -25,16 +25,19 @@ from pipeline.writing.infobox import infobox_rows
 class ExtractiveSystem:
     name = "extractive"
 
-    def __init__(self, retrieval: RetrievalSettings, writing: WritingSettings, encoder: Encoder) -> None:
+    def __init__(self, retrieval: RetrievalSettings, writing: WritingSettings, encoder: Encoder, filer: Encoder) -> None:
+        """`filer` knows which sentences stand under which heading (`decoding.filing`)."""
         self._retrieval = retrieval
         self._writing = writing
         self._encoder = encoder
+        self._filer = filer
 
     @property
     def identity(self) -> Mapping[str, str]:
         return {
             "rules": "extractive/4",
             "encoder": self._encoder.name,
+            "filer": self._filer.name,
             "planning": planning_digest(),
             "max_words": str(self._writing.max_words),
             "max_sections": str(self._writing.max_sections),
@@ -43,7 +46,7 @@ class ExtractiveSystem:
 
     @cached_property
     def _banks(self) -> PlanningBanks:
-        return PlanningBanks.of(self._encoder)
+        return PlanningBanks.of(self._encoder, self._filer)
 
     def plan(self, evidence: Evidence) -> ArticlePlan:
         return plan_article(evidence, self._encoder, self._writing, self._banks)

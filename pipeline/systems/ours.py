@@ -54,11 +54,14 @@ class OurSystem(FreeWriting):
         writing: WritingSettings,
         generator: Generator,
         encoder: Encoder,
+        filer: Encoder,
         reader: SupportReader | None = None,
     ) -> None:
-        """`reader` checks composed sentences; it must not be the benchmark's own."""
+        """`filer` knows which sentences stand under which heading (`decoding.filing`). `reader` checks composed sentences; it
+        must not be the benchmark's own."""
         self._mode = mode_for(writing.mode, generator)
         super().__init__(model, retrieval, writing, generator, encoder, cites=self._mode == "cite")
+        self._filer = filer
         self._reader = reader
         if writing.contrast:
             _check_contrast(writing.contrast, self._mode, generator)
@@ -70,7 +73,7 @@ class OurSystem(FreeWriting):
         if self._writing.contrast:
             mine["contrast"] = str(self._writing.contrast)
         if self._mode == "compose":
-            mine["planning"] = planning_digest()
+            mine |= {"planning": planning_digest(), "filer": self._filer.name}
             mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"
         if self._mode == "verbatim":
             mine |= {
@@ -108,7 +111,7 @@ class OurSystem(FreeWriting):
         return stages.once(ARTICLE, lambda: self.assemble(evidence, plan, lead, sections))
 
     def plan(self, evidence: Evidence) -> ArticlePlan:
-        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings)
+        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         writing = self._writing
         if self._generator.composes:  # what it cannot say is left out, so that more is planned
             writing = replace(writing, max_words=round(writing.max_words * PLANNED))

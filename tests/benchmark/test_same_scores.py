@@ -34,7 +34,7 @@ def extractive(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """The sample as the extractive system writes it."""
     run, settings = RunFolder.open(tmp_path_factory.mktemp("extractive") / "run", {"system": "extractive"}), Settings()
     for event_id in IDS:
-        system = ExtractiveSystem(settings.retrieval, settings.writing, FixedEncoder())
+        system = ExtractiveSystem(settings.retrieval, settings.writing, FixedEncoder(), FixedEncoder())
         run_event(run, system, event_id, SNAPSHOT.event, collect())
     return run
 

@@ -9,6 +9,7 @@ import torch
 
 from data.errors import UserError
 from decoding.api import SupportExample
+from decoding.models.adapters import trained
 from decoding.support.encoding import PairEncoder, collate
 from decoding.support.forward import ReadingForward
 from decoding.support.network import match_flags
@@ -31,7 +32,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     network = fresh_network(seed=3)
     torch.manual_seed(5)
     with torch.no_grad():
-        for value in network.adapters().values():
+        for value in trained(network).values():
             value.add_(torch.randn_like(value) * 0.02)
     path = tmp_path_factory.mktemp("weights") / "judge.safetensors"
     save_network(network, path, {"part": "judge"})
@@ -133,8 +134,8 @@ def test_readings_do_not_depend_on_what_is_read_beside_them(weights: Path) -> No
 def test_weights_come_back_as_they_were_saved(weights: Path, tmp_path: Path) -> None:
     copy = tmp_path / "again.safetensors"
     save_network(load_network(weights), copy, {})
-    assert {n: v.tolist() for n, v in load_network(copy).adapters().items()} == {
-        n: v.tolist() for n, v in load_network(weights).adapters().items()
+    assert {n: v.tolist() for n, v in trained(load_network(copy)).items()} == {
+        n: v.tolist() for n, v in trained(load_network(weights)).items()
     }
     assert MiniLmReader(weights).fingerprint != MiniLmReader(copy).fingerprint  # the facts beside the weights differ
 
@@ -185,8 +186,8 @@ def test_an_interrupted_training_ends_where_an_undisturbed_one_does(encoder: Pai
     with pytest.raises(Interrupted):
         train(broken, encoder, _examples(), recipe, checkpoint=checkpoint, keep_every=2, on_step=stop)
     train(resumed, encoder, _examples(), recipe, checkpoint=checkpoint, keep_every=2)
-    for name, value in whole.adapters().items():
-        assert torch.allclose(value, resumed.adapters()[name], atol=1e-6), name
+    for name, value in trained(whole).items():
+        assert torch.allclose(value, trained(resumed)[name], atol=1e-6), name
 
 
 def test_writers_read_with_another_network_than_the_judge() -> None:

@@ -17,7 +17,7 @@ from tests.pipeline.flood import EVENT, PAGES, page
 
 ENCODER = FixedEncoder()
 RECOGNISER, HEADINGS = KindRecogniser(ENCODER), HeadingBank(ENCODER)
-BANKS = PlanningBanks(lambda: RECOGNISER, lambda: HEADINGS)
+BANKS = PlanningBanks(lambda: RECOGNISER, lambda: HEADINGS, ENCODER)
 
 
 def planned(*pages: Page, title: str = EVENT.title, **writing: int) -> ArticlePlan:

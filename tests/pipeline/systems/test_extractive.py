@@ -25,7 +25,7 @@ SNAPSHOT = Snapshot(SAMPLE)
 DATE = re.compile(
     r"\b\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}\b"
 )
-SYSTEM = ExtractiveSystem(RetrievalSettings(), WritingSettings(), FixedEncoder())
+SYSTEM = ExtractiveSystem(RetrievalSettings(), WritingSettings(), FixedEncoder(), FixedEncoder())
 ROLES = json.loads((SAMPLE / "roles.json").read_text(encoding="utf-8"))
 
 

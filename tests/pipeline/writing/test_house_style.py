@@ -90,3 +90,21 @@ def test_percentages_of_an_article_are_written_one_way() -> None:
     section = Section(Heading("Impact"), (tuple(Sentence(text, ()) for text in texts),))
     (found,) = in_one_style([section], {})
     assert [sentence.text for sentence in found.sentences] == [texts[0], "It held 81 per cent.", *texts[2:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "apart"),
+    [
+        ("On March 20 3,150 people left the town.", "On March 20, 3,150 people left the town."),
+        ("On 20 March 3,150 people left the town.", "On 20 March, 3,150 people left the town."),
+        ("In 2031 14 bridges were closed.", "In 2031, 14 bridges were closed."),
+        ("On March 20, 3,150 people left the town.", "On March 20, 3,150 people left the town."),
+        ("On 20 March 2031 the levee broke.", "On 20 March 2031 the levee broke."),
+        ("By March 2031 the levee was whole.", "By March 2031 the levee was whole."),
+        ("On March 20 the levee broke.", "On March 20 the levee broke."),
+    ],
+)
+def test_a_date_and_a_number_do_not_run_into_each_other(text: str, apart: str) -> None:
+    section = Section(Heading("Event"), ((Sentence(text, ()),),))
+    (styled,) = in_one_style([section], {})
+    assert [s.text for s in styled.sentences] == [apart]
