@@ -7,6 +7,7 @@ word is mostly inside of longer names is about somebody else.
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -223,9 +224,36 @@ def _opening(text: str) -> str:
     return " ".join(text.split(maxsplit=OPENING_WORDS)[:OPENING_WORDS])
 
 
+_NUMBERED = re.compile(
+    r"\b(?P<head>[A-Z][a-z]+) (?P<n>\d{1,3}|[IVXL]{1,6})\b(?![.,:]\d)(?!-)|"
+    r"\b(?P<nth>\d{1,3})(?:st|nd|rd|th) (?P<what>[A-Z][a-z]+(?: [A-Z][a-z]+)?)"
+)
+_OF_NO_SERIES = frozenset(calendar.month_name) | frozenset(
+    ("War", "Chapter", "Part", "Section", "Figure", "Table", "Number", "Page", "No")
+)
+
+
+def numbered(text: str) -> dict[str, set[str]]:
+    """What has a number as one of a series ("Vault 13", "72nd Osmere Council") -> its numbers."""
+    found: dict[str, set[str]] = {}
+    for match in _NUMBERED.finditer(text):
+        head, number = match["head"] or match["what"], match["n"] or match["nth"]
+        if head not in _OF_NO_SERIES:
+            found.setdefault(head, set()).add(number)
+    return found
+
+
+def _of_another_number(title: str, text: str) -> bool:
+    """Whether a text names others of the title's series, and not the title's own."""
+    own, said = numbered(title), numbered(text)
+    return any(head in said and not said[head] & numbers for head, numbers in own.items())
+
+
 def sibling_page(title: str, page: Page) -> str:
-    """Why a page is about another event of the same series: its title names another year than the article's, and its text
-    hardly names the article's own."""
+    """Why a page is about another one of the same series: its title has another number, or names another year than the
+    article's and its text hardly names the article's own."""
+    if _of_another_number(title, page.title):
+        return "sibling event"
     wanted = set(_YEAR.findall(title))
     if not wanted:
         return ""
@@ -241,7 +269,9 @@ def sibling_page(title: str, page: Page) -> str:
 
 
 def sibling_sentence(title: str, text: str) -> str:
-    """Why a sentence reports another event of the series: words of the title beside another year, and not beside its own."""
+    """Why a sentence reports another one of the series: words of the title beside another year or number, and not its own."""
+    if _of_another_number(title, text):
+        return "sibling event"
     wanted = set(_YEAR.findall(title))
     named = set(_YEAR.findall(text))
     if not wanted or not named or named & wanted:

@@ -114,3 +114,22 @@ def test_a_page_on_others_of_the_kind_is_not_on_the_subject() -> None:
         page("b", "Glass works of Marrund", "The glass works of Marrund were built beside the river. " * 5),
     )
     assert Subject("Tolvane Glass Works", pages).elsewhere == {1}
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "other"),
+    [
+        ("Vault 13", "Vault 101 was built under Osmere in 2031.", True),
+        ("Vault 13", "Vault 101 and Vault 13 were built under Osmere.", False),
+        ("Vault 13", "The vault was built in March 2031.", False),
+        ("Psalm 67", "Psalm 68 praises the river.", True),
+        ("Battle of Osmere", "Vault 101 was built there.", False),
+        ("72nd Osmere Council", "The 71st Osmere Council passed the law.", True),
+        ("72nd Osmere Council", "The 72nd Osmere Council met in the 20th century hall.", False),
+        ("Ferry IV", "Ferry III was released in 2031.", True),
+        ("Osmere on March 13", "On March 14 the levee broke.", False),
+    ],
+)
+def test_others_of_a_numbered_series(title: str, text: str, other: bool) -> None:
+    assert bool(sibling_sentence(title, text)) is other
+    assert bool(sibling_page(title, page("a", text.rstrip("."), "..."))) is other
