@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from data.errors import NoEvidence
 from data.settings import RetrievalSettings, WritingSettings
@@ -142,6 +146,22 @@ def test_particular_headings_take_only_statements_with_their_words() -> None:
     headings = {section.heading.text: [s.text for s in section.statements] for section in plan.sections}
     assert not set(headings) & {"Box office", "Home media", "Music", "Awards", "Casting"}
     assert any("act" in text for text in texts(plan)) and any("Courier" in text for text in texts(plan))
+
+
+def test_the_filer_says_where_a_statement_stands() -> None:
+    """What it has learned moves statements between headings that meaning and cue words leave open."""
+
+    class Insisting(FixedEncoder):
+        """Nothing stands under "Background"."""
+
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            one, other = np.eye(2, dtype=np.float32)
+            return np.stack([one if text == "Background" else other for text in texts])
+
+    evidence = Evidence.cut(Event("1", EVENT.title), PAGES, RetrievalSettings(passage_overlap=0))
+    moved = plan_article(evidence, ENCODER, WritingSettings(), PlanningBanks(BANKS.recogniser, BANKS.headings, Insisting()))
+    assert [section.heading.text for section in planned(*PAGES).sections] == ["Background"]
+    assert moved.sections and "Background" not in {section.heading.text for section in moved.sections}
 
 
 @pytest.mark.parametrize(
