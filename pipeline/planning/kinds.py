@@ -25,9 +25,10 @@ CERTAIN = 0.5
 BY_PAGES = 0.5
 """What it adds if all pages are called, or lie, as those of the kind do ("... on Steam"); in proportion if some are."""
 UNNAMED = 0.06
-"""What a kind of happening loses whose word the title lacks: attacks and floods are called so, novels about them are not."""
+"""What a kind of happening loses whose word the title lacks: attacks and floods are called so, novels about them are not.
+Invented persons likewise: a work is full of what its characters do."""
 
-OF_HAPPENINGS = frozenset(("Attack", "Battle", "Accident", "Crash", "Incident", "Event", "Events", "Rescue")) | {
+OF_HAPPENINGS = frozenset(("Attack", "Battle", "Course", "Accident", "Crash", "Incident", "Event", "Events", "Rescue")) | {
     *("Victims", "Casualties", "Perpetrator", "Passengers and crew", "Emergency response", "Investigation", "Reactions"),
     *("International reaction", "Aftermath"),
 }
@@ -120,7 +121,10 @@ class KindRecogniser:
         vector = self._encoder.encode(texts).mean(axis=0)
         scores = self._vectors @ vector / max(float(np.linalg.norm(vector)), 1e-9)
         signs = [bool(kind.title.search(title)) + (noun in kind.called) for kind in self._kinds]
-        happens = [any(section.heading in OF_HAPPENINGS for section in kind.sections) for kind in self._kinds]
+        happens = [
+            kind.name == "character" or any(section.heading in OF_HAPPENINGS for section in kind.sections)
+            for kind in self._kinds
+        ]
         bonus = [TITLE_BONUS * n - UNNAMED * (here and not n) for n, here in zip(signs, happens, strict=True)]
         own = re.compile("|".join(re.escape(word) for word in re.findall(r"[^\W\d_]{3,}", title)) or "(?!)", re.I)
         called = [own.sub(" ", f"{page.title} {page.url}") for page in pages]  # each page of a "Film Festival" says "film"
