@@ -280,11 +280,12 @@ def stand_in_encoder() -> Iterator[None]:
     line (`pipeline/systems/test_live`), and in the longer run the demo (`flows/test_commands`).
     """
     from flows.wiring import models
-    from tests.fakes import FixedEncoder
+    from tests.fakes import FixedEncoder, SilentFiler
 
     encoder = FixedEncoder()
     with stand_in_reader(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "build_encoder", lambda: encoder)
+        patch.setattr(models, "build_filer", SilentFiler)
         yield
 
 

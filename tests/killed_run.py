@@ -25,7 +25,7 @@ from flows.wiring.page_sources import build_collect
 from flows.wiring.prepared import Prepared, identity
 from flows.wiring.systems import build_system
 from pipeline.systems.extractive import ExtractiveSystem
-from tests.fakes import FixedEncoder
+from tests.fakes import FixedEncoder, SilentFiler
 
 EVENT = "9000004"
 Moment = Literal["after", "before_rename", "half_written"]
@@ -37,7 +37,7 @@ def system_of(name: str) -> System:
     """As wired, but for the encoder: the sentence model would take seconds to load and changes nothing here."""
     settings = Settings()
     if name == "extractive":
-        return ExtractiveSystem(settings.retrieval, settings.writing, FixedEncoder(), FixedEncoder())
+        return ExtractiveSystem(settings.retrieval, settings.writing, FixedEncoder(), SilentFiler())
     return build_system(name, settings)
 
 

@@ -8,12 +8,12 @@ import sys
 from decoding.support import reader
 from flows.webapp.worker import main
 from flows.wiring import models
-from tests.fakes import FixedEncoder, FixedReader
+from tests.fakes import FixedEncoder, FixedReader, SilentFiler
 from tests.readers import kept_readers
 
 if __name__ == "__main__":
     encoder = FixedEncoder()
-    models.build_encoder = lambda: encoder
+    models.build_encoder, models.build_filer = lambda: encoder, SilentFiler
     reader.judge_reader = FixedReader
     with kept_readers({}):
         sys.exit(main())

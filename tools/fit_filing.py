@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     from data.errors import UserError
-    from decoding.filing.encoder import WEIGHTS
-    from decoding.filing.network import fresh_network
+    from decoding.filing.heading_encoder import WEIGHTS
+    from decoding.filing.heading_network import fresh_network
     from decoding.filing.training import Recipe, accuracy, train
     from decoding.models.adapters import save_trained
 

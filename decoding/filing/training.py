@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from decoding.filing.network import HeadingNetwork
+from decoding.filing.heading_network import HeadingNetwork
 from decoding.models.adapters import trained
 
 BATCH = 32

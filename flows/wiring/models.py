@@ -141,7 +141,7 @@ def _decoded(
 @cache
 def build_filer() -> Encoder:
     """The encoder that knows which sentences stand under which heading, one a process."""
-    from decoding.filing.encoder import heading_encoder
+    from decoding.filing.heading_encoder import heading_encoder
 
     return heading_encoder()
 

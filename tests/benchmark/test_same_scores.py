@@ -22,7 +22,7 @@ from pipeline.systems.baselines import Bm25System, LeadSystem
 from pipeline.systems.extractive import ExtractiveSystem
 from tests.benchmark.sample_folder import IDS, SNAPSHOT, collect
 from tests.benchmark.score_part import metrics
-from tests.fakes import FixedEncoder
+from tests.fakes import FixedEncoder, SilentFiler
 
 pytestmark = pytest.mark.slow  # seven whole scorings in processes of their own
 
@@ -34,7 +34,7 @@ def extractive(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """The sample as the extractive system writes it."""
     run, settings = RunFolder.open(tmp_path_factory.mktemp("extractive") / "run", {"system": "extractive"}), Settings()
     for event_id in IDS:
-        system = ExtractiveSystem(settings.retrieval, settings.writing, FixedEncoder(), FixedEncoder())
+        system = ExtractiveSystem(settings.retrieval, settings.writing, FixedEncoder(), SilentFiler())
         run_event(run, system, event_id, SNAPSHOT.event, collect())
     return run
 

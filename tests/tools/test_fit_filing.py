@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decoding.filing.encoder import HeadingEncoder
+from decoding.filing.heading_encoder import HeadingEncoder
 from tests.tools.test_fit_headings import RIVERS, article
 from tools.fit_filing import human_articles, main
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from data.errors import UserError
-from decoding.filing.encoder import HeadingEncoder
-from decoding.filing.network import fresh_network
+from decoding.filing.heading_encoder import HeadingEncoder
+from decoding.filing.heading_network import fresh_network
 from decoding.filing.training import Headed, Recipe, accuracy, train
 from decoding.models.adapters import load_trained, save_trained, trained
 

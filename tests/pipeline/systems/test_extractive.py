@@ -19,13 +19,13 @@ from pipeline.choosing.relevance import FEATURES, feature_rows, load_model, rele
 from pipeline.evidence import Evidence, SnapshotEvidence
 from pipeline.retrieval import terms
 from pipeline.systems.extractive import ExtractiveSystem
-from tests.fakes import FixedEncoder
+from tests.fakes import FixedEncoder, SilentFiler
 
 SNAPSHOT = Snapshot(SAMPLE)
 DATE = re.compile(
     r"\b\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December) \d{4}\b"
 )
-SYSTEM = ExtractiveSystem(RetrievalSettings(), WritingSettings(), FixedEncoder(), FixedEncoder())
+SYSTEM = ExtractiveSystem(RetrievalSettings(), WritingSettings(), FixedEncoder(), SilentFiler())
 ROLES = json.loads((SAMPLE / "roles.json").read_text(encoding="utf-8"))
 
 

@@ -24,7 +24,7 @@ from pipeline.systems.free_writing import check_infobox, gap_query
 from pipeline.systems.ours import OurSystem
 from pipeline.writing.citing import stands_in
 from pipeline.writing.drafting import Draft
-from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator
+from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator, SilentFiler
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RAIN, RETRIEVAL, REVIEW, evidence, page
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ SCRIPT = [OUTLINE, CAUSES, RESPONSE, INQUIRY, LEAD, INFOBOX]
 def system(generator: ScriptedGenerator, **more: object) -> OurSystem:
     """In the modes in which the model writes of passages; `compose` has tests of its own (test_composing.py)."""
     writing = WritingSettings(**{"mode": "cite" if generator.grounds else "free", **more})  # type: ignore[arg-type]
-    return OurSystem(ModelSettings(), RETRIEVAL, writing, generator, FixedEncoder(), FixedEncoder())
+    return OurSystem(ModelSettings(), RETRIEVAL, writing, generator, FixedEncoder(), SilentFiler())
 
 
 def write(texts: list[str], stages: Stages | None = None, **more: object) -> Article:
@@ -201,7 +201,7 @@ def test_sections_are_retrieved_for_what_is_missing() -> None:
     settings = RetrievalSettings(method="bm25", top_k=1)
     blank = replace(EVENT, title="Qqq")
     with pytest.raises(StageError):
-        OurSystem(ModelSettings(), settings, WritingSettings(mode="free"), generator, FixedEncoder(), FixedEncoder()).write(
+        OurSystem(ModelSettings(), settings, WritingSettings(mode="free"), generator, FixedEncoder(), SilentFiler()).write(
             blank, PAGES, Unstored()
         )
     missing = gap_query(evidence(), []).split()
@@ -377,7 +377,7 @@ def test_a_resume_searches_and_encodes_nothing_that_is_not_needed(tmp_path: Path
     write(list(SCRIPT), folder)
     (folder.path / "article.json").unlink()
     encoder = FixedEncoder()
-    OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(mode="free"), Teller([]), encoder, encoder).write(
+    OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(mode="free"), Teller([]), encoder, SilentFiler()).write(
         EVENT, PAGES, folder
     )
     assert encoder.seen == []
@@ -433,7 +433,7 @@ def test_small_context_leaves_passages_out_and_says_which(tmp_path: Path) -> Non
     folder = EventFolder(tmp_path / "42")
     generator = Teller([OUTLINE, *["Fourteen people died.[1]"] * 3, "Fourteen people died.", ""], context_tokens=640)
     settings = replace(RETRIEVAL, top_k=4)
-    OurSystem(ModelSettings(), settings, WritingSettings(mode="free"), generator, FixedEncoder(), FixedEncoder()).write(
+    OurSystem(ModelSettings(), settings, WritingSettings(mode="free"), generator, FixedEncoder(), SilentFiler()).write(
         EVENT, PAGES, folder
     )
     draft = codec.read(Draft, folder.path / "drafts" / "01.json")

@@ -24,7 +24,7 @@ from pipeline.evidence import SnapshotEvidence
 from pipeline.retrieval import terms
 from pipeline.systems.ours import OurSystem
 from pipeline.writing.drafting import Draft
-from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator, best_first
+from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator, SilentFiler, best_first
 from tests.pipeline.flood import EVENT, PAGES
 from tests.tiny_model import build_tiny_model
 
@@ -38,7 +38,7 @@ def collect(event_id: str) -> tuple[Page, ...]:
 
 def system(generator: ScriptedGenerator, **more: object) -> OurSystem:
     writing = WritingSettings(**more)  # type: ignore[arg-type]
-    return OurSystem(ModelSettings(), RetrievalSettings(), writing, generator, FixedEncoder(), FixedEncoder())
+    return OurSystem(ModelSettings(), RetrievalSettings(), writing, generator, FixedEncoder(), SilentFiler())
 
 
 def page(text: str, n: int = 0) -> Page:
@@ -267,7 +267,7 @@ def test_a_finished_event_needs_neither_model_nor_encoder(tmp_path: Path) -> Non
     first = system(ChoosingGenerator()).write(EVENT, PAGES, folder)
     (folder.path / "article.json").unlink()
     encoder, generator = FixedEncoder(), ChoosingGenerator()
-    again = OurSystem(ModelSettings(), RetrievalSettings(), WritingSettings(), generator, encoder, encoder)
+    again = OurSystem(ModelSettings(), RetrievalSettings(), WritingSettings(), generator, encoder, SilentFiler())
     assert again.write(EVENT, PAGES, folder) == first
     assert encoder.seen == [] and not generator.prompts
 
@@ -356,7 +356,7 @@ def test_a_model_of_random_weights_writes_a_grounded_article(folder: Path, tmp_p
     for name in ("first", "second"):
         stages: Stages = EventFolder(tmp_path / name)
         writing = WritingSettings(max_words=300, max_sections=3)
-        ours = OurSystem(ModelSettings(), RetrievalSettings(), writing, generator, FixedEncoder(), FixedEncoder())
+        ours = OurSystem(ModelSettings(), RetrievalSettings(), writing, generator, FixedEncoder(), SilentFiler())
         articles.append(ours.write(SNAPSHOT.event("9000004"), collect("9000004"), stages))
     assert codec.to_json(articles[0]) == codec.to_json(articles[1])
     article = articles[0]

@@ -23,7 +23,7 @@ class HeadingEncoder:
 
     def __init__(self, path: Path = WEIGHTS) -> None:
         """Raises UserError for weights that are missing or belong to another network."""
-        from decoding.filing.network import fresh_network
+        from decoding.filing.heading_network import fresh_network
         from decoding.models.adapters import load_trained, merge
 
         network = fresh_network(seed=0)
