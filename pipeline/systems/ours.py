@@ -45,7 +45,7 @@ class OurSystem(FreeWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "14"
+    rules = "15"
 
     def __init__(
         self,

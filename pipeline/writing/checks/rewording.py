@@ -173,12 +173,18 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
 
 
 def _missing(text: str, facts: Sequence[str], title: str) -> list[str]:
-    """The title's capitals, or who something was done by, where the text lacks them."""
+    """The title's capitals, who something was done by, or what a number of the title belongs to, where the text lacks them."""
     said, plain = " ".join(facts), text.lower()
     faults = []
     name = re.sub(r" ?\([^)]*\)", "", title)
     if name in said and name not in text and name.lower() in plain:  # "the well" for "The Well"
         faults.append("the title has lost a capital")
+    # "The 2031 Tour" for "the Tour" is its name; "in 2031" is a date that no fact has.
+    for match in re.finditer(r"(?:(\w+)\W+)?(\d+)(?:\W+(\w+))?", title):
+        before, number, behind = match.groups()
+        alone = re.search(rf"\b{number}\b", text) and not re.search(rf"\b{number}\b", said)
+        if alone and not re.search(rf"\b{before}\W+{number}\b|\b{number}\W+{behind}\b", text):
+            faults.append(f"a number of the title alone: {number}")
     if gone := [who for who in _AGENT.findall(said.lower()) if plain.count(who) < said.lower().count(who)]:
         faults.append(f"lost who did it: {', '.join(gone)}")
     return faults

@@ -10,6 +10,8 @@ from pipeline.writing.letter_case import capital, small
 from pipeline.writing.steps.sentence_parts import (
     CLAUSE_LINK,
     CLAUSE_OR_SPEECH,
+    DAY,
+    MONTH,
     OTHER_ORDER,
     PERSON,
     PLAIN,
@@ -82,6 +84,7 @@ def clause_to_front(text: str) -> str | None:
         or not has_verb(match[1].split())
         or _NOT_IN_FRONT.search(match[3])
         or re.search(r", (?:before|while) ", text)  # what came next, or beside it
+        or (match[2] == "when" and re.search(rf"(?:{MONTH}|{DAY}|\d)\Z", match[1]))  # "in May, when": on that date
         or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
         # "The trial of men arrested during the strike has been adjourned": what stands in front has no verb of its own
         or (_FINITE.search(match[3]) and (match[2] in _OF_NOUNS or _DONE_TO.search(match[1])))

@@ -178,3 +178,16 @@ def test_a_part_of_a_compound_is_a_word_of_its_own() -> None:
     fact = "The pilots head to Osmere for the season-ending race."
     assert own_words("The pilots head to Osmere for the end of the season-ending race.", [fact]) == ("end",)
     assert own_words("For the season-ending race, the pilots head to Osmere.", [fact]) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("The 2031 Osmere Cup was won by Ana Ruiz.", False),
+        ("The Osmere Cup was won by Ana Ruiz in 2031.", True),
+        ("The Osmere Cup was won by Ana Ruiz.", False),
+    ],
+)
+def test_a_number_of_the_title_belongs_to_its_name(text: str, alone: bool) -> None:
+    faults = compare(text, ("The Osmere Cup was won by Ana Ruiz.",), "2031 Osmere Cup").faults
+    assert any("a number of the title alone: 2031" in fault for fault in faults) is alone
