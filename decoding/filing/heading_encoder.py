@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,9 +50,3 @@ class HeadingEncoder:
                 some = order[at : at + BATCH]
                 found[some] = self._network([texts[i] for i in some]).numpy()
         return found
-
-
-@cache
-def heading_encoder() -> HeadingEncoder:
-    """One a process; its weights come with the package."""
-    return HeadingEncoder()

@@ -13,8 +13,9 @@ from decoding.filing.heading_network import HeadingNetwork
 from decoding.models.adapters import trained
 
 BATCH = 32
+"""Sentences of one article in a step."""
 LEAST = 8
-"""Sentences of one article in a step, and the least that are worth one."""
+"""Sentences that are worth a step."""
 MOST = 160
 """Sentences of an article in an epoch: a long article is not worth ten short ones."""
 MOST_HEADINGS = 24

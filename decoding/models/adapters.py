@@ -82,8 +82,8 @@ def minilm_folder() -> Path:
 
 
 def minilm() -> BertModel:
-    """all-MiniLM-L6-v2 from its package, to be adapted. All of a process share the table of word pieces, half of its memory,
-    which nobody trains."""
+    """all-MiniLM-L6-v2 from its package, to be adapted. All adapted networks of a process share its table of word pieces, half
+    of its memory, which nobody trains."""
     model = _loaded()
     model.embeddings.word_embeddings = _word_pieces()
     return model

@@ -2,7 +2,7 @@
 
 `network`   MiniLM with low-rank adapters, one logit a token and one a claim
 `forward`   its pass for reading, in full and in half precision
-`files`     weights as a small difference to the encoder that a package ships
+`weight_files`  this network's weights (their format: `decoding.models.adapters`)
 `training`  the loop that makes the weights
 `reader`    claims and evidence in, chances out; start here
 """

@@ -140,10 +140,10 @@ def _decoded(
 
 @cache
 def build_filer() -> Encoder:
-    """The encoder that knows which sentences stand under which heading, one a process."""
-    from decoding.filing.heading_encoder import heading_encoder
+    """The encoder that knows which sentences stand under which heading, one a process; its weights come with the package."""
+    from decoding.filing.heading_encoder import HeadingEncoder
 
-    return heading_encoder()
+    return HeadingEncoder()
 
 
 @cache

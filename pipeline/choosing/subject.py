@@ -18,7 +18,7 @@ from data.cleaning import host_of, registrable_domain
 from data.types import Page
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.word_lists import words_of
-from pipeline.retrieval import terms
+from pipeline.retrieval import STOPWORDS, terms
 
 OPENING_WORDS = 150
 """Of a page, in which its subject is named."""
@@ -225,22 +225,28 @@ def _opening(text: str) -> str:
 
 
 _NUMBERED = re.compile(
-    r"\b(?P<head>[A-Z][a-z]+) (?P<n>\d{1,3}|[IVXL]{1,6})\b(?![.,:]\d)(?!-)|"
-    r"\b(?P<nth>\d{1,3})(?:st|nd|rd|th) (?P<what>[A-Z][a-z]+(?: [A-Z][a-z]+)?)"
+    r"\b(?P<head>[A-Z]\w+) (?P<n>\d{1,3}|[IVXL]{1,6})\b(?![.,:]\d)(?!-)|"
+    r"\b(?P<nth>\d{1,3})(?:st|nd|rd|th) (?P<what>[A-Z]\w+(?: [A-Z]\w+)*)"
 )
 _OF_NO_SERIES = frozenset(calendar.month_name) | frozenset(
     ("War", "Chapter", "Part", "Section", "Figure", "Table", "Number", "Page", "No")
 )
+"""What has a number for another reason, beside words that are none of a name ("The 13 survivors")."""
 
 
-def numbered(text: str) -> dict[str, set[str]]:
-    """What has a number as one of a series ("Vault 13", "72nd Osmere Council") -> its numbers."""
-    found: dict[str, set[str]] = {}
+def numbered(text: str) -> dict[str, set[int]]:
+    """What has a number as one of a series ("Vault 13", "Ferry IV", "72nd Osmere Council") -> its numbers."""
+    found: dict[str, set[int]] = {}
     for match in _NUMBERED.finditer(text):
         head, number = match["head"] or match["what"], match["n"] or match["nth"]
-        if head not in _OF_NO_SERIES:
-            found.setdefault(head, set()).add(number)
+        if head not in _OF_NO_SERIES and head.lower() not in STOPWORDS:
+            found.setdefault(head, set()).add(int(number) if number.isdigit() else _roman(number))
     return found
+
+
+def _roman(number: str) -> int:
+    values = [{"I": 1, "V": 5, "X": 10, "L": 50}[letter] for letter in number]
+    return sum(-one if one < then else one for one, then in zip(values, (*values[1:], 0), strict=True))
 
 
 def _of_another_number(title: str, text: str) -> bool:

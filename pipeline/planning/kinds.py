@@ -69,6 +69,10 @@ class Kind:
     certain: re.Pattern[str] = _NOTHING
     pages: re.Pattern[str] = _NOTHING
 
+    def is_in(self, title: str) -> bool:
+        """Whether a title says that its article is of this kind."""
+        return bool(self.certain.search(title) or self.title.search(title))
+
     def may_have(self, heading: str) -> bool:
         own = frozenset(section.heading for section in self.sections)
         return heading in own or (
@@ -120,15 +124,17 @@ class KindRecogniser:
         texts = [title, " ".join([title, *opening])[:600]]
         vector = self._encoder.encode(texts).mean(axis=0)
         scores = self._vectors @ vector / max(float(np.linalg.norm(vector)), 1e-9)
-        signs = [bool(kind.title.search(title)) + (noun in kind.called) for kind in self._kinds]
+        signs = [kind.is_in(title) + (noun in kind.called) for kind in self._kinds]
         happens = [
             kind.name == "character" or any(section.heading in OF_HAPPENINGS for section in kind.sections)
             for kind in self._kinds
         ]
         bonus = [TITLE_BONUS * n - UNNAMED * (here and not n) for n, here in zip(signs, happens, strict=True)]
-        own = re.compile("|".join(re.escape(word) for word in re.findall(r"[^\W\d_]{3,}", title)) or "(?!)", re.I)
-        called = [own.sub(" ", f"{page.title} {page.url}") for page in pages]  # each page of a "Film Festival" says "film"
+        of_title = "|".join(map(re.escape, re.findall(r"[^\W\d_]{3,}", title))) or "(?!)"
+        own = re.compile(rf"\b(?:{of_title})\b", re.I)
+        # Without the title's own words: each page of a "Film Festival" says "film".
+        page_names = [own.sub(" ", f"{page.title} {page.url}") for page in pages]
         for k, kind in enumerate(self._kinds):
             bonus[k] += CERTAIN * bool(kind.certain.search(title))
-            bonus[k] += BY_PAGES * sum(bool(kind.pages.search(page)) for page in called) / max(len(called), 1)
+            bonus[k] += BY_PAGES * sum(bool(kind.pages.search(name)) for name in page_names) / max(len(page_names), 1)
         return self._kinds[int(np.argmax(scores + np.array(bonus)))]

@@ -74,7 +74,7 @@ def kind_by_title(title: str) -> Kind | None:
     """
     best: tuple[int, Kind] | None = None
     for kind in load_kinds():
-        end = max((found.end() for found in kind.title.finditer(title)), default=-1)
+        end = max((found.end() for says in (kind.title, kind.certain) for found in says.finditer(title)), default=-1)
         if end >= 0 and (best is None or end > best[0]):
             best = (end, kind)
     return best[1] if best else None

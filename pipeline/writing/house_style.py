@@ -1,6 +1,6 @@
 """One way of writing dates and percentages in an article, whichever its sentences have more often.
 
-"13 March 2031" or "March 13, 2031", "per cent" or "percent". A date and a number beside each other get a comma between them.
+"13 March 2031" or "March 13, 2031", "per cent" or "percent". A sentence's opening date gets a comma before a number.
 
 Sentences keep the form of their page, or get the other where the model reworded them; side by side they look careless
 (Wikipedia's manual of style, MOS:DATEUNIFY). Quotations, ranges and names of days stay as they are.
@@ -59,9 +59,9 @@ def in_one_style(sections: Sequence[Section], passages: Mapping[str, str]) -> tu
     style, percent = style_of(texts), percent_of(texts)
 
     def styled(sentence: Sentence) -> Sentence:
-        text = _apart(_with_percent(in_style(sentence.text, style), percent))
+        text = _with_percent(in_style(sentence.text, style), percent)
         copied = any(_plain(text) in _plain(passages.get(cite, "")) for cite in sentence.cites)
-        return sentence if copied else replace(sentence, text=text)
+        return replace(sentence, text=_apart(sentence.text if copied else text))
 
     return tuple(
         replace(section, paragraphs=tuple(tuple(map(styled, paragraph)) for paragraph in section.paragraphs))
@@ -70,17 +70,14 @@ def in_one_style(sections: Sequence[Section], passages: Mapping[str, str]) -> tu
 
 
 _DATE_AND_NUMBER = re.compile(
-    rf"^((?:On|By|Since|Until) (?:(?:{_MONTH}) \d{{1,2}}|\d{{1,2}} (?:{_MONTH})|(?:{_MONTH}))|In \d{{4}}) (?=\d)"
+    rf"^((?:On|By|Since|Until) (?:(?:{_MONTH}) \d{{1,2}}|\d{{1,2}} (?:{_MONTH}))|In \d{{4}}) (?!(?:1\d|20)\d\d\b(?!,\d))(?=\d)"
 )
+"""An opening date and a number behind it that is no year."""
 
 
 def _apart(text: str) -> str:
     """ "On March 20 3,150 people left" -> "On March 20, 3,150 people left"."""
-    return text if _LONGER_DATE.match(text) else _DATE_AND_NUMBER.sub(r"\1, ", text)
-
-
-_LONGER_DATE = re.compile(rf"\w+ (?:\d{{1,2}} )?(?:{_MONTH}) \d{{4}}\b|\w+ (?:{_MONTH}) \d{{1,2}}\b(?! \d)")
-"""A year belongs to its month; "On March 13 the" has no number behind it."""
+    return _DATE_AND_NUMBER.sub(r"\1, ", text)
 
 
 def _plain(text: str) -> str:

@@ -161,7 +161,7 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     faults = [*form_faults(text, facts), *grammar_faults(text, known)]
     if not form_only:
         faults += [*_added(text, known), *_changed(text, facts), *changed_words(text, facts), *turned_round(text, facts)]
-        faults += [*attached_elsewhere(text, facts), *_missing(text, facts, title)]
+        faults += [*attached_elsewhere(text, facts), *_missing(text, facts, title, also)]
         if len(new) / words > MOST_NEW_WORDS:
             faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
         if lost_figures := [x for x in lost if any(c.isdigit() for c in x)]:
@@ -172,18 +172,21 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     return Finding(tuple(faults), tuple(lost), copied, longest, len(new) / words, kept)
 
 
-def _missing(text: str, facts: Sequence[str], title: str) -> list[str]:
+def _missing(text: str, facts: Sequence[str], title: str, also: Sequence[str]) -> list[str]:
     """The title's capitals, who something was done by, or what a number of the title belongs to, where the text lacks them."""
     said, plain = " ".join(facts), text.lower()
+    held = " ".join((*facts, *also))
     faults = []
     name = re.sub(r" ?\([^)]*\)", "", title)
     if name in said and name not in text and name.lower() in plain:  # "the well" for "The Well"
         faults.append("the title has lost a capital")
     # "The 2031 Tour" for "the Tour" is its name; "in 2031" is a date that no fact has.
-    for match in re.finditer(r"(?:(\w+)\W+)?(\d+)(?:\W+(\w+))?", title):
-        before, number, behind = match.groups()
-        alone = re.search(rf"\b{number}\b", text) and not re.search(rf"\b{number}\b", said)
-        if alone and not re.search(rf"\b{before}\W+{number}\b|\b{number}\W+{behind}\b", text):
+    words = re.findall(r"\w+", title)
+    for n, number in enumerate(words):
+        if not number.isdigit() or not re.search(rf"\b{number}\b", text) or re.search(rf"\b{number}\b", held):
+            continue
+        beside = [" ".join(pair) for pair in (words[max(n - 1, 0) : n + 1], words[n : n + 2]) if len(pair) == 2]
+        if not any(pair in " ".join(re.findall(r"\w+", text)) for pair in beside):
             faults.append(f"a number of the title alone: {number}")
     if gone := [who for who in _AGENT.findall(said.lower()) if plain.count(who) < said.lower().count(who)]:
         faults.append(f"lost who did it: {', '.join(gone)}")

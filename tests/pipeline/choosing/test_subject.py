@@ -127,6 +127,10 @@ def test_a_page_on_others_of_the_kind_is_not_on_the_subject() -> None:
         ("72nd Osmere Council", "The 71st Osmere Council passed the law.", True),
         ("72nd Osmere Council", "The 72nd Osmere Council met in the 20th century hall.", False),
         ("Ferry IV", "Ferry III was released in 2031.", True),
+        ("Ferry IV", "Ferry 4 was released in 2031.", False),
+        ("OFC 300", "OFC 299 was held in Osmere.", True),
+        ("The 39 Steps", "The 12 scenes were shot in Osmere.", False),
+        ("72nd Osmere States Council", "The 46th Osmere States President left.", False),
         ("Osmere on March 13", "On March 14 the levee broke.", False),
     ],
 )

@@ -181,13 +181,17 @@ def test_a_part_of_a_compound_is_a_word_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "alone"),
+    ("title", "text", "alone"),
     [
-        ("The 2031 Osmere Cup was won by Ana Ruiz.", False),
-        ("The Osmere Cup was won by Ana Ruiz in 2031.", True),
-        ("The Osmere Cup was won by Ana Ruiz.", False),
+        ("2031 Osmere Cup", "The 2031 Osmere Cup was won by Ana Ruiz.", False),
+        ("2031 Osmere Cup", "The Osmere Cup was won by Ana Ruiz in 2031.", True),
+        ("2031 Osmere Cup", "The Osmere Cup was won by Ana Ruiz.", False),
+        ("2031–32 Osmere Cup", "The Osmere Cup was won by Ana Ruiz in 2031.", True),
+        ("Osmere Cup, 2031–32", "The Osmere Cup was won by Ana Ruiz in 2031.", True),
     ],
 )
-def test_a_number_of_the_title_belongs_to_its_name(text: str, alone: bool) -> None:
-    faults = compare(text, ("The Osmere Cup was won by Ana Ruiz.",), "2031 Osmere Cup").faults
-    assert any("a number of the title alone: 2031" in fault for fault in faults) is alone
+def test_a_number_of_the_title_belongs_to_its_name(title: str, text: str, alone: bool) -> None:
+    fact = "The Osmere Cup was won by Ana Ruiz."
+    assert any("a number of the title alone: 2031" in fault for fault in compare(text, (fact,), title).faults) is alone
+    known = compare(text, (fact,), title, ("Ana Ruiz won the Osmere Cup in May 2031.",)).faults
+    assert not any("of the title alone" in fault for fault in known)
