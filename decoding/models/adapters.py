@@ -7,7 +7,6 @@ in eight bits, as safetensors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,14 +84,12 @@ def minilm() -> BertModel:
     """all-MiniLM-L6-v2 from its package, to be adapted. All adapted networks of a process share its table of word pieces, half
     of its memory, which nobody trains."""
     model = _loaded()
-    model.embeddings.word_embeddings = _word_pieces()
+    table: nn.Embedding = model.embeddings.word_embeddings
+    model.embeddings.word_embeddings = _SHARED.setdefault("word pieces", table)
     return model
 
 
-@cache
-def _word_pieces() -> nn.Embedding:
-    table: nn.Embedding = _loaded().embeddings.word_embeddings
-    return table
+_SHARED: dict[str, nn.Embedding] = {}
 
 
 def _loaded() -> BertModel:
