@@ -37,14 +37,13 @@ class HeadingEncoder:
         return f"minilm-filing@{self._fingerprint}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (len(texts), D), in the order of the texts."""
         import numpy as np
         import torch
 
-        if not texts:
-            return np.empty((0, 384), dtype=np.float32)
         # texts of about one length together: padding is read as well
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        found = np.empty((len(texts), 384), dtype=np.float32)
+        found = np.empty((len(texts), self._network.width), dtype=np.float32)
         with self._lock, torch.inference_mode():
             for at in range(0, len(order), BATCH):
                 some = order[at : at + BATCH]

@@ -23,7 +23,7 @@ LONGEST = 64
 
 
 class HeadingNetwork(nn.Module):
-    """`forward`: texts to unit vectors, shape (len(texts), D)."""
+    """`forward`: texts to unit vectors, shape (len(texts), D); D is `width`."""
 
     def __init__(self, encoder: BertModel, *, rank: int = RANK) -> None:
         from tokenizers import Tokenizer
@@ -33,6 +33,7 @@ class HeadingNetwork(nn.Module):
         self._tokenizer = Tokenizer.from_file(str(minilm_folder() / "tokenizer.json"))
         self._tokenizer.enable_truncation(LONGEST)
         self._tokenizer.enable_padding()
+        self.width: int = encoder.config.hidden_size
 
     def forward(self, texts: Sequence[str]) -> torch.Tensor:
         read = self._tokenizer.encode_batch(list(texts))

@@ -19,9 +19,11 @@ LEAST = 8
 MOST = 160
 """Sentences of an article in an epoch: a long article is not worth ten short ones."""
 MOST_HEADINGS = 24
+"""Of an article with more, only those are compared that a step has sentences of."""
 SHARPNESS = 20.0
 """What cosines are multiplied by before the softmax."""
 WARM_UP = 50
+"""Steps until the learning rate is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Headed:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
+    """`rate` is the largest learning rate, reached after the warm-up and then lowered in a line to a twentieth."""
+
     seed: int = 0
     rate: float = 7e-4
     epochs: int = 2
@@ -50,7 +54,7 @@ def train(
     recipe: Recipe,
     on_step: Callable[[int, int, float], None] = lambda done, of, loss: None,
 ) -> None:
-    """Trains in place."""
+    """Trains in place, with a softmax over the article's headings. `on_step`: step, of how many, loss."""
     torch.set_num_threads(recipe.threads)
     steps = _steps(articles, recipe)
     learned = list(trained(network).values())

@@ -57,7 +57,8 @@ _NOTHING = re.compile(r"(?!)")
 class Kind:
     """`title`: what titles of this kind often have, `certain`: what no others have. `pages`: what titles and addresses of its
     pages have. `called`: nouns that pages use for a subject of this kind ("The film"). `main`: of happenings, the heading under
-    which a fact stands that belongs to no other. `never`: headings that articles of this kind do not have."""
+    which a fact stands that belongs to no other. `never`: headings that articles of this kind do not have. `named`: its titles
+    or pages say so nearly always, as those of happenings do."""
 
     name: str
     about: str
@@ -66,6 +67,7 @@ class Kind:
     called: frozenset[str] = frozenset()
     main: str = ""
     never: frozenset[str] = frozenset()
+    named: bool = False
     certain: re.Pattern[str] = _NOTHING
     pages: re.Pattern[str] = _NOTHING
 
@@ -91,6 +93,7 @@ def load_kinds() -> tuple[Kind, ...]:
             called=frozenset(table.get("called", ())),
             main=table.get("main", ""),
             never=frozenset(table.get("never", ())),
+            named=table.get("named", False),
             certain=re.compile(table.get("certain", "(?!)")),
             pages=re.compile(table.get("pages", "(?!)")),
             sections=tuple(KindSection(heading, about) for heading, about in table["sections"]),
@@ -103,7 +106,7 @@ def bank_digest() -> str:
     """Changes with every word of the bank; part of the identity of runs that use it."""
     return codec.sha256(
         "\n".join(
-            f"{k.name} {k.about} {k.title.pattern} {k.certain.pattern} {k.pages.pattern} {sorted(k.called)} {k.main} "
+            f"{k.name} {k.about} {k.title.pattern} {k.certain.pattern} {k.pages.pattern} {sorted(k.called)} {k.main} {k.named} "
             f"{sorted(k.never)} {k.sections}"
             for k in load_kinds()
         )
@@ -125,11 +128,8 @@ class KindRecogniser:
         vector = self._encoder.encode(texts).mean(axis=0)
         scores = self._vectors @ vector / max(float(np.linalg.norm(vector)), 1e-9)
         signs = [kind.is_in(title) + (noun in kind.called) for kind in self._kinds]
-        happens = [
-            kind.name == "character" or any(section.heading in OF_HAPPENINGS for section in kind.sections)
-            for kind in self._kinds
-        ]
-        bonus = [TITLE_BONUS * n - UNNAMED * (here and not n) for n, here in zip(signs, happens, strict=True)]
+        named = [kind.named or any(section.heading in OF_HAPPENINGS for section in kind.sections) for kind in self._kinds]
+        bonus = [TITLE_BONUS * n - UNNAMED * (needed and not n) for n, needed in zip(signs, named, strict=True)]
         of_title = "|".join(map(re.escape, re.findall(r"[^\W\d_]{3,}", title))) or "(?!)"
         own = re.compile(rf"\b(?:{of_title})\b", re.I)
         # Without the title's own words: each page of a "Film Festival" says "film".

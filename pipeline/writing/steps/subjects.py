@@ -83,6 +83,9 @@ def passive_of_listed(text: str) -> str | None:
         or has_verb(match["who"].split())
         or CLAUSE_OR_SPEECH.search(match["what"])
         or re.search(r"\b(?:by|into|to|about|against)\b", match["what"])  # its own tail, or the deed's
+        or re.search(
+            rf"\bthe (?:{TIMES.pattern}) (?:the|its|his|her|their|after|before|that|when)\b", match["what"]
+        )  # "the night her tour began"
         or PRONOUN_OR_LINK.search(match["who"])
     ):
         return None

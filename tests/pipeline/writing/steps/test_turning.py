@@ -124,12 +124,16 @@ def test_forms(fact: str, form: str) -> None:
         "“We left on 12 March 2031,” he said.",
         "When the mayor resigned from office, he moved to Osmere.",
         "The raids on the harbour began in February 2031, when the fleet destroyed the docks.",
+        "The pilot released four new songs the night her tour began in Osmere.",
         "A name.",
         "",
     ],
 )
 def test_doubtful_facts_are_not_turned_round(fact: str) -> None:
-    assert all(not form.startswith(("In 2032", "On 12", "He moved", "When the fleet")) for form in orders(fact)[1:])
+    assert all(
+        not form.startswith(("In 2032", "On 12", "He moved", "When the fleet", "Four new songs the"))
+        for form in orders(fact)[1:]
+    )
 
 
 def test_forms_say_what_their_fact_says() -> None:
