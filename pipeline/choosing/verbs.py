@@ -24,6 +24,8 @@ _PARTICIPLE_PHRASE = re.compile(
     r",\s*(?:\w+ed|built|held|made|set|led|known|born|written|shown|taken|won) "
     r"(?=(?:in|by|at|on|as|to|for|from|with|near)\b)"
 )
+_CLAUSE_ALONE = re.compile(r"([^,;:]+s), who [^,;:]+\Z")
+"""Several and a relative clause that nothing ends: "Harbour champions, who ensure that promises are met."."""
 _TAKEN = re.compile(r"(?:the|an?|his|her|its|their|it|him|them|for|as|into|to)\Z|[A-Z]")
 _NOUN_FOLLOWS = words_of("before_nouns")
 """Behind these stands a participle ("all finished tasks"), no verb."""
@@ -64,6 +66,8 @@ def has_main_verb(text: str) -> bool:
     Where a clause ends is not known, so that one with two verbs may hold the main one.
     """
     text = re.sub(r"\([^)]*\)", " ", text)
+    if (alone := _CLAUSE_ALONE.match(text)) and not verb_groups(alone[1]):
+        return False
     parts = _SUBORDINATE.split(text)
     if verb_groups(parts[0]):
         return True

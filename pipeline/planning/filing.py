@@ -55,6 +55,8 @@ PARAGRAPH = 4
 THIN_PAGES = 3
 UNTRUSTED = 0.3
 """The share that remains of the relevance of a sentence whose page addresses a model."""
+_SPEECH = re.compile(r"[“\"](?:[^”\" ]+ ){4,}[^”\" ]+[,.][”\"] ")
+"""A sentence that opens with what somebody said."""
 _ACCUSING = re.compile(
     r"\b(?:perpetrators?|suspects?|victims?|assailants?|shooters?|attackers?|gunm[ae]n|culprits?|offenders?|motives?|crimes?|"
     r"accused|defendants?|controvers(?:y|ies)|scandals?|criticisms?|fatalities|casualties|deaths|conspiracy|corruption|abuse|"
@@ -169,6 +171,8 @@ def _lead(scored: Scored, title: str, chosen: Sequence[int]) -> list[int]:
     for i in sorted(chosen, key=lambda i: (-scores[i], i)):
         c = scored.candidates[i]
         if any(float(scored.vectors[i] @ scored.vectors[j]) > LEAD_LIKENESS for j in picked):
+            continue
+        if _SPEECH.match(c.text) and title not in c.text and len(chosen) > 1:  # praise of a subject does not say what it is
             continue
         if picked and words + c.n_words > LEAD_WORDS:  # a shorter one may still fit
             continue

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from pipeline.choosing.verbs import has_verb
+from pipeline.writing.wording_limits import limits
 
 WORDINGS_FILE = Path(__file__).with_name("wordings.txt")
 
@@ -106,7 +107,9 @@ def _by_word(sentence: str) -> Iterator[_Span]:
         for wording in _table().get(word.group(), ()):
             match = wording.pattern.match(low, word.start())
             if match and (other := _fits(wording, before.split(), low[match.end() :])) is not None:
-                found[match.end()].append(other)
+                limit = limits().get((match.group().lower(), other.lower()))
+                if limit is None or limit.allows(before, low[match.end() :]):
+                    found[match.end()].append(other)
         if found:
             end = max(found)
             others = found[end] if before else [text[:1].upper() + text[1:] for text in found[end] if text]
@@ -224,15 +227,10 @@ def _conjugated(verb: str) -> tuple[str, str, str, str]:
 # --- by pattern ----------------------------------------------------------------------------------------------------------
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_TEENS = {
-    "11": "eleven", "12": "twelve", "13": "thirteen", "14": "fourteen", "15": "fifteen", "16": "sixteen", "17": "seventeen",
-    "18": "eighteen", "19": "nineteen", "20": "twenty", "30": "thirty", "40": "forty", "50": "fifty",
-}  # fmt: skip
-_NUMBER_WORDS = {word: figure for figure, word in _TEENS.items()}
 _STARTS_NOUN = r"(?:the|an?|it|he|she|they|there|his|her|its|their|no|some|many|most|all|both|this|these)"
 _ALONE = r"(?<!and )(?<!to )(?<!or )(?<!-)(?<!–)(?<!/)"
 """Before a day: of "12 and 15 March" only the second has its month."""
-_PARTICIPLE = r"(?:\w+ed|built|held|made|written|shown|born|sold|taken)"
+_PARTICIPLE = r"(?:used|built|held|made|written|designed|founded|published|located|signed)"
 _PREPOSITION = r"(?:in|on|at|by|as|to|for|from|with)"
 _OF_THINGS = (
     "population|capital|mayor|residents|centre|center|history|government|president|leader|owner|members?|name|roof|walls?|"
@@ -243,12 +241,11 @@ _OF_THINGS = (
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), other)
     for pattern, other in (
-        # a clause after a verb of saying opens with or without "that"
-        (r"(?<=[a-z] )(said|says|stated) that (?=\w)", r"\1 "),
-        (rf"(?<=[a-z] )(said|stated|believed|argued|claimed) (?={_STARTS_NOUN} )", r"\1 that "),
-        # relative clauses with and without their verb
-        (rf", (?:which|who) (?:was|were) (?={_PARTICIPLE} {_PREPOSITION}\b)", ", "),
-        (rf" (?:that|which|who) (?:was|were) (?={_PARTICIPLE} {_PREPOSITION}\b)", " "),
+        # a clause after a verb of saying opens with or without "that"; "said in May" would tell when it was said
+        (rf"(?<=[a-z] )(said|says) that (?={_STARTS_NOUN} )", r"\1 "),
+        (rf"(?<=[a-z] )(said|argued|claimed) (?={_STARTS_NOUN} )", r"\1 that "),
+        # relative clauses without their verb, but for "all that was held", "it was the crew who were held"
+        (rf"(?<!all)(?<!thing)(?<!\bit)(?<!what)(?<!they) (?:that|which) (?:was|were) (?={_PARTICIPLE} {_PREPOSITION}\b)", " "),
         # dates: both orders are used
         (rf"\b({_MONTHS}) (\d{{1,2}}), (\d{{4}}),(?= {_PREPOSITION} )", r"\2 \1 \3"),
         (rf"\b({_MONTHS}) (\d{{1,2}}), (\d{{4}})\b", r"\2 \1 \3"),  # the comma behind it may end a clause
@@ -263,7 +260,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # two plurals in either order; a word before them could belong to the first alone
         (r"(?<=(?:with|from| for|ween) )([a-z]{3,}s) and ([a-z]{3,}s)(?=[,.;]| (?:in|on|at|by|from|to|were|are|who)\b)",
          r"\2 and \1"),
-        (r"\b(?:also|actually|really|indeed|basically|simply) (?=[a-z]+(?:ed|s)?\b)", ""),
+        (r"(?<!not )(?<!never )(?<!n’t )(?<!n't )(?<!only )(?<!see )\balso (?=[a-z]+\b)", ""),
     )
 )  # fmt: skip
 _AFTER = re.compile(
@@ -274,14 +271,12 @@ _AFTER = re.compile(
     r"|time)\b)[^,.;:]*)"
 )
 """Not "three days after" nor "named after"."""
-_SPELLED = re.compile(
-    r"(?<![\w.,$£€:-])(?<!eason )(?<!pisode )(?<!hapter )(?<!art )(?<!round )(?<!No )"
-    r"(\d\d)(?= (?!percent|per|cent|million|billion|to|and|or|of|(?:min|sec|hrs|mph|kph|lbs|rpm|ppm)\b)[a-z]{3,})"
+
+
+_NAMED_AFTER = re.compile(
+    r"\b(?:nam(?:e|es|ed|ing)|call(?:ed|s)?|model+ed|patterned|look(?:s|ed)?|taken?) (?:[\w’'-]+ ){1,6}\Z"
 )
-_FIGURED = re.compile(
-    rf"(?<![\w-])(?:{'|'.join(_NUMBER_WORDS)})(?= [a-z]{{3,}})"
-    r"(?! (?:one|two|three|four|five|six|seven|eight|nine|hundred|thousand)\b)"
-)
+"""Wanted to "name the bridge after the mayor"."""
 
 
 def _by_pattern(sentence: str) -> Iterator[_Span]:
@@ -298,13 +293,10 @@ def _by_pattern(sentence: str) -> Iterator[_Span]:
             if said.strip() != match.group().strip() and not (not said.strip() and match.start() == 0):
                 yield _Span(match.start() + left, match.end() - right, (said.strip(),))
     for match in _AFTER.finditer(sentence):
+        if _NAMED_AFTER.search(sentence[: match.start()]):
+            continue
         # Before a clause it would be "following the levee broke"; a comma may be one of a list of its subjects.
         clause = match[2] if match[1] == "After" else re.split(r"[.;:]", sentence[match.start(2) :])[0]
         if not has_verb(f"the {clause}".split()[:16]):
             other = "Following" if match[1] == "After" else "following"
             yield _Span(match.start(1), match.end(1), (other,))
-    for match in _SPELLED.finditer(sentence):
-        if match.start() and (word := _TEENS.get(match[1])):
-            yield _Span(match.start(), match.end(), (word,))
-    for match in _FIGURED.finditer(sentence):
-        yield _Span(match.start(), match.end(), (_NUMBER_WORDS[match.group()],))

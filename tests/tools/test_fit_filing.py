@@ -21,6 +21,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow  # trains on five articles and those of the sample
 def test_weights_are_made_from_open_and_from_human_articles(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "filing.safetensors"
     assert main(["--corpus", str(corpus), "--data", "data/sample", "--threads", "1", "--out", str(out)]) == 0

@@ -6,7 +6,7 @@ import re
 
 from lemminflect import getLemma
 
-from pipeline.choosing.verbs import has_verb, is_verb
+from pipeline.choosing.verbs import has_verb, is_verb, verb_groups
 from pipeline.writing.letter_case import capital, low, small
 from pipeline.writing.steps.sentence_parts import (
     BE,
@@ -21,6 +21,7 @@ from pipeline.writing.steps.sentence_parts import (
     PRONOUN_OR_LINK,
     TIMES,
     goes_on,
+    is_participle,
     is_subject,
 )
 
@@ -40,8 +41,12 @@ _OF_SAYING = re.compile(
     r", (?:in|during|at|on|via|through) [^,]+\Z|^(?:After|Before|When|While|In|On|At|During|Following) [^,]+,"
 )
 """When or where it was said, or a phrase that opens the sentence already."""
-_ACCORDING_END = re.compile(r"([^“”\"]{15,}?),? according to (?!its\b|his\b|her\b|their\b)([^“”\",]{3,80})\.\Z")
+_ACCORDING_END = re.compile(r"([^“”\"]{15,}?), according to (?!its\b|his\b|her\b|their\b)([^“”\",]{3,80})\.\Z")
 _ACCORDING_FRONT = re.compile(r"According to ([^“”\",]{3,80}), ([^“”\"]{15,})\.\Z")
+_SOURCE = re.compile(
+    r"[A-Z]|\b(?:police|officials?|authorit|reports?|stud(?:y|ies)|surveys?|witness|residents?|data|sources?|documents?|experts?|"
+    r"analysts?|scientists?|researchers?|lawyers?|prosecutors?|courts?|newspapers?|magazine|statement|filing|figures|polls?)"
+)
 _PLACE_FRONT = re.compile(r"((?:In|At|Near|Across|Under|Along|Throughout) [^,;:“”\"]{3,40}), ([^,;:“”\"]{15,110})\.")
 _CAUSE_FRONT = re.compile(rf"(Due to|Because of|As a result of|Throughout) ({PLAIN}{{5,80}}), ({PLAIN}{{15,110}})\.")
 _DONE = (
@@ -69,7 +74,9 @@ _ADVERB = re.compile(
 )
 _OF_THE_SENTENCE = frozenset((
     "only", "early", "really", "probably", "allegedly", "reportedly", "apparently", "nearly", "previously", "initially",
-    "originally", "finally", "recently", "family",
+    "originally", "finally", "recently", "family", "usually", "rarely", "similarly", "typically", "generally", "commonly",
+    "normally", "frequently", "currently", "actually", "formerly", "presently", "occasionally", "mostly", "mainly", "largely",
+    "primarily", "likely",
 ))  # fmt: skip
 """Behind the verb these say something else, or read badly."""
 _POSSESSIVE = re.compile(r"\b(?:its|his|her|their)\b")
@@ -77,12 +84,42 @@ _PRONOUN = re.compile(r"\b(?:he|she|it|they|its|his|her|their|I|we)\b", re.I)
 _NO_PLACE = re.compile(r"\b(?:according|due|since|date|number|that|this|on|at|in|remand)\b(?<!^in)(?<!^at)")
 
 
+_NO_PLACE_AT_ALL = re.compile(
+    r"\b(?:cases|instances|ways|respects|terms|times?|minutes?|hours?|days?|weeks?|months?|years?|decades?|seasons?|centur(?:y|ies))\b"
+)
+_JOINED_TO_TO = frozenset((
+    "reaction", "response", "addition", "relation", "contrast", "return", "regard", "order", "answer", "reply", "opposition",
+    "tribute", "preparation", "known", "called", "named", "charge", "favor", "favour", "honor", "honour", "support", "memory",
+))  # fmt: skip
+"""At the end of what seems a place: "in response to the flood", "in the phenomenon known as"."""
 _OF_THE_TEXT = frozenset((
     "addition", "same time", "time", "meantime", "meanwhile", "fact", "turn", "return", "response", "reply", "general",
     "particular", "contrast", "comparison", "reality", "theory", "practice", "effect", "end", "short", "other words", "total",
     "least", "most", "first", "last",
 ))  # fmt: skip
 """An opening on these links sentences, and is no place."""
+
+
+_ANOTHER_TIME = re.compile(
+    r"\A(?:For|But|And|So|After|Before|When|While|Although|Since|Until)\b|\b(?:is|are|has|have)\b|"
+    r"\b(?:planned|scheduled|expected|due|set)\b|\b(?:following|next|same|previous) (?:day|week|month|year)\b|"
+    r"\b(?:was|were) (?:the|an?) \w+(?:ment|tion|sion|ing|age) of\b|\bfirst\b.*\b(?:was|were)\b"
+)
+"""With these a date in front would be that of something else: "One step was the creation of a fund in 1979"."""
+
+
+_PAST = re.compile(
+    r"\b(?:\w+ed|was|were|had|began|broke|rose|fell|took|won|went|came|led|held|left|made|met|sent|struck|sold|built|wrote|became|"
+    r"gave|got|lost|bought|brought|opened|drew|grew|ran|sank|said|saw|set|shot|sang|spoke|stood|taught|told|thought|wore)\b"
+)
+
+
+def _is_of_the_deed(before: str) -> bool:
+    """Whether a date behind these words says when the main verb's deed was done, and not that of a participle: "by a guild
+    founded in 1887"."""
+    *words, last = before.split()
+    joined = bool(words) and (words[-1].endswith("ly") or words[-1] in ("was", "were", "been", "be", "had", "first", "later"))
+    return not _ANOTHER_TIME.search(before) and not (is_participle(last) and not joined and has_verb(words))
 
 
 def front_date(text: str) -> str | None:
@@ -95,7 +132,9 @@ def front_date(text: str) -> str | None:
         or re.search(r"(?:\band|\bor|\bto|\bfrom|,)\Z", match[1])
         or "," in match[1]  # "Designed by Abt, the mill was added in 1970"
         or re.search(r"\b(?:latest|newest|current|most recent)\b", match[1])  # at that time, or now?
-        or re.search(r"\b(?:planned|scheduled|expected|due|set)\b", match[1])  # when it was planned, or what?
+        or not _is_of_the_deed(match[1])
+        or not _PAST.search(match[1])
+        or re.search(r"(?<!began) to (?!be\b)[a-z]+ ", match[1])  # when the other deed was done, or this one?
         or re.search(r"\bhad \w+", match[1])  # "had won over the town in 1763": before another time
         or CLAUSE_OR_SPEECH.search(match[1])  # the date may belong to the clause
     ):
@@ -108,12 +147,10 @@ def middle_date(text: str) -> str | None:
     match = _MIDDLE_DATE.fullmatch(text)
     if not match or _OTHER_DATE.search(match[1]) or CLAUSE_OR_SPEECH.search(f"{match[1]} {match[4]}"):
         return None
-    if _goes_on_later(match[4] or "") or _of_a_noun(match[1], match[4] or ""):
+    if _goes_on_later(match[4] or "") or _of_a_noun(match[1], match[4] or "") or not _is_of_the_deed(match[1]):
         return None
-    if not re.search(
-        r"\b(?:\w+ed|was|were|had|began|broke|rose|fell|took|won|went|came|led|held|left|made|met|sent|struck)\b", match[1]
-    ):
-        return None
+    if not _PAST.search(match[1]) or (is_participle(match[1].split()[-1]) and has_verb((match[4] or "").split())):
+        return None  # "The figures presented on 16 March were ..."
     clock = f" at {match[2]}" if match[2] else ""
     return f"{capital(match[3])}{clock}, {small(match[1])}{match[4] or ''}{match[5]}"
 
@@ -134,6 +171,9 @@ def end_date(text: str) -> str | None:
         return None
     if re.search(r"\bto [a-z]+ |\b(?:who|which|that|being|having)\b", match[2]):
         return None
+    # "as a result of the start of the war": the date would be the war's
+    if re.search(r"\A\d|\b(?:as a result of|due to|because of)\b|[–—]|\bfor the (?:first|last) time\Z", match[2]):
+        return None
     return f"{capital(match[2])} {low(match[1])}{match[3]}"
 
 
@@ -150,7 +190,12 @@ def _of_a_noun(before: str, behind: str) -> bool:
 def inner_date(text: str) -> str | None:
     """ "The bridge was opened on 3 May 2032 by Ana Ruiz." -> "On 3 May 2032, the bridge was opened by Ana Ruiz." """
     match = _INNER_DATE.fullmatch(text)
-    if not match or _goes_on_later(match[3]) or _of_a_noun(match[1], match[3]):
+    if not match or _goes_on_later(match[3]) or _of_a_noun(match[1], match[3]) or not _is_of_the_deed(match[1]):
+        return None
+    # "The figures presented on 16 March stepped up ...", "opened in 1841 and was ...", "had ended in 1959": before that
+    if CLAUSE_OR_SPEECH.search(match[1]) or re.search(r"\bhad\b", match[1]) or re.match(r"and\b", match[3]):
+        return None
+    if has_verb(match[3].split()[:2]) and not re.match(r"(?:that|when|to|because|as|by)\b", match[3]):
         return None
     return f"{capital(match[2])}, {small(match[1])} {match[3]}{match[4]}"
 
@@ -161,14 +206,19 @@ def according(text: str) -> str | None:
     if (
         match
         and not _OF_SAYING.search(match[1])
-        and not re.search(r"^as\b", match[2])
+        and not re.search(r"^(?:as|how|what\w*|which\w*|who\w*)\b|\b(?:also|later|again|still|earlier|previously)\Z", match[2])
         and not PRONOUN_OR_LINK.search(match[2])
         and not has_verb(match[2].split())
     ):
         return f"According to {small(match[2])}, {small(match[1])}."
     match = _ACCORDING_END.fullmatch(text)
-    # "stained according to Abt (1983)": how it was done
-    if match and not _OF_SAYING.search(match[1]) and not re.search(r"ed according to ", text):
+    # Without a comma, or with no source: "stained according to Abt (1983)", "according to the slaves' ages", how it was done.
+    if (
+        match
+        and _SOURCE.search(match[2])
+        and not _OF_SAYING.search(match[1])
+        and not re.search(r"\A(?:But|And|Or|So|Yet)\b|\b(?:because|while|which|that|although)\b", match[1])
+    ):
         return f"According to {match[2]}, {small(match[1])}."
     match = _SAID_FRONT.fullmatch(text)
     if (
@@ -176,6 +226,7 @@ def according(text: str) -> str | None:
         and not _OF_SAYING.search(match[2])
         and not has_verb(match[1].split())
         and not PRONOUN_OR_LINK.search(f"{match[1]} {match[2]}")
+        and not re.search(r"\b(?:also|later|again|still|earlier|previously)\Z", match[1])
     ):
         return f"According to {small(match[1])}, {match[2]}."
     return None
@@ -186,6 +237,11 @@ def stated(text: str) -> str | None:
     match = _ACCORDING_FRONT.fullmatch(text)
     if not match or _PRONOUN.search(match[2]):  # "while he understood ..., according to the director"
         return None
+    # More sources follow; or what stands behind the semicolon would be this one's, too.
+    if re.match(r"(?:as|such|and|or|including|who|which|\w+ing)\b|[A-Z][^,]*, (?:and )?[A-Z]", match[2]) or re.search(
+        r"[;:]|\bhowever\b", match[2]
+    ):
+        return None
     return f"{capital(match[2])}, according to {match[1]}."
 
 
@@ -193,6 +249,11 @@ def place_to_end(text: str) -> str | None:
     """ "In Osmere, the river rose by a metre." -> "The river rose by a metre in Osmere." """
     match = _PLACE_FRONT.fullmatch(text)
     if not match or goes_on(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
+        return None
+    if _NO_PLACE_AT_ALL.search(match[1]) or _POSSESSIVE.search(match[1]) or re.match(r"(?:Along|Together) with\b", text):
+        return None
+    # Behind a bracket (masked), or "of this period", it would belong to that.
+    if re.search(r"\b(?:doing|done) so\Z|\d\Z|\b[Xx]q[a-z]\Z|\bof (?:his|her|their|its|this|that) \S+\Z", match[2]):
         return None
     link, *place = match[1].split()
     if re.sub(r"^the ", "", " ".join(place)) in _OF_THE_TEXT or place[-1].isdigit():  # a year is `end_date`'s
@@ -212,16 +273,29 @@ def place_first(text: str) -> str | None:
     match = _PLACED.fullmatch(text)
     if not match or not is_subject(match["who"]) or has_verb(match["where"].split()[1:]):
         return None
+    rest = match["rest"] or ""
+    if re.search(r"\b(?:not|or|but|an?)\b", match["where"]) or re.search(r"\balso\b", f"{match['did']} {rest}"):
+        return None
+    if re.match(r"(?:The )?(?:first|last|latest|newest)\b", match["who"]) or (
+        not rest and re.search(r"\b(?:found|used|seen)\Z", match["did"])
+    ):
+        return None
+    if match["where"].split()[-1] in _JOINED_TO_TO or rest.startswith(" as well") or rest.startswith(" on the"):
+        return None
     if TIMES.search(match["where"]) or _POSSESSIVE.search(match["where"]) or _NO_PLACE.search(match["where"]):
         return None
-    return f"{capital(match['where'])}, {small(match['who'])} {match['did']}{match['rest'] or ''}."
+    return f"{capital(match['where'])}, {small(match['who'])} {match['did']}{rest}."
 
 
 def purpose_first(text: str) -> str | None:
     """ "The fund was set up to help farmers." -> "To help farmers, the fund was set up." """
     match = _PURPOSE.fullmatch(text)
-    if not match or not is_subject(match["who"]):
+    if not match or not is_subject(match["who"]) or " to " in match["did"] or verb_groups(match["did"]) > 1:
         return None
+    if re.search(r"\balso\b|\b(?:introduced|response|reaction|addition|relation)\Z", match["did"]):
+        return None
+    if re.fullmatch(r"(?:is|are|was|were) used", match["did"]) and len(match["who"].split()) < 4:
+        return None  # "the boat was used" says nothing
     verb = match["why"].split()[1]
     if verb not in getLemma(verb, upos="VERB") or re.search(r"\b(?:plans?|according|efforts?|attempts?|way)\Z", match["did"]):
         return None
@@ -231,9 +305,14 @@ def purpose_first(text: str) -> str | None:
 
 
 def cause_to_end(text: str) -> str | None:
-    """ "Due to disputes, the council took no part." -> "The council took no part due to disputes." """
+    """ "Due to disputes, the council left the talks." -> "The council left the talks due to disputes." """
     match = _CAUSE_FRONT.fullmatch(text)
     if not match or has_verb(match[2].split()) or CLAUSE_LINK.search(match[3]) or _PRONOUN.search(match[3]):
+        return None
+    # The cause would be denied with it, or be that of what was ordered.
+    if re.search(r"\b(?:no|not|never|than|ordered|asked|told|allowed|th[eo]se|there|such)\b|n[’']t\b", match[3]) or re.search(
+        r"\b\w{3,}ing\b(?: \S+){0,5}\Z", match[3]
+    ):
         return None
     return f"{capital(match[3])} {match[1].lower()} {match[2]}."
 

@@ -7,7 +7,7 @@ import re
 from lemminflect import getAllLemmas
 
 from pipeline.choosing.common_words import is_common
-from pipeline.choosing.verbs import has_verb
+from pipeline.choosing.verbs import has_main_verb, has_verb, is_verb
 from pipeline.writing.letter_case import capital
 from pipeline.writing.steps.sentence_parts import (
     BE,
@@ -39,6 +39,7 @@ _DEPENDENT_OPENING = re.compile(
 )
 _SUBORDINATE = re.compile(r"(?:After|Before|When|While|Because|Although|Though|As|Since|If|Once|Until|Where)\b")
 _OF_BOTH = re.compile(r"(?:During|Between|Throughout|Until|Under|Within|When|If) [^,]+, ")
+_OF_BOTH_HALVES = re.compile(r"(?:\w+ally|Usually|Normally|For|When|Under|During|In|At|With|By|Within|Throughout)\b[^,]*, ")
 _CLAUSE_BEHIND_COMMA = re.compile(
     r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
 )
@@ -51,9 +52,16 @@ _WHICH = re.compile(
     rf"(?P<what>(?:the|an?|its|his|her|their) (?:[a-z][a-z-]+ ){{0,3}}(?P<noun>[a-z][a-z-]+)|(?:the )?{NAME}), which "
     rf"(?P<did>(?:(?:{BE}) (?:\w+ly )?\w+(?:ed|en|wn|ld|lt)|has|had|took place|opened|began)\b{PLAIN}{{10,}})\."
 )
+_OF_A_PLAN = re.compile(
+    r"(?:was|were|had been) (?:\w+ly )?(?:thwarted|foiled|opposed|rejected|approved|passed|vetoed|defeated|criticis?z?ed|"
+    r"condemned|supported|accepted|denied|ignored|successful|unsuccessful|fatal)\b"
+)
 _WHO = re.compile(
     rf"([^;:“”\"]{{20,}}? (?:[a-z]+ ))(?P<name>[A-Z][\w’'-]+(?: [A-Z][\w.’'-]+){{1,2}}), who "
     rf"(?P<did>(?:was|is|has|had|[a-z]+ed)\b{PLAIN}{{10,}})\."
+)
+_NO_SURNAME = re.compile(
+    r"\b(?:King|Queen|Emperor|Empress|Prince|Princess|Pope|Saint|St|Sir|Lord|Lady|Duke|Ibn|ibn|bin|al|Al|de|van|von|The|Doctor)\b"
 )
 _SEMICOLON = re.compile(r"([^;“”\"]{25,}); (?:and |but )?(?!however|therefore|thus|instead)([^;“”\"]{15,})\.")
 _CONTRAST = re.compile(r"([^;:“”\"]{25,}), (?:while|whereas) ((?:the|an?|its|their|[A-Z])[^;:“”\"]{15,})\.")
@@ -119,6 +127,8 @@ def halved(text: str) -> str | None:
     match = _TWO.fullmatch(text)
     if not match or re.search(r"\b(?:between|both|that|(?:daughter|son|child) of)\b", match[1]):
         return None
+    if re.match(r"(?:Even )?(?:If|When|Unless|Although|Though|While)\b|According to\b", text, re.I):  # holds for both
+        return None
     if _SUBORDINATE.match(match[1]) and "," not in match[1]:  # "As the water rose, and the town slept, ..."
         return None
     if _OF_BOTH.match(match[1]) or ("," in match[1] and not has_verb(match[1].rsplit(",", 1)[1].split())):
@@ -139,13 +149,19 @@ def halved(text: str) -> str | None:
 def apposition(text: str) -> str | None:
     """ "S, the highest level since 1904." -> two sentences."""
     match = _SUPERLATIVE.fullmatch(text)
-    return f"{match[1]}. It was {match[2]}." if match else None
+    if not match or re.search(r"\b(?:is|are|has|have)\b", match[1]):  # what is so now
+        return None
+    if re.search(r"\b(?:and|that|who|player|man|woman|person|leader|scorer|driver)\b", match[2].split(" of ")[0]):
+        return None  # "It" is nobody; or the noun stands before the comma
+    return f"{match[1]}. It was {match[2]}."
 
 
 def relative(text: str) -> str | None:
     """ "The bridge, which was built in 1904, fell." -> "The bridge fell. It was built in 1904." """
     match = _RELATIVE.fullmatch(text)
-    if not match:
+    if not match or not is_verb(f"x {match[4]}".split(), 1) or has_verb(match[1].split()) or "," in match[4]:
+        return None  # a list that goes on, not the end of the clause
+    if is_plural(match[1]) or match[1].endswith("s"):
         return None
     return f"{match[1]} {match[4]}. It {match[2]} {match[3]}."
 
@@ -156,6 +172,12 @@ def which_apart(text: str) -> str | None:
     if not match or not has_verb(match[1].split()):
         return None
     if not match["noun"] and re.search(r" and |[’']s?\b", match["what"]):
+        return None
+    # "patriotism in the country, which was reflected": not the country
+    governed = re.search(r"\b(?:of|in|from|to|into|around) \Z", match[1]) and re.match(
+        r"(?:the|its|their|his|her) |[a-z]", match["what"]
+    )
+    if governed or _OF_A_PLAN.match(match["did"]) or re.match(r"(?:It|This|That)\b", match[1]):
         return None
     said = f"The {match['noun']}" if match["noun"] else capital(match["what"])
     if not match["noun"] and (match[1].endswith(" by ") or match[1].split()[-2][:1].isupper()):
@@ -177,14 +199,19 @@ def who_apart(text: str) -> str | None:
     # "the Osmere Communists, who", "ties to Osmere, who viewed themselves"
     if match[1].endswith(" the ") or re.search(r"\b(?:themselves|their|they)\b", match["did"]):
         return None
-    last = match["name"].split()[-1]
+    first, *_, last = match["name"].split()
+    # "of the Ruiz and Abt families, who"; "a ferry to Trinidad Bay, who"; no surname
+    if re.search(r"\b(?:and|or|from|in|at|near) \Z", match[1]) or text.count(last) > 1 or re.fullmatch(r"[IVXL]+", last):
+        return None
+    if _NO_SURNAME.search(match["name"]) or is_common(first.lower()) or is_common(last.lower()):
+        return None
     return f"{match[1]}{match['name']}. {last} {match['did']}." if len(last) > 2 and last.isalpha() else None
 
 
 def semicolon(text: str) -> str | None:
     """ "The walls are of stone; the interior has four benches." -> two sentences."""
     match = _SEMICOLON.fullmatch(text)
-    if not match or not has_verb(match[1].split()) or not has_verb(match[2].split()[:8]):
+    if not match or not has_main_verb(match[1]) or not has_main_verb(match[2]) or not has_verb(match[2].split()[:8]):
         return None
     if not re.match(r"(?:the|an?|it|he|she|they|its|his|her|their|this|there|[A-Z])\b", match[2]):
         return None
@@ -197,6 +224,12 @@ def contrast(text: str) -> str | None:
     if not match or not has_verb(match[1].split()) or not has_verb(match[2].split()[:8]):
         return None
     if re.search(r"\b(?:that|which|who|said|says)\b", match[1]):  # the contrast may be within what was said
+        return None
+    if _OF_BOTH_HALVES.match(match[1]) or is_spliced(f"{match[1]}."):
+        return None
+    if re.search(r"\b(?:expected|hoped|thought|believed|wanted)\b|[–—]", match[1]) or re.search(
+        r"\bbecause\b|, \w+ing\b", match[2]
+    ):
         return None
     return f"{match[1]}. {capital(match[2])}."
 
@@ -221,6 +254,14 @@ def two_deeds(text: str) -> str | None:
     subject = " ".join(words[:n])
     if not n or not is_subject(subject) or re.search(r"\b(?:that|which|who|so|to|between|both|said|if|when)\b", match[1]):
         return None
+    if re.search(r"\b(?:because|but|citing|while|since|as)\b", match[1]) or ("," in match[1] and ", and" in text):
+        return None  # the second deed may be the clause's; or the last of three
+    if (
+        words[n + 1 : n + 2] == ["by"]
+        or re.search(r"[’'](?:s\b|\Z)", subject)
+        or re.search(r"\b(?:they|she|he|her|him|them)\b", match[2])
+    ):
+        return None  # "The plan proposed by ..."; "they" would be others
     if re.search(r"\w{3}ed\Z", match[1]):  # "praised and honoured the town": one object for both
         return None
     # "was sorted and stored": the second is a participle, which needs the first's auxiliary

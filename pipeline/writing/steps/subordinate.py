@@ -38,6 +38,7 @@ _NOT_IN_FRONT = re.compile(
 """What nobody has been told yet, or a second verb of the main clause: "run home after the meal and do not return"."""
 _OF_NOUNS = ("despite", "following", "during")
 """Before a noun, never before a clause: a verb behind it is the sentence's own."""
+_OF_CLAUSES = ("because", "although", "though", "while", "when", "once")
 _FINITE = re.compile(r"\b(?:is|are|was|were|has|have|had|will|would|could|can|may|might|must|should|did|does)\b")
 _DONE_TO = re.compile(
     r"\A(?!.*\b(?:is|are|was|were|has|have|had|will|would|did|does)\b).* "
@@ -60,7 +61,16 @@ _HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|m
 def clause_to_end(text: str) -> str | None:
     """ "After the levee broke, water filled the town." -> "Water filled the town after the levee broke." """
     match = _CLAUSE_FRONT.fullmatch(text)
-    if not match or _OF_WHAT_STANDS_BEFORE.search(match[2]):
+    if not match or _OF_WHAT_STANDS_BEFORE.search(match[2]) or text.endswith(".."):
+        return None
+    # It would limit another thing: "the meeting attended by all", "as a result of the war", "could not file".
+    if re.search(
+        r"(?<!was )(?<!were )(?<!been )(?<!is )(?<!are )(?<!be )\b\w+ed by\b|\b(?:as a result|because|due)\b", match[3]
+    ):
+        return None
+    if match[1] == "Before" and re.search(r"\b(?:not|never|no)\b|n[’']t\b", match[3]):
+        return None
+    if re.search(r"\A(?:[Tt]he )?\d|\b(?:elsewhere|than|many more)\b", match[3]):  # more than what stands in the clause
         return None
     # Behind a second verb, or a clause, it would belong to that: "X told Y that it was loaded during a session".
     if "," in match[3] or goes_on(match[3]) or re.search(r"\b(?:until|before|after|when)\b|\b(?:as well|too)\Z", match[3]):
@@ -84,6 +94,13 @@ def clause_to_front(text: str) -> str | None:
         or not has_verb(match[1].split())
         or _NOT_IN_FRONT.search(match[3])
         or re.search(r", (?:before|while) ", text)  # what came next, or beside it
+        or re.match(r"(?:again|and|or)\b", match[3])  # "once again", "before and after"
+        or (match[2] in _OF_CLAUSES and not has_verb(match[3].split()))
+        or re.search(r"\bthan\b", match[3])
+        or (match[2] == "during" and re.search(r"\bto [a-z]+ ", match[3]))
+        or re.search(r"\A(?:But|And|Or|So|Yet|Then|Still)\b|\b(?:how|why|whether|not long)\b", match[1])
+        or re.search(r"\b(?:when|while|because|after|before)\b|\band \w+ed\b", match[3])  # one more clause, or deed
+        or (match[2] in _OF_NOUNS and re.search(r"\b(?:that|which|who)\b", match[3]))
         or (match[2] == "when" and re.search(rf"(?:{MONTH}|{DAY}|\d)\Z", match[1]))  # "in May, when": on that date
         or re.search(r"\b(?:only|just|even|merely)\b", match[1])  # "is only possible because"
         # "The trial of men arrested during the strike has been adjourned": what stands in front has no verb of its own
@@ -111,7 +128,11 @@ def name_behind(text: str) -> str | None:
     if not match or not is_verb(f"x {match['main']}".split(), 1) or PERSON.match(match["name"]) or is_common(match["name"]):
         return None
     # Another name, or a second person, and the pronoun could be theirs.
-    if _PEOPLE.search(match["main"]) or _HOW_LONG.search(match["main"]):
+    if _PEOPLE.search(match["main"]) or _HOW_LONG.search(match["main"]) or re.search(r"\d\Z", match["main"]):
+        return None
+    if re.search(r"\b(?:they|them|their|it)\b|[–—]|\band (?:it|he|she|the)\b", text) or is_common(
+        match["name"].split()[0].lower()
+    ):
         return None
     return f"{capital(match['when'])} {match['name']} {match['clause']}, {match['who']} {match['main']}."
 
@@ -121,6 +142,8 @@ def participle_inside(text: str) -> str | None:
     match = _OPENING.fullmatch(text)
     if not match or not is_participle(match[1].lower()) or has_verb(match[2].split()) or PERSON.match(capital(match[3])):
         return None
+    if re.search(r"\b(?:believe[ds]?|thought|thinks?|felt|knew|knows?|argue[ds]?|hope[ds]?|claim(?:s|ed))\b", match[3]):
+        return None  # what comes behind is somebody else's clause
     n = subject_words(match[3])
     words = match[3].split()
     if not n or not re.match(PREPOSITION, match[2]) or not _OPENS_SUBJECT.match(match[3]):
@@ -134,6 +157,8 @@ def participle_first(text: str) -> str | None:
     if not match or not is_participle(match[2]) or not re.match(PREPOSITION, match[3]) or has_verb(match[3].split()):
         return None
     if has_verb(match[1].split()) or CLAUSE_LINK.search(match[1]) or not is_verb(f"x {match[4]}".split(), 1):
+        return None
+    if PERSON.match(match[1]) or re.search(r",|[’']s\Z|ing\Z|\AIn fact\b", match[1]):  # "In fact, the guard, headed by ..."
         return None
     subject = small(match[1]) if " " in match[1] else match[1]  # "Gamma, founded by": a lone word is a name
     return f"{capital(match[2])} {match[3]}, {subject} {match[4]}."

@@ -48,7 +48,7 @@ SNAPSHOT = Snapshot(SAMPLE)
 NAMES = [attack.name for attack in ATTACKS]
 MAX_WORDS = 600
 """Of shorter articles hardly two facts of one human section are told, so that no order can be lost."""
-FEWER = ("9000002", "9000003", "9000004")
+FEWER = ("9000002", "9000004")
 """Scoring one attack on one event takes 0.07 CPU seconds, so that fifty attacks on all five events take half the time again."""
 ON_ALL = frozenset(attack.name for attack in ATTACKS if attack.family == "order")
 """An order is lost in few facts: on three events the ranks may be the same."""

@@ -60,8 +60,8 @@ def test_training_learns_what_it_is_shown() -> None:
     decides it."""
     network = fresh_network(seed=1)
     losses: list[float] = []
-    train(network, [FLOOD], Recipe(epochs=24, rate=3e-3, threads=1), lambda done, of, loss: losses.append(loss))
-    assert len(losses) == 24 and losses[-1] < 0.7 * losses[0]
+    train(network, [FLOOD], Recipe(epochs=16, rate=3e-3, threads=1), lambda done, of, loss: losses.append(loss))
+    assert len(losses) == 16 and losses[-1] < 0.7 * losses[0]
     assert accuracy(network, [FLOOD]) == 1.0
 
 

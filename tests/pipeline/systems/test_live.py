@@ -144,7 +144,7 @@ def test_no_control_token_of_the_model_stands_in_the_evidence(folder: Path) -> N
 def test_ours_on_the_command_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A model that writes at random: what stands is what it could only choose, not what it wrote."""
     words = ["--system", "ours", "--model", f"hf:{folder}", "--events", EVENT, "--out", str(tmp_path / "run"), "--json"]
-    words += ["--set", "writing.max_words=400", "--set", "writing.max_sections=2"]
+    words += ["--set", "writing.max_words=150", "--set", "writing.max_sections=2"]
     code = main([*words, "--data", str(SAMPLE)])
     told = capsys.readouterr()
     assert code == 0, told.err

@@ -49,8 +49,8 @@ TURNED = [
         "Dozens of roads were closed. They included many along the spine of the Green Mountains.",
     ),
     (
-        "Due to internal disputes, the national council did not take part in the election.",
-        "The national council did not take part in the election due to internal disputes.",
+        "Due to internal disputes, the national council left the talks of May.",
+        "The national council left the talks of May due to internal disputes.",
     ),
     (
         "After a long illness, Howard moved to his late father's house near Osmere.",
