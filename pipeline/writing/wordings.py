@@ -106,15 +106,20 @@ def _by_word(sentence: str) -> Iterator[_Span]:
         found: dict[int, list[str]] = defaultdict(list)
         for wording in _table().get(word.group(), ()):
             match = wording.pattern.match(low, word.start())
-            if match and (other := _fits(wording, before.split(), low[match.end() :])) is not None:
-                limit = limits().get((match.group().lower(), other.lower()))
-                if limit is None or limit.allows(before, low[match.end() :]):
-                    found[match.end()].append(other)
+            if not match or (other := _fits(wording, before.split(), low[match.end() :])) is None:
+                continue
+            if _is_allowed(match.group(), other, before, low[match.end() :]):
+                found[match.end()].append(other)
         if found:
             end = max(found)
             others = found[end] if before else [text[:1].upper() + text[1:] for text in found[end] if text]
             if others:
                 yield _Span(word.start(), end, tuple(others))
+
+
+def _is_allowed(old: str, new: str, before: str, after: str) -> bool:
+    limit = limits().get((old.strip().lower(), new.strip().lower()))
+    return limit is None or limit.allows(before, after)
 
 
 def _fits(wording: _Wording, before: list[str], after: str) -> str | None:
@@ -290,7 +295,9 @@ def _by_pattern(sentence: str) -> Iterator[_Span]:
             # spaces at either end belong to the neighbours
             left = len(match.group()) - len(match.group().lstrip())
             right = len(match.group()) - len(match.group().rstrip())
-            if said.strip() != match.group().strip() and not (not said.strip() and match.start() == 0):
+            if said.strip() == match.group().strip() or (not said.strip() and match.start() == 0):
+                continue
+            if _is_allowed(match.group(), said, sentence[: match.start()], sentence[match.end() :]):
                 yield _Span(match.start() + left, match.end() - right, (said.strip(),))
     for match in _AFTER.finditer(sentence):
         if _NAMED_AFTER.search(sentence[: match.start()]):
@@ -299,4 +306,6 @@ def _by_pattern(sentence: str) -> Iterator[_Span]:
         clause = match[2] if match[1] == "After" else re.split(r"[.;:]", sentence[match.start(2) :])[0]
         if not has_verb(f"the {clause}".split()[:16]):
             other = "Following" if match[1] == "After" else "following"
+            if not _is_allowed(match[1], other, sentence[: match.start(1)], sentence[match.end(1) :]):
+                continue
             yield _Span(match.start(1), match.end(1), (other,))

@@ -103,6 +103,8 @@ _OF_THE_TEXT = frozenset((
 _ANOTHER_TIME = re.compile(
     r"\A(?:For|But|And|So|After|Before|When|While|Although|Since|Until)\b|\b(?:is|are|has|have)\b|"
     r"\b(?:planned|scheduled|expected|due|set)\b|\b(?:following|next|same|previous) (?:day|week|month|year)\b|"
+    r"\b(?:starting|beginning|ending|dating|effective)\Z|\b(?:compares|follows|includes|remains|means|shows|marks)\b|"
+    r"\bas (?:the|he|she|it|they)\b|\b(?:of|for|with|to) (?:\S+ ){0,3}\w+(?:ment|tion|sion|ning|ding|tures)\b|"
     r"\b(?:was|were) (?:the|an?) \w+(?:ment|tion|sion|ing|age) of\b|\bfirst\b.*\b(?:was|were)\b"
 )
 """With these a date in front would be that of something else: "One step was the creation of a fund in 1979"."""
@@ -149,6 +151,8 @@ def middle_date(text: str) -> str | None:
         return None
     if _goes_on_later(match[4] or "") or _of_a_noun(match[1], match[4] or "") or not _is_of_the_deed(match[1]):
         return None
+    if re.search(r"\bhad \w+", match[1]) or (has_verb((match[4] or "").split()[:3]) and is_participle(match[1].split()[-1])):
+        return None
     if not _PAST.search(match[1]) or (is_participle(match[1].split()[-1]) and has_verb((match[4] or "").split())):
         return None  # "The figures presented on 16 March were ..."
     clock = f" at {match[2]}" if match[2] else ""
@@ -171,7 +175,9 @@ def end_date(text: str) -> str | None:
         return None
     if re.search(r"\bto [a-z]+ |\b(?:who|which|that|being|having)\b", match[2]):
         return None
-    # "as a result of the start of the war": the date would be the war's
+    # "as a result of the start of the war", "a picture of the economy": the date would be theirs
+    if re.search(r"\b(?:of|into|about) (?:the|an?|its|their) \S+(?: \S+)?\Z|\b\w{4,}ing\b", match[2]):
+        return None
     if re.search(r"\A\d|\b(?:as a result of|due to|because of)\b|[–—]|\bfor the (?:first|last) time\Z", match[2]):
         return None
     return f"{capital(match[2])} {low(match[1])}{match[3]}"
@@ -193,7 +199,7 @@ def inner_date(text: str) -> str | None:
     if not match or _goes_on_later(match[3]) or _of_a_noun(match[1], match[3]) or not _is_of_the_deed(match[1]):
         return None
     # "The figures presented on 16 March stepped up ...", "opened in 1841 and was ...", "had ended in 1959": before that
-    if CLAUSE_OR_SPEECH.search(match[1]) or re.search(r"\bhad\b", match[1]) or re.match(r"and\b", match[3]):
+    if CLAUSE_OR_SPEECH.search(match[1]) or re.search(r"\bhad\b", match[1]) or re.match(r"(?:and|which|who)\b", match[3]):
         return None
     if has_verb(match[3].split()[:2]) and not re.match(r"(?:that|when|to|because|as|by)\b", match[3]):
         return None
@@ -202,10 +208,13 @@ def inner_date(text: str) -> str | None:
 
 def according(text: str) -> str | None:
     """ "The bridge was closed, the police said." -> "According to the police, the bridge was closed." """
+    if re.match(r"(?:But|And|Or|So|Yet)\b|(?:For example|However|Moreover|In fact|Therefore|Still|Meanwhile),", text):
+        return None
     match = _SAID_END.fullmatch(text)
     if (
         match
         and not _OF_SAYING.search(match[1])
+        and not re.search(r"\b(?:though|although|while|if|when|what)\b", match[2])
         and not re.search(r"^(?:as|how|what\w*|which\w*|who\w*)\b|\b(?:also|later|again|still|earlier|previously)\Z", match[2])
         and not PRONOUN_OR_LINK.search(match[2])
         and not has_verb(match[2].split())
@@ -217,7 +226,7 @@ def according(text: str) -> str | None:
         match
         and _SOURCE.search(match[2])
         and not _OF_SAYING.search(match[1])
-        and not re.search(r"\A(?:But|And|Or|So|Yet)\b|\b(?:because|while|which|that|although)\b", match[1])
+        and not re.search(r"\b(?:because|while|which|that|although)\b", match[1])
     ):
         return f"According to {match[2]}, {small(match[1])}."
     match = _SAID_FRONT.fullmatch(text)
@@ -235,7 +244,9 @@ def according(text: str) -> str | None:
 def stated(text: str) -> str | None:
     """ "According to the police, the bridge was closed." -> "The bridge was closed, according to the police." """
     match = _ACCORDING_FRONT.fullmatch(text)
-    if not match or _PRONOUN.search(match[2]):  # "while he understood ..., according to the director"
+    if (
+        not match or _PRONOUN.search(match[2]) or re.search(r", and (?:the|an?|it|they)\b", match[2])
+    ):  # "while he understood ..., according to the director"
         return None
     # More sources follow; or what stands behind the semicolon would be this one's, too.
     if re.match(r"(?:as|such|and|or|including|who|which|\w+ing)\b|[A-Z][^,]*, (?:and )?[A-Z]", match[2]) or re.search(
@@ -254,6 +265,15 @@ def place_to_end(text: str) -> str | None:
         return None
     # Behind a bracket (masked), or "of this period", it would belong to that.
     if re.search(r"\b(?:doing|done) so\Z|\d\Z|\b[Xx]q[a-z]\Z|\bof (?:his|her|their|its|this|that) \S+\Z", match[2]):
+        return None
+    # "recognized by the government in the United States"; a place that is named again
+    if re.search(
+        r"\b(?:so far|to date|yet|ever)\Z|\b(?:with|about) (?:\S+ )?\S+\Z|\A(?:Most|Many|Few|All|Some|No)\b", capital(match[2])
+    ):
+        return None
+    if re.search(r"\bby (?:\S+ ){0,4}\S+\Z", match[2]) or any(
+        word[0].isupper() and re.search(rf"\b{re.escape(word)}\b", match[2]) for word in match[1].split()[1:]
+    ):
         return None
     link, *place = match[1].split()
     if re.sub(r"^the ", "", " ".join(place)) in _OF_THE_TEXT or place[-1].isdigit():  # a year is `end_date`'s
@@ -274,6 +294,10 @@ def place_first(text: str) -> str | None:
     if not match or not is_subject(match["who"]) or has_verb(match["where"].split()[1:]):
         return None
     rest = match["rest"] or ""
+    if re.search(r", (?:but|and)\b|\b(?:probably|most|least|\w+est)\b", f"{match['who']}{rest}"):
+        return None
+    if re.fullmatch(r"in [a-z]+", match["where"]) or (not rest and match["did"] in ("lived", "worked", "stayed")):
+        return None
     if re.search(r"\b(?:not|or|but|an?)\b", match["where"]) or re.search(r"\balso\b", f"{match['did']} {rest}"):
         return None
     if re.match(r"(?:The )?(?:first|last|latest|newest)\b", match["who"]) or (
@@ -290,7 +314,13 @@ def place_first(text: str) -> str | None:
 def purpose_first(text: str) -> str | None:
     """ "The fund was set up to help farmers." -> "To help farmers, the fund was set up." """
     match = _PURPOSE.fullmatch(text)
-    if not match or not is_subject(match["who"]) or " to " in match["did"] or verb_groups(match["did"]) > 1:
+    if (
+        not match
+        or re.match(r"Think\b", text)
+        or not is_subject(match["who"])
+        or " to " in match["did"]
+        or verb_groups(match["did"]) > 1
+    ):
         return None
     if re.search(r"\balso\b|\b(?:introduced|response|reaction|addition|relation)\Z", match["did"]):
         return None
@@ -304,15 +334,18 @@ def purpose_first(text: str) -> str | None:
     return f"{capital(match['why'])}, {small(match['who'])} {match['did']}."
 
 
+_BOUND = re.compile(
+    r"\b(?:no|not|never|than|ordered|asked|told|allowed|th[eo]se|there|such|after|before|considered|called|known)\b|n[’']t\b"
+)
+
+
 def cause_to_end(text: str) -> str | None:
     """ "Due to disputes, the council left the talks." -> "The council left the talks due to disputes." """
     match = _CAUSE_FRONT.fullmatch(text)
     if not match or has_verb(match[2].split()) or CLAUSE_LINK.search(match[3]) or _PRONOUN.search(match[3]):
         return None
     # The cause would be denied with it, or be that of what was ordered.
-    if re.search(r"\b(?:no|not|never|than|ordered|asked|told|allowed|th[eo]se|there|such)\b|n[’']t\b", match[3]) or re.search(
-        r"\b\w{3,}ing\b(?: \S+){0,5}\Z", match[3]
-    ):
+    if _BOUND.search(match[3]) or re.search(r"\b\w{3,}ing\b(?: \S+){0,5}\Z", match[3]):
         return None
     return f"{capital(match[3])} {match[1].lower()} {match[2]}."
 

@@ -39,7 +39,10 @@ _DEPENDENT_OPENING = re.compile(
 )
 _SUBORDINATE = re.compile(r"(?:After|Before|When|While|Because|Although|Though|As|Since|If|Once|Until|Where)\b")
 _OF_BOTH = re.compile(r"(?:During|Between|Throughout|Until|Under|Within|When|If) [^,]+, ")
-_OF_BOTH_HALVES = re.compile(r"(?:\w+ally|Usually|Normally|For|When|Under|During|In|At|With|By|Within|Throughout)\b[^,]*, ")
+_OF_BOTH_HALVES = re.compile(
+    r"(?:\w+ally|However|Still|Yet|Usually|Normally|For|When|Under|During|In|At|With|By|Within|Throughout)\b[^,]*, "
+)
+_OPENS_BOTH = re.compile(r"(?:Even )?(?:If|When|Once|As|After|Unless|Although|Though|While)\b|According to\b", re.I)
 _CLAUSE_BEHIND_COMMA = re.compile(
     r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
 )
@@ -66,7 +69,9 @@ _NO_SURNAME = re.compile(
 _SEMICOLON = re.compile(r"([^;“”\"]{25,}); (?:and |but )?(?!however|therefore|thus|instead)([^;“”\"]{15,})\.")
 _CONTRAST = re.compile(r"([^;:“”\"]{25,}), (?:while|whereas) ((?:the|an?|its|their|[A-Z])[^;:“”\"]{15,})\.")
 _INCLUDING = re.compile(rf"({PLAIN}{{20,}}), including ([^;:“”\"]{{8,}})\.")
-_COUNTED = re.compile(r"(?:[A-Z][a-z]+ of|Several|Many|Some|Two|Three|Four|Five|Six|\d+|Dozens|Hundreds) ")
+_COUNTED = re.compile(
+    r"(?:(?:Dozens|Hundreds|Thousands|Scores) of|Several|Many|Some|Two|Three|Four|Five|Six|\d+|Dozens|Hundreds) "
+)
 _DEEDS = re.compile(
     r"([A-Z][^;:“”\"]{25,}?),? and (?:also )?("
     r"(?:was|were|is|has|had|became|won|began|took|made|went|came|left|led|held|set|sold|wrote|said|"
@@ -127,7 +132,8 @@ def halved(text: str) -> str | None:
     match = _TWO.fullmatch(text)
     if not match or re.search(r"\b(?:between|both|that|(?:daughter|son|child) of)\b", match[1]):
         return None
-    if re.match(r"(?:Even )?(?:If|When|Unless|Although|Though|While)\b|According to\b", text, re.I):  # holds for both
+    # What opens the sentence holds for both halves.
+    if _OPENS_BOTH.match(text) or (_OF_BOTH_HALVES.match(match[1]) and has_verb(match[1].split(", ", 1)[1].split())):
         return None
     if _SUBORDINATE.match(match[1]) and "," not in match[1]:  # "As the water rose, and the town slept, ..."
         return None
@@ -151,6 +157,8 @@ def apposition(text: str) -> str | None:
     match = _SUPERLATIVE.fullmatch(text)
     if not match or re.search(r"\b(?:is|are|has|have)\b", match[1]):  # what is so now
         return None
+    if re.search(r"\b(?:vote|voted|say|said)\Z", match[1]):
+        return None
     if re.search(r"\b(?:and|that|who|player|man|woman|person|leader|scorer|driver)\b", match[2].split(" of ")[0]):
         return None  # "It" is nobody; or the noun stands before the comma
     return f"{match[1]}. It was {match[2]}."
@@ -161,7 +169,11 @@ def relative(text: str) -> str | None:
     match = _RELATIVE.fullmatch(text)
     if not match or not is_verb(f"x {match[4]}".split(), 1) or has_verb(match[1].split()) or "," in match[4]:
         return None  # a list that goes on, not the end of the clause
-    if is_plural(match[1]) or match[1].endswith("s"):
+    if re.match(r"\S+s (?!was|has)", match[4]) and match[2] in ("was", "had"):
+        return None  # what was so then, and what is now
+    if re.search(r"\bthat (?:the|an?|it|he|she|they)\b", match[4]):
+        return None
+    if is_plural(match[1]) or match[1].endswith("s") or len(match[4].split()) > 18:  # "It" would be far from it
         return None
     return f"{match[1]} {match[4]}. It {match[2]} {match[3]}."
 
@@ -177,7 +189,13 @@ def which_apart(text: str) -> str | None:
     governed = re.search(r"\b(?:of|in|from|to|into|around) \Z", match[1]) and re.match(
         r"(?:the|its|their|his|her) |[a-z]", match["what"]
     )
-    if governed or _OF_A_PLAN.match(match["did"]) or re.match(r"(?:It|This|That)\b", match[1]):
+    if governed or re.match(r"(?:is|are|was|were) (?:known as|called|identified|described|defined)\b", match["did"]):
+        return None
+    if re.match(r"(?:was|were|had been) ", match["did"]) and re.search(
+        r"\b(?:allow|request|ask|permit|order|propose|agree|decide)\w* ", match[1]
+    ):
+        return None  # what was asked for, not the thing
+    if _OF_A_PLAN.match(match["did"]) or re.match(r"(?:It|This|That)\b", match[1]):
         return None
     said = f"The {match['noun']}" if match["noun"] else capital(match["what"])
     if not match["noun"] and (match[1].endswith(" by ") or match[1].split()[-2][:1].isupper()):
@@ -256,6 +274,10 @@ def two_deeds(text: str) -> str | None:
         return None
     if re.search(r"\b(?:because|but|citing|while|since|as)\b", match[1]) or ("," in match[1] and ", and" in text):
         return None  # the second deed may be the clause's; or the last of three
+    if (is_plural(subject) and re.search(r"\bits\b", match[2])) or re.search(r", (?:an?|the) [^,]+\Z", match[2]):
+        return None  # "its" is somebody else's; what both deeds were
+    if re.search(r"\b(?:era|period|century|centuries)\b", match[1]):
+        return None  # when both were done
     if (
         words[n + 1 : n + 2] == ["by"]
         or re.search(r"[’'](?:s\b|\Z)", subject)

@@ -129,7 +129,7 @@ def passive(text: str) -> str | None:
     lemma = (getLemma(match["verb"], upos="VERB") or ("",))[0]
     who, what = match["who"], match["what"]
     tense_fits = match["verb"] == lemma if match["modal"] else match["verb"] in getInflection(lemma, tag="VBD")
-    if lemma not in _TRANSITIVE or not tense_fits or TIMES.search(what) or has_verb(what.split()[1:]):
+    if lemma not in _TRANSITIVE or not tense_fits or _DISTANCE.match(what) or TIMES.search(what) or has_verb(what.split()[1:]):
         return None
     if CLAUSE_LINK.search(what) or not is_subject(who) or lemma in _TWO_OBJECTS:
         return None
@@ -162,7 +162,9 @@ def identity(text: str) -> str | None:
         return None
     if PERSON.match(match["one"] or match["name"]) or (match["one"] or match["name"]).isupper():
         return None
-    if re.search(r"\b(?:of|for) an? |\b(?:too|also|either)\b", text):
+    if re.search(r"\b(?:of|for) an? |\b(?:too|also|either)\b|(?i:\b(\w+ \w+) \1\b)", text):
+        return None
+    if re.search(r" and ", match["one"] or match["name"]):
         return None
     if match["one"]:
         if CLAUSE_LINK.search(match["other"]) or has_verb(match["other"].split()) or TIMES.search(match["other"]):
@@ -193,4 +195,9 @@ def title_first(text: str) -> str | None:
         return None
     if _NO_OFFICE.match(match[2]) or re.match(r"(?:who|which|whose)\b", match[3]):
         return None
-    return f"{capital(match[2]) if match[2].startswith('the ') else 'The ' + match[2]}, {match[1]}, {match[3]}"
+    if match[2].startswith("the "):
+        return f"{capital(match[2])}, {match[1]}, {match[3]}"
+    # One has a title of something; a "steel magnate" or a "former head" is one of several.
+    if not re.search(r" (?:of|at|for|in) ", match[2]) or re.match(r"(?:former|ex-)", match[2]):
+        return None
+    return f"The {match[2]}, {match[1]}, {match[3]}"

@@ -50,12 +50,19 @@ _OPENING = re.compile(rf"([A-Z][a-z]+) ({PLAIN}{{5,90}}), ([^;:“”\"]+)\.")
 _OPENS_SUBJECT = re.compile(r"(?:the|an?|its|his|her|their|many|several|most|some) |[A-Z]")
 _INSERTED = re.compile(rf"({PLAIN}{{3,60}}), ([a-z]+) ({PLAIN}{{5,90}}), ([^;:“”\"]+)\.")
 _SWAPPED = re.compile(
-    rf"(?P<name>[A-Z][\w’'-]+(?: [A-Z][\w’'-]+){{0,2}}) (?P<main>[a-z]{PLAIN}{{8,90}}?),? "
+    rf"(?P<name>[A-Z][\w’'-]+(?: [A-Z][\w’'-]+){{0,2}}) (?P<main>[a-z]{PLAIN}{{8,90}}?) "
     rf"(?P<when>after|before|when|because|although|though|once|until) (?P<who>he|she) (?P<clause>{PLAIN}{{8,90}})\."
 )
 _PEOPLE = re.compile(r"[A-Z]|\b(?:that|which|who|and|said|says|told|man|woman|father|mother|son|daughter|wife|husband)\b")
 _NAMED = re.compile(r"[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)* (?:\([^)]*\) )?[a-z]")
 _HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|long|time)\Z")
+
+
+_MORE_THAN_IT = re.compile(
+    r"\A(?:[Tt]he )?\d|\b(?:elsewhere|than|many more|them|there|thereafter|then|th[ei]se|this|such|despite)\b|"
+    r"\A[Tt]he (?:country|nation|city|town|state|company|family)\b"
+)
+"""What needs the clause before it: "the country", "fighting erupted elsewhere"."""
 
 
 def clause_to_end(text: str) -> str | None:
@@ -68,9 +75,11 @@ def clause_to_end(text: str) -> str | None:
         r"(?<!was )(?<!were )(?<!been )(?<!is )(?<!are )(?<!be )\b\w+ed by\b|\b(?:as a result|because|due)\b", match[3]
     ):
         return None
+    if match[1] in ("Although", "Though") and not _FINITE.search(match[2]) and not has_verb(match[2].split()):
+        return None
     if match[1] == "Before" and re.search(r"\b(?:not|never|no)\b|n[’']t\b", match[3]):
         return None
-    if re.search(r"\A(?:[Tt]he )?\d|\b(?:elsewhere|than|many more)\b", match[3]):  # more than what stands in the clause
+    if _MORE_THAN_IT.search(match[3]):
         return None
     # Behind a second verb, or a clause, it would belong to that: "X told Y that it was loaded during a session".
     if "," in match[3] or goes_on(match[3]) or re.search(r"\b(?:until|before|after|when)\b|\b(?:as well|too)\Z", match[3]):
@@ -80,7 +89,8 @@ def clause_to_end(text: str) -> str | None:
     own = _NAMED.match(match[3]) and not _PEOPLE.search(match[2]) and not re.search(r"\b(?:who|which)\b", match[3])
     if PRONOUN_OR_LINK.search(match[3]) and not (own and verb_groups(match[3]) == 1):
         return None
-    return f"{capital(match[3])} {match[1].lower()} {match[2]}."
+    comma = "," if match[1] in ("Although", "Though") else ""
+    return f"{capital(match[3])}{comma} {match[1].lower()} {match[2]}."
 
 
 def clause_to_front(text: str) -> str | None:
@@ -96,7 +106,9 @@ def clause_to_front(text: str) -> str | None:
         or re.search(r", (?:before|while) ", text)  # what came next, or beside it
         or re.match(r"(?:again|and|or)\b", match[3])  # "once again", "before and after"
         or (match[2] in _OF_CLAUSES and not has_verb(match[3].split()))
-        or re.search(r"\bthan\b", match[3])
+        or re.search(r"\b(?:than|these|those|this|such)\b", match[3])
+        or re.match(r"(?:that|this|such|it)\b", match[3])
+        or (match[2] == "until" and not re.search(r"\b(?:continu|remain|stay|last|kept|lived|served|held)", match[1]))
         or (match[2] == "during" and re.search(r"\bto [a-z]+ ", match[3]))
         or re.search(r"\A(?:But|And|Or|So|Yet|Then|Still)\b|\b(?:how|why|whether|not long)\b", match[1])
         or re.search(r"\b(?:when|while|because|after|before)\b|\band \w+ed\b", match[3])  # one more clause, or deed
@@ -146,6 +158,8 @@ def participle_inside(text: str) -> str | None:
         return None  # what comes behind is somebody else's clause
     n = subject_words(match[3])
     words = match[3].split()
+    if re.search(rf"\b{PREPOSITION} |[’']s ", " ".join(words[:n])):  # behind "Ghana in 1957" it would be Ghana's
+        return None
     if not n or not re.match(PREPOSITION, match[2]) or not _OPENS_SUBJECT.match(match[3]):
         return None
     return f"{capital(' '.join(words[:n]))}, {match[1].lower()} {match[2]}, {' '.join(words[n:])}."
