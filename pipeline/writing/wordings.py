@@ -265,7 +265,6 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # two plurals in either order; a word before them could belong to the first alone
         (r"(?<=(?:with|from| for|ween) )([a-z]{3,}s) and ([a-z]{3,}s)(?=[,.;]| (?:in|on|at|by|from|to|were|are|who)\b)",
          r"\2 and \1"),
-        (r"(?<!not )(?<!never )(?<!n’t )(?<!n't )(?<!only )(?<!see )\balso (?=[a-z]+\b)", ""),
     )
 )  # fmt: skip
 _AFTER = re.compile(
