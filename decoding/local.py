@@ -56,6 +56,15 @@ class LocalGenerator(PromptReader):
     def fingerprint(self) -> str:
         return self._loaded.fingerprint
 
+    def put_away(self) -> None:
+        """Give back the memory of the weights. Name and fingerprint remain; no text can be had any more."""
+        from torch.nn import Module
+
+        self._given = _was_put_away
+        self.__dict__.pop("_decode", None)
+        self._loaded.backends.clear()
+        Module.to(self._loaded.model, "meta")
+
     @property
     def context_tokens(self) -> int:
         return self._loaded.context_tokens
@@ -81,6 +90,10 @@ class LocalGenerator(PromptReader):
         """
         check_sampling(sampling)
         return complete(self._loaded, self._decode, self.prompt_ids(messages), sampling, on_text)
+
+
+def _was_put_away(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
+    raise RuntimeError("the model was put away; build its generator again")
 
 
 def complete_together(

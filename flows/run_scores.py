@@ -25,6 +25,7 @@ from flows.wiring.judges import judge_card
 from flows.wiring.metrics import build_metrics, floors_folder
 from flows.wiring.models import model_facts
 from flows.wiring.prepared import Prepared
+from flows.wiring.systems import put_away
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,6 +48,7 @@ class Evaluated:
 def evaluate(prepared: Prepared, write: run_events.Write = run_events.one_by_one, *, with_floors: bool = True) -> Evaluated:
     """Floors take longer than a system without a model; they are computed once, for all runs on the same data."""
     generated = run_events.generate(prepared, write)
+    put_away(prepared.system)  # 0.6 GiB of the default model, while the judges load theirs
     settings = prepared.job.settings
     metrics = build_metrics(settings)
     began = time.perf_counter()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.system import System
+from data import heap
 from data.errors import UserError
 from data.settings import DecodingSettings, Settings
 from flows.job import MODEL_SYSTEMS, SYSTEMS
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
 
 from flows.wiring import models
 from flows.wiring.models import build_generator
+
+
+def put_away(system: System) -> None:
+    """Give back the memory of a system's model in this process, where nothing more is to be written."""
+    from decoding.local import LocalGenerator
+    from pipeline.systems.paper import ModelSystem
+
+    if isinstance(system, ModelSystem) and isinstance(system.generator, LocalGenerator):
+        system.generator.put_away()
+        heap.trim()
 
 
 def build_system(name: str, settings: Settings, remember: Path | None = None) -> System:

@@ -55,6 +55,10 @@ class ModelSystem:
         self._writer = Writer(generator, model.temperature, model.seed, writing.section_max_tokens)
 
     @property
+    def generator(self) -> Generator:
+        return self._generator
+
+    @property
     def identity(self) -> Mapping[str, str]:
         r, w = self._retrieval, self._writing
         return {

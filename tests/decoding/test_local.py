@@ -75,6 +75,20 @@ def test_greedy_text_is_the_argmax_of_the_whole_prefix(chat: LoadedModel) -> Non
     assert completion.n_new_tokens == len(ids) - n_prompt
 
 
+def test_a_model_that_was_put_away_has_no_weights_and_keeps_its_name(tmp_path: Path) -> None:
+    loaded = load(
+        str(build_tiny_model(tmp_path, chat_template=True, vocab_from=TEXT, context_tokens=256, layers=1)), device="cpu"
+    )
+    generator = LocalGenerator(loaded)
+    generator.generate(ASK, SamplingParams(max_new_tokens=2))
+    name, fingerprint = generator.name, generator.fingerprint
+    generator.put_away()
+    assert {parameter.device.type for parameter in loaded.model.parameters()} == {"meta"} and not loaded.backends
+    assert (generator.name, generator.fingerprint) == (name, fingerprint)
+    with pytest.raises(RuntimeError, match="put away"):
+        generator.generate(ASK, SamplingParams(max_new_tokens=2))
+
+
 def test_timings_add_up(chat: LoadedModel) -> None:
     stats = LocalGenerator(chat).generate(ASK, SamplingParams(max_new_tokens=8)).stats
     assert stats.prefill_s is not None
