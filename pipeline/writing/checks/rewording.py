@@ -80,6 +80,7 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(?:alleg\w+|suspect\w*|accus\w+|reported(?:ly)?|apparent\w*|believed|claim\w*|purported\w*|charged|"
             r"presum\w+|thought to|rumou?r\w*|said to)\b",
         ),
+        ("suggested", r"\b(?:suggest\w*|hint\w*|impl(?:y|ies|ied|ying)|propos\w+|recommend\w*|advis\w+|seem\w*|appear\w*)\b"),
         (
             "some of",
             r"\b(?:some|part|parts|most|many|several|half|majority|few|a number) of\b|"
@@ -97,7 +98,7 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 """What must neither go nor come: (what it says, the words that say it)."""
-_MAY_COME = frozenset({"alleged", "each", "planned", "one of", "including", "some of", "first"})
+_MAY_COME = frozenset({"alleged", "each", "planned", "one of", "including", "some of", "first", "suggested"})
 """Of these only a loss is certain to be wrong: "reported" and "among them" are also ways to say who said it, and how."""
 _ATTRIBUTION = re.compile(
     r"\b(?:said|says|according to(?! (?:its|his|her|their|whether|how)\b)|"
@@ -214,7 +215,8 @@ _COMPOUND = re.compile(r"\b[A-Za-z]+(?:-[A-Za-z]+)+\b")
 _LOOSE = frozenset((
     "like", "pretty", "fairly", "quite", "rather", "well", "back", "over", "right", "just", "see", "get", "hold", "give",
     "gives", "gave", "given", "accused", "insure", "discuss", "discussed", "gathered",
-    "lately", "exceed", "exceeding", "partner", "written", "wrote",
+    "lately", "exceed", "exceeding", "partner", "written", "wrote", "indicate", "indicates", "indicated", "indicating",
+    "appearing", "apparently", "notable", "examined", "met", "finish",
 ))  # fmt: skip
 """Of so many meanings that WordNet's are no guide."""
 _FREE_WORDS = frozenset((
@@ -289,6 +291,8 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
     said = QUOTED.sub(" ", " ".join(facts))
     text = QUOTED.sub(" ", text)
     faults = []
+    if any(bracket not in said for bracket in re.findall(r"\([^()]*\)", text)):  # the title's, behind another name
+        faults.append("a parenthesis came")
     # Counted: "with some traits but others" has lost one of two.
     before, after = len(_NEGATION.findall(said)), len(_NEGATION.findall(text))
     if after < before:

@@ -114,6 +114,13 @@ def test_one_sentence_is_a_lead() -> None:
     assert len(plan.lead) == 1 and not plan.sections
 
 
+def test_a_lead_has_no_speech() -> None:
+    said = "“The Tolvane flood was the worst that our town has seen,” said Mayor Irena Holt of Vasterlow on 13 March 2031."
+    told = "The Tolvane flood struck the town of Vasterlow on 13 March 2031 and killed 23 people, the province said."
+    plan = planned(page("a", "Tolvane flood", f"{said} The ferry of Osmere stopped for six days. {told}"))
+    assert plan.lead and not any(statement.text.startswith("“") for statement in plan.lead)
+
+
 def test_headings_that_accuse_need_evidence() -> None:
     plan = planned(*PAGES)
     assert not {"Perpetrator", "Victims", "Suspect"} & {s.heading.text for s in plan.sections}

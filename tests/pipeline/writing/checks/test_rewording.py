@@ -195,3 +195,16 @@ def test_a_number_of_the_title_belongs_to_its_name(title: str, text: str, alone:
     assert any("a number of the title alone: 2031" in fault for fault in compare(text, (fact,), title).faults) is alone
     known = compare(text, (fact,), title, ("Ana Ruiz won the Osmere Cup in May 2031.",)).faults
     assert not any("of the title alone" in fault for fault in known)
+
+
+def test_what_is_suggested_is_not_told_as_shown() -> None:
+    fact = "A gauge was found under the bridge, suggesting that the levee broke at night."
+    shown = compare("A gauge was found under the bridge, showing that the levee broke at night.", (fact,), "")
+    hinted = compare("A gauge was found under the bridge, which suggests that the levee broke at night.", (fact,), "")
+    assert '"suggested" is gone' in shown.faults and '"suggested" is gone' not in hinted.faults
+
+
+def test_what_the_title_has_in_parentheses_stays_with_it() -> None:
+    fact, title = "Lantern was filmed two years after Tide.", "Lantern (2031 film)"
+    found = compare("Lantern was filmed two years after Tide (2031 film).", (fact,), title)
+    assert "a parenthesis came" in found.faults
