@@ -80,7 +80,10 @@ def killed(moment: str, n: int, words: Sequence[object]) -> None:
     assert process.returncode == -signal.SIGKILL, process.stderr
 
 
-@pytest.mark.parametrize(("moment", "other"), [("after", "other"), ("before", "other"), ("before", "killed")])
+@pytest.mark.parametrize(
+    ("moment", "other"),
+    [("after", "other"), pytest.param("before", "other", marks=pytest.mark.slow), ("before", "killed")],
+)
 def test_killed_on_one_machine_and_resumed_on_another(
     moment: str,
     other: str,

@@ -53,7 +53,7 @@ def check_resumed(system: str, out: Path, expected: dict[str, bytes]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "moment"), [("extractive", "after"), pytest.param("bm25", "half_written", marks=pytest.mark.slow)]
+    ("system", "moment"), [("bm25", "half_written"), pytest.param("extractive", "after", marks=pytest.mark.slow)]
 )
 def test_killed_at_every_write_in_turn(
     system: str, moment: Moment, tmp_path: Path, undisturbed: dict[str, dict[str, bytes]]
