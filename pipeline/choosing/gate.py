@@ -52,7 +52,9 @@ _SUBJECTLESS = re.compile(
 _DATED_COMMENT = re.compile(rf"^\S+ (?:{MONTH}) \d{{1,2}}, \d{{4}} [A-Z]")
 """A reader's name and day before what he says."""
 _LOG = re.compile(
-    rf"(?:{MONTH}) \d{{1,2}}(?:, \d{{4}})?: |[A-Z][\w’'-]+ [A-Z]{{1,3}}, (?:[A-Z][\w’'-]+ ){{1,2}}[A-Z]{{1,3}}[ ,(]|"
+    rf"(?:{MONTH}) (?:\d{{1,2}}(?:, \d{{4}})?|\d{{4}}): |"
+    r"\d{1,2} [A-Z][a-z]{2,8} \d{4} (?:To|(?!(?:was|were|is|saw|marked|had|has|will|and|in|at|the|an?)\b)[a-z]+) |"
+    r"[A-Z][\w’'-]+ [A-Z]{1,3}, (?:[A-Z][\w’'-]+ ){1,2}[A-Z]{1,3}[ ,(]|"
     r"[A-Z][\w’'-]+(?: [A-Z][\w’'-]+){0,3}(?: as [A-Z]\w+(?: [A-Z]\w+)?)? [–—-] (?=(?:The|To|[a-z]+|\d\w*) )(?!.* [–—-] )|"
     r".*(?:(?:moves|drops|goes|makes) .*with \w+ to play|[’']s lead (?:is|moves) )"
 )

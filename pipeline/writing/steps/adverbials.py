@@ -261,6 +261,8 @@ def place_to_end(text: str) -> str | None:
     match = _PLACE_FRONT.fullmatch(text)
     if not match or goes_on(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
         return None
+    if re.search(r"\b(?:why|how|whether)\b", match[2]):  # it would be in there that somebody became so
+        return None
     if _NO_PLACE_AT_ALL.search(match[1]) or _POSSESSIVE.search(match[1]) or re.match(r"(?:Along|Together) with\b", text):
         return None
     # Behind a bracket (masked), or "of this period", it would belong to that.

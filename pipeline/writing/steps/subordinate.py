@@ -79,7 +79,7 @@ def clause_to_end(text: str) -> str | None:
         return None
     if match[1] == "Before" and re.search(r"\b(?:not|never|no)\b|n[’']t\b", match[3]):
         return None
-    if _MORE_THAN_IT.search(match[3]):
+    if _MORE_THAN_IT.search(match[3]) or re.search(r" (?:For|In|On|At|The|From|During) ", match[2]):  # a heading ran in
         return None
     # Behind a second verb, or a clause, it would belong to that: "X told Y that it was loaded during a session".
     if "," in match[3] or goes_on(match[3]) or re.search(r"\b(?:until|before|after|when)\b|\b(?:as well|too)\Z", match[3]):
@@ -125,7 +125,7 @@ def clause_to_front(text: str) -> str | None:
         or re.search(r"\b(?:is|was|are|were) to [a-z]+ ", match[1])  # "the goal is to finish before ..."
         or (" with " in match[3] or " " not in match[3])  # "after the race with ..."; "after death": whose?
         or re.search(
-            r"\b(?:said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or|as|times?|moments?|"
+            r"\b(?:precisely|exactly|largely|partly|simply|mainly|said|told|that|shortly|soon|days?|hours?|years?|weeks?|minutes?|months?|just|even|only|not|and|or|as|times?|moments?|"
             r"nights?|points?|particularly|especially|notably|mostly|mainly|usually|perhaps|except|is|was|were|are|until|since|from|of|on|at|in)\Z",
             match[1],
         )
