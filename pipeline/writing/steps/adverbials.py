@@ -248,6 +248,9 @@ def stated(text: str) -> str | None:
         not match or _PRONOUN.search(match[2]) or re.search(r", and (?:the|an?|it|they)\b", match[2])
     ):  # "while he understood ..., according to the director"
         return None
+    first, comma, _ = match[2].partition(",")
+    if comma and not has_verb(first.split()):  # one more source
+        return None
     # More sources follow; or what stands behind the semicolon would be this one's, too.
     if re.match(r"(?:as|such|and|or|including|who|which|\w+ing)\b|[A-Z][^,]*, (?:and )?[A-Z]", match[2]) or re.search(
         r"[;:]|\bhowever\b", match[2]

@@ -68,7 +68,9 @@ def subject_words(clause: str) -> int:
     for n in range(1, min(len(words), 8)):
         if words[n - 1].endswith(",") or CLAUSE_LINK.fullmatch(words[n]) or words[n] in ("as", "than", "of", "by"):
             return 0
-        if is_verb(words, n) and not (words[n].endswith("ed") and has_verb(words[n + 1 :][:8])):
+        # "The memos written by Abt refuted it": the first is no verb of the sentence, but for one with an object.
+        has_object = n + 1 < len(words) and words[n + 1] in ("a", "an", "the", "its", "his", "her", "their")
+        if is_verb(words, n) and (has_object or not (words[n].endswith("ed") and has_verb(words[n + 1 :][:8]))):
             # "Silkunas gradually made": the adverb belongs to the verb
             return n - 1 if (n > 1 and words[n - 1] in _ADVERBS) or words[n - 1].endswith("ly") else n
     return 0

@@ -49,6 +49,10 @@ TURNED = [
         "Dozens of roads were closed. They included many along the spine of the Green Mountains.",
     ),
     (
+        "Designed by Ana Ruiz, the ferry featured a hull made of aluminium.",
+        "The ferry, designed by Ana Ruiz, featured a hull made of aluminium.",
+    ),
+    (
         "Due to internal disputes, the national council left the talks of May.",
         "The national council left the talks of May due to internal disputes.",
     ),
@@ -224,3 +228,21 @@ def test_what_readers_found_wrong_is_not_made(fact: str, never: str) -> None:
 def test_a_contrast_is_kept_when_its_sentence_is_divided() -> None:
     fact = "The city had planned the dam since 1950, but the council refused to pay for it again."
     assert "The city had planned the dam since 1950. However, the council refused to pay for it again." in orders(fact)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "The series is a game made by a guild of Osmere in 1995.",  # what was made then
+        "Construction of the bridge began the following month, on 2 September.",
+        "The bridge was built in response to the flood and was opened by Ana Ruiz.",
+        "Sefa Morrin, closer to the town, left the ferry.",
+        "In a talk with the Ledger, the band told why the song became a hit.",  # no hit in a talk
+        "The song was a hit precisely because many people had lost a friend.",
+        "According to the slaves, the farms and the council, the bridge was closed.",
+        "Generally, wages rose in the towns, while the farms had lower prices.",
+        "Chisso, a firm that was known then as a maker of rubber, opened four blocks from the ferry.",
+    ],
+)
+def test_what_would_say_something_else_is_not_turned(fact: str) -> None:
+    assert orders(fact) == (fact,)
