@@ -323,7 +323,7 @@ def purpose_first(text: str) -> str | None:
         not match
         or re.match(r"Think\b", text)
         or not is_subject(match["who"])
-        or " to " in match["did"]
+        or re.search(r" (?:to|for) ", match["did"])
         or verb_groups(match["did"]) > 1
     ):
         return None
