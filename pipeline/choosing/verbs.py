@@ -25,7 +25,7 @@ _PARTICIPLE_PHRASE = re.compile(
     r"(?=(?:in|by|at|on|as|to|for|from|with|near)\b)"
 )
 _CLAUSE_ALONE = re.compile(r"([^,;:]+s), who [^,;:]+\Z")
-"""Several and a relative clause that nothing ends: "Harbour champions, who ensure that promises are met."."""
+"""A plural noun with only a relative clause: "Harbour champions, who ensure that promises are met."."""
 _TAKEN = re.compile(r"(?:the|an?|his|her|its|their|it|him|them|for|as|into|to)\Z|[A-Z]")
 _NOUN_FOLLOWS = words_of("before_nouns")
 """Behind these stands a participle ("all finished tasks"), no verb."""

@@ -24,7 +24,7 @@ _TITLE = re.compile(
 _NAMES = frozenset(
     ("Solidarity", "Unity", "Liberty", "Trinity", "Providence", "Independence", "Florence", "Clarence", "Infinity")
 )
-"""Names that are words of the language."""
+"""Names that are words of the language, or end as such words do."""
 
 
 def capital(text: str) -> str:

@@ -67,8 +67,10 @@ def _limit(parts: dict[str, str], line: str) -> Limit:
 
 
 def _listed(words: str) -> str:
-    """Any of them as whole words; one with a capital is compared as it is."""
+    """Any of them as whole words; one with [A-Z] is compared as it is. Raises re.error for one that is no expression."""
     alternatives = [word if re.search(r"\[A-Z\]", word) else f"(?i:{word})" for word in words.split(", ")]
+    for one in alternatives:
+        re.compile(one)
     return rf"(?<![\w’'-])(?:{'|'.join(alternatives)})(?![\w’'-])"
 
 

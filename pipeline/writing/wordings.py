@@ -108,7 +108,7 @@ def _by_word(sentence: str) -> Iterator[_Span]:
             match = wording.pattern.match(low, word.start())
             if not match or (other := _fits(wording, before.split(), low[match.end() :])) is None:
                 continue
-            if _is_allowed(match.group(), other, before, low[match.end() :]):
+            if _is_allowed(match.group(), other, sentence[: word.start()], low[match.end() :]):
                 found[match.end()].append(other)
         if found:
             end = max(found)
@@ -249,8 +249,9 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # a clause after a verb of saying opens with or without "that"; "said in May" would tell when it was said
         (rf"(?<=[a-z] )(said|says) that (?={_STARTS_NOUN} )", r"\1 "),
         (rf"(?<=[a-z] )(said|argued|claimed) (?={_STARTS_NOUN} )", r"\1 that "),
-        # relative clauses without their verb, but for "all that was held", "it was the crew who were held"
-        (rf"(?<!all)(?<!thing)(?<!\bit)(?<!what)(?<!they) (?:that|which) (?:was|were) (?={_PARTICIPLE} {_PREPOSITION}\b)", " "),
+        # relative clauses without their verb, but for "all that was held"
+        (rf"(?<!\b[Aa]ll)(?<!thing)(?<!\bit)(?<!what)(?<!they) (?:that|which) (?:was|were) "
+         rf"(?={_PARTICIPLE} {_PREPOSITION}\b)", " "),
         # dates: both orders are used
         (rf"\b({_MONTHS}) (\d{{1,2}}), (\d{{4}}),(?= {_PREPOSITION} )", r"\2 \1 \3"),
         (rf"\b({_MONTHS}) (\d{{1,2}}), (\d{{4}})\b", r"\2 \1 \3"),  # the comma behind it may end a clause

@@ -80,7 +80,11 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(?:alleg\w+|suspect\w*|accus\w+|reported(?:ly)?|apparent\w*|believed|claim\w*|purported\w*|charged|"
             r"presum\w+|thought to|rumou?r\w*|said to)\b",
         ),
-        ("suggested", r"\b(?:suggest\w*|hint\w*|impl(?:y|ies|ied|ying)|propos\w+|recommend\w*|advis\w+|seem\w*|appear\w*)\b"),
+        (
+            "suggested",
+            r"\b(?:suggest\w*|hint\w*|impl(?:y|ies|ied|ying)|propos\w+|recommend\w*|advis(?:e[ds]?|ing)|seem\w*|"
+            r"appear(?:s|ed)? to)\b",
+        ),
         (
             "some of",
             r"\b(?:some|part|parts|most|many|several|half|majority|few|a number) of\b|"

@@ -104,7 +104,8 @@ _ANOTHER_TIME = re.compile(
     r"\A(?:For|But|And|So|After|Before|When|While|Although|Since|Until)\b|\b(?:is|are|has|have)\b|"
     r"\b(?:planned|scheduled|expected|due|set)\b|\b(?:following|next|same|previous) (?:day|week|month|year)\b|"
     r"\b(?:starting|beginning|ending|dating|effective)\Z|\b(?:compares|follows|includes|remains|means|shows|marks)\b|"
-    r"\bas (?:the|he|she|it|they)\b|\b(?:of|for|with|to) (?:\S+ ){0,3}\w+(?:ment|tion|sion|ning|ding|tures)\b|"
+    r"\bas (?:the|he|she|it|they)\b|\b(?:of|for|with|to) (?:\S+ ){0,3}"
+    r"(?!government|parliament|department|station|nation|building)\w+(?:ment|tion|sion|ning|ding|tures)\b|"
     r"\b(?:was|were) (?:the|an?) \w+(?:ment|tion|sion|ing|age) of\b|\bfirst\b.*\b(?:was|were)\b"
 )
 """With these a date in front would be that of something else: "One step was the creation of a fund in 1979"."""
@@ -136,7 +137,9 @@ def front_date(text: str) -> str | None:
         or re.search(r"\b(?:latest|newest|current|most recent)\b", match[1])  # at that time, or now?
         or not _is_of_the_deed(match[1])
         or not _PAST.search(match[1])
-        or re.search(r"(?<!began) to (?!be\b)[a-z]+ ", match[1])  # when the other deed was done, or this one?
+        or re.search(
+            r"(?<!began) to (?!be\b|the\b|an?\b|its\b|his\b|her\b|their\b)[a-z]+ ", match[1]
+        )  # when the other deed was done, or this one?
         or re.search(r"\bhad \w+", match[1])  # "had won over the town in 1763": before another time
         or CLAUSE_OR_SPEECH.search(match[1])  # the date may belong to the clause
     ):
@@ -264,9 +267,9 @@ def place_to_end(text: str) -> str | None:
     match = _PLACE_FRONT.fullmatch(text)
     if not match or goes_on(match[2]) or has_verb(match[1].split()[1:]) or OTHER_ORDER.search(match[2]):
         return None
-    if re.search(r"\b(?:why|how|whether)\b", match[2]):  # it would be in there that somebody became so
+    if re.search(r"\b(?:why|how|whether)\b", match[2]):  # the place would belong to the indirect question
         return None
-    if _NO_PLACE_AT_ALL.search(match[1]) or _POSSESSIVE.search(match[1]) or re.match(r"(?:Along|Together) with\b", text):
+    if _NO_PLACE_AT_ALL.search(match[1]) or _POSSESSIVE.search(match[1]) or re.match(r"Along with\b", text):
         return None
     # Behind a bracket (masked), or "of this period", it would belong to that.
     if re.search(r"\b(?:doing|done) so\Z|\d\Z|\b[Xx]q[a-z]\Z|\bof (?:his|her|their|its|this|that) \S+\Z", match[2]):
@@ -299,7 +302,9 @@ def place_first(text: str) -> str | None:
     if not match or not is_subject(match["who"]) or has_verb(match["where"].split()[1:]):
         return None
     rest = match["rest"] or ""
-    if re.search(r", (?:but|and)\b|\b(?:probably|most|least|\w+est)\b", f"{match['who']}{rest}"):
+    if re.search(
+        r", (?:but|and)\b|\b(?:probably|most|least|the (?!forest|west|guest|rest|nest|test)\w+est)\b", f"{match['who']}{rest}"
+    ):
         return None
     if re.fullmatch(r"in [a-z]+", match["where"]) or (not rest and match["did"] in ("lived", "worked", "stayed")):
         return None

@@ -133,12 +133,14 @@ def passive(text: str) -> str | None:
         return None
     if CLAUSE_LINK.search(what) or not is_subject(who) or lemma in _TWO_OBJECTS:
         return None
-    if re.search(r"(?:ly|\b(?:instead|also|later|then|soon|again|even|both|all))\Z", who):  # an adverb of the verb
+    if re.search(
+        r"(?:\b(?!family)[a-z]+ly|\b(?:instead|also|later|then|soon|again|even|both|all))\Z", who
+    ):  # an adverb of the verb
         return None
     rest = match["rest"]
     # "attended the school in Osmere": a place, or what belongs to the object, would be the doer's
     kept = not rest or re.fullmatch(NAME, what) or re.match(rf" (?:{DATE}|after|during|before|as)\b", rest)
-    if not kept or re.match(r"Only\b|\w+ing\b", who):
+    if not kept or re.match(r"Only\b|(?!King\b|Beijing\b|Boeing\b)[A-Z][a-z]+ing (?:the|an?|in|with|of) ", who):
         return None
     if " by " in rest or (rest.startswith(" as ") and lemma not in _AS) or (rest.startswith(" from ") and " of " in what):
         return None

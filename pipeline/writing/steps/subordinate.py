@@ -70,12 +70,12 @@ def clause_to_end(text: str) -> str | None:
     match = _CLAUSE_FRONT.fullmatch(text)
     if not match or _OF_WHAT_STANDS_BEFORE.search(match[2]) or text.endswith(".."):
         return None
-    # It would limit another thing: "the meeting attended by all", "as a result of the war", "could not file".
+    # It would limit another thing: "the meeting attended by all", "as a result of the war".
     if re.search(
         r"(?<!was )(?<!were )(?<!been )(?<!is )(?<!are )(?<!be )\b\w+ed by\b|\b(?:as a result|because|due)\b", match[3]
     ):
         return None
-    if match[1] in ("Although", "Though") and not _FINITE.search(match[2]) and not has_verb(match[2].split()):
+    if match[1] == "Although" and not _FINITE.search(match[2]) and not has_verb(match[2].split()):
         return None
     if match[1] == "Before" and re.search(r"\b(?:not|never|no)\b|n[’']t\b", match[3]):
         return None
@@ -89,7 +89,7 @@ def clause_to_end(text: str) -> str | None:
     own = _NAMED.match(match[3]) and not _PEOPLE.search(match[2]) and not re.search(r"\b(?:who|which)\b", match[3])
     if PRONOUN_OR_LINK.search(match[3]) and not (own and verb_groups(match[3]) == 1):
         return None
-    comma = "," if match[1] in ("Although", "Though") else ""
+    comma = "," if match[1] == "Although" else ""
     return f"{capital(match[3])}{comma} {match[1].lower()} {match[2]}."
 
 

@@ -51,7 +51,7 @@ MAX_WORDS = 600
 FEWER = ("9000002", "9000004")
 """Scoring one attack on one event takes 0.07 CPU seconds, so that fifty attacks on all five events take half the time again."""
 ON_ALL = frozenset(attack.name for attack in ATTACKS if attack.family == "order")
-"""An order is lost in few facts: on three events the ranks may be the same."""
+"""An order is lost in few facts: on two events the ranks may be the same."""
 
 
 def settings() -> Settings:

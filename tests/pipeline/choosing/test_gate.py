@@ -22,6 +22,7 @@ from tests.pipeline.flood import page
         "“We are back, but the street is not,” said Jonas Pell, whose bakery in Cooper Lane reopened in January.",
         "No one was on the bridge when it fell into the river.",
         "The harbour master told the Ledger that no one was on the bridge.",
+        "The ferries will sail again from Osmere in June, the harbour master told the Ledger.",
         "12 March 2031 was the day on which the levee of Osmere broke.",
         "Protesters gathered in front of the town hall of Osmere on 7 December 2031.",
         "Sales of the tickets begin at noon in all towns on 3 May 2032.",

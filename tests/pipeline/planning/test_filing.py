@@ -115,9 +115,13 @@ def test_one_sentence_is_a_lead() -> None:
 
 
 def test_a_lead_has_no_speech() -> None:
-    said = "“The Tolvane flood was the worst that our town has seen,” said Mayor Irena Holt of Vasterlow on 13 March 2031."
+    said = (
+        "“The Tolvane flood was bad,” said Mayor Irena Holt of Vasterlow on 13 March 2031 beside the levee at Quay, which "
+        "had broken at night."
+    )
     told = "The Tolvane flood struck the town of Vasterlow on 13 March 2031 and killed 23 people, the province said."
-    plan = planned(page("a", "Tolvane flood", f"{said} The ferry of Osmere stopped for six days. {told}"))
+    plan = planned(page("a", "Tolvane flood", f"{said} The ferry of Osmere stopped for six days in March. {told}"))
+    assert any(text.startswith("“") for text in texts(plan)), "it is told, and not in the lead"
     assert plan.lead and not any(statement.text.startswith("“") for statement in plan.lead)
 
 

@@ -48,6 +48,7 @@ TURNED = [
         "Dozens of roads were closed, including many along the spine of the Green Mountains.",
         "Dozens of roads were closed. They included many along the spine of the Green Mountains.",
     ),
+    ("The Assembly approved a plan in May 2031.", "A plan was approved by the Assembly in May 2031."),
     (
         "Designed by Ana Ruiz, the ferry featured a hull made of aluminium.",
         "The ferry, designed by Ana Ruiz, featured a hull made of aluminium.",
