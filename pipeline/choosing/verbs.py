@@ -65,7 +65,7 @@ def has_main_verb(text: str) -> bool:
 
     Where a clause ends is not known, so that one with two verbs may hold the main one.
     """
-    text = re.sub(r"\([^)]*\)", " ", text)
+    text = re.sub(r"\([^)]*\)|—[^—]*—", " ", text)  # what is said aside is no main clause
     if (alone := _CLAUSE_ALONE.match(text)) and not verb_groups(alone[1]):
         return False
     parts = _SUBORDINATE.split(text)

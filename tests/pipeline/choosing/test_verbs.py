@@ -31,6 +31,7 @@ def test_verbs_are_told_from_names_and_participles(text: str, found: list[str]) 
         ("The National Glass Works at the foot of the hill near the river.", False),
         ("Pell, who the province is purported to be paying.", False),
         ("The ferry (it was built in 1866) near the dam.", False),
+        ("After leaving the school of Osmere—he had learned to sail there—in 1935.", False),
         ("Elected harbour champions, who ensure that promises are met and end what hinders the work.", False),
         ("The council elected new members, who took over the ferry in May.", True),
         ("In the second act Shirley hands Ruby a lamp from the ferry.", True),
