@@ -42,7 +42,9 @@ _OF_BOTH = re.compile(r"(?:During|Between|Throughout|Until|Under|Within|When|If)
 _OF_BOTH_HALVES = re.compile(
     r"(?:\w+ally|However|Still|Yet|Usually|Normally|For|When|Under|During|In|At|With|By|Within|Throughout)\b[^,]*, "
 )
+"""A phrase in front that limits or dates both halves of what follows."""
 _OPENS_BOTH = re.compile(r"(?:Even )?(?:If|When|Once|As|After|Unless|Although|Though|While)\b|According to\b", re.I)
+"""A condition or a source in front: it holds for both halves, too."""
 _CLAUSE_BEHIND_COMMA = re.compile(
     r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
 )
@@ -59,6 +61,7 @@ _OF_A_PLAN = re.compile(
     r"(?:was|were|had been) (?:\w+ly )?(?:thwarted|foiled|opposed|rejected|approved|passed|vetoed|defeated|critici[sz]ed|"
     r"condemned|supported|accepted|denied|ignored)\b"
 )
+"""Is said of what was planned or asked for, not of the thing that the sentence names last."""
 _WHO = re.compile(
     rf"([^;:“”\"]{{20,}}? (?:[a-z]+ ))(?P<name>[A-Z][\w’'-]+(?: [A-Z][\w.’'-]+){{1,2}}), who "
     rf"(?P<did>(?:was|is|has|had|[a-z]+ed)\b{PLAIN}{{10,}})\."
@@ -66,6 +69,7 @@ _WHO = re.compile(
 _NO_SURNAME = re.compile(
     r"\b(?:King|Queen|Emperor|Empress|Prince|Princess|Pope|Saint|St|Sir|Lord|Lady|Duke|Ibn|ibn|bin|al|Al|de|van|von|The|Doctor)\b"
 )
+"""A name with one of these has no surname as its last word: "King Edward", "Ibn Sina"."""
 _SEMICOLON = re.compile(r"([^;“”\"]{25,}); (?:and |but )?(?!however|therefore|thus|instead)([^;“”\"]{15,})\.")
 _CONTRAST = re.compile(r"([^;:“”\"]{25,}), (?:while|whereas) ((?:the|an?|its|their|[A-Z])[^;:“”\"]{15,})\.")
 _INCLUDING = re.compile(rf"({PLAIN}{{20,}}), including ([^;:“”\"]{{8,}})\.")
