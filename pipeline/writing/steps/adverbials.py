@@ -47,6 +47,7 @@ _SOURCE = re.compile(
     r"[A-Z]|\b(?:police|officials?|authorit|reports?|stud(?:y|ies)|surveys?|witness|residents?|data|sources?|documents?|experts?|"
     r"analysts?|scientists?|researchers?|lawyers?|prosecutors?|courts?|newspapers?|magazine|statement|filing|figures|polls?)"
 )
+"""What "according to" may name, so that the statement is its own."""
 _PLACE_FRONT = re.compile(r"((?:In|At|Near|Across|Under|Along|Throughout) [^,;:“”\"]{3,40}), ([^,;:“”\"]{15,110})\.")
 _CAUSE_FRONT = re.compile(rf"(Due to|Because of|As a result of|Throughout) ({PLAIN}{{5,80}}), ({PLAIN}{{15,110}})\.")
 _DONE = (
@@ -87,6 +88,7 @@ _NO_PLACE = re.compile(r"\b(?:according|due|since|date|number|that|this|on|at|in
 _NO_PLACE_AT_ALL = re.compile(
     r"\b(?:cases|instances|ways|respects|terms|times?|minutes?|hours?|days?|weeks?|months?|years?|decades?|seasons?|centur(?:y|ies))\b"
 )
+""""In many cases", "in a few years": no place."""
 _JOINED_TO_TO = frozenset((
     "reaction", "response", "addition", "relation", "contrast", "return", "regard", "order", "answer", "reply", "opposition",
     "tribute", "preparation", "known", "called", "named", "charge", "favor", "favour", "honor", "honour", "support", "memory",
@@ -115,6 +117,7 @@ _PAST = re.compile(
     r"\b(?:\w+ed|was|were|had|began|broke|rose|fell|took|won|went|came|led|held|left|made|met|sent|struck|sold|built|wrote|became|"
     r"gave|got|lost|bought|brought|opened|drew|grew|ran|sank|said|saw|set|shot|sang|spoke|stood|taught|told|thought|wore)\b"
 )
+"""A verb of the past, so that a date can be its own."""
 
 
 def _is_of_the_deed(before: str) -> bool:
@@ -347,6 +350,7 @@ def purpose_first(text: str) -> str | None:
 _BOUND = re.compile(
     r"\b(?:no|not|never|than|ordered|asked|told|allowed|th[eo]se|there|such|after|before|considered|called|known)\b|n[’']t\b"
 )
+"""With these in it the clause would take the cause for its own: "did not leave because of the flood"."""
 
 
 def cause_to_end(text: str) -> str | None:

@@ -38,6 +38,7 @@ _NO_OFFICE = re.compile(
 )
 """No office that one person has: "aka Mr Abt", "daughter of a senator"."""
 _SEVERAL = re.compile(r"(?:The|A|Neither|Either|Some|Many|Both|All|Several|Most|Few)\b")
+"""No name of one person opens so."""
 _DID = (
     r"(?:approved|announced|opened|closed|adopted|launched|established|founded|created|designed|directed|produced|released|"
     r"published|unveiled|rejected|accepted|introduced|signed|issued|imposed|passed|ordered|appointed|elected|nominated|"
