@@ -45,7 +45,7 @@ class OurSystem(FreeWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "18"
+    rules = "19"
 
     def __init__(
         self,

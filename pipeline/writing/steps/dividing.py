@@ -37,14 +37,11 @@ _DEPENDENT_OPENING = re.compile(
     r"Once|Until|Where|Unlike|Like|Among|From|To|Between|Upon|Within|Over|Through|Throughout|[A-Z]\w+ing|[A-Z]\w+ed|Led|Set|Built|"
     r"Held|Known|Born|Written|Made|The (?:first|last|next) time)\b"
 )
-_SUBORDINATE = re.compile(r"(?:After|Before|When|While|Because|Although|Though|As|Since|If|Once|Until|Where)\b")
-_OF_BOTH = re.compile(r"(?:During|Between|Throughout|Until|Under|Within|When|If) [^,]+, ")
-_OF_BOTH_HALVES = re.compile(
-    r"(?:\w+ally|However|Still|Yet|Usually|Normally|For|When|Under|During|In|At|With|By|Within|Throughout)\b[^,]*, "
+_OF_BOTH = re.compile(
+    r"(?:\w+ally|However|Still|Yet|Usually|Normally|For|Under|During|In|At|With|By|Within|Between|Throughout)\b[^,]*, |"
+    r"(?i:(?:even )?(?:after|before|when|while|because|although|though|as|since|if|once|until|unless|where)\b|according to\b)"
 )
-"""A phrase in front that limits or dates both halves of what follows."""
-_OPENS_BOTH = re.compile(r"(?:Even )?(?:If|When|Once|As|After|Unless|Although|Though|While)\b|According to\b", re.I)
-"""A condition or a source in front: it holds for both halves, too."""
+"""A phrase, a clause or a source in front that holds for both halves of what follows."""
 _CLAUSE_BEHIND_COMMA = re.compile(
     r", ((?:the|it|he|she|they|this|these|there|his|her|their|its|many|some|several|most) [^,;]+)(?=[,;.]|\Z)"
 )
@@ -135,11 +132,6 @@ def halved(text: str) -> str | None:
     """ "The town raised the levee, and the province paid for it." -> two sentences."""
     match = _TWO.fullmatch(text)
     if not match or re.search(r"\b(?:between|both|that|(?:daughter|son|child) of)\b", match[1]):
-        return None
-    # What opens the sentence holds for both halves.
-    if _OPENS_BOTH.match(text) or (_OF_BOTH_HALVES.match(match[1]) and has_verb(match[1].split(", ", 1)[1].split())):
-        return None
-    if _SUBORDINATE.match(match[1]) and "," not in match[1]:  # "As the water rose, and the town slept, ..."
         return None
     if _OF_BOTH.match(match[1]) or ("," in match[1] and not has_verb(match[1].rsplit(",", 1)[1].split())):
         return None  # the opening holds for both; or the last of a list is what "and" adds
@@ -247,7 +239,7 @@ def contrast(text: str) -> str | None:
         return None
     if re.search(r"\b(?:that|which|who|said|says)\b", match[1]):  # the contrast may be within what was said
         return None
-    if _OF_BOTH_HALVES.match(match[1]) or is_spliced(f"{match[1]}."):
+    if _OF_BOTH.match(match[1]) or is_spliced(f"{match[1]}."):
         return None
     if re.search(r"\b(?:expected|hoped|thought|believed|wanted)\b|[–—]", match[1]) or re.search(
         r"\bbecause\b|, \w+ing\b", match[2]

@@ -59,7 +59,7 @@ _HOW_LONG = re.compile(r"\b(?:shortly|soon|days?|hours?|years?|weeks?|minutes?|m
 
 
 _MORE_THAN_IT = re.compile(
-    r"\A(?:[Tt]he )?\d|\b(?:elsewhere|than|many more|them|there|thereafter|then|th[ei]se|this|such|despite)\b|"
+    r"\A(?:[Tt]he )?\d|\b(?:elsewhere|than|many more|them|there|thereafter|then|th[eo]se|this|such|despite)\b|"
     r"\A[Tt]he (?:country|nation|city|town|state|company|family)\b"
 )
 """What needs the clause before it: "the country", "fighting erupted elsewhere"."""
@@ -107,7 +107,7 @@ def clause_to_front(text: str) -> str | None:
         or re.match(r"(?:again|and|or)\b", match[3])  # "once again", "before and after"
         or (match[2] in _OF_CLAUSES and not has_verb(match[3].split()))
         or re.search(r"\b(?:than|these|those|this|such)\b", match[3])
-        or re.match(r"(?:that|this|such|it)\b", match[3])
+        or re.match(r"(?:that|it)\b", match[3])
         or (match[2] == "until" and not re.search(r"\b(?:continu|remain|stay|last|kept|lived|served|held)", match[1]))
         or (match[2] == "during" and re.search(r"\bto [a-z]+ ", match[3]))
         or re.search(r"\A(?:But|And|Or|So|Yet|Then|Still)\b|\b(?:how|why|whether|not long)\b", match[1])
