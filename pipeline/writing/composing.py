@@ -308,11 +308,13 @@ def grouped(paragraph: Sequence[Statement]) -> list[tuple[Statement, ...]]:
 
 
 def respelled(text: str, facts: Sequence[str]) -> str:
-    """An answer as its facts spell things: "R&B" for "R& B", "Ruiz’s" for "Ruiz‘s", and no capital that a word only
-    had because it opened a fact."""
+    """An answer as its facts spell things: "R&B" for "R& B", "3D" for "3d", "Ruiz’s" for "Ruiz‘s", and no capital that a
+    word only had because it opened a fact."""
     said = " ".join(facts)
     for name in set(re.findall(r"\b\w+&\w+\b", said)):
         text = re.sub(rf"\b{name.replace('&', ' ?& ?')}\b", name, text)
+    for word in set(re.findall(r"\b(?=\w*\d)(?=\w*[A-Z])\w{2,6}\b", said)):
+        text = re.sub(rf"\b{word}\b", word, text, flags=re.I)
     text = re.sub(r"(?<=\w)‘(?=s\b)", "’", text)
     for word in {fact.split(" ", 1)[0] for fact in facts if " " in fact}:
         if opens_small(next(fact for fact in facts if fact.startswith(word))) and said.count(word) == 1 and len(word) > 1:

@@ -220,7 +220,7 @@ _LOOSE = frozenset((
     "like", "pretty", "fairly", "quite", "rather", "well", "back", "over", "right", "just", "see", "get", "hold", "give",
     "gives", "gave", "given", "accused", "insure", "discuss", "discussed", "gathered",
     "lately", "exceed", "exceeding", "partner", "written", "wrote", "indicate", "indicates", "indicated", "indicating",
-    "appearing", "apparently", "notable", "examined", "met", "finish", "persons", "awaiting", "pressed", "sets",
+    "appearing", "apparently", "notable", "examined", "met", "finish", "persons", "awaiting", "pressed", "sets", "starts",
 ))  # fmt: skip
 """Of so many meanings that WordNet's are no guide."""
 _FREE_WORDS = frozenset((

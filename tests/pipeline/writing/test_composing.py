@@ -204,4 +204,5 @@ def test_a_stored_section_is_not_asked_for_again() -> None:
 
 def test_an_answer_is_spelled_as_its_facts_are() -> None:
     facts = ["The chart of R&B songs is Ruiz’s idea."]
+    assert respelled("The ferry goes 3d in Osmere.", ("In Osmere the ferry goes 3D.",)) == "The ferry goes 3D in Osmere."
     assert respelled("In Osmere The chart of R& B songs is Ruiz‘s.", facts) == "In Osmere the chart of R&B songs is Ruiz’s."
