@@ -261,7 +261,7 @@ class LowBitBackend(DrivenBackend):
         return self._step_cache, self._sizes, self._compiled, self._rope_tables()
 
     def layer_values(self, i: int) -> dict[str, torch.Tensor]:
-        """The matrices of a layer, by their names in `kernels.Layer`, in float32."""
+        """The matrices of a layer in float32, those that take the same rows one under the other."""
         import torch
 
         layer = self._layers[i]
@@ -336,24 +336,25 @@ def _check_shape(layers: Sequence[Parts], config: Any, windows: Any, size: int) 
 
 def _compiled_layer(layer: Parts) -> Any:
     from decoding.lowbit.kernels import Layer, weights_of
-    from decoding.lowbit.matrix import stacked
 
     attention, mlp = layer.attention, layer.mlp
     heads = (attention.q_proj, attention.k_proj, attention.v_proj)
-    biases = [np.zeros(0, np.float32) if one.bias is None else one.bias.numpy() for one in heads]
-    try:
-        joined = stacked([one.matrix for one in heads]), stacked([mlp.gate_proj.matrix, mlp.up_proj.matrix])
-    except ValueError as error:
-        raise NotLowBit(str(error)) from error
+    biases = [np.zeros(one.out_features, np.float32) if one.bias is None else one.bias.numpy() for one in heads]
+    if all(one.bias is None for one in heads):
+        biases = [np.zeros(0, np.float32)]
+    query, key, value = (weights_of(one.matrix) for one in heads)
     return Layer(
         _plain(layer.before_attention.weight),
-        weights_of(joined[0]),
+        query,
+        key,
+        value,
         np.concatenate(biases),
         _norm_weight(getattr(attention, "q_norm", None)),
         _norm_weight(getattr(attention, "k_norm", None)),
         weights_of(attention.o_proj.matrix),
         _plain(layer.before_mlp.weight),
-        weights_of(joined[1]),
+        weights_of(mlp.gate_proj.matrix),
+        weights_of(mlp.up_proj.matrix),
         weights_of(mlp.down_proj.matrix),
     )
 

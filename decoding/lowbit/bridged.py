@@ -68,4 +68,4 @@ def drafted(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin
     run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, scores)
     normal = np.empty_like(hidden)
     normed(hidden, last_norm, np.float32(sizes.eps), normal)
-    multiply(rounded(normal, padded(head)), head, out)
+    multiply(rounded(normal, padded(head)), head, out, 0)

@@ -123,26 +123,26 @@ def n_out(weights):
 
 
 @_compiled
-def multiply(rows, weights, out):
-    """out (T, n_out) = rows, a tuple as of `rounded`, times the transposed weights."""
+def multiply(rows, weights, out, first):
+    """out (T, ...), n_out columns of it from column `first` on, = rows, a tuple as of `rounded`, times the transposed weights."""
     numbers, scales, sums, starts = rows
     n_tokens, n_groups = len(out), weights.scales.shape[1]
     if weights.form == 16:
-        _multiply(numbers, scales, sums, starts, weights, out)
+        _multiply(numbers, scales, sums, starts, weights, out, first)
         return
     wide, wide_starts = np.empty((n_tokens, n_groups), dtype=np.float32), np.empty((n_tokens, n_groups), dtype=np.int32)
     for t in range(n_tokens):
         for g in range(n_groups):
             wide[t, g] = sums[t, 2 * g] + sums[t, 2 * g + 1]
             wide_starts[t, g] = starts[t, 2 * g] + starts[t, 2 * g + 1]
-    _multiply(numbers, scales, wide, wide_starts, weights, out)
+    _multiply(numbers, scales, wide, wide_starts, weights, out, first)
 
 
 _ARGUMENTS = 18
 
 
 @_compiled
-def _multiply(numbers, scales, sums, starts, weights, out):
+def _multiply(numbers, scales, sums, starts, weights, out, first):
     """`multiply` with the sums of each group. numba frees an array after the last use of its name, and its address does not
     count as one: the caller holds the arrays while `_panels` reads them."""
     n_panels, n_groups, _ = weights.scales.shape
@@ -152,7 +152,7 @@ def _multiply(numbers, scales, sums, starts, weights, out):
     arguments[5], arguments[6] = weights.packed.ctypes.data, weights.scales.ctypes.data
     arguments[7] = weights.least.ctypes.data if len(weights.least) else 0
     arguments[8], arguments[9] = numbers.ctypes.data, scales.ctypes.data
-    arguments[10], arguments[11], arguments[12] = sums.ctypes.data, starts.ctypes.data, out.ctypes.data
+    arguments[10], arguments[11], arguments[12] = sums.ctypes.data, starts.ctypes.data, out.ctypes.data + 4 * first
     arguments[13], arguments[14] = numbers.shape[1], 4 * scales.shape[1]
     arguments[15], arguments[16], arguments[17] = 4 * n_groups, 4 * out.shape[1], 64 * weights.packed.shape[1]
     _call(weights.code, arguments)
@@ -274,16 +274,20 @@ def attended(queries, keys, values, n, gaps, paths, depths, scale, scores, out):
 
 
 class Layer(NamedTuple):
-    """One decoder layer of Llama's shape. `query_norm`, `key_norm` (Qwen3) and the biases of q, k, v (Qwen2) may be empty."""
+    """One decoder layer of Llama's shape. Matrices that take the same rows are apart, since a file may keep them in different
+    forms; the biases of q, k and v lie one behind the other. `query_norm`, `key_norm` (Qwen3) and the biases of q, k, v (Qwen2) may be empty."""
 
     before_attention: Any
-    query_key_value: Weights
+    query: Weights
+    key: Weights
+    value: Weights
     bias: Any
     query_norm: Any
     key_norm: Any
     output: Weights
     before_mlp: Any
-    gate_up: Weights
+    gate: Weights
+    up: Weights
     down: Weights
 
 
@@ -307,8 +311,11 @@ def project(hidden, layer, sizes, keys, values, slots, cos, sin, positions):
     eps = np.float32(sizes.eps)
     normal = np.empty_like(hidden)
     normed(hidden, layer.before_attention, eps, normal)
-    both = np.empty((n_tokens, n_out(layer.query_key_value)), dtype=np.float32)
-    multiply(rounded(normal, padded(layer.query_key_value)), layer.query_key_value, both)
+    both = np.empty((n_tokens, (n_heads + 2 * n_key_heads) * size), dtype=np.float32)
+    rows = rounded(normal, padded(layer.query))
+    multiply(rows, layer.query, both, 0)
+    multiply(rows, layer.key, both, n_heads * size)
+    multiply(rows, layer.value, both, (n_heads + n_key_heads) * size)
     if layer.bias.shape[0]:
         for t in range(n_tokens):
             for j in range(both.shape[1]):
@@ -338,7 +345,7 @@ def add_attention(hidden, layer, sizes, queries, keys, values, n, gaps, paths, d
     mixed = np.empty_like(queries)
     attended(queries, keys, values, n, gaps, paths, depths, np.float32(sizes.scale), scores, mixed)
     added = np.empty((n_tokens, n_out(layer.output)), dtype=np.float32)
-    multiply(rounded(mixed.reshape(n_tokens, sizes.n_heads * sizes.head_size), padded(layer.output)), layer.output, added)
+    multiply(rounded(mixed.reshape(n_tokens, sizes.n_heads * sizes.head_size), padded(layer.output)), layer.output, added, 0)
     for t in range(n_tokens):
         for j in range(width):
             hidden[t, j] += added[t, j] * residual
@@ -351,15 +358,17 @@ def add_mlp(hidden, layer, sizes):
     residual = np.float32(sizes.residual)
     normal = np.empty_like(hidden)
     normed(hidden, layer.before_mlp, np.float32(sizes.eps), normal)
-    inner = n_out(layer.gate_up) // 2
+    inner = n_out(layer.gate)
     wide = np.empty((n_tokens, 2 * inner), dtype=np.float32)
-    multiply(rounded(normal, padded(layer.gate_up)), layer.gate_up, wide)
+    rows = rounded(normal, padded(layer.gate))
+    multiply(rows, layer.gate, wide, 0)
+    multiply(rows, layer.up, wide, inner)
     bent = np.empty((n_tokens, inner), dtype=np.float32)
     for t in range(n_tokens):
         row = wide[t].ctypes.data
         v.silu_times(row, row + 4 * inner, bent[t].ctypes.data, inner)
     added = np.empty((n_tokens, n_out(layer.down)), dtype=np.float32)
-    multiply(rounded(bent, padded(layer.down)), layer.down, added)
+    multiply(rounded(bent, padded(layer.down)), layer.down, added, 0)
     for t in range(n_tokens):
         for j in range(width):
             hidden[t, j] += added[t, j] * residual
@@ -381,5 +390,5 @@ def run_layers(
 def product(rows: NDArray[np.float32], matrix: Weights, n_rows: int, n_padded: int) -> NDArray[np.float32]:
     """rows (T, K) times the transposed matrix (N, K): (T, N). `n_rows` is N, `n_padded` K filled up."""
     out = np.empty((len(rows), len(matrix.packed) * PANEL), dtype=np.float32)
-    multiply(rounded(rows, n_padded), matrix, out)
+    multiply(rounded(rows, n_padded), matrix, out, 0)
     return out if out.shape[1] == n_rows else np.ascontiguousarray(out[:, :n_rows])

@@ -137,16 +137,3 @@ def quantised(weights: Floats, bits: Bits) -> LowBitMatrix:
 
 def _nonzero(scales: Floats) -> Floats:
     return np.where(scales > 0, scales, np.float32(1))
-
-
-def stacked(matrices: list[LowBitMatrix]) -> LowBitMatrix:
-    """Matrices of one form (bits, groups, columns), one under the other. Raises ValueError for others."""
-    first = matrices[0]
-    if any((m.bits, m.group, m.n_columns) != (first.bits, first.group, first.n_columns) for m in matrices):
-        raise ValueError("matrices of different forms cannot be stacked")
-    parts = [m.parts() for m in matrices]
-    numbers, scales = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    least = None
-    if any(m.least is not None for m in matrices):
-        least = np.concatenate([np.zeros_like(part[1]) if part[2] is None else part[2] for part in parts])
-    return LowBitMatrix.of(numbers, scales, least, bits=first.bits, group=first.group, n_columns=first.n_columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from decoding.lowbit.matrix import LowBitMatrix, quantised, stacked
+from decoding.lowbit.matrix import LowBitMatrix, quantised
 
 
 def weights(n: int, k: int, seed: int = 0) -> np.ndarray:
@@ -50,13 +50,6 @@ def test_some_rows_make_a_matrix_of_their_own(bits: int) -> None:
 def test_zeros_stay_zeros() -> None:
     for bits in (4, 8):
         assert not quantised(np.zeros((2, 64), np.float32), bits).values().any()
-
-
-def test_matrices_are_stacked_in_order() -> None:
-    one, other = quantised(weights(3, 64), 4), quantised(weights(2, 64, 1), 4)
-    np.testing.assert_array_equal(stacked([one, other]).values(), np.concatenate([one.values(), other.values()]))
-    with pytest.raises(ValueError, match="different forms"):
-        stacked([one, quantised(weights(3, 64), 8)])
 
 
 @pytest.mark.parametrize(
