@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from decoding.backend import ManyTexts
     from decoding.backends.bridges import Bridge
     from decoding.backends.nearest_sets import SetSearch
-    from decoding.lowbit.matrix import LowBitMatrix
+    from decoding.lowbit.matrix import Matrix
     from decoding.models.loading import LoadedModel
 
 _ROWS_A_THREAD = 32
 """Fewer rows are not worth a thread, which has to be waited for twice a layer."""
+_WORTH_A_TEAM = 4 << 20
+"""Bytes of matrices: smaller models are through before a second thread is awake."""
 _ALLOWED = 8e-2
 """Relative difference of logits to those of `driven`: sums in another order end in another 8-bit number here and there."""
 
@@ -82,6 +84,7 @@ class LowBitBackend(DrivenBackend):
         from numba.typed import List
 
         from decoding.lowbit.kernels import Sizes
+        from decoding.lowbit.matrix import matrices_in
 
         attention = self._layers[0].attention
         size = int(attention.head_dim)
@@ -99,6 +102,7 @@ class LowBitBackend(DrivenBackend):
             float(self._layers[0].scale or 1.0),
         )
         self._compiled = List([_compiled_layer(layer) for layer in self._layers])
+        self._n_bytes = sum(matrix.n_bytes for _, matrix in matrices_in(self._model))
         self._step_cache = StepCache(self._info.n_layers, n_key_heads, size)
         self.kv = self._step_cache  # type: ignore[assignment]
 
@@ -153,10 +157,7 @@ class LowBitBackend(DrivenBackend):
         """As `_run`, rows lying anywhere; with `may_spread` many of them are divided among threads."""
         import torch
 
-        from decoding.lowbit.kernels import run_layers
-
-        assert self._step_cache is not None
-        n_rows, cache = ids.shape[1], self._step_cache
+        n_rows = ids.shape[1]
         rows = self.embedded(ids)
         cos, sin = self._rope_tables()
         kept = np.ones((2, self._info.n_layers), dtype=np.bool_)
@@ -168,12 +169,29 @@ class LowBitBackend(DrivenBackend):
         if threads > 1:
             self._run_side_by_side(threads, rows, places, cos, sin, scores)
         else:
-            run_layers(
-                rows, self._compiled, self._sizes, cache.keys, cache.values, places.n, places.slots, places.gaps, cos, sin,
-                places.positions, places.paths, places.depths, kept[0], kept[1], scores,
-            )  # fmt: skip
+            self._run_in_team(rows, places, cos, sin, kept, scores)
         normed = self._norm(torch.from_numpy(rows))
         return self._head((normed[-1:] if last_only else normed)[None])[0], normed
+
+    def _run_in_team(self, rows: Any, places: Places, cos: Any, sin: Any, kept: Any, scores: Any) -> None:
+        """The whole model over a few rows, some of each matrix on each thread. `rows` are one thread's own hidden."""
+        import torch
+
+        from decoding.lowbit.kernels import LISTS_A_LAYER, run_layers_in_team, work_for
+        from decoding.lowbit.team import Team, run_together
+
+        assert self._step_cache is not None
+        cache, work = self._step_cache, work_for(len(rows), self._compiled[0], self._sizes)
+        threads = torch.get_num_threads() if self._n_bytes >= _WORTH_A_TEAM else 1
+        own = iter([rows, *(rows.copy() for _ in range(threads - 1))])
+
+        def run(team: Team) -> None:
+            run_layers_in_team(
+                next(own), self._compiled, self._sizes, cache.keys, cache.values, places.n, places.slots, places.gaps, cos, sin,
+                places.positions, places.paths, places.depths, kept[0], kept[1], np.empty_like(scores), work, team,
+            )  # fmt: skip
+
+        run_together(threads, run, LISTS_A_LAYER * len(self._layers))
 
     def _search(self, ids: torch.Tensor, search: SetSearch) -> None:
         import torch
@@ -250,9 +268,9 @@ class LowBitBackend(DrivenBackend):
             return self._bridges[plan.key].chain(pending, max_tokens, go_on)
         return super()._chain(pending, plan, max_tokens, go_on)
 
-    def output_matrix(self) -> LowBitMatrix:
+    def output_matrix(self) -> Matrix:
         """Of the output layer, which `take_bridge` refuses where it has none."""
-        matrix: LowBitMatrix = self._output_layer.matrix
+        matrix: Matrix = self._output_layer.matrix
         return matrix
 
     def compiled_parts(self) -> tuple[StepCache, Any, Any, tuple[NDArray[np.float32], NDArray[np.float32]]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from decoding.backends.bridges import Bridge
     from decoding.backends.kv_cache import StepCache
     from decoding.lowbit.kernels import Weights
-    from decoding.lowbit.matrix import LowBitMatrix
+    from decoding.lowbit.matrix import Matrix
 
 _CHAIN = 4
 _TIMES = 15
@@ -60,7 +60,7 @@ class CompiledModel(Protocol):
         """Logits as the output layer gives them -> as the model gives them."""
         ...
 
-    def output_matrix(self) -> LowBitMatrix: ...
+    def output_matrix(self) -> Matrix: ...
 
     def compiled_parts(self) -> tuple[StepCache, Any, Any, tuple[NDArray[np.float32], NDArray[np.float32]]]:
         """Cache, `kernels.Sizes`, the list of `kernels.Layer`, and the tables of cosines and sines."""

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decoding.lowbit.kernels import _compiled, add_attention, add_mlp, multiply, normed, padded, project, rounded
+from decoding.lowbit.compiling import compiled
+from decoding.lowbit.kernels import add_attention, add_mlp, multiply, normed, project, rounded
+from decoding.lowbit.team import alone
 
 ATTENTION, MLP, MAP = 0, 1, 2
 
@@ -24,7 +26,7 @@ class Map(NamedTuple):
     bias: Any
 
 
-@_compiled
+@compiled
 def mapped(hidden, map_):
     """hidden (T, D), in place."""
     n_tokens, width = hidden.shape
@@ -44,7 +46,7 @@ def mapped(hidden, map_):
             hidden[t, j] += map_.bias[j]
 
 
-@_compiled
+@compiled
 def run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, scores):
     """The sub-layers and maps of a path in their order, in place: `which` is a layer, or the number of a map.
 
@@ -62,10 +64,10 @@ def run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, si
             add_attention(hidden, layers[at], sizes, queries, keys[at], values[at], n, none, path, none, scores)
 
 
-@_compiled
+@compiled
 def drafted(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, scores, last_norm, head, out):
     """As `run_path`, and the last norm and an output layer behind it: out (1, n_out(head))."""
     run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, scores)
     normal = np.empty_like(hidden)
     normed(hidden, last_norm, np.float32(sizes.eps), normal)
-    multiply(rounded(normal, padded(head)), head, out, 0)
+    multiply(rounded(normal, head.n_padded), head, out, 0, alone())

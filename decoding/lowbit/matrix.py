@@ -2,14 +2,16 @@
 
     w = scale * q + least        q in 0..15 (4 bits) or -127..127 (8 bits), groups of 32 (or 16 of 8 bits)
 
-This holds what GGUF's common block types hold, exactly (`decoding.lowbit.gguf_blocks`), and what `quantised` makes of any
-matrix by rounding to nearest (as Q4_1 and Q8_0: https://github.com/ggml-org/ggml/blob/master/src/ggml-quants.c).
+`LowBitMatrix` holds what GGUF's simple block types hold, exactly (`decoding.lowbit.gguf_blocks`), and what `quantised` makes
+of any matrix by rounding to nearest (as Q4_1 and Q8_0: https://github.com/ggml-org/ggml/blob/master/src/ggml-quants.c).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -27,8 +29,86 @@ PANEL = 16
 """Rows that lie together, and to a multiple of which rows are filled up."""
 
 
+class Matrix(ABC):
+    """What all low-bit matrices (N, K) do. They are `LowBitMatrix` and `superblocks.SuperMatrix`."""
+
+    __slots__ = ()
+    n_rows: int
+    n_columns: int
+
+    @property
+    @abstractmethod
+    def n_padded(self) -> int:
+        """Columns, filled up."""
+
+    @property
+    @abstractmethod
+    def n_bytes(self) -> int: ...
+
+    @abstractmethod
+    def chosen(self, rows: Rows) -> Matrix:
+        """The matrix of some rows, in their order."""
+
+    @abstractmethod
+    def values(self, rows: Rows = slice(None)) -> Floats:
+        """The weights of some rows as float32, (R, K)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is known of a matrix before it is read: its class, `plain` or `super`, and shape."""
+
+    kind: Literal["plain", "super"]
+    bits: int
+    n_rows: int
+    n_columns: int
+    group: int = GROUP
+    has_least: bool = False
+    """Both of plain matrices only."""
+
+    def arrays(self) -> dict[str, tuple[str, tuple[int, int, int]]]:
+        """Names of the arrays that hold it, with their numpy types and shapes; the first dimension counts panels.
+
+        Raises ValueError for a form of no matrix."""
+        from decoding.lowbit.superblocks import BLOCK, SuperBits, panel_lines
+
+        panels = -(-self.n_rows // PANEL)
+        if self.kind == "super" and self.bits in (4, 5, 6) and self.n_columns % BLOCK == 0:
+            return {"packed": ("uint8", (panels, panel_lines(cast("SuperBits", self.bits), self.n_columns), 64))}
+        if self.kind != "plain" or (self.bits, self.group) not in ((4, 32), (8, 32), (8, 16)):
+            raise ValueError(f"{self} makes no matrix")
+        padded = -(-self.n_columns // PADDED) * PADDED
+        scales = ("float32", (panels, padded // self.group, PANEL))
+        found: dict[str, tuple[str, tuple[int, int, int]]] = {
+            "packed": ("uint8", (panels, padded * self.bits // 32, 4 * PANEL)),
+            "scales": scales,
+        }
+        return found | {"least": scales} if self.has_least else found
+
+    def made(self, arrays: dict[str, Any]) -> Matrix:
+        """The matrix that these arrays hold."""
+        from decoding.lowbit.superblocks import SuperBits, SuperMatrix
+
+        if self.kind == "super":
+            return SuperMatrix(arrays["packed"], cast("SuperBits", self.bits), self.n_rows, self.n_columns)
+        return LowBitMatrix(
+            arrays["packed"], arrays["scales"], arrays.get("least"), cast("Bits", self.bits), self.group, self.n_rows,
+            self.n_columns,
+        )  # fmt: skip
+
+    def joined(self, pieces: Sequence[Matrix]) -> Matrix:
+        """Matrices of whole panels (but for the last one), one under the other."""
+        return self.made({name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in self.arrays()})
+
+
+def form_of(matrix: Matrix) -> Form:
+    if isinstance(matrix, LowBitMatrix):
+        return Form("plain", matrix.bits, matrix.n_rows, matrix.n_columns, matrix.group, matrix.least is not None)
+    return Form("super", cast("Any", matrix).bits, matrix.n_rows, matrix.n_columns)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class LowBitMatrix:
+class LowBitMatrix(Matrix):
     """A matrix (N, K), K filled up to a multiple of 64, P, in panels of sixteen rows: what compiled products read in one line.
 
     `packed` is (panels, P / 4, 64) uint8: line q of a panel holds four neighbours, columns 4 * q on, of each row, int8. Of 4
@@ -114,10 +194,10 @@ class LowBitMatrix:
         return grouped.reshape(len(numbers), -1)[:, : self.n_columns]
 
 
-def matrices_in(model: Any) -> list[tuple[Any, LowBitMatrix]]:
+def matrices_in(model: Any) -> list[tuple[Any, Matrix]]:
     """Modules of a torch model that hold a low-bit matrix, with it."""
     found = ((module, getattr(module, "matrix", None)) for module in model.modules())
-    return [(module, matrix) for module, matrix in found if isinstance(matrix, LowBitMatrix)]
+    return [(module, matrix) for module, matrix in found if isinstance(matrix, Matrix)]
 
 
 def quantised(weights: Floats, bits: Bits) -> LowBitMatrix:

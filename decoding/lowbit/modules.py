@@ -13,19 +13,19 @@ import numpy as np
 import torch
 
 from decoding.lowbit.kernels import product, weights_of
-from decoding.lowbit.matrix import Bits, LowBitMatrix, quantised
+from decoding.lowbit.matrix import Bits, Matrix, quantised
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-Chosen = Callable[[torch.Tensor], LowBitMatrix]
+Chosen = Callable[[torch.Tensor], Matrix]
 """A weight of the model -> the matrix that replaces it."""
 
 
 class LowBitLinear(torch.nn.Module):
     """rows @ weights.T + bias, in float32. `weight` has a shape and no values."""
 
-    def __init__(self, matrix: LowBitMatrix, bias: torch.Tensor | None = None) -> None:
+    def __init__(self, matrix: Matrix, bias: torch.Tensor | None = None) -> None:
         super().__init__()
         self.matrix, self.bias = matrix, bias
         self.in_features, self.out_features = matrix.n_columns, matrix.n_rows
@@ -34,16 +34,16 @@ class LowBitLinear(torch.nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         flat = np.ascontiguousarray(rows.detach().reshape(-1, self.in_features).numpy(), dtype=np.float32)
-        out = torch.from_numpy(product(flat, self._weights, self.out_features, self.matrix.n_padded)).view(
-            *rows.shape[:-1], self.out_features
-        )
+        out = torch.from_numpy(
+            product(flat, self._weights, self.out_features, self.matrix.n_padded, torch.get_num_threads())
+        ).view(*rows.shape[:-1], self.out_features)
         return out if self.bias is None else out + self.bias
 
 
 class LowBitEmbedding(torch.nn.Module):
     """The rows of a matrix by number."""
 
-    def __init__(self, matrix: LowBitMatrix) -> None:
+    def __init__(self, matrix: Matrix) -> None:
         super().__init__()
         self.matrix = matrix
         self.num_embeddings, self.embedding_dim = matrix.n_rows, matrix.n_columns
@@ -59,9 +59,9 @@ def replace_matrices(model: PreTrainedModel, chosen: Chosen) -> PreTrainedModel:
 
     Raises ValueError for a model without any, or whose layers are subclasses that may compute something else.
     """
-    made: dict[int, LowBitMatrix] = {}
+    made: dict[int, Matrix] = {}
 
-    def matrix_of(weight: torch.Tensor) -> LowBitMatrix:
+    def matrix_of(weight: torch.Tensor) -> Matrix:
         key = weight.data_ptr()
         if key not in made:
             made[key] = chosen(weight.detach())
@@ -86,7 +86,7 @@ def to_bits(bits: Bits, model: PreTrainedModel) -> Chosen:
     ends: tuple[Any, ...] = (model.get_input_embeddings(), model.get_output_embeddings())
     outer = {module.weight.data_ptr() for module in ends}
 
-    def chosen(weight: torch.Tensor) -> LowBitMatrix:
+    def chosen(weight: torch.Tensor) -> Matrix:
         return quantised(weight.float().numpy(), 8 if weight.data_ptr() in outer else bits)
 
     return chosen

@@ -3,74 +3,129 @@
     config.json, generation_config.json, tokenizer files    as transformers writes them
     low_bit.safetensors    `<weight>.packed`, `.scales`, `.least` of matrices; other weights by their names, in float32
 
-The metadata of the safetensors file names bits and group of each matrix.
+Matrices lie there as compiled code reads them, so that a model is loaded by mapping the file: its pages are read when they are
+first used, and processes share them. The metadata of the file names the form of each matrix.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+import mmap
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 
 from data.errors import UserError
-from decoding.lowbit.matrix import LowBitMatrix
+from decoding.lowbit.matrix import Form, Matrix
 from decoding.lowbit.modules import LowBitEmbedding, LowBitLinear
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 FILE = "low_bit.safetensors"
+_ALIGNED = 64
+"""Bytes: a line of a panel never lies in two cache lines."""
+_TYPES = {"uint8": "U8", "float32": "F32"}
+_SAMPLES, _SAMPLE_BYTES = 256, 4096
 
 
-def write_weights(folder: Path, matrices: Mapping[str, LowBitMatrix], others: Mapping[str, torch.Tensor]) -> None:
-    """Write `FILE`. Names are those of the model's weights."""
-    from safetensors.torch import save_file
-
-    tensors = {name: weight.detach().float().contiguous() for name, weight in others.items()}
-    forms: dict[str, list[int]] = {}
-    for name, matrix in matrices.items():
-        forms[name] = [matrix.bits, matrix.group, matrix.n_columns]
-        numbers, scales, least = matrix.parts()
-        if matrix.bits == 4:  # of a block of 64 the first half in the low halves of its bytes
-            blocks = numbers.view(np.uint8).reshape(len(numbers), -1, 2, 32)
-            tensors[f"{name}.packed"] = torch.from_numpy((blocks[:, :, 0] | (blocks[:, :, 1] << 4)).reshape(len(numbers), -1))
-        else:
-            tensors[f"{name}.packed"] = torch.from_numpy(numbers)
-        tensors[f"{name}.scales"] = torch.from_numpy(scales)
-        if least is not None:
-            tensors[f"{name}.least"] = torch.from_numpy(least)
-    save_file(tensors, folder / FILE, metadata={"matrices": json.dumps(forms, sort_keys=True)})
+class Damaged(UserError):
+    """A file of weights that is not what was written."""
 
 
-def read_weights(folder: Path) -> tuple[dict[str, LowBitMatrix], dict[str, torch.Tensor]]:
-    """What `write_weights` wrote. Raises UserError for a damaged file."""
-    from safetensors import SafetensorError, safe_open
+class Source(Protocol):
+    """A matrix that is made a few rows at a time."""
 
+    @property
+    def form(self) -> Form: ...
+
+    def pieces(self) -> Iterable[Matrix]:
+        """Its rows in order, each piece but the last of whole panels."""
+        ...
+
+
+def write_weights(folder: Path, matrices: Mapping[str, Source], others: Mapping[str, torch.Tensor]) -> None:
+    """Write `FILE`. Names are those of the model's weights. No more than one piece of a matrix lies in memory."""
+    forms = {name: source.form for name, source in matrices.items()}
+    header: dict[str, Any] = {
+        "__metadata__": {"matrices": json.dumps({name: asdict(form) for name, form in forms.items()}, sort_keys=True)}
+    }
+    plain = {name: np.ascontiguousarray(weight.detach().float().numpy()) for name, weight in others.items()}
+    shapes = {f"{name}.{part}": found for name, form in forms.items() for part, found in form.arrays().items()}
+    shapes |= {name: ("float32", array.shape) for name, array in plain.items()}
+    at = 0
+    places: dict[str, int] = {}
+    for name, (kind, shape) in shapes.items():  # matrices first: all their sizes are multiples of a line
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
+        places[name] = at
+        header[name] = {"dtype": _TYPES[kind], "shape": list(shape), "data_offsets": [at, at + size]}
+        at += size
+    told = json.dumps(header).encode()
+    told += b" " * (-(8 + len(told)) % _ALIGNED)
+    with (folder / FILE).open("wb") as stream:
+        stream.write(len(told).to_bytes(8, "little") + told)
+        first = stream.tell()
+        stream.truncate(first + at)
+
+        def write(name: str, offset: int, array: Any) -> int:
+            stream.seek(first + places[name] + offset)
+            stream.write(np.ascontiguousarray(array).data)
+            return offset + int(array.nbytes)
+
+        for name, source in matrices.items():
+            done = dict.fromkeys(forms[name].arrays(), 0)
+            for piece in source.pieces():
+                done = {part: write(f"{name}.{part}", offset, getattr(piece, part)) for part, offset in done.items()}
+        for name, array in plain.items():
+            write(name, 0, array)
+
+
+def read_weights(folder: Path) -> tuple[dict[str, Matrix], dict[str, torch.Tensor]]:
+    """What `write_weights` wrote: matrices in pages of the file, other weights in memory. Raises Damaged."""
     path = folder / FILE
     try:
-        with safe_open(path, framework="pt") as stream:
-            forms = json.loads(stream.metadata()["matrices"])
-            tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-        matrices = {name: _matrix(tensors, name, *form) for name, form in forms.items()}
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is damaged ({error}); remove the folder, and it is made again") from error
-    return matrices, tensors
+        with path.open("rb") as stream:
+            n = int.from_bytes(stream.read(8), "little")
+            if not 2 <= n <= path.stat().st_size - 8:
+                raise ValueError("it has no header")
+            header = json.loads(stream.read(n))
+            # private: arrays may be written to, as compiled code wants them, and nothing would reach the file
+            pages = np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY), dtype=np.uint8)
+        forms = {name: Form(**form) for name, form in json.loads(header.pop("__metadata__")["matrices"]).items()}
+        arrays = {name: _array(pages, 8 + n, about) for name, about in header.items()}
+        matrices: dict[str, Matrix] = {}
+        for name, form in forms.items():
+            own = {part: arrays.pop(f"{name}.{part}") for part in form.arrays()}
+            if any((str(own[part].dtype), own[part].shape) != found for part, found in form.arrays().items()):
+                raise ValueError(f"{name} has arrays of other shapes than {form}")
+            matrices[name] = form.made(own)
+    except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise Damaged(f"{path} is damaged ({error}); remove the folder, and it is made again") from error
+    return matrices, {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
 
-def _matrix(tensors: dict[str, torch.Tensor], name: str, bits: Any, group: int, n_columns: int) -> LowBitMatrix:
-    packed, scales = (tensors.pop(f"{name}.{part}").numpy() for part in ("packed", "scales"))
-    least = tensors.pop(f"{name}.least").numpy() if f"{name}.least" in tensors else None
-    n_padded = scales.shape[1] * group
-    if bits not in (4, 8) or packed.shape != (len(scales), n_padded * bits // 8) or n_columns > n_padded:
-        raise ValueError(f"{name} has {packed.shape} numbers of {bits} bits and {scales.shape} scales")
-    if bits == 4:
-        blocks = packed.reshape(len(packed), -1, 1, 32)
-        packed = np.concatenate([blocks & 15, blocks >> 4], axis=2).reshape(len(packed), -1)
-    return LowBitMatrix.of(packed.view(np.int8), scales, least, bits=bits, group=group, n_columns=n_columns)
+def _array(pages: Any, first: int, about: Mapping[str, Any]) -> Any:
+    kind = {ours: numpys for numpys, ours in _TYPES.items()}[about["dtype"]]
+    start, end = about["data_offsets"]
+    if first + end > len(pages):
+        raise ValueError("it is cut short")
+    return pages[first + start : first + end].view(kind).reshape(about["shape"])
+
+
+def sample_of(path: Path) -> str:
+    """A hash of 4 KiB of each of 256 places of a file: pages that were never written are noticed, and reading them takes
+    milliseconds."""
+    digest, size = hashlib.sha256(), path.stat().st_size
+    with path.open("rb") as stream:
+        for i in range(_SAMPLES):
+            stream.seek(max(0, size - _SAMPLE_BYTES) * i // (_SAMPLES - 1))
+            digest.update(stream.read(_SAMPLE_BYTES))
+    return digest.hexdigest()
 
 
 def empty_model(config: PreTrainedConfig) -> PreTrainedModel:
@@ -84,7 +139,7 @@ def empty_model(config: PreTrainedConfig) -> PreTrainedModel:
     return model
 
 
-def filled(model: PreTrainedModel, matrices: Mapping[str, LowBitMatrix], others: Mapping[str, torch.Tensor]) -> PreTrainedModel:
+def filled(model: PreTrainedModel, matrices: Mapping[str, Matrix], others: Mapping[str, torch.Tensor]) -> PreTrainedModel:
     """Put the weights into an `empty_model`, in place. Raises UserError for weights that are missing or do not fit."""
     modules = dict(model.named_modules())
     for name, weight in others.items():
@@ -105,7 +160,7 @@ def filled(model: PreTrainedModel, matrices: Mapping[str, LowBitMatrix], others:
     return model
 
 
-def _replace(owner: Any, name: str, matrix: LowBitMatrix, full: str) -> None:
+def _replace(owner: Any, name: str, matrix: Matrix, full: str) -> None:
     before = getattr(owner, name)
     if tuple(before.weight.shape) != (matrix.n_rows, matrix.n_columns):
         raise UserError(f"the matrix {full} is {matrix.n_rows} x {matrix.n_columns}, the model's {tuple(before.weight.shape)}")

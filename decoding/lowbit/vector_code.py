@@ -10,6 +10,8 @@ The integer dot product uses what the CPU has: AVX-512 VNNI, AVX2, or plain vect
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +28,7 @@ BLOCK = 64
 
 _I8, _I16, _I32, _I64, _F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
 _FEATURES = dict(binding.get_host_cpu_features())
+_IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 INSTRUCTIONS = (
     "avx512_vnni"
     if _FEATURES.get("avx512vnni") and _FEATURES.get("avx512bw")
@@ -268,7 +271,12 @@ def _product(
             scale = _load(b, _at(b, scales, i, 4 * LANES), floats, 4)
             numbers = [_at(b, of_row(rows, to_row, t), i, group) for t in range(n_rows)]
             found = [_first_sums(b, _at(b, of_row(starts, to_group, t), i, 4), bits) for t in range(n_rows)]
-            for column, four in fours(_at(b, weights, i, LANES * group * bits // 8)):
+            columns = list(fours(_at(b, weights, i, LANES * group * bits // 8)))
+            if bits == 4 and INSTRUCTIONS == "avx2":
+                ones = _constant(_vector(_I16, 2 * LANES), 1)
+                found = _sums_in_pairs(b, 4, [four for _, four in columns], [at for at, _ in columns], ones, 0, numbers)
+                columns = []
+            for column, four in columns:
                 for t, place in enumerate(numbers):
                     given = _splat(b, _load(b, b.add(place, ir.Constant(_I64, column)), _I32, 1))
                     found[t] = _more_fours(b, found[t], four, b.bitcast(given, bytes_), bits)
@@ -341,6 +349,240 @@ def call(context, address, arguments):
         address, given = arguments
         kind = ir.FunctionType(ir.VoidType(), [_I64.as_pointer()])
         b.call(b.inttoptr(address, kind.as_pointer()), [b.inttoptr(given, _I64.as_pointer())])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def super_product(context, bits, n_rows, weights, rows, row_scales, sums, out, n, to_row, to_scale, to_sums, to_out):
+    """A panel of a `superblocks.SuperMatrix` of so many bits times 1 to `MOST_ROWS` rows of numbers.
+
+    All are addresses or counts: weights; rows (int8), what their blocks of 256 are multiplied with (float32), the sums of their
+    groups (int16; 32 numbers, or 16 with 6 bits); the results, sixteen side by side; blocks; and bytes from one row to the
+    next, of rows, their scales, their sums, and results.
+    """
+    signature = types.void(*[types.intp] * 12)
+
+    def generate(context, b, signature, arguments):
+        bits, n_rows, *others = arguments
+        for known in (4, 5, 6):
+            with b.if_then(b.icmp_signed("==", bits, ir.Constant(_I64, known))):
+                sizes = range(1, MOST_ROWS + 1)
+                _for_each(b, n_rows, sizes, lambda size, known=known: _super_product(b, known, size, *others))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+_AT_ONCE = {4: 8, 5: 4, 6: 2}
+"""Products of two neighbours that may be added in 16 bits: so many times 2 * 127 times the largest weight
+stays below 2^15."""
+
+
+def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_row, to_scale, to_sums, to_out):
+    floats, ints, bytes_ = _vector(_F32, LANES), _vector(_I32, LANES), _vector(_I8, BLOCK)
+    pairs_at, lines_at, line_bytes = (32, 288, 64 * 6) if bits == 6 else (64, 320, 64 * bits)
+    n_pairs = 8 if bits == 6 else 4
+
+    def add(address, offset):
+        return b.add(address, ir.Constant(_I64, offset))
+
+    def of_row(address, step, t):
+        return b.add(address, b.mul(step, ir.Constant(_I64, t)))
+
+    def cleared(kind):
+        places = [cgutils.alloca_once(b, kind) for _ in range(n_rows)]
+        zero = ir.Constant(kind, [ir.Constant(kind.element, 0)] * LANES)
+        for place in places:
+            b.store(zero, place)
+        return places
+
+    def pair_of(address, i):
+        """Two neighbouring scales of each row, as (16 x 2) int16."""
+        narrow, wide = _load(b, add(address, 32 * i), _vector(_I8, 2 * LANES), 1), _vector(_I16, 2 * LANES)
+        return b.sext(narrow, wide) if bits == 6 else b.zext(narrow, wide)
+
+    def lines_of(address):
+        """Of 32 columns: two times four lines (64 x i8) of unsigned weights, of the first sixteen columns and the others."""
+        packed = [_load(b, add(address, 64 * i), bytes_, 1) for i in range(4)]
+        tops = [_load(b, add(address, 256 + 64 * i), bytes_, 1) for i in range(bits - 4)]
+        found = []
+        for part in range(2):
+            for i, line in enumerate(packed):
+                low = b.and_(line, _constant(bytes_, 15)) if part == 0 else _shifted(b, line, 4, 15)
+                if bits == 5:
+                    low = b.or_(low, _shifted(b, tops[0], 4 * part + i - 4, 16))
+                elif bits == 6:
+                    low = b.or_(low, _shifted(b, tops[i // 2], 4 * part + 2 * (i % 2) - 4, 48))
+                found.append(low)
+        return found[:4], found[4:]
+
+    totals = cleared(floats)
+    wholes, leasts = cleared(ints), cleared(ints)
+    own = lines_at + 8 * line_bytes
+    with cgutils.for_range(b, n) as loop:
+        s = loop.index
+        block = _at(b, weights, s, own)
+        zero = _constant(ints, 0)
+        for place in (*wholes, *leasts):
+            b.store(zero, place)
+        numbers = [_at(b, of_row(rows, to_row, t), s, 256) for t in range(n_rows)]
+        own_sums = [_at(b, of_row(sums, to_sums, t), s, 4 * n_pairs) for t in range(n_rows)]
+        with cgutils.for_range(b, ir.Constant(_I64, 4)) as inner:
+            c = inner.index  # 64 columns
+            scales_at = b.add(add(block, pairs_at), b.mul(c, ir.Constant(_I64, 32 * n_pairs // 4)))
+            lines = b.add(add(block, lines_at), b.mul(c, ir.Constant(_I64, 2 * line_bytes)))
+            given = [_at(b, place, c, 64) for place in numbers]
+            given_sums = [_at(b, place, c, n_pairs) for place in own_sums]  # 4 bytes a pair, n_pairs / 4 pairs
+            for half in range(2):  # 32 columns
+                first, second = lines_of(add(lines, half * line_bytes))
+                if bits == 6:
+                    pair = pair_of(scales_at, half)
+                    for k, group in enumerate((first, second)):
+                        columns = [32 * half + 16 * k + 4 * i for i in range(4)]
+                        _add_group(b, bits, group, columns, pair, k, given, wholes)
+                else:
+                    columns = [32 * half + 4 * i for i in range(8)]
+                    _add_group(b, bits, [*first, *second], columns, pair_of(scales_at, 0), half, given, wholes)
+            for i in range(n_pairs // 4):
+                # 6 bits: what has to be taken off is 32 times the scales; 4 and 5: the least values lie behind the scales
+                pair = pair_of(scales_at, i) if bits == 6 else pair_of(add(scales_at, 128), i)
+                for t in range(n_rows):
+                    sum_pair = _splat(b, _load(b, add(given_sums[t], 4 * i), _I32, 1))
+                    b.store(b.add(b.load(leasts[t]), _times_pairs(b, pair, sum_pair)), leasts[t])
+        top = _from_half(b, _load(b, block, _vector(_I16, LANES), 1))
+        low = None if bits == 6 else _from_half(b, _load(b, add(block, 32), _vector(_I16, LANES), 1))
+        for t in range(n_rows):
+            scale = _splat(b, _load(b, _at(b, of_row(row_scales, to_scale, t), s, 4), _F32, 4))
+            whole, least = b.load(wholes[t]), b.load(leasts[t])
+            if low is None:
+                whole = b.sub(whole, b.shl(least, _constant(ints, 5)))
+            total = _fma(b, b.sitofp(whole, floats), b.fmul(top, scale), b.load(totals[t]))
+            if low is not None:
+                minus = b.fsub(_constant(floats, 0.0), b.fmul(low, scale))
+                total = _fma(b, b.sitofp(least, floats), minus, total)
+            b.store(total, totals[t])
+    for t, total in enumerate(totals):
+        _store(b, b.load(total), of_row(out, to_out, t))
+
+
+def _shifted(b, line, right, mask):
+    """Bytes moved right by so many bits (left, where negative), of which `mask` is kept. CPUs shift 16 bits and no fewer."""
+    if right:
+        wide = b.bitcast(line, _vector(_I16, line.type.count // 2))
+        by = _constant(wide.type, abs(right))
+        line = b.bitcast(b.lshr(wide, by) if right > 0 else b.shl(wide, by), line.type)
+    return b.and_(line, _constant(line.type, mask))
+
+
+def _add_group(b, bits, lines, columns, pair, which, given, wholes):
+    """To `wholes` (a place each row of numbers) the products of a group, times its scales: the `which`th ones of `pair`."""
+    if INSTRUCTIONS == "avx2":
+        for place, found in zip(wholes, _sums_in_pairs(b, bits, lines, columns, pair, which, given), strict=True):
+            b.store(b.add(b.load(place), found), place)
+        return
+    ints = _vector(_I32, LANES)
+    scale = b.sext(_pick(b, pair, list(range(which, 2 * LANES, 2))), ints)
+    for numbers, place in zip(given, wholes, strict=True):
+        found = _constant(ints, 0)
+        for line, column in zip(lines, columns, strict=True):
+            four = b.bitcast(_splat(b, _load(b, b.add(numbers, ir.Constant(_I64, column)), _I32, 1)), line.type)
+            if INSTRUCTIONS == "avx512_vnni":
+                found = _vnni(b, found, line, four)
+            else:
+                found = b.add(found, _plain(b, b.zext(line, _vector(_I16, BLOCK)), four))
+        b.store(b.add(b.load(place), b.mul(found, scale)), place)
+
+
+def _sums_in_pairs(b, bits, lines, columns, pair, which, given):
+    """The sums of a group (16 x i32 each row of numbers), times the `which`th scales of `pair`, with AVX2: products of
+    neighbours are added in 16 bits, as many as fit, and meet their scale when they become 32."""
+    shorts, half_ints, half_bytes = _vector(_I16, 16), _vector(_I32, 8), _vector(_I8, 32)
+    scales = [_pick(b, pair, [2 * (i // 2) + which for i in range(16 * half, 16 * half + 16)]) for half in range(2)]
+    found = [[None, None] for _ in given]
+    some = [[None, None] for _ in given]
+    for i, (line, column) in enumerate(zip(lines, columns, strict=True)):
+        parts = [_pick(b, line, list(range(32 * half, 32 * half + 32))) for half in range(2)]
+        for t, numbers in enumerate(given):
+            four = _splat(b, _load(b, b.add(numbers, ir.Constant(_I64, column)), _I32, 1), 8)
+            for half in range(2):
+                two = _call(b, "llvm.x86.avx2.pmadd.ub.sw", shorts, parts[half], b.bitcast(four, half_bytes))
+                some[t][half] = two if some[t][half] is None else b.add(some[t][half], two)
+        if (i + 1) % _AT_ONCE[bits] == 0:
+            for t in range(len(given)):
+                for half in range(2):
+                    more = _call(b, "llvm.x86.avx2.pmadd.wd", half_ints, some[t][half], scales[half])
+                    found[t][half] = more if found[t][half] is None else b.add(found[t][half], more)
+                    some[t][half] = None
+    return [b.shuffle_vector(*halves, _indices(list(range(LANES)))) for halves in found]
+
+
+def _times_pairs(b, pair, given):
+    """For each row the sum of its two int16 of `pair` (16 x 2) times the two int16 that each lane of `given` (i32) is."""
+    both = b.bitcast(given, pair.type)
+    if INSTRUCTIONS == "generic":
+        wide = _vector(_I32, 2 * LANES)
+        products = b.mul(b.sext(pair, wide), b.sext(both, wide))
+        return b.add(_pick(b, products, list(range(0, 2 * LANES, 2))), _pick(b, products, list(range(1, 2 * LANES, 2))))
+    parts = []
+    for half in range(2):
+        lanes = list(range(16 * half, 16 * half + 16))
+        parts.append(_call(b, "llvm.x86.avx2.pmadd.wd", _vector(_I32, 8), _pick(b, pair, lanes), _pick(b, both, lanes)))
+    return b.shuffle_vector(*parts, _indices(list(range(LANES))))
+
+
+def _from_half(b, halves):
+    """float16, as (16 x i16), in float32; exact, and without an instruction that not every CPU has. None is infinite."""
+    ints, floats = _vector(_I32, LANES), _vector(_F32, LANES)
+    wide = b.zext(halves, ints)
+    size = b.shl(b.and_(wide, _constant(ints, 0x7FFF)), _constant(ints, 13))
+    value = b.fmul(b.bitcast(size, floats), _constant(floats, 2.0**112))
+    sign = b.shl(b.and_(wide, _constant(ints, 0x8000)), _constant(ints, 16))
+    return b.bitcast(b.or_(b.bitcast(value, ints), sign), floats)
+
+
+# --- threads -------------------------------------------------------------------------------------------------------------
+
+_PATIENCE = 2000
+"""Looks at a counter before a waiting thread lets others run: a step on a busy machine must not spin a whole slice of time."""
+
+
+@intrinsic
+def add_to(context, address, more):
+    """Adds to the int64 at an address, as one with what other threads do; what was there before."""
+    signature = types.int64(types.intp, types.int64)
+
+    def generate(context, b, signature, arguments):
+        address, more = arguments
+        return b.atomic_rmw("add", b.inttoptr(address, _I64.as_pointer()), more, "acq_rel")
+
+    return signature, generate
+
+
+@intrinsic
+def wait_for(context, address, least):
+    """Until the int64 at an address is as large."""
+    signature = types.void(types.intp, types.int64)
+
+    def generate(context, b, signature, arguments):
+        address, least = arguments
+        place = b.inttoptr(address, _I64.as_pointer())
+        looks = cgutils.alloca_once(b, _I64)
+        b.store(ir.Constant(_I64, 0), looks)
+        look, pause, done = (b.append_basic_block(name) for name in ("look", "pause", "done"))
+        b.branch(look)
+        b.position_at_end(look)
+        b.cbranch(b.icmp_signed("<", b.load_atomic(place, "acquire", 8), least), pause, done)
+        b.position_at_end(pause)
+        b.store(b.add(b.load(looks), ir.Constant(_I64, 1)), looks)
+        if _IS_X86:
+            _call(b, "llvm.x86.sse2.pause", ir.VoidType())
+        if os.name == "posix":
+            with b.if_then(b.icmp_signed(">", b.load(looks), ir.Constant(_I64, _PATIENCE))):
+                _call(b, "sched_yield", _I32)
+        b.branch(look)
+        b.position_at_end(done)
         return context.get_dummy_value()
 
     return signature, generate

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CONVERSION = "2"
+CONVERSION = "3"
 """Raise when the same file comes to give other weights, another tokenizer or other end tokens: it is then converted anew."""
 
 MAGIC = b"GGUF"
@@ -78,10 +78,12 @@ class KnownHash(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Conversion(Strict):
-    """What a finished folder holds: the hash of the GGUF file, and its own files with their sizes in bytes."""
+    """What a finished folder holds: the hash of the GGUF file, its own files with their sizes in bytes, and a hash of samples
+    of the weights (`storage.sample_of`) where they are mapped."""
 
     gguf_sha256: str
     sizes: dict[str, int]
+    sample: str = ""
 
 
 def load_gguf(path: Path | str, *, device: str = "auto", dtype: str = "auto", tell: Tell | None = None) -> LoadedModel:
@@ -103,7 +105,8 @@ def load_gguf(path: Path | str, *, device: str = "auto", dtype: str = "auto", te
     check_magic(file)
     if dtype == "auto" and place.type == "cpu":
         try:
-            return replace(load_stored(converted(file, AS_STORED, tell), dtype=AS_STORED), name=f"gguf:{path}")
+            folder = converted(file, AS_STORED, tell)
+            return replace(load_stored(folder, dtype=AS_STORED, made_from=file_sha256(file)), name=f"gguf:{path}")
         except NotStored as error:
             (tell or logger.info)(f"{file.name} is read as float32, which is slower: {error}")
     if dtype in LOW_BITS:
@@ -238,18 +241,24 @@ def check_header(header: Header, file: Path) -> None:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether all files that were made are there, in their sizes."""
+    """Whether all files that were made are there, in their sizes, and samples of mapped weights are what was written."""
     if not (folder / _DONE).is_file():
         return False
+    from decoding.lowbit.storage import FILE, sample_of
+
     try:
-        sizes = codec.read(Conversion, folder / _DONE).sizes
-        return all((folder / name).stat().st_size == size for name, size in sizes.items())
+        known = codec.read(Conversion, folder / _DONE)
+        if any((folder / name).stat().st_size != size for name, size in known.sizes.items()):
+            return False
+        return not known.sample or sample_of(folder / FILE) == known.sample
     except (UserError, OSError):
         return False
 
 
 def _convert(file: Path, sha256: str, folder: Path, form: str, tell: Tell) -> None:
     """Make `folder`. The caller holds its lock, so that what lies beside it half made is of a process that died."""
+    from decoding.lowbit.storage import FILE, sample_of
+
     header = read_header(file)
     check_header(header, file)
     done = "sorted" if form == AS_STORED else "unpacked"
@@ -265,7 +274,8 @@ def _convert(file: Path, sha256: str, folder: Path, form: str, tell: Tell) -> No
             else:
                 _save_model(file, header, work, form)
         sizes = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
-        codec.write_atomic(work / _DONE, codec.to_json(Conversion(sha256, sizes), indent=1) + "\n")
+        sample = sample_of(work / FILE) if form == AS_STORED else ""
+        codec.write_atomic(work / _DONE, codec.to_json(Conversion(sha256, sizes, sample), indent=1) + "\n")
         work.chmod(0o755)  # mkdtemp makes 0700
         if folder.exists():
             shutil.rmtree(folder)
@@ -343,23 +353,34 @@ def _save_stored(file: Path, header: Header, folder: Path) -> None:
     from transformers import AutoConfig, GenerationConfig
 
     from decoding.lowbit.gguf_blocks import NotInBlocks, read_matrices
-    from decoding.lowbit.storage import empty_model, filled, write_weights
+    from decoding.lowbit.storage import empty_model, filled, read_weights, write_weights
+
+    with _else_not_stored():
+        config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True, trust_remote_code=False)
+        matrices, others = read_matrices(file, empty_model(config))
+    if not matrices:
+        raise NotStored("none of its matrices is in low-bit blocks of a known type")
+    try:
+        write_weights(folder, matrices, others)
+    except NotInBlocks as error:
+        raise NotStored(str(error)) from error
+    with _else_not_stored():
+        filled(empty_model(config), *read_weights(folder))
+    config.save_pretrained(folder)
+    GenerationConfig(eos_token_id=list(header.end_ids)).save_pretrained(folder)
+
+
+@contextmanager
+def _else_not_stored() -> Iterator[None]:
+    """Any error of reading the file becomes NotStored: transformers may still read it in its own way."""
+    from decoding.lowbit.gguf_blocks import NotInBlocks
 
     try:
-        config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True, trust_remote_code=False)
-        model = empty_model(config)
-        matrices, others = read_matrices(file, model)
-        filled(model, matrices, others)
+        yield
     except (NotInBlocks, UserError) as error:
         raise NotStored(str(error)) from error
     except (OSError, ValueError, RuntimeError, KeyError, IndexError, TypeError, AttributeError, NotImplementedError) as error:
-        # what a strange file ends in; transformers may still read it in its own way, and says what is wrong if it cannot
-        raise NotStored(first_line(error)) from error
-    if not matrices:
-        raise NotStored("none of its matrices is in low-bit blocks of a known type")
-    write_weights(folder, matrices, others)
-    config.save_pretrained(folder)
-    GenerationConfig(eos_token_id=list(header.end_ids)).save_pretrained(folder)
+        raise NotStored(first_line(error)) from error  # what a strange file ends in; transformers says what is wrong if it can
 
 
 @contextmanager

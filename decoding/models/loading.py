@@ -125,14 +125,15 @@ def load(path_or_id: str, *, device: str = "auto", dtype: str = "auto") -> Loade
     )
 
 
-def load_stored(folder: Path, *, dtype: str) -> LoadedModel:
-    """A folder of `decoding.lowbit.storage`, on the CPU; `dtype` is only a name for what it holds.
+def load_stored(folder: Path, *, dtype: str, made_from: str) -> LoadedModel:
+    """A folder of `decoding.lowbit.storage`, on the CPU; `dtype` is only a name for what it holds, and `made_from` the hash of
+    the file that all of it was made from: the weights themselves need not be read for a fingerprint.
 
     Raises UserError for a damaged folder.
     """
     from transformers import GenerationConfig
 
-    from decoding.lowbit.storage import FILE, empty_model, filled, read_weights
+    from decoding.lowbit.storage import empty_model, filled, read_weights
 
     asked = str(folder)
     with quiet_loading():
@@ -146,7 +147,7 @@ def load_stored(folder: Path, *, dtype: str) -> LoadedModel:
         name=f"hf:{asked}",
         model=model,
         tokenizer=tokenizer,
-        fingerprint=_digest_of(folder, (folder / FILE,), dtype),
+        fingerprint=_digest_of(folder, (), f"{dtype} {made_from}"),
         context_tokens=_context_tokens(config, asked),
         eos_ids=_ids(ends) | _ids(tokenizer.eos_token_id),
         device="cpu",

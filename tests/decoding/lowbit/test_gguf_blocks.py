@@ -15,8 +15,8 @@ from data.errors import UserError
 from decoding.backends.build import build_backend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
-from decoding.lowbit.gguf_blocks import NotInBlocks, matrix_of
-from decoding.lowbit.storage import FILE
+from decoding.lowbit.gguf_blocks import NotInBlocks, stored
+from decoding.lowbit.storage import FILE, read_weights
 from decoding.models.gguf import AS_STORED, converted, load_gguf
 from tests.gguf_file import write_gguf
 from tests.tiny_model import build_tiny_model
@@ -41,12 +41,12 @@ def tensor(kind: str, seed: int = 0) -> Any:
 @pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"])
 def test_blocks_keep_their_numbers(kind: str) -> None:
     one = tensor(kind)
-    np.testing.assert_array_equal(matrix_of(one).values(), gguf.dequantize(one.data, one.tensor_type))
+    np.testing.assert_array_equal(stored(one).whole().values(), gguf.dequantize(one.data, one.tensor_type))
 
 
 def test_unknown_blocks_are_named() -> None:
     with pytest.raises(NotInBlocks, match=r"blk\.0\.w is stored as Q2_K; known are Q4_0"):
-        matrix_of(tensor("Q2_K"))
+        stored(tensor("Q2_K"))
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +81,20 @@ def test_a_file_without_low_bits_is_read_as_float32_and_it_is_said(folder: Path,
     assert loaded.dtype == "float32" and any("none of its matrices is in low-bit blocks" in line for line in told)
 
 
-def test_a_damaged_folder_is_made_again_or_named(folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_folder_is_made_again(folder: Path, tmp_path: Path) -> None:
     file = write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0")
     weights = converted(file, AS_STORED) / FILE
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-10])
     assert load_gguf(file, device="cpu").is_low_bit and weights.read_bytes() == whole
-    weights.write_bytes(b"\0" * len(whole))  # of the right size
-    with pytest.raises(UserError, match="is damaged"):
-        load_gguf(file, device="cpu")
+    weights.write_bytes(whole[:5000] + b"\0" * (len(whole) - 5000))  # of the right size: pages that were never written
+    assert load_gguf(file, device="cpu").is_low_bit and weights.read_bytes() == whole
+
+
+def test_a_file_that_is_no_model_of_low_bits_is_named(folder: Path, tmp_path: Path) -> None:
+    weights = converted(write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0"), AS_STORED) / FILE
+    whole = weights.read_bytes()
+    for bad in (b"\0" * len(whole), whole[:9000], b"", whole.replace(b'"plain', b'"spare')):
+        weights.write_bytes(bad)
+        with pytest.raises(UserError, match="is damaged"):
+            read_weights(weights.parent)

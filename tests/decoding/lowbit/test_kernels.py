@@ -13,6 +13,7 @@ import pytest
 
 from decoding.lowbit import kernels, vector_code
 from decoding.lowbit.matrix import LowBitMatrix, quantised
+from decoding.lowbit.team import alone
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -40,7 +41,7 @@ FORMS = ["4", "8", "8 with least values", "8 in groups of 16"]
 @pytest.mark.parametrize(("n", "k"), [(3, 32), (70, 64), (130, 192), (5, 320)])
 def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> None:
     weights, rows = matrix(form, n, k), numbers(11, k, seed=1)
-    whole, scales, _, _ = kernels.rounded(rows, weights.n_padded)
+    whole, scales = kernels.rounded(rows, weights.n_padded)[:2]
     stretch = weights.n_padded // scales.shape[1]
     near = (whole.reshape(11, -1, stretch) * scales[..., None].astype(np.float64)).reshape(11, -1)[:, :k]
     assert np.abs(near - rows).max() <= np.abs(rows).max() / 254 * 1.01
@@ -74,7 +75,8 @@ def test_norms_and_rotations_are_those_of_the_formula() -> None:
     heads, angles = numbers(2, 3, 32), numbers(9, 16, seed=4)
     cos, sin = np.tile(np.cos(angles), 2), np.tile(np.sin(angles), 2)
     turned = heads.copy()
-    kernels.rotated(turned, cos, sin, np.array([4, 7]))
+    for t, p in enumerate((4, 7)):
+        kernels.rotated(turned[t], cos[p], sin[p])
     for t, p in enumerate((4, 7)):
         half = np.concatenate([-heads[t, :, 16:], heads[t, :, :16]], axis=-1)
         np.testing.assert_allclose(turned[t], heads[t] * cos[p] + half * sin[p], rtol=1e-5, atol=1e-6)
@@ -90,7 +92,7 @@ def test_attention_sees_the_committed_tokens_and_its_own_branch(group: int, gap:
     gaps = np.array([0, gap, gap, gap])
     by_dimension = np.ascontiguousarray(keys.transpose(0, 2, 1))
     out, scores = np.empty_like(queries), np.empty((group, 64), np.float32)
-    kernels.attended(queries, by_dimension, values, n, gaps, paths, depths, np.float32(0.3), scores, out)
+    kernels.attended(queries, by_dimension, values, n, gaps, paths, depths, np.float32(0.3), scores, out, alone())
     for t in range(4):
         seen = [*range(n), *(n + gaps[t] + node for node in paths[t, : depths[t] + 1])]
         for h in range(n_key_heads * group):
