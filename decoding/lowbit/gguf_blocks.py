@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decoding.lowbit.matrix import Bits, Form, LowBitMatrix, Matrix
+from decoding.lowbit.forms import Form
+from decoding.lowbit.matrix import Bits, LowBitMatrix, Matrix
 from decoding.lowbit.superblocks import BLOCK, FILE_BYTES, SuperBits, SuperMatrix
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ of any matrix by rounding to nearest (as Q4_1 and Q8_0: https://github.com/ggml-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -52,59 +51,6 @@ class Matrix(ABC):
     @abstractmethod
     def values(self, rows: Rows = slice(None)) -> Floats:
         """The weights of some rows as float32, (R, K)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What is known of a matrix before it is read: its class, `plain` or `super`, and shape."""
-
-    kind: Literal["plain", "super"]
-    bits: int
-    n_rows: int
-    n_columns: int
-    group: int = GROUP
-    has_least: bool = False
-    """Both of plain matrices only."""
-
-    def arrays(self) -> dict[str, tuple[str, tuple[int, int, int]]]:
-        """Names of the arrays that hold it, with their numpy types and shapes; the first dimension counts panels.
-
-        Raises ValueError for a form of no matrix."""
-        from decoding.lowbit.superblocks import BLOCK, SuperBits, panel_lines
-
-        panels = -(-self.n_rows // PANEL)
-        if self.kind == "super" and self.bits in (4, 5, 6) and self.n_columns % BLOCK == 0:
-            return {"packed": ("uint8", (panels, panel_lines(cast("SuperBits", self.bits), self.n_columns), 64))}
-        if self.kind != "plain" or (self.bits, self.group) not in ((4, 32), (8, 32), (8, 16)):
-            raise ValueError(f"{self} makes no matrix")
-        padded = -(-self.n_columns // PADDED) * PADDED
-        scales = ("float32", (panels, padded // self.group, PANEL))
-        found: dict[str, tuple[str, tuple[int, int, int]]] = {
-            "packed": ("uint8", (panels, padded * self.bits // 32, 4 * PANEL)),
-            "scales": scales,
-        }
-        return found | {"least": scales} if self.has_least else found
-
-    def made(self, arrays: dict[str, Any]) -> Matrix:
-        """The matrix that these arrays hold."""
-        from decoding.lowbit.superblocks import SuperBits, SuperMatrix
-
-        if self.kind == "super":
-            return SuperMatrix(arrays["packed"], cast("SuperBits", self.bits), self.n_rows, self.n_columns)
-        return LowBitMatrix(
-            arrays["packed"], arrays["scales"], arrays.get("least"), cast("Bits", self.bits), self.group, self.n_rows,
-            self.n_columns,
-        )  # fmt: skip
-
-    def joined(self, pieces: Sequence[Matrix]) -> Matrix:
-        """Matrices of whole panels (but for the last one), one under the other."""
-        return self.made({name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in self.arrays()})
-
-
-def form_of(matrix: Matrix) -> Form:
-    if isinstance(matrix, LowBitMatrix):
-        return Form("plain", matrix.bits, matrix.n_rows, matrix.n_columns, matrix.group, matrix.least is not None)
-    return Form("super", cast("Any", matrix).bits, matrix.n_rows, matrix.n_columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,7 +21,8 @@ import numpy as np
 import torch
 
 from data.errors import UserError
-from decoding.lowbit.matrix import Form, Matrix
+from decoding.lowbit.forms import Form
+from decoding.lowbit.matrix import Matrix
 from decoding.lowbit.modules import LowBitEmbedding, LowBitLinear
 
 if TYPE_CHECKING:
