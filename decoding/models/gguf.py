@@ -25,6 +25,7 @@ from data import codec
 from data.download import cache_folder
 from data.errors import UserError
 from data.types import Strict
+from decoding.models.gguf_reading import read_once
 from decoding.models.loading import (
     LOW_BITS,
     LoadedModel,
@@ -136,7 +137,8 @@ def converted(file: Path, form: str, tell: Tell | None = None) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
             if not _is_whole(folder):  # another process may have made it meanwhile
-                _convert(file, sha256, folder, form, tell or logger.info)
+                with read_once():
+                    _convert(file, sha256, folder, form, tell or logger.info)
     except OSError as error:
         raise UserError(
             f"cannot write the converted weights of {file} to {folder.parent}: {error.strerror or error}; make room there, or "
