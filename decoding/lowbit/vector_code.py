@@ -429,28 +429,36 @@ def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_
             b.store(zero, place)
         numbers = [_at(b, of_row(rows, to_row, t), s, 256) for t in range(n_rows)]
         own_sums = [_at(b, of_row(sums, to_sums, t), s, 4 * n_pairs) for t in range(n_rows)]
-        with cgutils.for_range(b, ir.Constant(_I64, 4)) as inner:
-            c = inner.index  # 64 columns
-            scales_at = b.add(add(block, pairs_at), b.mul(c, ir.Constant(_I64, 32 * n_pairs // 4)))
-            lines = b.add(add(block, lines_at), b.mul(c, ir.Constant(_I64, 2 * line_bytes)))
-            given = [_at(b, place, c, 64) for place in numbers]
-            given_sums = [_at(b, place, c, n_pairs) for place in own_sums]  # 4 bytes a pair, n_pairs / 4 pairs
-            for half in range(2):  # 32 columns
-                first, second = lines_of(add(lines, half * line_bytes))
-                if bits == 6:
-                    pair = pair_of(scales_at, half)
-                    for k, group in enumerate((first, second)):
-                        columns = [32 * half + 16 * k + 4 * i for i in range(4)]
-                        _add_group(b, bits, group, columns, pair, k, given, wholes)
-                else:
-                    columns = [32 * half + 4 * i for i in range(8)]
-                    _add_group(b, bits, [*first, *second], columns, pair_of(scales_at, 0), half, given, wholes)
-            for i in range(n_pairs // 4):
-                # 6 bits: what has to be taken off is 32 times the scales; 4 and 5: the least values lie behind the scales
-                pair = pair_of(scales_at, i) if bits == 6 else pair_of(add(scales_at, 128), i)
+        if bits == 4 and INSTRUCTIONS == "avx2":
+            _sum_of_nibbles(b, block, numbers, wholes)
+            with cgutils.for_range(b, ir.Constant(_I64, n_pairs)) as inner:
+                pair = pair_of(b.add(add(block, pairs_at + 128), b.mul(inner.index, ir.Constant(_I64, 32))), 0)
                 for t in range(n_rows):
-                    sum_pair = _splat(b, _load(b, add(given_sums[t], 4 * i), _I32, 1))
+                    sum_pair = _splat(b, _load(b, _at(b, own_sums[t], inner.index, 4), _I32, 1))
                     b.store(b.add(b.load(leasts[t]), _times_pairs(b, pair, sum_pair)), leasts[t])
+        else:
+            with cgutils.for_range(b, ir.Constant(_I64, 4)) as inner:
+                c = inner.index  # 64 columns
+                scales_at = b.add(add(block, pairs_at), b.mul(c, ir.Constant(_I64, 32 * n_pairs // 4)))
+                lines = b.add(add(block, lines_at), b.mul(c, ir.Constant(_I64, 2 * line_bytes)))
+                given = [_at(b, place, c, 64) for place in numbers]
+                given_sums = [_at(b, place, c, n_pairs) for place in own_sums]  # 4 bytes a pair, n_pairs / 4 pairs
+                for half in range(2):  # 32 columns
+                    first, second = lines_of(add(lines, half * line_bytes))
+                    if bits == 6:
+                        pair = pair_of(scales_at, half)
+                        for k, group in enumerate((first, second)):
+                            columns = [32 * half + 16 * k + 4 * i for i in range(4)]
+                            _add_group(b, bits, group, columns, pair, k, given, wholes)
+                    else:
+                        columns = [32 * half + 4 * i for i in range(8)]
+                        _add_group(b, bits, [*first, *second], columns, pair_of(scales_at, 0), half, given, wholes)
+                for i in range(n_pairs // 4):
+                    # 6 bits: what has to be taken off is 32 times the scales; 4 and 5: the least values lie behind the scales
+                    pair = pair_of(scales_at, i) if bits == 6 else pair_of(add(scales_at, 128), i)
+                    for t in range(n_rows):
+                        sum_pair = _splat(b, _load(b, add(given_sums[t], 4 * i), _I32, 1))
+                        b.store(b.add(b.load(leasts[t]), _times_pairs(b, pair, sum_pair)), leasts[t])
         top = _from_half(b, _load(b, block, _vector(_I16, LANES), 1))
         low = None if bits == 6 else _from_half(b, _load(b, add(block, 32), _vector(_I16, LANES), 1))
         for t in range(n_rows):
@@ -465,6 +473,45 @@ def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_
             b.store(total, totals[t])
     for t, total in enumerate(totals):
         _store(b, b.load(total), of_row(out, to_out, t))
+
+
+def _sum_of_nibbles(b, block, numbers, wholes):
+    """Of a block of 4 bits, with AVX2: one line of a group after the other in a loop that LLVM does not take apart, so that all
+    sums stay in its sixteen registers."""
+    shorts, half_bytes = _vector(_I16, 16), _vector(_I8, 32)
+    n_rows = len(numbers)
+    some = [[cgutils.alloca_once(b, shorts) for _ in range(2)] for _ in range(n_rows)]
+    opaque = b.asm(ir.FunctionType(_I64, [_I64]), "", "=r,0", [ir.Constant(_I64, 4)], side_effect=False)
+    with cgutils.for_range(b, ir.Constant(_I64, 8)) as groups:
+        g = groups.index
+        lines = b.add(b.add(block, ir.Constant(_I64, 320)), b.mul(g, ir.Constant(_I64, 256)))
+        for row in some:
+            for place in row:
+                b.store(_constant(shorts, 0), place)
+        with cgutils.for_range(b, opaque) as inner:
+            line = _at(b, lines, inner.index, 64)
+            raw = [_load(b, b.add(line, ir.Constant(_I64, 32 * half)), half_bytes, 1) for half in range(2)]
+            for high in range(2):
+                parts = [_shifted(b, one, 4 * high, 15) for one in raw]
+                for t in range(n_rows):
+                    place = b.add(_at(b, _at(b, numbers[t], g, 32), inner.index, 4), ir.Constant(_I64, 16 * high))
+                    four = b.bitcast(_splat(b, _load(b, place, _I32, 1), 8), half_bytes)
+                    for half in range(2):
+                        two = _call(b, "llvm.x86.avx2.pmadd.ub.sw", shorts, parts[half], four)
+                        b.store(b.add(b.load(some[t][half]), two), some[t][half])
+        pair_at = b.add(b.add(block, ir.Constant(_I64, 64)), b.mul(b.lshr(g, ir.Constant(_I64, 1)), ir.Constant(_I64, 32)))
+        shift = b.mul(b.and_(g, ir.Constant(_I64, 1)), ir.Constant(_I64, 8))
+        scales = []
+        for half in range(2):
+            both = b.zext(_load(b, b.add(pair_at, ir.Constant(_I64, 16 * half)), _vector(_I16, 8), 1), _vector(_I32, 8))
+            by = _splat(b, b.trunc(shift, _I32), 8)
+            one = b.and_(b.lshr(both, by), _constant(_vector(_I32, 8), 255))
+            scales.append(b.bitcast(b.or_(one, b.shl(one, _constant(_vector(_I32, 8), 16))), shorts))
+        for t in range(n_rows):
+            more = [
+                _call(b, "llvm.x86.avx2.pmadd.wd", _vector(_I32, 8), b.load(some[t][half]), scales[half]) for half in range(2)
+            ]
+            b.store(b.add(b.load(wholes[t]), b.shuffle_vector(*more, _indices(list(range(LANES))))), wholes[t])
 
 
 def _shifted(b, line, right, mask):

@@ -12,11 +12,13 @@ import torch
 from data.errors import UserError
 from decoding.api import SamplingParams
 from decoding.backend import SkipSet, Wants
+from decoding.backends import lowbit
 from decoding.backends.build import build_backend
 from decoding.backends.hf import HFBackend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
 from decoding.bench.roofline import step_bytes
+from decoding.lowbit import kernels
 from decoding.lowbit.matrix import matrices_in
 from decoding.methods import build_drafter
 from decoding.models.loading import LoadedModel, load, lowered
@@ -110,14 +112,19 @@ def test_a_prompt_that_begins_like_the_last_one_is_read_from_there_on() -> None:
     assert torch.equal(logits(model, NEW), after)
 
 
-def test_threads_change_no_bit() -> None:
-    model, prompt = backend("llama", "int8"), random.Random(5).choices(range(3, 300), k=150)
+@pytest.mark.parametrize(("family", "dtype"), [("llama", "int8"), ("qwen2", "int8"), ("qwen3", "int4")])
+def test_threads_change_no_bit(family: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lowbit, "_WORTH_A_TEAM", 0)
+    monkeypatch.setattr(kernels, "_WORTH_A_THREAD", 0)
+    model, prompt = backend(family, dtype), random.Random(5).choices(range(3, 300), k=150)
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
             model.prefill(prompt, capacity=200, wants=Wants(vector=True))
-            found.append(logits(model, NEW))
+            found.append(
+                torch.cat([logits(model, NEW), logits(model, NEW[:1]), logits(model, NEW[:5], parents=(-1, 0, 0, 2, -1))])
+            )
     finally:
         torch.set_num_threads(before)
     assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])

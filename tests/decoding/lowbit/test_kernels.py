@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from decoding.lowbit import kernels, vector_code
-from decoding.lowbit.matrix import LowBitMatrix, quantised
+from decoding.lowbit.matrix import LowBitMatrix, Matrix, quantised
+from decoding.lowbit.superblocks import FILE_BYTES, SuperBits, SuperMatrix
 from decoding.lowbit.team import alone
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,7 +23,21 @@ def numbers(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def matrix(form: str, n: int, k: int) -> LowBitMatrix:
+def k_quants(bits: SuperBits, n: int, k: int, seed: int = 6) -> SuperMatrix:
+    """Random bytes as blocks of a file, with small scales."""
+    rng = np.random.default_rng(seed)
+    blocks = rng.integers(0, 256, (n, k // 256, FILE_BYTES[bits]), dtype=np.uint8)
+    scales = (rng.standard_normal((n, k // 256, 2)) / 64).astype(np.float16).view(np.uint8)
+    if bits == 6:
+        blocks[:, :, -2:] = scales[:, :, :2]
+    else:
+        blocks[:, :, :4] = scales
+    return SuperMatrix.of_file(blocks.reshape(n, -1), bits)
+
+
+def matrix(form: str, n: int, k: int) -> Matrix:
+    if form in SUPER:
+        return k_quants(SUPER[form], n, -(-k // 256) * 256)
     if form in ("4", "8"):
         return quantised(numbers(n, k, seed=3), int(form))
     least, group = numbers(n, k // 32) if form == "8 with least values" else None, 32 if least_of(form) else 16
@@ -34,13 +49,16 @@ def least_of(form: str) -> bool:
     return form == "8 with least values"
 
 
-FORMS = ["4", "8", "8 with least values", "8 in groups of 16"]
+SUPER: dict[str, SuperBits] = {"K-quants of 4": 4, "K-quants of 5": 5, "K-quants of 6": 6}
+FORMS = ["4", "8", "8 with least values", "8 in groups of 16", *SUPER]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("n", "k"), [(3, 32), (70, 64), (130, 192), (5, 320)])
 def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> None:
-    weights, rows = matrix(form, n, k), numbers(11, k, seed=1)
+    weights = matrix(form, n, k)
+    k = weights.n_columns
+    rows = numbers(11, k, seed=1)
     whole, scales = kernels.rounded(rows, weights.n_padded)[:2]
     stretch = weights.n_padded // scales.shape[1]
     near = (whole.reshape(11, -1, stretch) * scales[..., None].astype(np.float64)).reshape(11, -1)[:, :k]
@@ -52,11 +70,42 @@ def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> No
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_row_does_not_depend_on_the_others(form: str) -> None:
-    weights, rows = matrix(form, 130, 192), numbers(15, 192, seed=1)
-    packed = kernels.weights_of(weights)
+    weights = matrix(form, 130, 192)
+    rows, packed = numbers(15, weights.n_columns, seed=1), kernels.weights_of(weights)
     together = kernels.product(rows, packed, 130, weights.n_padded)
     for first, end in ((0, 1), (3, 5), (5, 9), (7, 15), (14, 15)):
         np.testing.assert_array_equal(kernels.product(rows[first:end], packed, 130, weights.n_padded), together[first:end])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_threads_change_no_bit(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_WORTH_A_THREAD", 0)
+    weights = matrix(form, 1000, 192)
+    rows, packed = numbers(5, weights.n_columns, seed=1), kernels.weights_of(weights)
+    expected = kernels.product(rows, packed, 1000, weights.n_padded)
+    for threads in (2, 3, 2):
+        np.testing.assert_array_equal(kernels.product(rows, packed, 1000, weights.n_padded, threads), expected)
+
+
+@pytest.mark.parametrize("bits", SUPER.values())
+def test_the_largest_numbers_do_not_overflow(bits: SuperBits) -> None:
+    blocks = np.full((3, 2, FILE_BYTES[bits]), 255, dtype=np.uint8)
+    top = np.array([1, 1], dtype=np.float16).view(np.uint8)
+    blocks[..., (slice(-2, None) if bits == 6 else slice(0, 4))] = top[:2] if bits == 6 else top
+    if bits == 6:
+        blocks[:, :, 192:208] = 128  # a scale of -128
+    weights, rows = SuperMatrix.of_file(blocks.reshape(3, -1), bits), np.ones((2, 512), np.float32)
+    rows[1] = -1
+    expected = rows.astype(np.float64) @ weights.values().T.astype(np.float64)
+    np.testing.assert_allclose(kernels.product(rows, kernels.weights_of(weights), 3, 512), expected, rtol=1e-6)
+
+
+def test_rows_of_k_quants_make_a_matrix_of_their_own() -> None:
+    for bits in SUPER.values():
+        whole, rows = k_quants(bits, 37, 512), np.array([36, 3, 3, 17, 0])
+        chosen = whole.chosen(rows)
+        assert (chosen.n_rows, chosen.n_columns) == (5, 512)
+        np.testing.assert_array_equal(chosen.values(), whole.values(rows))
 
 
 def test_zeros_and_what_is_no_number() -> None:
@@ -136,5 +185,7 @@ def digest() -> str:
     found = hashlib.sha256()
     for form in FORMS:
         weights = matrix(form, 40, 192)
-        found.update(kernels.product(numbers(7, 192), kernels.weights_of(weights), 40, weights.n_padded).tobytes())
+        found.update(
+            kernels.product(numbers(7, weights.n_columns), kernels.weights_of(weights), 40, weights.n_padded).tobytes()
+        )
     return found.hexdigest()
