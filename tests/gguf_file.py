@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +29,10 @@ def write_gguf(
     pretokenizer: str = "default",
     leave_out: frozenset[str] = frozenset(),
     fields: Mapping[str, int] | None = None,
-    blocks: str = "",
+    blocks: str | Callable[[str], str] = "",
 ) -> Path:
     """`leave_out` are names of fields: `chat_template`, `eos`; or of tensors. `fields` are further numbers to write. `blocks`
-    is the type of the matrices (`Q8_0`), float32 without."""
+    is the type of the matrices (`Q8_0`), or what gives it for the name of a tensor; float32 without."""
     import gguf
     from safetensors.numpy import load_file
 
@@ -72,15 +72,19 @@ def write_gguf(
     named["output.weight"] = "lm_head.weight"
     for n in range(layers):
         named |= {f"blk.{n}.{ours}.weight": f"model.layers.{n}.{theirs}.weight" for ours, theirs in _BLOCK.items()}
+        biases = {f"blk.{n}.{ours}.bias": f"model.layers.{n}.{theirs}.bias" for ours, theirs in _BLOCK.items()}
+        named |= {ours: theirs for ours, theirs in biases.items() if theirs in weights}
     for ours, theirs in named.items():
         if ours in leave_out:
             continue
         matrix = weights[theirs].astype(np.float32)
-        if "attn_q" in ours or "attn_k" in ours:
+        if architecture == "llama" and ("attn_q" in ours or "attn_k" in ours):
             matrix = _permuted(matrix, heads if "attn_q" in ours else kv_heads)
-        if blocks and matrix.ndim == 2:
-            kind = gguf.GGMLQuantizationType[blocks]
-            writer.add_tensor(ours, gguf.quantize(matrix, kind), raw_dtype=kind)
+        own = blocks(ours) if callable(blocks) else blocks
+        if own and matrix.ndim == 2:
+            kind = gguf.GGMLQuantizationType[own]
+            stored = _K_QUANTS[own](matrix) if own in _K_QUANTS else gguf.quantize(matrix, kind)
+            writer.add_tensor(ours, stored, raw_dtype=kind)
         else:
             writer.add_tensor(ours, matrix)
     writer.write_header_to_file()
@@ -94,3 +98,38 @@ def _permuted(matrix: np.ndarray, heads: int) -> np.ndarray:
     """llama.cpp turns pairs of neighbours, transformers halves of a head."""
     rows = matrix.shape[0]
     return matrix.reshape(heads, 2, rows // heads // 2, -1).swapaxes(1, 2).reshape(matrix.shape).copy()
+
+
+def q4_k(matrix: np.ndarray) -> np.ndarray:
+    """A matrix (N, K) as blocks (N, K / 256 * 144) of Q4_K, which `gguf` reads and does not write; rounded to nearest."""
+    n = len(matrix)
+    groups = matrix.reshape(n, -1, 8, 32)
+    least = np.maximum(-groups.min(-1), 0)
+    scale = (groups.max(-1) + least) / 15
+    top, low = (np.maximum(part.max(-1, keepdims=True) / 63, 1e-6).astype(np.float16) for part in (scale, least))
+    s, m = np.rint(scale / top.astype(np.float32)), np.rint(least / low.astype(np.float32))
+    over = np.maximum(top.astype(np.float32) * s, 1e-9)[..., None]
+    q = np.rint((groups + (low.astype(np.float32) * m)[..., None]) / over).clip(0, 15).astype(np.uint8)
+    s, m = (part.clip(0, 63).astype(np.uint8) for part in (s, m))
+    firsts = [part[..., :4] | (part[..., 4:] >> 4 << 6) for part in (s, m)]
+    packed = np.concatenate([*firsts, (s[..., 4:] & 15) | (m[..., 4:] << 4)], -1)
+    pairs = q.reshape(n, -1, 4, 2, 32)
+    numbers = (pairs[..., 0, :] | (pairs[..., 1, :] << 4)).reshape(n, -1, 128)
+    return np.concatenate([top.view(np.uint8), low.view(np.uint8), packed, numbers], -1).reshape(n, -1)
+
+
+def q6_k(matrix: np.ndarray) -> np.ndarray:
+    """As `q4_k`, of Q6_K: (N, K / 256 * 210)."""
+    n = len(matrix)
+    groups = matrix.reshape(n, -1, 16, 16)
+    scale = np.abs(groups).max(-1) / 31
+    top = np.maximum(scale.max(-1, keepdims=True) / 127, 1e-6).astype(np.float16)
+    s = np.rint(scale / top.astype(np.float32)).clip(0, 127)
+    over = np.maximum(top.astype(np.float32) * s, 1e-9)[..., None]
+    q = (np.rint(groups / over).clip(-32, 31) + 32).astype(np.uint8).reshape(n, -1, 2, 4, 32)
+    low = np.concatenate([(q[:, :, :, i] & 15) | (q[:, :, :, i + 2] << 4) for i in (0, 1)], -1).reshape(n, -1, 128)
+    high = sum((q[:, :, :, i] >> 4) << (2 * i) for i in range(4)).astype(np.uint8).reshape(n, -1, 64)
+    return np.concatenate([low, high, s.astype(np.int8).view(np.uint8), top.view(np.uint8)], -1).reshape(n, -1)
+
+
+_K_QUANTS = {"Q4_K": q4_k, "Q6_K": q6_k}

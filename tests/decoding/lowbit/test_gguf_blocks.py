@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +15,12 @@ import torch
 
 from data.errors import UserError
 from decoding.backends.build import build_backend
+from decoding.backends.hf import HFBackend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
 from decoding.lowbit.gguf_blocks import NotInBlocks, stored
 from decoding.lowbit.storage import FILE, read_weights
+from decoding.lowbit.superblocks import SuperMatrix
 from decoding.models.gguf import AS_STORED, converted, load_gguf
 from tests.gguf_file import write_gguf
 from tests.tiny_model import build_tiny_model
@@ -98,3 +102,80 @@ def test_a_file_that_is_no_model_of_low_bits_is_named(folder: Path, tmp_path: Pa
         weights.write_bytes(bad)
         with pytest.raises(UserError, match="is damaged"):
             read_weights(weights.parent)
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random Qwen2 whose matrices K-quants can hold, with biases as large as what they are added to."""
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    folder = build_tiny_model(tmp_path_factory.mktemp("wide"), chat_template=True, vocab_from=TEXT)
+    before = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    same = ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id", "max_position_embeddings")
+    config = Qwen2Config(
+        hidden_size=256, intermediate_size=512, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+        initializer_range=0.08, tie_word_embeddings=False, **{name: before[name] for name in same},
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = Qwen2ForCausalLM(config)
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.data.normal_()
+    model.save_pretrained(folder)
+    return folder
+
+
+def mixed(name: str) -> str:
+    """As llama.cpp's Q4_K_M has it: six bits in the output layer, and in half of the values and of the MLPs' last matrices."""
+    return "Q6_K" if name in ("output.weight", "blk.1.attn_v.weight", "blk.1.ffn_down.weight") else "Q4_K"
+
+
+def others(name: str) -> str:
+    """As Q4_K_M becomes where rows are no multiple of 256: types of 32 columns, of which some have least values."""
+    parts = {"attn_q": "Q5_0", "attn_k": "Q5_1", "attn_v": "Q8_0", "ffn_gate": "Q4_1", "ffn_up": "Q5_0", "ffn_down": "Q6_K"}
+    return next((kind for part, kind in parts.items() if part in name), "Q8_0")
+
+
+@pytest.mark.parametrize("blocks", [mixed, others])
+def test_matrices_of_different_forms_make_one_step(blocks: Callable[[str], str], wide: Path, tmp_path: Path) -> None:
+    file = write_gguf(wide, tmp_path / "wide.gguf", architecture="qwen2", blocks=blocks)
+    ours, unpacked = load_gguf(file, device="cpu"), load_gguf(file, device="cpu", dtype="float32")
+    kept = {name: module.matrix for name, module in ours.model.named_modules() if hasattr(module, "matrix")}
+    tensors = {one.name: one for one in gguf.GGUFReader(file).tensors}
+    for name, theirs in (("lm_head", "output"), ("model.layers.1.self_attn.v_proj", "blk.1.attn_v")):
+        one = tensors[f"{theirs}.weight"]
+        np.testing.assert_array_equal(kept[name].values(), gguf.dequantize(one.data, one.tensor_type))
+    told: list[str] = []
+    step, driven, exact = build_backend(ours, say=told.append), build_backend(ours, "driven"), HFBackend(unpacked)
+    assert isinstance(step, LowBitBackend) and not told
+    ids = unpacked.tokenizer(TEXT[0]).input_ids
+    for backend in (step, driven, exact):
+        backend.prefill(ids, capacity=128)
+    found, by_modules, expected = (backend.step(ids[:6]).logits.clone() for backend in (step, driven, exact))
+    assert relative_error(found, by_modules) < 0.02
+    assert relative_error(found, expected) < 0.05
+    alone = []
+    for token in ids[:6]:
+        alone.append(step.step([token]).logits.clone())
+        step.commit(1)
+    assert torch.equal(torch.cat(alone), found)
+
+
+def test_what_is_mapped_is_what_was_converted(wide: Path, tmp_path: Path) -> None:
+    file = write_gguf(wide, tmp_path / "wide.gguf", architecture="qwen2", blocks=mixed)
+    matrices, _ = read_weights(converted(file, AS_STORED))
+    names = {"model.embed_tokens.weight": "token_embd.weight", "model.layers.0.mlp.up_proj.weight": "blk.0.ffn_up.weight"}
+    for name, theirs in names.items():
+        one = next(one for one in gguf.GGUFReader(file).tensors if one.name == theirs)
+        made, mapped = stored(one).whole(), matrices[name]
+        assert isinstance(made, SuperMatrix) and isinstance(mapped, SuperMatrix)
+        np.testing.assert_array_equal(made.packed, mapped.packed)
+        assert not mapped.packed.flags.owndata and mapped.packed.ctypes.data % 64 == 0
+
+
+def test_scales_that_are_no_numbers_are_named() -> None:
+    one = tensor("Q4_K")
+    one.data[0, :2] = np.array([np.inf], dtype=np.float16).view(np.uint8)
+    with pytest.raises(NotInBlocks, match=r"blk\.0\.w, stored as Q4_K, has scales that are no numbers"):
+        stored(one).whole()
