@@ -281,10 +281,12 @@ def _check_shape(calibration: Calibration, backend: StepBackend) -> None:
         )
 
 
-def backend_of(loaded: LoadedModel, kind: str = "auto") -> StepBackend:
-    """The model's backend of this kind, built at the first call. The caller holds `loaded.lock`."""
+def backend_of(loaded: LoadedModel, kind: str = "auto", say: Callable[[str], None] | None = None) -> StepBackend:
+    """The model's backend of this kind, built at the first call, when `say` (or else the log) is told why it is not a faster
+    one. The caller holds `loaded.lock`."""
     from decoding.backends.build import build_backend
 
     if kind not in loaded.backends:
-        loaded.backends[kind] = build_backend(loaded, cast("Kind", kind), say=logger.warning)  # it refuses other words
+        told = say or logger.warning
+        loaded.backends[kind] = build_backend(loaded, cast("Kind", kind), say=told)  # it refuses other words
     return loaded.backends[kind]

@@ -46,14 +46,19 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
         ("driven", here, lambda: DrivenBackend(loaded, reference)),
     )
     for name, device, build in ladder:
-        is_next = kind == "auto" and device == here and (name != "lowbit" or loaded.is_low_bit)
+        fits = {"lowbit": loaded.is_low_bit, "packed": not loaded.is_low_bit}.get(name, True)
+        is_next = kind == "auto" and device == here and fits
         if kind != name and not is_next:
             continue
         try:
             return build()
         except NotLowBit as error:
             refusal = f"no compiled low-bit steps: {error.why}; use backend packed or auto"
-            step_down(refusal, f"without compiled low-bit steps, which is slower, because {error.why}", error)
+            step_down(
+                refusal,
+                f"without compiled low-bit steps, which takes two to three times as long, because {error.why}",
+                error,
+            )
         except NotPacked as error:
             refusal = f"no packed weights: {error.why}; use backend driven or auto"
             step_down(refusal, f"without packed weights, which is slower, because {error.why}", error)

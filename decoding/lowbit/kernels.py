@@ -518,8 +518,8 @@ def run_layers_in_team(
             _think(hidden, layers[i], sizes, work, team)
 
 
-_WORTH_A_THREAD = 1 << 20
-"""Weights times rows below which a product takes less time than waking a thread."""
+_WORTH_A_THREAD = 1 << 24
+"""Weights times rows below which a product takes about as long as waking a thread on a busy machine."""
 
 
 def product(rows: NDArray[np.float32], matrix: Weights, n_rows: int, n_padded: int, threads: int = 1) -> NDArray[np.float32]:

@@ -119,7 +119,7 @@ def _decoded(
     kept = []
     for model, kind in ((loaded, decoding.backend), *([(draft, "auto")] if draft is not None else [])):
         with model.lock:
-            kept.append(KeptCosts(model, backend_of(model, kind), cache_folder() / "costs"))
+            kept.append(KeptCosts(model, backend_of(model, kind, say=console.note), cache_folder() / "costs"))
     for one in kept:
         one.give()
     engine = Engine(
