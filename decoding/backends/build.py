@@ -53,7 +53,7 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
         try:
             return build()
         except NotLowBit as error:
-            refusal = f"no compiled low-bit steps: {error.why}; use backend packed or auto"
+            refusal = f"no compiled low-bit steps: {error.why}; use backend driven or auto"
             step_down(
                 refusal,
                 f"without compiled low-bit steps, which takes two to three times as long, because {error.why}",

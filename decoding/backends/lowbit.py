@@ -81,9 +81,7 @@ class LowBitBackend(DrivenBackend):
         self._info = dataclasses.replace(self._info, name="lowbit", batch_invariant=True)
 
     def _compile_layers(self) -> None:
-        from numba.typed import List
-
-        from decoding.lowbit.kernels import Sizes
+        from decoding.lowbit.kernels import Sizes, layer_list
         from decoding.lowbit.matrix import matrices_in
 
         attention = self._layers[0].attention
@@ -101,7 +99,8 @@ class LowBitBackend(DrivenBackend):
             float(attention.scaling),
             float(self._layers[0].scale or 1.0),
         )
-        self._compiled = List([_compiled_layer(layer) for layer in self._layers])
+        self._kernel_layers = [_compiled_layer(layer) for layer in self._layers]
+        self._compiled = layer_list(self._kernel_layers)
         self._n_bytes = sum(matrix.n_bytes for _, matrix in matrices_in(self._model))
         self._step_cache = StepCache(self._info.n_layers, n_key_heads, size)
         self.kv = self._step_cache  # type: ignore[assignment]
@@ -181,7 +180,7 @@ class LowBitBackend(DrivenBackend):
         from decoding.lowbit.team import Team, run_together
 
         assert self._step_cache is not None
-        cache, work = self._step_cache, work_for(len(rows), self._compiled[0], self._sizes)
+        cache, work = self._step_cache, work_for(len(rows), self._kernel_layers[0], self._sizes)
         threads = torch.get_num_threads() if self._n_bytes >= _WORTH_A_TEAM else 1
         own = iter([rows, *(rows.copy() for _ in range(threads - 1))])
 
@@ -205,7 +204,7 @@ class LowBitBackend(DrivenBackend):
         positions, paths = np.full(most, n, dtype=np.int64), np.arange(most, dtype=np.int64)[:, None]
         scores = np.empty((sizes.n_heads // sizes.n_key_heads, -(-(n + most + 1) // 16) * 16 + 16), dtype=np.float32)
         hidden = self.embedded(ids[:, :1])
-        for i, (layer, keys, values) in enumerate(zip(self._compiled, cache.keys, cache.values, strict=True)):
+        for i, (layer, keys, values) in enumerate(zip(self._kernel_layers, cache.keys, cache.values, strict=True)):
             before, t = hidden.copy(), len(hidden)
             queries = project(hidden, layer, sizes, keys, values, slots[:t], cos, sin, positions[:t])
             add_attention(hidden, layer, sizes, queries, keys, values, n, none[:t], paths[:t], none[:t], scores)
@@ -234,7 +233,7 @@ class LowBitBackend(DrivenBackend):
             add_mlp(rows[part], layer, sizes)
 
         with ThreadPoolExecutor(threads) as pool:
-            for layer, keys, values in zip(self._compiled, self._step_cache.keys, self._step_cache.values, strict=True):
+            for layer, keys, values in zip(self._kernel_layers, self._step_cache.keys, self._step_cache.values, strict=True):
                 here = (layer, keys, values)
                 queries = list(pool.map(partial(ask, *here), parts))
                 list(pool.map(partial(answer, *here), parts, queries, buffers))

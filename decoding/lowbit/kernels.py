@@ -7,10 +7,12 @@ of 32). Everything is computed row by row in one order, so that a row's logits d
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 import numpy as np
+from numba.typed import List
 
 from decoding.lowbit import vector_code as v
 from decoding.lowbit.compiling import compiled, kept
@@ -322,6 +324,26 @@ class Layer(NamedTuple):
     gate: Weights
     up: Weights
     down: Weights
+
+
+@compiled
+def _list_of(layer):
+    layers = List()
+    layers.append(layer)
+    return layers
+
+
+@compiled
+def _add_layer(layers, layer):
+    layers.append(layer)
+
+
+def layer_list(layers: Sequence[Layer]) -> Any:
+    """Layers as compiled code takes them. numba's own way to make such a list is compiled anew in each process, for seconds."""
+    made = _list_of(layers[0])
+    for layer in layers[1:]:
+        _add_layer(made, layer)
+    return made
 
 
 class Sizes(NamedTuple):
