@@ -228,6 +228,14 @@ class Completion(Strict):
     """Which of the stop strings ended the text, where the generator knows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Request(Strict):
+    """One of several conversations to continue, and how: the arguments of `Generator.generate`."""
+
+    messages: tuple[Message, ...]
+    sampling: SamplingParams
+
+
 class Generator(Protocol):
     """A language model that continues a conversation."""
 
@@ -271,6 +279,33 @@ class Generator(Protocol):
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
     ) -> Completion:
         """Continue the conversation; `on_text` receives the pieces as they come. Raises StageError on failure."""
+        ...
+
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        """The completions that `generate` gives for each request alone, in the order of the requests.
+
+        `on_done` gets the index of a request and its completion as soon as that ends, in whatever order they end, never two
+        at once; it must not generate. A request that fails keeps no other from being tried.
+
+        Raises:
+            StageError: requests failed; all others have been completed and were given to `on_done`. It is the error of the
+                first one by index.
+            UserError: as `generate`, at once. Those that ended before were given to `on_done`.
+        """
+        ...
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        """The probability that the answer begins with each of `options` ("Yes", "No"), of those that begin with one of them.
+
+        In the order of the options; they sum to 1. Temperature 1, without grounding. Raises ValueError for fewer than two
+        options, and for options that cannot be told apart by how they begin; StageError as `generate`.
+        """
+        ...
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        """`choose` for each conversation, in their order. How conversations begin alike is read once where that is possible."""
         ...
 
 

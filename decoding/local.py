@@ -15,8 +15,9 @@ from functools import cached_property, partial
 from typing import Protocol
 
 from data.errors import StageError
-from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason
+from decoding.api import Completion, DecodeStats, Message, Request, SamplingParams, StopReason
 from decoding.engine import Ask, Engine
+from decoding.many import choice_of_text, one_by_one
 from decoding.models.conversation import PromptReader
 from decoding.models.loading import LoadedModel
 from decoding.sampling import check_sampling
@@ -90,6 +91,17 @@ class LocalGenerator(PromptReader):
         """
         check_sampling(sampling)
         return complete(self._loaded, self._decode, self.prompt_ids(messages), sampling, on_text)
+
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        return one_by_one(self, requests, on_done)
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        return choice_of_text(self, messages, options)
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        return [self.choose(messages, options) for messages in asked]
 
 
 def _was_put_away(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from data.errors import StageError, UserError, WikigenError
-from decoding.api import Completion, DecodeStats, Message, PromptForm, SamplingParams, StopReason
+from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, StopReason
 from decoding.local import STAGE, StopCut
+from decoding.many import choice_of_text, one_by_one
 from decoding.models.loading import break_control_tokens
 from decoding.sampling import check_sampling
 
@@ -195,6 +196,17 @@ class ServerGenerator:
             stop=stop,
             stats=DecodeStats(total_s=time.monotonic() - started),
         )
+
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        return one_by_one(self, requests, on_done)
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        return choice_of_text(self, messages, options)
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        return [self.choose(messages, options) for messages in asked]
 
     # --- the request --------------------------------------------------------------------------------------------------
 
