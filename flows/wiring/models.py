@@ -134,8 +134,9 @@ def _decoded(
         one.keep()
     console.note(f"{loaded.name} decodes by {engine.describe()}")
     if not decoding.records:
-        return LocalGenerator(loaded, engine.decode)
-    return LocalGenerator(loaded, recording(engine.decode, loaded, Path(decoding.records), method=decoding.method))
+        return LocalGenerator(loaded, engine=engine)
+    recorded = recording(engine.decode, loaded, Path(decoding.records), method=decoding.method)
+    return LocalGenerator(loaded, recorded, engine=engine)
 
 
 @cache
