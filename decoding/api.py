@@ -138,7 +138,11 @@ class Rephrase(Strict):
 
     Names, numbers and dates come from `sources` and `allowed` only. Once `copy_words` words in a row are in a source in this
     order, the source's next word loses `copy_penalty` logits, unless it belongs to a name, a number or a marked quotation;
-    infinity forbids it, 0 switches this off. The answer is one paragraph of at most `max_sentences` sentences.
+    infinity forbids it, 0 switches this off. The answer is one paragraph of at most `max_sentences` sentences, 0 being any
+    number.
+
+    Without `only_known_names` copying has its price and everything may be written: any name, number, sign and line, ended
+    anywhere, and nothing is said against a text that repeats itself. `allowed` then says nothing.
     """
 
     sources: tuple[str, ...]
@@ -146,6 +150,7 @@ class Rephrase(Strict):
     copy_words: int = 6
     copy_penalty: float = 6.0
     max_sentences: int = 3
+    only_known_names: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,10 +292,11 @@ class Generator(Protocol):
         """The completions that `generate` gives for each request alone, in the order of the requests.
 
         `on_done` gets the index of a request and its completion as soon as that ends, in whatever order they end, never two
-        at once; it must not generate. A request that fails keeps no other from being tried.
+        at once; it must not generate. A request that fails keeps no other from being tried, except where a server
+        answers none.
 
         Raises:
-            StageError: requests failed; all others have been completed and were given to `on_done`. It is the error of the
+            StageError: requests failed; the others have been completed and were given to `on_done`. It is the error of the
                 first one by index.
             UserError: as `generate`, at once. Those that ended before were given to `on_done`.
         """
@@ -299,8 +305,9 @@ class Generator(Protocol):
     def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
         """The probability that the answer begins with each of `options` ("Yes", "No"), of those that begin with one of them.
 
-        In the order of the options; they sum to 1. Temperature 1, without grounding. Raises ValueError for fewer than two
-        options, and for options that cannot be told apart by how they begin; StageError as `generate`.
+        In the order of the options; they sum to 1. Temperature 1, without grounding. Where a server tells no probabilities it
+        is 1 for the option that a short answer begins with, or the same for all. Raises ValueError for fewer than two options,
+        and for options that cannot be told apart by how they begin; StageError as `generate`.
         """
         ...
 

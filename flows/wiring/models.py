@@ -45,7 +45,7 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
         _check_served(name, decoding)
         from decoding.serving.client import ServerGenerator, Timeouts
 
-        return ServerGenerator(asked.rest, asked.url, timeouts=Timeouts(read_s=model.timeout_s))
+        return ServerGenerator(asked.rest, asked.url, timeouts=Timeouts(read_s=model.timeout_s), at_once=model.at_once)
     raise _no_model(name)
 
 
