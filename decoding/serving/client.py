@@ -243,8 +243,10 @@ class ServerGenerator:
             try:
                 return shares_of_tokens(self._first_tokens(messages), options)
             except _NoLogprobs as error:
+                shares = choice_of_text(self, messages, options)  # fails as well where the prompt was what it refused
                 self._tells_logprobs = False
                 logger.warning("%s: choices are read off short answers, since %s", self.name, error)
+                return shares
         return choice_of_text(self, messages, options)
 
     def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
@@ -300,7 +302,8 @@ class ServerGenerator:
         except _Refused as error:
             raise _NoLogprobs(f"it refuses to tell log probabilities ({error.why})") from error
         try:
-            told = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            content = answer["choices"][0]["logprobs"]["content"]
+            told = content[0]["top_logprobs"] if content != [] else []  # an answer that ends at once has no token
             return [(str(one["token"]), float(one["logprob"])) for one in told]
         except (KeyError, IndexError, TypeError, ValueError):
             raise _NoLogprobs("it tells no log probabilities") from None
