@@ -41,6 +41,7 @@ class ModelSettings(Strict):
     device: str = knob("auto", "cpu, cuda, or auto: a GPU where there is one")
     dtype: str = knob("auto", "float32, bfloat16, float16, int8, int4, or auto (docs/decoder.md)")
     timeout_s: float = knob(120.0, "seconds that a server may take for one answer")
+    at_once: int = knob(8, "requests that a server gets at the same time, at most")
     temperature: float = knob(0.0, "0 is greedy; above it answers are sampled with the seed")
     seed: int = knob(0, "of sampling")
 

@@ -138,7 +138,11 @@ class Rephrase(Strict):
 
     Names, numbers and dates come from `sources` and `allowed` only. Once `copy_words` words in a row are in a source in this
     order, the source's next word loses `copy_penalty` logits, unless it belongs to a name, a number or a marked quotation;
-    infinity forbids it, 0 switches this off. The answer is one paragraph of at most `max_sentences` sentences.
+    infinity forbids it, 0 switches this off. The answer is one paragraph of at most `max_sentences` sentences, 0 being any
+    number.
+
+    Without `only_known_names` copying has its price and everything may be written: any name, number, sign and line, ended
+    anywhere, and nothing is said against a text that repeats itself. `allowed` then says nothing.
     """
 
     sources: tuple[str, ...]
@@ -146,6 +150,7 @@ class Rephrase(Strict):
     copy_words: int = 6
     copy_penalty: float = 6.0
     max_sentences: int = 3
+    only_known_names: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +233,14 @@ class Completion(Strict):
     """Which of the stop strings ended the text, where the generator knows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Request(Strict):
+    """One of several conversations to continue, and how: the arguments of `Generator.generate`."""
+
+    messages: tuple[Message, ...]
+    sampling: SamplingParams
+
+
 class Generator(Protocol):
     """A language model that continues a conversation."""
 
@@ -271,6 +284,35 @@ class Generator(Protocol):
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
     ) -> Completion:
         """Continue the conversation; `on_text` receives the pieces as they come. Raises StageError on failure."""
+        ...
+
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        """The completions that `generate` gives for each request alone, in the order of the requests.
+
+        `on_done` gets the index of a request and its completion as soon as that ends, in whatever order they end, never two
+        at once; it must not generate. A request that fails keeps no other from being tried, except where a server
+        answers none.
+
+        Raises:
+            StageError: requests failed; the others have been completed and were given to `on_done`. It is the error of the
+                first one by index.
+            UserError: as `generate`, at once. Those that ended before were given to `on_done`.
+        """
+        ...
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        """The probability that the answer begins with each of `options` ("Yes", "No"), of those that begin with one of them.
+
+        In the order of the options; they sum to 1. Temperature 1, without grounding. Where a server tells no probabilities it
+        is 1 for the option that a short answer begins with, or the same for all. Raises ValueError for fewer than two options,
+        and for options that cannot be told apart by how they begin; StageError as `generate`.
+        """
+        ...
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        """`choose` for each conversation, in their order. How conversations begin alike is read once where that is possible."""
         ...
 
 

@@ -267,14 +267,22 @@ class ManyTexts(Protocol):
     prefill.
     """
 
-    @property
-    def last(self) -> tuple[Rows, ...]:
-        """For each text the logits after its prompt, (1, V)."""
+    def admit(self, texts: Sequence[int]) -> int:
+        """Read the prompts of these texts, all but the last token of each, as far as there is room; how many were read, the
+        first ones. Their last tokens are for the next step. There is always room for one where no other is.
+
+        What a prompt shares with one that was read before is not read again while that is there, so texts that begin alike
+        are best admitted one after the other.
+        """
+        ...
+
+    def leave(self, text: int) -> None:
+        """This text has ended: its room is for others."""
         ...
 
     def step(self, ids: Sequence[Sequence[int]]) -> tuple[Rows, ...]:
         """Logits after each of ids[i] behind text i, (len(ids[i]), V), the same bits as if the text were alone; no tokens for
-        a text that rests or has ended. Commits nothing."""
+        a text that waits, rests or has ended. Commits nothing."""
         ...
 
     def commit(self, counts: Sequence[int]) -> None:
@@ -285,10 +293,13 @@ class ManyTexts(Protocol):
 class ManyBackend(StepBackend, Protocol):
     """A backend whose passes may hold rows of several texts."""
 
-    def together(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> ManyTexts:
-        """Read the prompts; how they all begin is read once. Text i will have at most rooms[i] tokens behind its prompt.
+    def together(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int], at_once: int | None = None) -> ManyTexts:
+        """Texts that are to be admitted; how all prompts begin is read here, once. Text i will have at most rooms[i] tokens
+        behind its prompt.
 
-        Raises StageError: no memory for all of them, more than the context, or NaN in the logits.
+        There is room for all of them, or with `at_once` for so many at a time, fewer where that would take more than half of
+        the free memory. Raises StageError: no memory for that (with `at_once`, for one), more than the context, or NaN in the
+        logits.
         """
         ...
 

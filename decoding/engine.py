@@ -167,27 +167,33 @@ class Engine:
         free = available_bytes()
         return free is None or 2 * self._backend.bytes_for(sum(lengths)) <= free
 
-    def decode_together(self, asks: Sequence[Ask]) -> list[DecodeStats]:
+    def decode_together(self, asks: Sequence[Ask], *, wait: bool = False) -> list[DecodeStats]:
         """Continue several prompts, each to the text that `decode` gives; the caller holds `lock`.
 
         On a backend that takes rows of several texts in one pass (`lowbit`) the weights are read once for all of them, and how
         all prompts begin is read once; drafts are copies and forced tokens (none with method `greedy`). On others, and
         where one has a contrast, they are written in turn.
 
+        With `wait` there may be any number: `decoding.together.MOST` at a time, fewer where they would take more than half of
+        the free memory, each of the others as soon as one ends. They wait in the order of their tokens, so that what one
+        prompt shares with the next is read once as well.
+
         Raises:
-            UserError: more than `decoding.together.MOST` texts, and as `decode`.
-            StageError: as `decode`; no memory for all of them.
+            UserError: more than `decoding.together.MOST` texts without `wait`, and as `decode`.
+            StageError: as `decode`; no memory for all of them, with `wait` for one.
         """
-        if len(asks) > MOST:
+        if len(asks) > MOST and not wait:
             raise UserError(f"{len(asks)} texts are asked for at once; the most is {MOST}: ask for the others after these")
         backend = self._backend
         if len(asks) < 2 or not takes_many(backend) or any(ask.sampling.contrast is not None for ask in asks):
             return [self._in_turn(ask) for ask in asks]
+        at_once = min(len(asks), MOST)
         drafting = self._drafter.name != NoDrafter.name
-        while drafting and len(self._copiers) < len(asks):
+        while drafting and len(self._copiers) < at_once:
             self._copiers.append(CopyDrafter())
         streams = []
-        for at, ask in enumerate(asks):
+        order = sorted(range(len(asks)), key=lambda at: tuple(asks[at].prompt)) if wait else list(range(len(asks)))
+        for ask in (asks[at] for at in order):
             own = answer_rules(ask.sampling, self._loaded, len(ask.prompt), self._loaded.eos_ids)
             streams.append(
                 Stream(
@@ -195,12 +201,40 @@ class Engine:
                     Sampler(ask.sampling, len(ask.prompt), (*own, *ask.rules)),
                     ask.take,
                     self._tokenised(ask.sampling.sources),
-                    self._copiers[at] if drafting and ask.drafts else None,
+                    ask.drafts,
                     ask.drafts,
                     ask.ended,
                 )
             )
-        return decode_together(backend, streams, backend.costs() if drafting else None)
+        copiers, costs = (self._copiers[:at_once], backend.costs()) if drafting else ((), None)
+        stats = decode_together(backend, streams, copiers, costs, at_once=at_once if wait else None)
+        return [one for _, one in sorted(zip(order, stats, strict=True), key=lambda pair: pair[0])]
+
+    def first_token_shares(self, prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> list[tuple[float, ...]]:
+        """For each prompt how probable `tokens` are as the next one, of these alone: they sum to 1. The caller holds `lock`.
+
+        Prompts are read together where the backend can, as `decode_together` has it. Raises StageError as the backend does.
+        """
+        backend, wanted = self._backend, list(tokens)
+        found: dict[int, tuple[float, ...]] = {}
+        waiting = sorted(range(len(prompts)), key=lambda at: tuple(prompts[at]))
+        many = None
+        if len(prompts) > 1 and takes_many(backend):
+            many = backend.together(prompts, [0] * len(prompts), MOST)
+        while waiting:
+            if many is None:
+                rows = {waiting[0]: backend.prefill(prompts[waiting[0]], capacity=len(prompts[waiting[0]])).last}
+            else:
+                reading = set(waiting[: many.admit(waiting[:MOST])])
+                steps = many.step([prompt[-1:] if at in reading else () for at, prompt in enumerate(prompts)])
+                rows = {at: steps[at] for at in reading}
+            for at, row in rows.items():
+                row.argmax()  # raises where a logit is NaN
+                found[at] = tuple(row.logits[0, wanted].double().softmax(dim=0).tolist())
+                if many is not None:
+                    many.leave(at)
+            waiting = waiting[len(rows) :]
+        return [found[at] for at in range(len(prompts))]
 
     def _in_turn(self, ask: Ask) -> DecodeStats:
         stats = self.decode(ask.prompt, ask.sampling, ask.take, rules=ask.rules, drafts=ask.drafts)

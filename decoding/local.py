@@ -8,18 +8,23 @@ turns tokens into text and decides when it ends. `Decode` is the seam: `decoding
 from __future__ import annotations
 
 import dataclasses
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Protocol
 
 from data.errors import StageError
-from decoding.api import Completion, DecodeStats, Message, SamplingParams, StopReason
+from decoding.api import Completion, DecodeStats, Message, Request, SamplingParams, StopReason
 from decoding.engine import Ask, Engine
+from decoding.many import check_options
 from decoding.models.conversation import PromptReader
 from decoding.models.loading import LoadedModel
 from decoding.sampling import check_sampling
+
+logger = logging.getLogger(__name__)
 
 STAGE = "generate"
 
@@ -39,18 +44,26 @@ class Decode(Protocol):
 class LocalGenerator(PromptReader):
     """Implements `decoding.api.Generator` for a model in this process. May be shared by threads: calls take turns.
 
-    `decode` says how tokens come about; by default an `Engine` with its method `auto`, built for the first text.
+    `decode` says how tokens come about; by default `engine` does, and by default that is an `Engine` with its method `auto`,
+    built for the first text. Several texts are written together only where the engine decodes: what stands before it (a
+    record of each answer) sees one text at a time.
     """
 
     grounds = True
 
-    def __init__(self, loaded: LoadedModel, decode: Decode | None = None) -> None:
+    def __init__(self, loaded: LoadedModel, decode: Decode | None = None, *, engine: Engine | None = None) -> None:
         super().__init__(loaded)
         self._given = decode
+        self._given_engine = engine
+
+    @cached_property
+    def _engine(self) -> Engine:
+        # beside another way to decode it only reads prompts, and drafts nothing
+        return self._given_engine or Engine(self._loaded, "auto" if self._given is None else "greedy")
 
     @cached_property
     def _decode(self) -> Decode:
-        return self._given or Engine(self._loaded).decode
+        return self._given or self._engine.decode
 
     @property
     def fingerprint(self) -> str:
@@ -61,7 +74,9 @@ class LocalGenerator(PromptReader):
         from torch.nn import Module
 
         self._given = _was_put_away
-        self.__dict__.pop("_decode", None)
+        for built in ("_decode", "_engine"):
+            self.__dict__.pop(built, None)
+        self._given_engine = None
         self._loaded.backends.clear()
         Module.to(self._loaded.model, "meta")
 
@@ -91,6 +106,83 @@ class LocalGenerator(PromptReader):
         check_sampling(sampling)
         return complete(self._loaded, self._decode, self.prompt_ids(messages), sampling, on_text)
 
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        """See `Generator.generate_many`. Texts are written together where the backend can (`Engine.decode_together`): how all
+        prompts begin is read once, and each pass over the weights serves up to `decoding.together.MOST` texts. Those with a
+        contrast, and all on other backends, are written in turn.
+
+        `on_done` is called with the model locked. Raises as `Generator.generate_many` says, and as `generate`.
+        """
+        found: dict[int, Completion] = {}
+        failed: dict[int, StageError] = {}
+        theirs: list[BaseException] = []
+
+        def finish(at: int, done: Completion) -> None:
+            found[at] = done
+            if on_done is None:
+                return
+            try:
+                on_done(at, done)
+            except BaseException as error:
+                theirs.append(error)
+                raise
+
+        prompts: dict[int, list[int]] = {}
+        for at, request in enumerate(requests):
+            check_sampling(request.sampling)
+            try:
+                prompts[at] = self.prompt_ids(request.messages)
+                _fitted(self._loaded, prompts[at], request.sampling)
+            except StageError as error:
+                failed[at] = error
+        able = [at for at in prompts if requests[at].sampling.contrast is None]
+        if len(able) > 1 and self._given is None and self._engine.together:
+            wanted = [Wanted(prompts[at], requests[at].sampling, done=partial(finish, at)) for at in able]
+            try:
+                complete_together(self._loaded, self._engine, wanted, wait=True)
+            except StageError as error:
+                if error in theirs:
+                    raise
+                # one of them failed, nobody knows which: each of the others is still to be had
+                logger.warning("%s; those that are left are written in turn", error)
+        for at in [at for at in prompts if at not in found]:
+            try:
+                done = complete(self._loaded, self._decode, prompts[at], requests[at].sampling)
+            except StageError as error:
+                failed[at] = error
+                continue
+            finish(at, done)
+        if failed:
+            raise failed[min(failed)]
+        return [found[at] for at in range(len(requests))]
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        """See `choose_many`."""
+        return self.choose_many([messages], options)[0]
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        """For each conversation the shares of the options, by their first tokens, of the probability of all of these.
+
+        The tokens are those of the options alone: an answer begins anew behind the prompt. Nothing but the prompts is read,
+        together where the backend can.
+
+        Raises:
+            ValueError: fewer than two options, or two with the same first token.
+            StageError: as `generate`, when one of the conversations cannot be read.
+        """
+        check_options(options)
+        tokens = [self._encode(option)[0] for option in options]
+        if len(set(tokens)) < len(tokens):
+            raise ValueError(f"these options have the same first token in {self.name}: {list(options)}")
+        prompts = [self.prompt_ids(messages) for messages in asked]
+        for prompt in prompts:
+            _fitted(self._loaded, prompt, SamplingParams(max_new_tokens=1))
+        engine = self._engine  # built with the lock free
+        with self._loaded.lock, _telling_of_memory(self._loaded, f"{len(prompts)} prompts"):
+            return engine.first_token_shares(prompts, tokens)
+
 
 def _was_put_away(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
     raise RuntimeError("the model was put away; build its generator again")
@@ -100,13 +192,14 @@ def complete_together(
     loaded: LoadedModel,
     engine: Engine,
     wanted: Sequence[Wanted],
+    *,
+    wait: bool = False,
 ) -> list[Completion]:
     """Continue several prompts together (`Engine.decode_together`), each to the text that `complete` gives.
 
-    Raises as `complete`, when the first text cannot be had; UserError for more texts than are written together.
+    Raises as `complete`, when the first text cannot be had; UserError for more texts than are written together, unless the
+    others are to `wait`.
     """
-    import torch
-
     started = time.perf_counter()
     sinks: list[TextSink] = []
     asks: list[Ask] = []
@@ -131,11 +224,8 @@ def complete_together(
         sampling = _fitted(loaded, one.prompt, one.sampling)
         sinks.append(TextSink(loaded, sampling, one.on_text))
         asks.append(Ask(one.prompt, sampling, one.take_before(sinks[at].take), drafts=one.drafts, ended=partial(finish, at)))
-    with loaded.lock:
-        try:
-            engine.decode_together(asks)
-        except torch.OutOfMemoryError as error:
-            raise StageError(STAGE, f"no memory left on {loaded.device} for {len(wanted)} texts together") from error
+    with loaded.lock, _telling_of_memory(loaded, f"{len(wanted)} texts together"):
+        engine.decode_together(asks, wait=wait)
     return [done for done in found if done is not None]
 
 
@@ -165,6 +255,17 @@ class Wanted:
         return wanted
 
 
+@contextmanager
+def _telling_of_memory(loaded: LoadedModel, what: str) -> Iterator[None]:
+    """Raises StageError where the device has no memory left for `what`."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise StageError(STAGE, f"no memory left on {loaded.device} for {what}") from error
+
+
 def _fitted(loaded: LoadedModel, prompt: Sequence[int], sampling: SamplingParams) -> SamplingParams:
     """With no more new tokens than the context has room for. Raises StageError where there is none."""
     check_sampling(sampling)
@@ -189,16 +290,11 @@ def complete(
     `on_token` learns of each token but an end token where it begins: how many characters of text are before it, those of a
     stop string included. It is called before `on_text` gets the token's text.
     """
-    import torch
-
     started = time.perf_counter()
     sampling = _fitted(loaded, prompt, sampling)
     sink = TextSink(loaded, sampling, on_text, on_token)
-    with loaded.lock:
-        try:
-            stats = decode(prompt, sampling, sink.take)
-        except torch.OutOfMemoryError as error:
-            raise StageError(STAGE, f"no memory left on {loaded.device} for {len(prompt)} prompt tokens") from error
+    with loaded.lock, _telling_of_memory(loaded, f"{len(prompt)} prompt tokens"):
+        stats = decode(prompt, sampling, sink.take)
     text, stop = sink.finish()
     return Completion(
         text=text,

@@ -6,6 +6,7 @@ messages and the sampling, so an answer is the one that decoding again would giv
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -14,7 +15,8 @@ from pathlib import Path
 
 from data import codec
 from data.errors import UserError
-from decoding.api import Completion, DecodeStats, Generator, Message, PromptForm, SamplingParams
+from decoding.api import Completion, DecodeStats, Generator, Message, PromptForm, Request, SamplingParams
+from decoding.many import check_options
 
 MOST_ANSWERS = 100_000
 """Some 40 MB. The oldest go first."""
@@ -69,24 +71,89 @@ class RememberingGenerator:
     def generate(
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
     ) -> Completion:
+        key = self._key(messages, sampling)
+        known = self._known(key)
+        if known is not None:
+            if on_text is not None:
+                on_text(known.text)
+            return known
+        answer = self._inner.generate(messages, sampling, on_text)
+        self._keep(key, answer)
+        return answer
+
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        found: dict[int, Completion] = {}
+
+        def finish(at: int, answer: Completion) -> None:
+            found[at] = answer
+            if on_done is not None:
+                on_done(at, answer)
+
+        keys = [self._key(request.messages, request.sampling) for request in requests]
+        asking: dict[str, list[int]] = {}
+        """Of each key the requests that ask for it: the first one of them is asked."""
+        for at, key in enumerate(keys):
+            if key not in asking and (known := self._known(key)) is not None:
+                finish(at, known)
+            else:
+                asking.setdefault(key, []).append(at)
+
+        def answered(place: int, answer: Completion) -> None:
+            key, (first, *others) = list(asking.items())[place]
+            self._keep(key, answer)
+            finish(first, answer)
+            for other in others:
+                self.hits += 1
+                finish(other, _without_cost(answer))
+
+        self._inner.generate_many([requests[same[0]] for same in asking.values()], answered)
+        return [found[at] for at in range(len(requests))]
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        return self.choose_many([messages], options)[0]
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        check_options(options)
+        keys = [codec.sha256("\n".join([self._hash_of(messages), "choose", *options])) for messages in asked]
+        found: list[tuple[float, ...] | None] = []
+        for key in keys:
+            known = self._known(key)
+            found.append(None if known is None else tuple(json.loads(known.text)))
+        missing = [at for at, shares in enumerate(found) if shares is None]
+        if missing:
+            for at, shares in zip(missing, self._inner.choose_many([asked[at] for at in missing], options), strict=True):
+                self._keep(keys[at], Completion(json.dumps(shares), 0, 0, "end", DecodeStats(total_s=0.0)))
+                found[at] = shares
+        return [shares for shares in found if shares is not None]
+
+    def _hash_of(self, messages: Sequence[Message]) -> str:
+        return codec.sha256("\n".join([self.fingerprint, *map(codec.to_json, messages)]))
+
+    def _key(self, messages: Sequence[Message], sampling: SamplingParams) -> str:
         asked = [codec.to_json(message) for message in messages]
         # Task and sources are hints for drafting: they change the speed, never the text.
         decides = codec.to_json(replace(sampling, task="other", sources=()))
-        key = codec.sha256("\n".join([self.fingerprint, *asked, decides]))
+        return codec.sha256("\n".join([self.fingerprint, *asked, decides]))
+
+    def _known(self, key: str) -> Completion | None:
         with closing(self._open()) as store:
             found = store.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        if found is not None:
-            self.hits += 1
-            answer = codec.from_json(Completion, found[0], where=str(self._path))
-            if on_text is not None:
-                on_text(answer.text)
-            return answer
-        answer = self._inner.generate(messages, sampling, on_text)
-        kept = replace(answer, n_prompt_tokens=0, n_new_tokens=0, stats=DecodeStats(total_s=0.0))
+        if found is None:
+            return None
+        self.hits += 1
+        return codec.from_json(Completion, found[0], where=str(self._path))
+
+    def _keep(self, key: str, answer: Completion) -> None:
         with closing(self._open()) as store, store:
-            store.execute("INSERT OR IGNORE INTO answers (key, answer) VALUES (?, ?)", (key, codec.to_json(kept)))
+            kept = codec.to_json(_without_cost(answer))
+            store.execute("INSERT OR IGNORE INTO answers (key, answer) VALUES (?, ?)", (key, kept))
             store.execute("DELETE FROM answers WHERE n <= (SELECT max(n) FROM answers) - ?", (MOST_ANSWERS,))
-        return answer
 
     def _open(self) -> sqlite3.Connection:
         return sqlite3.connect(self._path, timeout=60)
+
+
+def _without_cost(answer: Completion) -> Completion:
+    return replace(answer, n_prompt_tokens=0, n_new_tokens=0, stats=DecodeStats(total_s=0.0))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from data.decoding_counts import DecodeStats, SpeculationStats
-from decoding.backend import CostTable, ManyBackend, ManyTexts, Prefill, Rows
+from decoding.backend import CostTable, ManyBackend, ManyTexts, Prefill
 from decoding.drafters.copy import CopyDrafter
 from decoding.drafters.drafter import NOTHING, Draft, Request, Source
 from decoding.drafters.forced import LONGEST
@@ -33,8 +33,8 @@ class Stream:
     sampler: Sampler
     take: Callable[[int], bool]
     sources: tuple[Source, ...] = ()
-    copier: CopyDrafter | None = None
-    """Drafts copies for this text; None drafts none."""
+    copies: bool = True
+    """Whether copies are drafted for this text."""
     drafts_forced: bool = True
     ended: Callable[[DecodeStats], None] | None = None
 
@@ -42,11 +42,15 @@ class Stream:
 class _Text:
     """A stream, and how far its text is."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, at: int, stream: Stream) -> None:
+        self.at = at
         self.stream = stream
         self.text = list(stream.prompt)
         self.end = len(self.text) + stream.sampler.sampling.max_new_tokens
         self.going = True
+        self.copier: CopyDrafter | None = None
+        self.began = self.prefilled = 0.0
+        """When its prompt was begun to be read, and when its first token came, by `time.perf_counter`."""
         self.rounds: list[SpeculationStats] = []
         self.fresh = random.Random(f"accept {stream.sampler.sampling.seed}").random
         self.forced: tuple[int, ...] = ()
@@ -58,15 +62,21 @@ class _Text:
         """Sets `forced`, or `copied` and the chances that its tokens are accepted."""
         room = self.end - len(self.text) - 1
         self.forced, self.copied, self.survival = (), NOTHING, ()
-        if room < 1:
+        if room < 1 or not self.begun:
             return
         if self.stream.drafts_forced:
             self.forced = tuple(self.stream.sampler.forced(self.text, min(room, LONGEST)))
-        if self.forced or self.stream.copier is None:
+        if self.forced or self.copier is None:
             return
-        found = self.stream.copier.candidate(self.text, room)
+        found = self.copier.candidate(self.text, room)
         if found is not None:
             self.copied, self.survival = found.draft(len(found.tokens)), found.survival
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has a token of its own. The first one is the prompt's: nothing is drafted for it, and its pass counts as
+        reading, as it does for a text alone."""
+        return len(self.text) > len(self.stream.prompt)
 
     def draft(self, length: int) -> Draft:
         if self.forced:
@@ -86,65 +96,80 @@ class _Text:
         return taken
 
 
-def decode_together(backend: ManyBackend, streams: Sequence[Stream], costs: CostTable | None = None) -> list[DecodeStats]:
+def decode_together(
+    backend: ManyBackend,
+    streams: Sequence[Stream],
+    copiers: Sequence[CopyDrafter] = (),
+    costs: CostTable | None = None,
+    *,
+    at_once: int | None = None,
+) -> list[DecodeStats]:
     """Continue all prompts, each as `decoding.speculative.decode` would; without `costs` no copies are drafted.
 
-    A text that ends leaves the passes; the others go on. Times of a text are those until it ended, so that they overlap.
+    A text that ends leaves the passes; the others go on. With `at_once` only so many are written at a time, in their order,
+    and the next one takes the place of each that ends. Times of a text are those from its prompt on until it ended, so that
+    they overlap. `copiers` are as many as texts are written at a time, or none: each drafts for one text after the other.
 
     Raises StageError as the backend does.
     """
     started = time.perf_counter()
     limits = [stream.sampler.sampling.max_new_tokens for stream in streams]
-    many = backend.together([stream.prompt for stream in streams], limits)
-    texts = [_Text(stream) for stream in streams]
-    firsts = [_first(text, rows) for text, rows in zip(texts, many.last, strict=True)]
-    prefilled = time.perf_counter()
-
-    def close(text: _Text) -> None:
-        text.stats = text_stats(started, prefilled, time.perf_counter(), text.rounds)
-        if text.stream.ended is not None:
-            text.stream.ended(text.stats)
-
-    for text, rows, first in zip(texts, many.last, firsts, strict=True):
-        text.gained([first])
-        if not text.going:
-            close(text)
-        elif text.stream.copier is not None:
-            stream = text.stream
-            text.stream.copier.start(Request(stream.prompt, Prefill(rows), stream.sampler, sources=stream.sources), backend)
-    while any(text.going for text in texts):
-        _pass(many, texts, costs, close)
+    many = backend.together([stream.prompt for stream in streams], limits, at_once)
+    texts = [_Text(at, stream) for at, stream in enumerate(streams)]
+    waiting, live = list(texts), list[_Text]()
+    free = list(copiers)
+    while waiting or live:
+        asking = waiting[: (at_once or len(texts)) - len(live)]
+        n_admitted = many.admit([text.at for text in asking]) if asking else 0
+        assert n_admitted or live, "there is room for one text where no other is"
+        for text in waiting[:n_admitted]:
+            text.began = started
+            if free and text.stream.copies:
+                text.copier = free.pop()
+        live, waiting = live + waiting[:n_admitted], waiting[n_admitted:]
+        _pass(backend, many, live, len(texts), costs)
+        for text in live:
+            if not text.going:
+                many.leave(text.at)
+                if text.copier is not None:
+                    free.append(text.copier)
+        live = [text for text in live if text.going]
+        started = time.perf_counter()
     return [text.stats for text in texts if text.stats is not None]
 
 
-def _first(text: _Text, rows: Rows) -> int:
-    sampler = text.stream.sampler
-    return rows.argmax()[0] if sampler.plain else sampler.choose(text.text, rows.logits[0])
-
-
-def _pass(many: ManyTexts, texts: Sequence[_Text], costs: CostTable | None, close: Callable[[_Text], None]) -> None:
+def _pass(backend: ManyBackend, many: ManyTexts, live: Sequence[_Text], n_texts: int, costs: CostTable | None) -> None:
     began = time.perf_counter()
-    live = [text for text in texts if text.going]
     for text in live:
         text.guess()
     lengths = best_lengths([text.survival for text in live], len(live) + sum(len(text.forced) for text in live), costs)
-    drafts = {id(text): text.draft(length) for text, length in zip(live, lengths, strict=True)}
+    drafts = [text.draft(length) for text, length in zip(live, lengths, strict=True)]
     asked = time.perf_counter()
-    steps = many.step([[t.text[-1], *drafts[id(t)].tokens] if t.going else () for t in texts])
-    counts = [0] * len(texts)
-    for i, (text, rows) in enumerate(zip(texts, steps, strict=True)):
-        if not text.going:
-            continue
-        stream, draft = text.stream, drafts[id(text)]
+    ids: list[Sequence[int]] = [()] * n_texts
+    for text, draft in zip(live, drafts, strict=True):
+        ids[text.at] = [text.text[-1], *draft.tokens]
+    steps = many.step(ids)
+    counts = [0] * n_texts
+    for text, draft in zip(live, drafts, strict=True):
+        rows, stream, begun = steps[text.at], text.stream, text.begun
         accepted = accept(draft, rows, text.text, stream.sampler, text.fresh)
         taken = text.gained(accepted.tokens)
-        text.rounds.append(round_stats(draft, accepted, taken, asked - began, time.perf_counter() - asked))
+        if begun:
+            text.rounds.append(round_stats(draft, accepted, taken, asked - began, time.perf_counter() - asked))
+        else:
+            text.prefilled = time.perf_counter()
         if not text.going:
-            close(text)
+            text.stats = text_stats(text.began, text.prefilled, time.perf_counter(), text.rounds)
+            if stream.ended is not None:
+                stream.ended(text.stats)
             continue
-        counts[i] = len(accepted.tokens)
-        if stream.copier is not None and not text.forced:
-            stream.copier.learn(accepted.tokens)
+        counts[text.at] = len(accepted.tokens)
+        if text.copier is None:
+            continue
+        if not begun:
+            text.copier.start(Request(stream.prompt, Prefill(rows), stream.sampler, sources=stream.sources), backend)
+        elif not text.forced:
+            text.copier.learn(accepted.tokens)
     many.commit(counts)
 
 

@@ -10,7 +10,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams, SupportReading
+from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, Request, SamplingParams, SupportReading
+from decoding.many import choice_of_text, one_by_one
 from decoding.models.loading import break_control_tokens
 from decoding.support.reader import JUDGE_WEIGHTS
 
@@ -67,7 +68,8 @@ class ScriptedGenerator:
     """Replays texts in order and fails when there are none left, so that a test sees every call it did not expect.
 
     A token is a word. `prompts` lists the conversations it was asked, `sampling` how. A text that ends in `...` has been cut
-    off by the token limit, as far as its stop reason says.
+    off by the token limit, as far as its stop reason says. A choice takes a text as well, and is for the option that it begins
+    with.
     """
 
     def __init__(self, texts: Sequence[str] = (), *, context_tokens: int = 8192, name: str = "scripted") -> None:
@@ -121,6 +123,17 @@ class ScriptedGenerator:
             on_text(text)
         n_prompt = sum(self.count_tokens(m.content) for m in messages)
         return Completion(text, n_prompt, self.count_tokens(text), "length" if cut_off else "end", DecodeStats(total_s=0.0))
+
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        return one_by_one(self, requests, on_done)
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        return choice_of_text(self, messages, options)
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        return [self.choose(messages, options) for messages in asked]
 
 
 Choice = Callable[[Offer], Sequence[int]]

@@ -20,6 +20,9 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Stre
 
 CONTEXT_TOKENS = 1024
 
+meeting: list[asyncio.Event] = []
+"""One for each request for the model `two-at-once`."""
+
 
 def build_app() -> FastAPI:
     app = FastAPI()
@@ -106,6 +109,29 @@ async def canned(model: str, body: dict[str, Any], first: bool) -> Response:
             return StreamingResponse(bytewise(text.replace(b"\n", b"\r\n")), media_type="text/event-stream")
         case "ignores-stop":
             return sse(event("The bridge f") + event("ell.#") + event("##") + event(" On.", finish_reason="stop"))
+        case "logprobs":
+            top = [
+                {"token": token, "logprob": logprob}
+                for token, logprob in ((" yes", -0.5), ("Y", -2.5), ("no", -1.5), ("Hm", -3))
+            ]
+            chosen = {"token": " yes", "logprob": -0.5, "top_logprobs": top[: body["top_logprobs"]]}
+            choice = {"message": {"content": " yes"}, "finish_reason": "length", "logprobs": {"content": [chosen]}}
+            return JSONResponse({"choices": [choice]})
+        case "no-logprobs" if body.get("logprobs"):
+            return JSONResponse({"error": {"message": "logprobs are not supported"}}, status_code=400)
+        case "no-logprobs":
+            return whole("No, it did not.")
+        case "two-at-once":  # an answer comes when a second request is there
+            meeting.append(asyncio.Event())
+            if len(meeting) % 2:
+                await asyncio.wait_for(meeting[-1].wait(), 20)
+            else:
+                meeting[-2].set()
+            return whole(body["messages"][-1]["content"])
+        case "some-fail" if "bad" in body["messages"][-1]["content"]:
+            return Response(b"", media_type="application/json")
+        case "some-fail":
+            return whole(body["messages"][-1]["content"])
         case "unstreamed":
             return whole("all at once")
     return JSONResponse({"error": {"message": f"The model `{model}` does not exist."}}, status_code=404)

@@ -255,3 +255,8 @@ class StepCache:
             self.keys[..., self.n : self.n + k] = self.keys[..., rows]
             self.values[:, :, self.n : self.n + k] = self.values[:, :, rows]
         self.n += k
+
+    def copy(self, start: int, count: int, to: int) -> None:
+        """Keys and values of positions start..start+count-1 to `to` and behind it, which may overlap."""
+        self.keys[..., to : to + count] = self.keys[..., start : start + count]
+        self.values[:, :, to : to + count] = self.values[:, :, start : start + count]

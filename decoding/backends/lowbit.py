@@ -125,11 +125,11 @@ class LowBitBackend(DrivenBackend):
         places = Places(at, slots, np.zeros(n_rows, dtype=np.int64), at + depths, paths, depths)
         return self.run_at(ids, places, plan=plan, last_only=last_only, may_spread=parents is None)
 
-    def together(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> ManyTexts:
+    def together(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int], at_once: int | None = None) -> ManyTexts:
         """See `decoding.backend.ManyBackend`."""
         from decoding.backends.lowbit_together import LowBitTexts
 
-        return LowBitTexts(self, prompts, rooms)
+        return LowBitTexts(self, prompts, rooms, at_once)
 
     def check(self, prompt: Sequence[int], capacity: int) -> None:
         """Raises StageError for a prompt beyond the context."""
@@ -149,6 +149,11 @@ class LowBitBackend(DrivenBackend):
         """Of the keys and values of so many tokens."""
         assert self._step_cache is not None
         return self._step_cache.bytes_for(n_tokens)
+
+    def copy(self, start: int, count: int, to: int) -> None:
+        """Keys and values of positions start..start+count-1 to `to` and behind it."""
+        assert self._step_cache is not None
+        self._step_cache.copy(start, count, to)
 
     def run_at(
         self, ids: torch.Tensor, places: Places, *, plan: SkipSet = FULL, last_only: bool = False, may_spread: bool = False

@@ -48,6 +48,10 @@ class Placing(Protocol):
         """Of the keys and values of so many tokens."""
         ...
 
+    def copy(self, start: int, count: int, to: int) -> None:
+        """Keys and values of positions start..start+count-1 to `to` and behind it."""
+        ...
+
     def run_at(
         self, ids: torch.Tensor, places: Places, *, last_only: bool = False, may_spread: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor]:

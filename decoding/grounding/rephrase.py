@@ -1,4 +1,4 @@
-"""Free text in other words: names and numbers from the sources only, and a price on copying them word for word."""
+"""Free text in other words: a price on copying the sources word for word, and names and numbers from them only, if wished."""
 
 from __future__ import annotations
 
@@ -101,6 +101,8 @@ class RephraseRule:
     - Copying: see `Rephrase`. Words that belong to names, numbers and quotations neither count nor cost.
     - It ends behind the end of a sentence only, and there after `max_sentences`.
 
+    Without `only_known_names`, copying and `max_sentences` are all that is left of these.
+
     A text that max_new_tokens cuts off may end in half a word. The answer is read anew with every call: it is a few sentences.
 
     Args:
@@ -136,12 +138,16 @@ class RephraseRule:
         tables = _tables(self._tokenizer, self._n_tokens, len(logits))
         answer = prefix[self._n_prompt :]
         text = "".join(tables.texts[t] if t < len(tables.texts) else "" for t in answer)
-        allowed = self._allowed(text, tables).to(logits.device)
-        ruled = torch.where(allowed, logits, -math.inf)
+        held = self._rephrase.only_known_names
+        if held or self._is_full(text):
+            allowed = self._allowed(text, tables).to(logits.device)
+            ruled = torch.where(allowed, logits, -math.inf)
+        else:
+            ruled = logits.clone()
         for token in self._copying(text, tables):
             if token < len(ruled):
                 ruled[token] -= self._rephrase.copy_penalty
-        for token in self._repeating(text, tables):
+        for token in self._repeating(text, tables) if held else ():
             ruled[token] = -math.inf
         if ruled.amax() == -math.inf:  # nothing is left: end, or close the sentence
             way_out = [t for t in (*self._ends, *tables.ids.get(".", ())) if t < len(ruled)]
@@ -150,12 +156,16 @@ class RephraseRule:
 
     # --- what may follow ---------------------------------------------------------------------------------------------------
 
+    def _is_full(self, text: str) -> bool:
+        """Whether it has all its sentences."""
+        most = self._rephrase.max_sentences
+        return bool(most and _ENDED.search(text) and len(_ENDS.findall(text)) >= most)
+
     def _allowed(self, text: str, tables: _Tables) -> torch.Tensor:
-        ended = bool(_ENDED.search(text))
-        if ended and len(_ENDS.findall(text)) >= self._rephrase.max_sentences:
+        if self._is_full(text):
             return _only(self._ends, len(tables.plain))
         allowed = self._by_place(text, tables).clone()
-        allowed[[t for t in self._ends if t < len(allowed)]] = ended
+        allowed[[t for t in self._ends if t < len(allowed)]] = bool(_ENDED.search(text))
         return allowed
 
     def _by_place(self, text: str, tables: _Tables) -> torch.Tensor:

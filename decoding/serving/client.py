@@ -21,14 +21,17 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from data.errors import StageError, UserError, WikigenError
-from decoding.api import Completion, DecodeStats, Message, PromptForm, SamplingParams, StopReason
+from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, StopReason
 from decoding.local import STAGE, StopCut
+from decoding.many import check_options, choice_of_text
 from decoding.models.loading import break_control_tokens
 from decoding.sampling import check_sampling
 
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
     import requests
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 KEY_VARIABLES = ("WIKIGEN_API_KEY", "OPENAI_API_KEY")
 
@@ -45,6 +50,8 @@ _BACKOFF_CAP_S = 20.0
 _RETRY_AFTER_CAP_S = 60.0
 _ANSWER_BYTES = 32 << 20
 _EXCERPT_CHARS = 200
+_TOP_LOGPROBS = 20
+"""The most that the API lets a client ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,7 @@ class ServerGenerator:
         base_url: up to and with the version, such as `http://127.0.0.1:8000/v1`.
         default_context_tokens: believed when the server does not say (vLLM does, as max_model_len).
         retries: how often a request that failed in passing is repeated.
+        at_once: requests of `generate_many` and `choose_many` that go out at the same time, at most.
         reply_schema: a JSON schema that answers follow, where the server can hold its model to one (`response_format`).
         sleep, uniform: for tests; seconds are slept, a number in [0, 1) scales each backoff.
     """
@@ -90,6 +98,7 @@ class ServerGenerator:
         default_context_tokens: int = 8192,
         timeouts: Timeouts | None = None,
         retries: int = 4,
+        at_once: int = 8,
         reply_schema: Mapping[str, object] | None = None,
         sleep: Callable[[float], None] = time.sleep,
         uniform: Callable[[], float] = random.random,
@@ -100,6 +109,9 @@ class ServerGenerator:
         self._default_context_tokens = default_context_tokens
         self._timeouts = timeouts or Timeouts()
         self._retries = retries
+        self._at_once = at_once
+        self._tells_logprobs = True
+        """Until it turns out that the server does not."""
         self._reply_schema = reply_schema
         self._sleep = sleep
         self._uniform = uniform
@@ -195,6 +207,106 @@ class ServerGenerator:
             stop=stop,
             stats=DecodeStats(total_s=time.monotonic() - started),
         )
+
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        """See `Generator.generate_many`. Requests go out in their order, `at_once` of them at a time, so that a server that
+        batches has something to batch; `on_done` is called on the caller's thread.
+
+        Raises as `generate`. When as many requests as go out at a time have failed and none has been answered, the server is
+        taken to be down: what has not been sent by then is not sent.
+        """
+        found: dict[int, Completion] = {}
+
+        def finish(at: int, done: Completion) -> None:
+            found[at] = done
+            if on_done is not None:
+                on_done(at, done)
+
+        jobs = [partial(self.generate, request.messages, request.sampling) for request in requests]
+        self._at_the_same_time(jobs, finish)
+        return [found[at] for at in range(len(requests))]
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        """The shares of the options in what the server tells of the first token: its 20 most probable ones.
+
+        A token is for an option when one of the two begins with the other, whatever case and blanks; a token that fits several
+        options is for none. Options among none of the 20 get 0, and all the same share when that is all of them. Where the
+        server tells no log probabilities, an answer of a few tokens is asked for instead: 1 for the option that it begins with,
+        whatever the case, and equal shares where it begins with none (`decoding.many.choice_of_text`).
+
+        Raises as `generate`; ValueError for fewer than two options, or the same one twice.
+        """
+        check_options(options)
+        if self._tells_logprobs:
+            try:
+                return shares_of_tokens(self._first_tokens(messages), options)
+            except _NoLogprobs as error:
+                shares = choice_of_text(self, messages, options)  # fails as well where the prompt was what it refused
+                self._tells_logprobs = False
+                logger.warning("%s: choices are read off short answers, since %s", self.name, error)
+                return shares
+        return choice_of_text(self, messages, options)
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        """`choose` for each, as many at a time as in `generate_many`, whose errors it has."""
+        check_options(options)
+        found: dict[int, tuple[float, ...]] = {}
+        self._at_the_same_time([partial(self.choose, messages, options) for messages in asked], found.__setitem__)
+        return [found[at] for at in range(len(asked))]
+
+    def _at_the_same_time(self, jobs: Sequence[Callable[[], T]], finish: Callable[[int, T], None]) -> None:
+        """`finish` gets the index and the result of each job on this thread, as they end. Raises what `generate_many` says."""
+        failed: dict[int, StageError] = {}
+        n_done = 0
+        stop = threading.Event()
+
+        def started(job: Callable[[], T]) -> T:
+            if stop.is_set():
+                raise CancelledError
+            return job()
+
+        with ThreadPoolExecutor(self._at_once) as pool:
+            running = {pool.submit(started, job): at for at, job in enumerate(jobs)}
+            try:
+                for future in as_completed(running):
+                    try:
+                        result = future.result()
+                    except CancelledError:
+                        continue
+                    except StageError as error:
+                        failed[running[future]] = error
+                        if not n_done and len(failed) == self._at_once:
+                            stop.set()
+                        continue
+                    n_done += 1
+                    finish(running[future], result)
+            finally:
+                stop.set()
+        if failed:
+            raise failed[min(failed)]
+
+    def _first_tokens(self, messages: Sequence[Message]) -> list[tuple[str, float]]:
+        """(text, log probability) of the most probable first tokens. Raises _NoLogprobs where the server does not tell."""
+        if not messages:
+            raise UserError("there are no messages to continue; give at least one")
+        safe = [Message(message.role, self.neutralise(message.content)) for message in messages]
+        deadline = time.monotonic() + self._timeouts.total_s
+        body = self._body(safe, SamplingParams(max_new_tokens=1), stream=False)
+        body.pop("response_format", None)  # an option is no reply of that form
+        body |= {"logprobs": True, "top_logprobs": _TOP_LOGPROBS}
+        try:
+            with self._answer("POST", "/chat/completions", deadline, body) as response:
+                answer = self._parsed(b"".join(self._chunks(response, deadline)), response)
+        except _Refused as error:
+            raise _NoLogprobs(f"it refuses to tell log probabilities ({error.why})") from error
+        try:
+            content = answer["choices"][0]["logprobs"]["content"]
+            told = content[0]["top_logprobs"] if content != [] else []  # an answer that ends at once has no token
+            return [(str(one["token"]), float(one["logprob"])) for one in told]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise _NoLogprobs("it tells no log probabilities") from None
 
     # --- the request --------------------------------------------------------------------------------------------------
 
@@ -376,7 +488,7 @@ class ServerGenerator:
             return _NotListed(STAGE, described)
         if status == 404:
             return UserError(f"{described}; {self._what_is_served(deadline)}")
-        return StageError(STAGE, described)
+        return (_Refused if status in (400, 422, 501) else StageError)(STAGE, described)
 
     def _what_is_served(self, deadline: float) -> str:
         try:
@@ -420,11 +532,32 @@ class ServerGenerator:
         return _Served(identity=json.dumps([entry.get("id"), entry.get("root")]), context_tokens=context)
 
 
+def shares_of_tokens(tokens: Sequence[tuple[str, float]], options: Sequence[str]) -> tuple[float, ...]:
+    """See `ServerGenerator.choose`; `tokens` are texts with their log probabilities."""
+    bare = [option.strip().lower() for option in options]
+    weights = [0.0] * len(options)
+    for text, logprob in tokens:
+        begun = text.strip().lower()
+        fitting = [at for at, option in enumerate(bare) if begun and (option.startswith(begun) or begun.startswith(option))]
+        if len(fitting) == 1:
+            weights[fitting[0]] += math.exp(min(logprob, 0.0))
+    total = sum(weights)
+    return tuple(weight / total if total else 1 / len(options) for weight in weights)
+
+
 _NO_CONTENT_HINT = "a reasoning model may have spent all tokens on reasoning: switch that off, or raise max_new_tokens"
 
 
 class _NotListed(StageError):
     """The server has no `/models`."""
+
+
+class _Refused(StageError):
+    """The server does not do what was asked (status 400, 422 or 501), and would not if it was asked again."""
+
+
+class _NoLogprobs(Exception):
+    """Why a server's log probabilities cannot be had."""
 
 
 class _Unusable(Exception):

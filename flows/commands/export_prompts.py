@@ -21,8 +21,9 @@ from data.runs import Stage
 from data.settings import ModelSettings, Settings, WritingMode
 from data.snapshot import Snapshot
 from data.types import Event, Page, Section, Sentence
-from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, SamplingParams, Task
+from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, Request, SamplingParams, Task
 from decoding.knn.prompt_files import PromptRow
+from decoding.many import one_by_one
 from decoding.models.loading import break_control_tokens
 from flows.showing import console
 from flows.wiring import models
@@ -177,6 +178,18 @@ class Scribe:
         offer = sampling.grounding
         text = best_offered(offer) if isinstance(offer, Offer) else self.answer(sampling.task, n)
         return Completion(text, self._count(messages), self.count_tokens(text), "end", DecodeStats(total_s=0.0))
+
+    def generate_many(
+        self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
+    ) -> list[Completion]:
+        return one_by_one(self, requests, on_done)
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
+        self.asked.append(("other", tuple(messages)))
+        return (1 / len(options),) * len(options)
+
+    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+        return [self.choose(messages, options) for messages in asked]
 
     def _count(self, messages: Sequence[Message]) -> int:
         return sum(self.count_tokens(message.content) for message in messages)

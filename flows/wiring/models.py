@@ -45,7 +45,7 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
         _check_served(name, decoding)
         from decoding.serving.client import ServerGenerator, Timeouts
 
-        return ServerGenerator(asked.rest, asked.url, timeouts=Timeouts(read_s=model.timeout_s))
+        return ServerGenerator(asked.rest, asked.url, timeouts=Timeouts(read_s=model.timeout_s), at_once=model.at_once)
     raise _no_model(name)
 
 
@@ -134,8 +134,9 @@ def _decoded(
         one.keep()
     console.note(f"{loaded.name} decodes by {engine.describe()}")
     if not decoding.records:
-        return LocalGenerator(loaded, engine.decode)
-    return LocalGenerator(loaded, recording(engine.decode, loaded, Path(decoding.records), method=decoding.method))
+        return LocalGenerator(loaded, engine=engine)
+    recorded = recording(engine.decode, loaded, Path(decoding.records), method=decoding.method)
+    return LocalGenerator(loaded, recorded, engine=engine)
 
 
 @cache

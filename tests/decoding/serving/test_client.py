@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import math
 import random
 import socket
 import threading
@@ -14,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from data.errors import StageError, UserError
-from decoding.api import Cite, Contrast, Message, SamplingParams
+from decoding.api import Cite, Completion, Contrast, Message, Request, SamplingParams
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
-from decoding.serving.client import ServerGenerator, Timeouts, estimated_tokens
+from decoding.serving.client import ServerGenerator, Timeouts, estimated_tokens, shares_of_tokens
 from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model
 
@@ -431,3 +432,93 @@ def test_the_estimate_is_above_a_small_tokenizers_count_of_prose(folder: Path) -
     assert estimated_tokens("") == 0
     assert estimated_tokens("12 March 2021") == 9
     assert estimated_tokens("東京") == 6
+
+
+# --- several at once, and choices ---------------------------------------------------------------------------------------
+
+
+def asking(*texts: str) -> list[Request]:
+    return [Request((Message("user", text),), SamplingParams(seed=next(FRESH))) for text in texts]
+
+
+def test_requests_go_out_at_the_same_time_and_keep_their_order(base: str) -> None:
+    texts = [f"text {i}" for i in range(6)]
+    ended: dict[int, str] = {}
+    threads = set()
+
+    def done(at: int, completion: Completion) -> None:
+        ended[at] = completion.text
+        threads.add(threading.get_ident())
+
+    generator = ServerGenerator("two-at-once", f"{base}/v1", at_once=2)
+    found = generator.generate_many(asking(*texts), done)
+    assert [one.text for one in found] == texts and ended == dict(enumerate(texts))
+    assert threads == {threading.get_ident()}
+
+
+def test_a_request_that_fails_leaves_the_others(base: str) -> None:
+    ended: list[int] = []
+    generator = ServerGenerator("some-fail", f"{base}/v1", at_once=2)
+    with pytest.raises(StageError, match="empty answer"):
+        generator.generate_many(asking("a", "bad", "c", "bad", "e", "f"), lambda at, done: ended.append(at))
+    assert sorted(ended) == [0, 2, 4, 5]
+
+
+def test_a_server_that_is_down_is_not_asked_for_all(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = ServerGenerator("fault-empty", f"{base}/v1", at_once=2)
+    asked: list[int] = []
+    original = generator.generate
+
+    def counted(*args: object, **more: object) -> Completion:
+        asked.append(1)
+        return original(*args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(generator, "generate", counted)
+    with pytest.raises(StageError, match="empty answer"):
+        generator.generate_many(asking(*"abcdefghijklmnopqrst"))
+    assert len(asked) < 10
+
+
+def test_what_the_caller_raises_ends_it(base: str) -> None:
+    def full(at: int, done: Completion) -> None:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        ServerGenerator("some-fail", f"{base}/v1").generate_many(asking(*"abc"), full)
+    with pytest.raises(UserError, match="does not exist"):
+        ServerGenerator("nobody", f"{base}/v1").generate_many(asking(*"abc"))
+
+
+def test_choices_are_shares_of_the_first_token(base: str, ours: str) -> None:
+    shares = ServerGenerator("logprobs", f"{base}/v1").choose(ASK, ("Yes", "No"))
+    yes, no = math.exp(-0.5) + math.exp(-2.5), math.exp(-1.5)
+    assert shares == pytest.approx((yes / (yes + no), no / (yes + no)))
+    server = ServerGenerator("tiny", f"{ours}/v1")
+    asked = [[*ASK, Message("assistant", begun)] for begun in ("The bridge", "On Monday", "The mayor", "6:4", "It")]
+    told = next(tokens for messages in asked if (tokens := server._first_tokens(messages)))  # one that does not end at once
+    assert len(told) == 20
+    options = ("the", "bridge")
+    expected = [shares_of_tokens(server._first_tokens(messages), options) for messages in asked]
+    assert server.choose_many(asked, options) == [pytest.approx(one) for one in expected]
+
+
+def test_choices_are_read_off_the_text_where_no_logprobs_are_told(base: str, caplog: pytest.LogCaptureFixture) -> None:
+    for model in ("no-logprobs", "plain"):
+        caplog.clear()
+        generator = ServerGenerator(model, f"{base}/v1")
+        options = ("Yes", "no") if model == "no-logprobs" else ("It", "the")
+        assert generator.choose(ASK, options) == (0.0, 1.0)
+        assert generator.choose_many([ASK] * 3, ("a", "b")) == [(0.5, 0.5)] * 3
+        assert len(caplog.records) == 1 and "choices are read off short answers" in caplog.text
+
+
+def test_a_prompt_that_is_refused_says_nothing_of_logprobs(ours: str) -> None:
+    generator = ServerGenerator("tiny", f"{ours}/v1")
+    with pytest.raises(StageError, match="maximum context length is 1024"):
+        generator.choose([Message("user", "river " * 2000)], ("Yes", "No"))
+    assert generator._tells_logprobs
+
+
+def test_tokens_that_fit_several_options_are_for_none() -> None:
+    assert shares_of_tokens([("N", -0.1), ("None", -1.0), ("No,", -1.0)], ("No", "None")) == (1.0, 0.0)
+    assert shares_of_tokens([("", 0.0), ("\n", -0.1), ("x", -0.2)], ("a", "b")) == (0.5, 0.5)
