@@ -28,6 +28,7 @@ from data.errors import UserError, WikigenError
 from decoding.bench.llama_cpp import NAMES as LLAMA_CPP_PEERS
 from decoding.bench.peers import check_peers
 from decoding.models.naming import add_draft_model_flag, check_draft_name
+from decoding.models.registry import NAMES
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
@@ -75,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     what = parser.add_argument_group(
         "what to measure: --model, alone or with --prompts, --spec-bench or --steps; or --shape alone"
     )
-    what.add_argument("--model", metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
+    what.add_argument("--model", metavar="NAME", help=NAMES)
     what.add_argument("--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE")
     what.add_argument("--spec-bench", type=Path, metavar="FILE", help="Spec-Bench's question.jsonl: all turns of each question")
     what.add_argument("--shape", metavar="NAME", help="random weights of a real shape: S, M, llama-7b, llama-13b, qwen-14b")

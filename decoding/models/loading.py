@@ -63,7 +63,7 @@ class LoadedModel:
     """
 
     name: str
-    """How it was asked for: `hf:<folder or id>`, `gguf:<file>`, `smollm2`."""
+    """How it was asked for: `hf:<folder or id>`, `gguf:<file>`, `qwen-1.5b`."""
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     fingerprint: str

