@@ -72,6 +72,12 @@ def _agents(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def _models(argv: Sequence[str]) -> int:
+    from flows.commands.models import main
+
+    return main(argv)
+
+
 def _download(argv: Sequence[str]) -> int:
     from data.download import main
 
@@ -265,6 +271,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "serve": (_serve, "offer the deployment to a Prefect server, without a worker"),
     "mcp": (_mcp, "offer writing, checking and evidence to an assistant (Model Context Protocol)"),
     "doctor": (_doctor, "say what this machine has, what is missing, and the command that gets it"),
+    "models": (_models, "list the language models that --model knows by name, and fetch one"),
     "download": (_download, "fetch the public benchmark"),
 }
 
