@@ -73,7 +73,7 @@ def _agents(argv: Sequence[str]) -> int:
 
 
 def _models(argv: Sequence[str]) -> int:
-    from flows.commands.models import main
+    from flows.commands.known_models import main
 
     return main(argv)
 
@@ -89,7 +89,10 @@ def _demo(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--out", type=place, default=Path("runs/demo"), metavar="DIR", help="run folder, or a URL (default: runs/demo)"
     )
-    parser.add_argument("--all", action="store_true", help="print all metrics, not the headline alone")
+    parser.add_argument(
+        "--minutes", type=float, default=5.0, metavar="N", help="write as many of the five events as fit (default: 5)"
+    )
+    parser.add_argument("--all", action="store_true", help="write all events, however long it takes, and print all metrics")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
@@ -97,7 +100,7 @@ def _demo(argv: Sequence[str]) -> int:
     def run() -> int:
         from flows.commands.demo import demo
 
-        return demo(arguments.out, as_json=arguments.json, everything=arguments.all)
+        return demo(arguments.out, as_json=arguments.json, minutes=arguments.minutes, everything=arguments.all)
 
     return guarded(run)
 

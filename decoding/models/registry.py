@@ -1,6 +1,6 @@
 """The models that `--model` knows by name: what each is, where its file comes from and where it lies.
 
-A file is in `cache_folder()/models` under its official name (`wikigenben models get NAME` puts it there: `fetching.py`), or in
+A file is in `cache_folder()/models` under its official name (`wikigenben models get NAME` puts it there: `getting`), or in
 an installed package. All are GGUF files, pinned by their SHA-256.
 """
 

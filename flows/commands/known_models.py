@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
 def get(model: KnownModel) -> str:
     """Fetch the model's file, telling how large it is and how long it took; returns its path."""
     from data.download import progress_bar
-    from decoding.models.fetching import fetch
+    from decoding.models.getting import fetch
     from flows.showing import console
 
     size = in_gigabytes(model.size)
