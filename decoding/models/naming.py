@@ -11,7 +11,6 @@ from data.model_name import parse_model
 from decoding.models.gguf import Tell, load_gguf
 from decoding.models.loading import LoadedModel, load, lowered
 from decoding.models.registry import KNOWN, NAMES, check_here, checked_file
-from decoding.smollm2 import BASE_NAME, NAME, gguf_file, load_smollm2
 
 
 def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Tell | None = None) -> LoadedModel:
@@ -19,8 +18,6 @@ def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Te
 
     `tell` is called with what takes long. Raises UserError for what cannot be had.
     """
-    if name in (NAME, BASE_NAME):
-        return load_smollm2(name, device=device, dtype=dtype, tell=tell)
     if name in KNOWN:
         file = checked_file(KNOWN[name])
         return replace(load_gguf(file, device=device, dtype=dtype, tell=tell), name=name)
@@ -69,8 +66,6 @@ def load_draft(name: str, loaded: LoadedModel, *, tell: Tell | None = None) -> L
 
 def gguf_file_of(name: str) -> Path | None:
     """The GGUF file that a name stands for, its weights as they are; None for other models."""
-    if name == BASE_NAME:
-        return gguf_file()
     if name in KNOWN:
         return checked_file(KNOWN[name])
     asked = parse_model(name)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
 
 
-SMOLLM2_BASE = "smollm2-base"
 MODELS = f"{NAMES}, server:MODEL@BASE_URL"
 
 
@@ -33,7 +32,7 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
             f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
             f"for an OpenAI-compatible server; --system ours has {DEFAULT_MODEL} as its own, --system extractive needs none"
         )
-    if name in (*KNOWN, SMOLLM2_BASE) or (asked.kind in ("hf", "gguf") and asked.is_whole):
+    if name in KNOWN or (asked.kind in ("hf", "gguf") and asked.is_whole):
         return _local_generator(name, model, decoding)
     if asked.kind == "server" and asked.is_whole:
         _check_served(name, decoding)
@@ -48,7 +47,7 @@ def check_model(system: str, settings: Settings) -> None:
     before anything is loaded."""
     name = settings.model.name or (DEFAULT_MODEL if system == "ours" else "")
     asked = parse_model(name)
-    if name and name not in (*KNOWN, SMOLLM2_BASE) and not (asked.kind in ("hf", "gguf", "server") and asked.is_whole):
+    if name and name not in KNOWN and not (asked.kind in ("hf", "gguf", "server") and asked.is_whole):
         raise _no_model(name)
     if system not in MODEL_SYSTEMS:
         if settings.decoding.draft_model:
