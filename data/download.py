@@ -418,7 +418,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of the path")
     arguments = parser.parse_args(argv)
     try:
-        with _progress_bar() as progress:
+        with progress_bar() as progress:
             result = download(arguments.url, arguments.to, sha256=arguments.sha256, force=arguments.force, progress=progress)
     except KeyboardInterrupt:
         sys.stderr.write("stopped; run the same command again to go on\n")
@@ -452,7 +452,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _progress_bar() -> Iterator[Progress | None]:
+def progress_bar() -> Iterator[Progress | None]:
+    """On a terminal; elsewhere it is None."""
     if not sys.stderr.isatty():
         yield None
         return

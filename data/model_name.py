@@ -1,4 +1,4 @@
-"""The names of models and judges as flags and settings give them: `smollm2`, `gguf:FILE`, `server:NAME@URL`, `llm:NAME@URL`."""
+"""The names of models and judges in flags and settings: `qwen-1.5b`, `gguf:FILE`, `server:NAME@URL`, `llm:NAME@URL`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _KINDS = ("hf", "gguf", "nli", *_SERVED)
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """`kind` is "" for a bare name (`smollm2`, a folder, a hub id). `rest` follows the colon; of a served model it is the name
-    that the server knows, and `url` the server's address."""
+    """`kind` is "" for a bare name (`qwen-1.5b`, a folder, a hub id). `rest` follows the colon; of a served model it is the
+    name that the server knows, and `url` the server's address."""
 
     kind: Kind
     rest: str

@@ -37,7 +37,9 @@ def knob(default: Any, help: str) -> Any:
 class ModelSettings(Strict):
     """The language model."""
 
-    name: str = knob("", "smollm2, smollm2-base, gguf:FILE, hf:PATH_OR_ID or server:NAME@URL; empty is smollm2 for ours")
+    name: str = knob(
+        "", "a name of `wikigenben models`, gguf:FILE, hf:PATH_OR_ID or server:NAME@URL; empty is the default of ours"
+    )
     device: str = knob("auto", "cpu, cuda, or auto: a GPU where there is one")
     dtype: str = knob("auto", "float32, bfloat16, float16, int8, int4, or auto (docs/decoder.md)")
     timeout_s: float = knob(120.0, "seconds that a server may take for one answer")
@@ -52,7 +54,7 @@ class DecodingSettings(Strict):
 
     method: str = knob("auto", "who drafts: auto, mix, copy, recycle, skip, draft, knn-ssd, ... (docs/decoder.md)")
     draft_model: str = knob(
-        "", "a smaller model of the same tokenizer that drafts: hf:PATH_OR_ID, gguf:FILE or smollm2; empty is none"
+        "", "a smaller model of the same tokenizer that drafts: a name of `wikigenben models`, gguf:FILE, ...; empty is none"
     )
     lengths: str = knob(
         "", "how long drafts of skipped and draft models are: threshold, fixed:N, expected; empty is the method's own choice"

@@ -27,6 +27,7 @@ from data import codec
 from data.errors import StageError, UserError, WikigenError
 from data.types import Strict
 from decoding.api import Task
+from decoding.models.registry import NAMES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -322,7 +323,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROG, description="Find which sub-layers a model can leave out when it drafts, and how prompts are routed."
     )
-    parser.add_argument("--model", required=True, metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
+    parser.add_argument("--model", required=True, metavar="NAME", help=NAMES)
     parser.add_argument(
         "--prompts",
         required=True,

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError, WikigenError
 from data.types import Strict
+from decoding.models.registry import NAMES
 
 if TYPE_CHECKING:
     import torch
@@ -319,9 +320,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Check recorded texts against the model, token by token. Exit code 0: certified, 1: not, 2: bad input.",
     )
     parser.add_argument("records", type=Path, metavar="RECORDS", help="records.jsonl, or the folder that holds it")
-    parser.add_argument(
-        "--model", required=True, metavar="NAME", help="the model that wrote them: folder or id, gguf:FILE, smollm2"
-    )
+    parser.add_argument("--model", required=True, metavar="NAME", help=f"the model that wrote them: {NAMES}")
     parser.add_argument("--gap", type=float, metavar="G", help=f"allowed logit gap (default: 0 in float32, else {HALF_GAP})")
     parser.add_argument("--device", default="auto", metavar="DEVICE")
     parser.add_argument("--dtype", metavar="DTYPE", help="default: that of the records")

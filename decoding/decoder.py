@@ -76,7 +76,7 @@ def load(
     lengths: str | None = None,
     draft_model: str | None = None,
 ) -> Decoder:
-    """A decoder for a model folder or a model of the Hugging Face hub, for `gguf:FILE`, or for `smollm2`.
+    """A decoder for a model folder or a model of the Hugging Face hub, for `gguf:FILE`, or for a model by name (`registry`).
 
     Args:
         method: one of `decoding.METHODS`; all give the same text.

@@ -86,7 +86,7 @@ class LocalGenerator(PromptReader):
 
     @property
     def composes(self) -> bool:
-        return self._loaded.composes
+        return False
 
     def generate(
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None

@@ -74,7 +74,7 @@ def check_draft_model(method: str, named: bool) -> None:
     if method in NEED_DRAFT_MODEL and not named:
         raise UserError(
             f"the decoding method {method!r} needs a smaller model of the same tokenizer; name one: --draft-model "
-            "hf:FOLDER_OR_ID, gguf:FILE or smollm2"
+            "one of `wikigenben models`, gguf:FILE or hf:FOLDER_OR_ID"
         )
     if named and method not in TAKE_DRAFT_MODEL:
         raise UserError(

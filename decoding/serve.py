@@ -39,6 +39,7 @@ from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, Json, SamplingParams
 from decoding.methods import METHODS, check_draft_model, check_method
 from decoding.models.naming import add_draft_model_flag
+from decoding.models.registry import NAMES
 from decoding.serving.chat_requests import Asked, Refused, read_request
 from decoding.serving.logprobs import LogprobWatch, TokenLogprob, chat_form, completion_form
 from decoding.serving.totals import Totals, exposition
@@ -550,7 +551,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m decoding.serve", description="Serve a model, OpenAI-compatible.")
-    parser.add_argument("--model", required=True, metavar="NAME", help="model folder or hub id, gguf:FILE, or smollm2")
+    parser.add_argument("--model", required=True, metavar="NAME", help=NAMES)
     parser.add_argument("--served-name", metavar="NAME", help="what clients call it (default: the id, or the folder's name)")
     parser.add_argument("--method", default="auto", metavar="METHOD", help=f"one of {', '.join(METHODS)} (default: auto)")
     parser.add_argument("--calibration", type=Path, metavar="DIR", help="for methods that skip layers")

@@ -72,6 +72,12 @@ def _agents(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def _models(argv: Sequence[str]) -> int:
+    from flows.commands.known_models import main
+
+    return main(argv)
+
+
 def _download(argv: Sequence[str]) -> int:
     from data.download import main
 
@@ -83,7 +89,10 @@ def _demo(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--out", type=place, default=Path("runs/demo"), metavar="DIR", help="run folder, or a URL (default: runs/demo)"
     )
-    parser.add_argument("--all", action="store_true", help="print all metrics, not the headline alone")
+    parser.add_argument(
+        "--minutes", type=float, default=5.0, metavar="N", help="write as many of the five events as fit (default: 5)"
+    )
+    parser.add_argument("--all", action="store_true", help="write all events, however long it takes, and print all metrics")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
@@ -91,7 +100,7 @@ def _demo(argv: Sequence[str]) -> int:
     def run() -> int:
         from flows.commands.demo import demo
 
-        return demo(arguments.out, as_json=arguments.json, everything=arguments.all)
+        return demo(arguments.out, as_json=arguments.json, minutes=arguments.minutes, everything=arguments.all)
 
     return guarded(run)
 
@@ -265,6 +274,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "serve": (_serve, "offer the deployment to a Prefect server, without a worker"),
     "mcp": (_mcp, "offer writing, checking and evidence to an assistant (Model Context Protocol)"),
     "doctor": (_doctor, "say what this machine has, what is missing, and the command that gets it"),
+    "models": (_models, "list the language models that --model knows by name, and fetch one"),
     "download": (_download, "fetch the public benchmark"),
 }
 

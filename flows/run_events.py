@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class Generated:
         return NoEvidence.exit_code if len(without) == len(self.outcomes) else 1
 
 
-def one_by_one(prepared: Prepared, ids: tuple[str, ...]) -> Iterator[EventOutcome]:
+def one_by_one(prepared: Prepared, ids: tuple[str, ...]) -> Generator[EventOutcome, None, None]:
     """In this process; on a terminal a panel shows how far it is."""
     with panel.watching(len(ids)) as watch:
         for event_id in ids:

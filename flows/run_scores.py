@@ -45,9 +45,16 @@ class Evaluated:
     strata: Mapping[str, strata.Stratum] = field(default_factory=dict)
 
 
-def evaluate(prepared: Prepared, write: run_events.Write = run_events.one_by_one, *, with_floors: bool = True) -> Evaluated:
-    """Floors take longer than a system without a model; they are computed once, for all runs on the same data."""
+def evaluate(
+    prepared: Prepared, write: run_events.Write = run_events.one_by_one, *, with_floors: bool = True, partly: bool = False
+) -> Evaluated:
+    """Floors take longer than a system without a model; they are computed once, for all runs on the same data.
+
+    `partly`: `write` may leave events out, and these are not scored.
+    """
     generated = run_events.generate(prepared, write)
+    if partly:
+        prepared = replace(prepared, ids=tuple(outcome.event_id for outcome in generated.outcomes))
     put_away(prepared.system)  # 0.6 GiB of the default model, while the judges load theirs
     settings = prepared.job.settings
     metrics = build_metrics(settings)

@@ -103,8 +103,8 @@ def wiki_gen(
     Running it again goes on where it stopped. The run ends Failed when an event failed; the others are written and scored.
 
     Args:
-        system: lead, bm25 and extractive use no model; ours brings its own (smollm2); rr, prr and rprr need one.
-        model: smollm2, gguf:FILE, hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible); empty for the system's default.
+        system: lead, bm25 and extractive use no model; ours has a default; rr, prr and rprr need one.
+        model: a name of `wikigenben models`, gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL; empty for the default.
         decoding: How a local model decodes: its speed, never its text.
         data: Benchmark folder; "sample" is the bundled one; empty: WIKIGEN_DATA, else the downloaded data, else the sample.
         split: By default sample for the bundled data, else full.

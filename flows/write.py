@@ -27,6 +27,7 @@ from data.errors import UserError
 from data.remote import Place, place
 from data.settings import Settings, WebSettings, add_setting_flags, load_settings
 from decoding.models.naming import add_draft_model_flag
+from decoding.models.registry import DEFAULT_MODEL, NAMES
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -102,10 +103,8 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=place, metavar="DIR", help="run folder, or a URL (default: runs/write/TITLE, then TITLE-2 and so on)"
     )
     how.add_argument("--no-bodies", action="store_true", help="record hashes of the raw pages, not the pages")
-    how.add_argument("--system", choices=SYSTEMS, default="ours", help="default: ours, with the model that comes with it")
-    how.add_argument(
-        "--model", metavar="NAME", help="of ours: smollm2 (default), gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
-    )
+    how.add_argument("--system", choices=SYSTEMS, default="ours", help="default: ours, which writes with a language model")
+    how.add_argument("--model", metavar="NAME", help=f"of ours: {NAMES} or server:MODEL@BASE_URL (default: {DEFAULT_MODEL})")
     add_draft_model_flag(how)
     how.add_argument("--words", type=int, metavar="N", help="at most so many words")
     add_setting_flags(how)

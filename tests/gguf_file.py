@@ -14,6 +14,8 @@ _BLOCK = {
     "attn_k": "self_attn.k_proj",
     "attn_v": "self_attn.v_proj",
     "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
     "ffn_norm": "post_attention_layernorm",
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
@@ -50,6 +52,9 @@ def write_gguf(
     writer.add_head_count(heads)
     writer.add_head_count_kv(kv_heads)
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    if "head_dim" in config:
+        writer.add_key_length(config["head_dim"])
+        writer.add_value_length(config["head_dim"])
     writer.add_vocab_size(config["vocab_size"])
     tokens = sorted(spelled["vocab"], key=spelled["vocab"].__getitem__)
     tokens[config["pad_token_id"]] = "<|endoftext|>"  # transformers adds one where there is none
@@ -75,7 +80,7 @@ def write_gguf(
         biases = {f"blk.{n}.{ours}.bias": f"model.layers.{n}.{theirs}.bias" for ours, theirs in _BLOCK.items()}
         named |= {ours: theirs for ours, theirs in biases.items() if theirs in weights}
     for ours, theirs in named.items():
-        if ours in leave_out:
+        if ours in leave_out or theirs not in weights:  # norms of queries and keys, an output that is the embedding
             continue
         matrix = weights[theirs].astype(np.float32)
         if architecture == "llama" and ("attn_q" in ours or "attn_k" in ours):

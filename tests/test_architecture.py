@@ -349,6 +349,7 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("flows.cli", ["check"]),
         ("flows.cli", ["write"]),
         ("flows.cli", ["doctor"]),
+        ("flows.cli", ["models"]),
         ("flows.cli", ["mcp"]),
         ("tools.bench_injection", []),
         ("decoding.bench", []),

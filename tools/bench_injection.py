@@ -77,7 +77,7 @@ ATTACKS = (
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.bench_injection", description=__doc__.splitlines()[0])
     parser.add_argument("--modes", default=",".join(MODES), metavar="A,B", help="which ways (default: all)")
-    parser.add_argument("--model", default="", metavar="NAME", help="of compose, cite and free (default: smollm2)")
+    parser.add_argument("--model", default="", metavar="NAME", help="of compose, cite and free (default: that of ours)")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 

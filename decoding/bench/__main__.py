@@ -2,8 +2,8 @@
 
     wikigenben prompts --split dev --limit 20 --out prompts.jsonl
     python -m decoding.bench --model MODEL --prompts prompts.jsonl --methods greedy,copy,mix --against hf,hf-pld --out DIR
-    python -m decoding.bench --model smollm2-base --against hf,hf-pld,llama.cpp,llama.cpp-ngram --threads 1
-    python -m decoding.bench --model smollm2-base --steps --against hf,llama.cpp --threads 1
+    python -m decoding.bench --model smollm2 --against hf,hf-pld,llama.cpp,llama.cpp-ngram --threads 1
+    python -m decoding.bench --model smollm2 --steps --against hf,llama.cpp --threads 1
     python -m decoding.bench --model smollm2 --candidates 4 --prompts prompts.jsonl --threads 1
     python -m decoding.bench --shape llama-7b --device cuda --against hf
 
@@ -18,16 +18,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import data
 from data.errors import UserError, WikigenError
-from decoding.bench.llama_cpp import NAMES as LLAMA_CPP_PEERS
 from decoding.bench.peers import check_peers
 from decoding.models.naming import add_draft_model_flag, check_draft_name
+from decoding.models.registry import NAMES
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
@@ -54,14 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.candidates:
             return _candidates(arguments)
         loaded, assistant = _loaded(arguments)
-        with _gguf(arguments, loaded) as file:
-            if arguments.steps:
-                return _steps(arguments, loaded, file)
-            if arguments.prompts:
-                return _bench(arguments, loaded, assistant, file, arguments.prompts)
-            _steps(arguments, loaded, file)
-            sys.stdout.write("\n")
-            return _bench(arguments, loaded, assistant, file, SAMPLE_PROMPTS)
+        file = _gguf(arguments)
+        if arguments.steps:
+            return _steps(arguments, loaded, file)
+        if arguments.prompts:
+            return _bench(arguments, loaded, assistant, file, arguments.prompts)
+        _steps(arguments, loaded, file)
+        sys.stdout.write("\n")
+        return _bench(arguments, loaded, assistant, file, SAMPLE_PROMPTS)
     except WikigenError as error:
         sys.stderr.write(f"decoding.bench: {error}\n")
         return error.exit_code
@@ -75,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     what = parser.add_argument_group(
         "what to measure: --model, alone or with --prompts, --spec-bench or --steps; or --shape alone"
     )
-    what.add_argument("--model", metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
+    what.add_argument("--model", metavar="NAME", help=NAMES)
     what.add_argument("--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE")
     what.add_argument("--spec-bench", type=Path, metavar="FILE", help="Spec-Bench's question.jsonl: all turns of each question")
     what.add_argument("--shape", metavar="NAME", help="random weights of a real shape: S, M, llama-7b, llama-13b, qwen-14b")
@@ -304,19 +303,11 @@ def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None
     return 0
 
 
-@contextmanager
-def _gguf(arguments: argparse.Namespace, loaded: LoadedModel) -> Iterator[Path | None]:
-    """The model's weights as llama.cpp reads them, where it is asked and they can be had."""
+def _gguf(arguments: argparse.Namespace) -> Path | None:
+    """The model's weights as llama.cpp reads them, where they come in such a file."""
     from decoding.models.naming import gguf_file_of
-    from decoding.smollm2 import NAME, gguf_file
 
-    if arguments.model == NAME and set(arguments.against) & set(LLAMA_CPP_PEERS):
-        from decoding.bench.gguf_file import as_gguf
-
-        with as_gguf(loaded, gguf_file()) as file:
-            yield file
-    else:
-        yield gguf_file_of(arguments.model)
+    return gguf_file_of(arguments.model)
 
 
 def _candidates(arguments: argparse.Namespace) -> int:

@@ -36,7 +36,7 @@ class LlamaCpp:
 
     def __init__(self, file: Path | None, capacity: int, threads: int) -> None:
         if file is None:
-            raise UserError(f"{LLAMA_CPP} reads GGUF files; name the model as gguf:FILE, or smollm2-base")
+            raise UserError(f"{LLAMA_CPP} reads GGUF files; name the model as gguf:FILE, or by its name (wikigenben models)")
         try:
             from cyllama.llama import llama_cpp
         except ImportError as error:

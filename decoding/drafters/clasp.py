@@ -26,7 +26,7 @@ class ClaspSettings(Strict):
     """How much is left out, and how often that is chosen anew."""
 
     share: float = 0.4
-    """Of what the sub-layers between first and last layer cost. CLaSp leaves out half of an 8B model and more; `smollm2-base`
+    """Of what the sub-layers between first and last layer cost. CLaSp leaves out half of an 8B model and more; `smollm2`
     says the same next token in 0.6 of places with 0.4, in 0.36 with 0.5 (LOG.md)."""
     every: int = 64
     """Tokens, as in KnapSpec's code. A search costs 2 to 3 steps; a set that is 8 tokens old agrees hardly more often than one

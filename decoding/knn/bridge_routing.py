@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
@@ -26,25 +25,18 @@ logger = logging.getLogger(__name__)
 DISTILLED = "knn-ssd-distilled"
 SURE, LONGEST = 0.6, 6
 """The stop rule where too few rounds were held out for another."""
-SHIPPED = {"smollm2": Path(__file__).parents[1] / "smollm2" / FILE}
-"""Bridges that come with this project, by the model's name."""
 
 
 def bridges_for(loaded: LoadedModel, *, needed: bool) -> Bridges | None:
-    """Those in the model's usual place, else those that ship for it. Raises UserError, where they are `needed`, for none."""
-    shipped = SHIPPED.get(loaded.name)
-    for path in (calibration_folder(loaded) / FILE, shipped):
-        if path is not None and path.is_file():
-            try:
-                return Bridges.load(path, loaded)
-            except UserError as error:
-                if needed:
-                    raise
-                # of the shipped file it is no news that it is of one precision
-                logger.log(logging.INFO if path == shipped else logging.WARNING, "%s; until then no bridge drafts", error)
+    """Those in the model's usual place. Raises UserError, where they are `needed`, for none."""
+    path = calibration_folder(loaded) / FILE
     if needed:
-        Bridges.load(calibration_folder(loaded) / FILE, loaded)  # says that there are none, and how to make them
-    return None
+        return Bridges.load(path, loaded)  # says, where there are none, how to make them
+    try:
+        return Bridges.load(path, loaded) if path.is_file() else None
+    except UserError as error:
+        logger.warning("%s; until then no bridge drafts", error)
+        return None
 
 
 def takes_bridges(backend: StepBackend) -> bool:

@@ -150,7 +150,7 @@ def converted(file: Path, form: str, tell: Tell | None = None) -> Path:
 def file_sha256(file: Path) -> str:
     """The hash of a file's bytes; read again only when its size or time of change is another than the last time."""
     status, where = file.stat(), str(file.resolve())
-    memo = cache_folder() / "gguf" / "hashes" / f"{codec.sha256(where)[:16]}.json"
+    memo = _hash_memo(where)
     if memo.is_file():
         try:
             known = codec.read(KnownHash, memo)
@@ -163,6 +163,16 @@ def file_sha256(file: Path) -> str:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     codec.write_atomic(memo, codec.to_json(KnownHash(where, status.st_size, status.st_mtime_ns, digest)) + "\n")
     return digest
+
+
+def remember_sha256(file: Path, digest: str) -> None:
+    """Spare `file_sha256` the reading: `digest` was computed while the file was written."""
+    status, where = file.stat(), str(file.resolve())
+    codec.write_atomic(_hash_memo(where), codec.to_json(KnownHash(where, status.st_size, status.st_mtime_ns, digest)) + "\n")
+
+
+def _hash_memo(where: str) -> Path:
+    return cache_folder() / "gguf" / "hashes" / f"{codec.sha256(where)[:16]}.json"
 
 
 # --- contents of the file ----------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ class LoadedModel:
     """
 
     name: str
-    """How it was asked for: `hf:<folder or id>`, `gguf:<file>`, `smollm2`."""
+    """How it was asked for: `hf:<folder or id>`, `gguf:<file>`, `qwen-1.5b`."""
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     fingerprint: str
@@ -73,8 +73,6 @@ class LoadedModel:
     """Tokens that end a text: those of the generation configuration and the tokenizer's own."""
     device: str
     dtype: str
-    composes: bool = False
-    """Whether it was trained on the prompts of composing."""
     is_low_bit: bool = False
     """Whether its matrices are those of `decoding.lowbit`."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from data.errors import UserError
 from data.model_name import parse_model
 from decoding.models.gguf import Tell, load_gguf
 from decoding.models.loading import LoadedModel, load, lowered
-from decoding.smollm2 import BASE_NAME, NAME, gguf_file, load_smollm2
-
-NAMES = f"{NAME}, {BASE_NAME}, gguf:FILE, hf:FOLDER_OR_ID"
+from decoding.models.registry import KNOWN, NAMES, check_here, checked_file
 
 
 def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Tell | None = None) -> LoadedModel:
-    """Load `smollm2`, `smollm2-base`, `gguf:FILE`, `hf:FOLDER_OR_ID`, or a bare folder or id.
+    """Load a model of `registry`, `gguf:FILE`, `hf:FOLDER_OR_ID`, or a bare folder or id.
 
     `tell` is called with what takes long. Raises UserError for what cannot be had.
     """
-    if name in (NAME, BASE_NAME):
-        return load_smollm2(name, device=device, dtype=dtype, tell=tell)
+    if name in KNOWN:
+        file = checked_file(KNOWN[name])
+        return replace(load_gguf(file, device=device, dtype=dtype, tell=tell), name=name)
     asked = parse_model(name)
     if asked.kind in ("gguf", "hf") and not asked.is_whole:
         raise UserError(f"--model {name!r} names no model; known: {NAMES}")
@@ -39,12 +39,14 @@ def add_draft_model_flag(parser: argparse.ArgumentParser | argparse._ArgumentGro
 
 
 def check_draft_name(name: str) -> None:
-    """Raises UserError for a name that can be no draft model, before anything is loaded."""
+    """Raises UserError for a name that can be no draft model, or one that is not here yet, before anything is loaded."""
     asked = parse_model(name)
     if asked.kind in ("server", "llm"):
         raise UserError(f"--draft-model {name!r} is a server, whose guesses would come too late; known: {NAMES}")
     if not asked.rest or asked.kind == "nli":
         raise UserError(f"--draft-model {name!r} names no model; known: {NAMES}")
+    if name in KNOWN:
+        check_here(KNOWN[name])
 
 
 def load_draft(name: str, loaded: LoadedModel, *, tell: Tell | None = None) -> LoadedModel:
@@ -64,7 +66,7 @@ def load_draft(name: str, loaded: LoadedModel, *, tell: Tell | None = None) -> L
 
 def gguf_file_of(name: str) -> Path | None:
     """The GGUF file that a name stands for, its weights as they are; None for other models."""
-    if name == BASE_NAME:
-        return gguf_file()
+    if name in KNOWN:
+        return checked_file(KNOWN[name])
     asked = parse_model(name)
     return Path(asked.rest).expanduser() if asked.kind == "gguf" else None

@@ -10,6 +10,7 @@ from data.errors import UserError
 from data.remote import place
 from data.settings import EvidenceFrom, WritingMode, add_setting_flags, load_settings
 from decoding.models.naming import add_draft_model_flag
+from decoding.models.registry import DEFAULT_MODEL, NAMES
 from flows.job import SYSTEMS, Job
 
 
@@ -25,7 +26,7 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
     what.add_argument(
         "--model",
         metavar="NAME",
-        help="smollm2 (default of ours), gguf:FILE, hf:PATH_OR_ID, or server:MODEL@BASE_URL (OpenAI-compatible)",
+        help=f"{NAMES}, or server:MODEL@BASE_URL (OpenAI-compatible); default of ours: {DEFAULT_MODEL}",
     )
     what.add_argument(
         "--mode",
@@ -113,7 +114,7 @@ def job_from(arguments: argparse.Namespace) -> Job:
 def add_article_flags(parser: argparse.ArgumentParser, *, file: bool = True) -> None:
     """Flags of commands that write one article after the other: each is written with them, as `wikigenben write` takes them."""
     parser.add_argument("--system", choices=("ours", "extractive"), help="as for `wikigenben write`")
-    parser.add_argument("--model", metavar="NAME", help="as for `wikigenben write` (default: smollm2)")
+    parser.add_argument("--model", metavar="NAME", help=f"as for `wikigenben write` (default: {DEFAULT_MODEL})")
     add_draft_model_flag(parser)
     add_setting_flags(parser, file=file)
 

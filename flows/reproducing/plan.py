@@ -11,11 +11,11 @@ from data import codec
 from data.errors import UserError
 from data.locate import locate
 from data.snapshot import Snapshot
+from decoding.models.registry import DEFAULT_MODEL
 from flows.reproducing import recipe, standings
 from flows.reproducing.recipe import Bench, Calibration, Recipe, SystemRecipe
 from flows.reproducing.steps import Ended, Execute, Step, Steps, in_a_process
 from flows.showing import console
-from flows.wiring import models
 
 SUBMISSION = "submission.json"
 
@@ -241,7 +241,7 @@ def _calibration(asked: Calibration, snapshot: Snapshot, out: Path) -> Iterator[
 
 
 def _calibrated(one: SystemRecipe, calibration: Calibration | None, out: Path) -> tuple[str, ...]:
-    model = one.model or (models.DEFAULT_MODEL if one.runs == "ours" else "")
+    model = one.model or (DEFAULT_MODEL if one.runs == "ours" else "")
     if calibration is None or model != calibration.model:
         return ()
     return ("--set", f"decoding.calibration={out / 'calibration'}")

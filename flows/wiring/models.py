@@ -10,6 +10,7 @@ from data.download import cache_folder
 from data.errors import UserError
 from data.model_name import parse_model
 from data.settings import DecodingSettings, ModelSettings, Settings
+from decoding.models.registry import DEFAULT_MODEL, KNOWN, NAMES, check_here
 from flows.job import MODEL_SYSTEMS
 from flows.showing import console
 
@@ -19,27 +20,19 @@ if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
 
 
-DEFAULT_MODEL = "smollm2"
-"""Of `ours`, where no model is named."""
-
-
-SMOLLM2 = (DEFAULT_MODEL, "smollm2-base")
-"""A language model whose weights are a package (`decoding.smollm2`): with this project's adapter, and as it was released."""
-
-
-MODELS = "smollm2, smollm2-base, gguf:FILE, hf:PATH_OR_ID, server:MODEL@BASE_URL"
+MODELS = f"{NAMES}, server:MODEL@BASE_URL"
 
 
 def build_generator(system: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:
-    """The model of that name; without one, `smollm2` for `ours`."""
+    """The model of that name; without one, the default of `ours`."""
     name = model.name or (DEFAULT_MODEL if system == "ours" else "")
     asked = parse_model(name)
     if not name:
         raise UserError(
             f"--system {system} needs a language model: --model hf:FOLDER_OR_ID for a local one, --model server:MODEL@BASE_URL "
-            "for an OpenAI-compatible server; --system ours has smollm2 as its own, --system extractive needs none"
+            f"for an OpenAI-compatible server; --system ours has {DEFAULT_MODEL} as its own, --system extractive needs none"
         )
-    if name in SMOLLM2 or (asked.kind in ("hf", "gguf") and asked.is_whole):
+    if name in KNOWN or (asked.kind in ("hf", "gguf") and asked.is_whole):
         return _local_generator(name, model, decoding)
     if asked.kind == "server" and asked.is_whole:
         _check_served(name, decoding)
@@ -50,10 +43,11 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
 
 
 def check_model(system: str, settings: Settings) -> None:
-    """Raises UserError for a model's name that means none, or decoding that it cannot have, before anything is loaded."""
-    name = settings.model.name
+    """Raises UserError for a model's name that means none, a model that is not here yet, or decoding that it cannot have,
+    before anything is loaded."""
+    name = settings.model.name or (DEFAULT_MODEL if system == "ours" else "")
     asked = parse_model(name)
-    if name and name not in SMOLLM2 and not (asked.kind in ("hf", "gguf", "server") and asked.is_whole):
+    if name and name not in KNOWN and not (asked.kind in ("hf", "gguf", "server") and asked.is_whole):
         raise _no_model(name)
     if system not in MODEL_SYSTEMS:
         if settings.decoding.draft_model:
@@ -62,19 +56,20 @@ def check_model(system: str, settings: Settings) -> None:
         _check_served(name, settings.decoding)
     else:
         _check_decoding(settings.decoding)
+        if name in KNOWN:
+            check_here(KNOWN[name])
 
 
 def _no_model(name: str) -> UserError:
     if name == "embedded":
-        return UserError("the model 'embedded' is gone, and smollm2 has taken its place: --model smollm2, or no --model at all")
+        return UserError(f"the model 'embedded' is gone; name {DEFAULT_MODEL} in its place, or no --model at all")
     return UserError(f"there is no model {name!r}; known: {MODELS}")
 
 
 def model_facts(name: str) -> tuple[int | None, str]:
-    """(parameters, licence) of the models that come with the package; of others only their makers can say."""
-    if name in SMOLLM2:
-        return 134_515_008, "APACHE-2.0"
-    return None, ""
+    """(parameters, licence) of the models known by name; of others only their makers can say."""
+    known = KNOWN.get(name)
+    return (known.parameters, known.licence) if known else (None, "")
 
 
 def _local_generator(name: str, model: ModelSettings, decoding: DecodingSettings) -> Generator:

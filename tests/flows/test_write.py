@@ -239,7 +239,7 @@ def test_no_page_can_be_used(
         raise AssertionError("a model was loaded for nothing")
 
     monkeypatch.setattr("flows.wiring.systems.build_system", no_model)
-    ran = wikigenben("write", TITLE, *urls(server, "08.html", "10.html", "nowhere.html"), *web)
+    ran = wikigenben("write", TITLE, *urls(server, "08.html", "10.html", "nowhere.html"), "--model", "smollm2", *web)
     assert ran.code == 3
     assert "failed: evidence: no usable page" in ran.err and "among 3 (1 consent, 1 http_4xx, 1 too_short)" in ran.err
     assert "0 of 3 pages kept; dropped: 1 consent, 1 http_4xx, 1 too_short" in ran.out

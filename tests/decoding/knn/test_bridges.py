@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 from dataclasses import replace
@@ -237,16 +236,3 @@ def test_distilling_routes_prompts_and_goes_on_where_it_was(tmp_path: Path) -> N
     assert not any("step 4/4" in line for line in said), "nothing is trained again"
     assert Bridges.load(tmp_path / FILE, loaded()).bridges[0].key == Bridges.load(tmp_path / FILE, loaded()).bridges[0].key
     assert len(first) == (tmp_path / FILE).stat().st_size
-
-
-def test_what_ships_is_small_and_says_whose_it_is() -> None:
-    from safetensors import safe_open
-
-    from decoding.knn.bridge_routing import SHIPPED
-
-    (path,) = SHIPPED.values()
-    assert path.stat().st_size < 3_000_000
-    with safe_open(path, framework="numpy") as stream:
-        told = json.loads(stream.metadata()["bridges"])
-    assert (told["identity"]["model"], told["identity"]["dtype"], told["names"]) == ("smollm2", "int8", ["short"])
-    check_path(told["paths"][0], told["identity"]["n_layers"])

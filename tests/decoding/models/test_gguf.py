@@ -12,7 +12,7 @@ from decoding.models.gguf import converted, load_gguf
 from decoding.models.loading import load
 from decoding.models.naming import load_named
 from tests.gguf_file import write_gguf
-from tests.tiny_model import build_tiny_model
+from tests.tiny_model import build_tiny_model, train_tokenizer
 
 TEXT = ["The reservoir was 93 per cent full on the morning of 12 March 2031.", "Heavy rain fell on the basin for six days."]
 
@@ -96,6 +96,45 @@ def test_a_damaged_file_is_refused(file: Path, tmp_path: Path) -> None:
     for name, words in (("text.gguf", "not a GGUF file"), ("none.gguf", "no file"), (".", "is a folder")):
         with pytest.raises(UserError, match=words):
             load_gguf(tmp_path / name, device="cpu")
+
+
+@pytest.mark.parametrize("tied", [True, False], ids=["as qwen3-4b", "as qwen3-8b"])
+@pytest.mark.parametrize("blocks", ["", "Q8_0"])
+def test_the_shape_of_qwen3(tmp_path: Path, tied: bool, blocks: str) -> None:
+    """Norms of queries and keys, heads of another width than the rest, one embedding for both ends or two: random weights."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    tokenizer = train_tokenizer(TEXT, chat_template=True, context_tokens=512)
+    torch.manual_seed(1)
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=160,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=128,  # that of all Qwen3; transformers does not read it from a GGUF, and takes 128
+        max_position_embeddings=512,
+        initializer_range=0.15,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        tie_word_embeddings=tied,
+    )
+    model = Qwen3ForCausalLM(config)
+    for name, parameter in model.named_parameters():
+        if "norm" in name:
+            torch.nn.init.uniform_(parameter, 0.5, 1.5)
+    folder = tmp_path / "qwen3"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    file = write_gguf(folder, tmp_path / "tiny.gguf", architecture="qwen3", pretokenizer="qwen2", blocks=blocks)
+    ours, theirs = load_gguf(file, device="cpu"), load(str(folder), device="cpu")
+    assert ours.dtype == ("stored" if blocks else "float32")
+    ids = theirs.tokenizer(TEXT[0], return_tensors="pt").input_ids
+    with torch.no_grad():
+        said, meant = ours.model(ids).logits, theirs.model(ids).logits
+    assert torch.allclose(said, meant, atol=0.05 * float(meant.abs().max()) if blocks else 1e-4)
 
 
 def test_names_of_models(file: Path, folder: Path) -> None:

@@ -211,7 +211,7 @@ def test_a_server_that_recovers_is_asked_again(
         ("server:nobody@{base}/v1", ["status 404", "does not exist", "The server lists: tiny, other"]),
         ("server:nobody@{base}/nowhere/v1", ["status 404"]),
         ("server:tiny@ftp://127.0.0.1/v1", ["ftp"]),
-        ("server:tiny", ["server:tiny", "hf:PATH_OR_ID, server:MODEL@BASE_URL"]),
+        ("server:tiny", ["server:tiny", "hf:FOLDER_OR_ID, server:MODEL@BASE_URL"]),
         ("hf:/no/such/folder", ["/no/such/folder"]),
     ],
 )
