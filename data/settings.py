@@ -122,6 +122,8 @@ class WritingSettings(Strict):
     max_words: int = knob(1500, "words of the whole article, at most")
     max_sections: int = knob(8, "sections, at most")
     section_max_tokens: int = knob(400, "new tokens of one call of the model, at most")
+    read_words: int = knob(6000, "words of the pages that ours reads for its notes, those nearest to the subject first")
+    about: str = knob("", "what the subject is, in one sentence, where the model would take it for something else (--about)")
     unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
     mode: WritingMode = knob(
         "auto", "how ours writes: compose, verbatim, cite, free (docs/systems.md); auto is compose for chat models"
@@ -231,6 +233,7 @@ def _check(settings: Settings) -> None:
         ("retrieval.rrf_k", settings.retrieval.rrf_k, 1),
         ("writing.max_words", settings.writing.max_words, 50),
         ("writing.max_sections", settings.writing.max_sections, 1),
+        ("writing.read_words", settings.writing.read_words, 200),
         ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
         ("writing.prior_weight", settings.writing.prior_weight, 0),
         ("writing.contrast", settings.writing.contrast, 0),

@@ -2,6 +2,10 @@
 
     system               SYSTEM                             with what `wikigenben write` began the article
     pages (.jsonl)       PAGES                              the pages, kept and dropped
+    card                 CARD                               what the subject is, in one sentence
+    about                ABOUT                              which pages are about it
+    drafts/notes-NN      notes_stage(n)                     notes of a few passages each, from 01
+    notes                NOTES                              all notes, each fact once
     plan                 PLAN                               mode `compose` and `extractive`: which statement goes where
     drafts/outline       OUTLINE_DRAFT                      what a model answered for the headings
     outline              OUTLINE                            the headings; edit it and the article follows
@@ -24,12 +28,14 @@ import re
 from data.runs import ARTICLE, DRAFTS, OUTLINE, PAGES, SYSTEM, Stage
 from pipeline.article_plan import ArticlePlan
 from pipeline.following.disagreements import Disagreements
+from pipeline.notes import AboutPages, Card, Notes, TakenNotes
 from pipeline.writing.assembly import WrittenInfobox, WrittenSection
 from pipeline.writing.drafting import ComposedDraft, Draft
 
 __all__ = [
-    "ARTICLE", "ARTICLE_DRAFT", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "LEAD", "OUTLINE", "OUTLINE_DRAFT",
-    "PAGES", "PLAN", "SECTIONS", "SYSTEM", "composed_stage", "draft_stage", "part_of", "section_of", "section_stage",
+    "ABOUT", "ARTICLE", "ARTICLE_DRAFT", "CARD", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "LEAD", "NOTES",
+    "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SYSTEM", "composed_stage", "draft_stage", "notes_stage",
+    "part_of", "section_of", "section_stage",
 ]  # fmt: skip
 
 SECTIONS = "sections"
@@ -51,6 +57,14 @@ def section_stage(n: int) -> Stage[WrittenSection]:
     return Stage(f"{SECTIONS}/{n:02}", WrittenSection)
 
 
+def notes_stage(n: int) -> Stage[TakenNotes]:
+    """Notes of the n-th few passages, from 1."""
+    return Stage(f"{DRAFTS}/notes-{n:02}", TakenNotes)
+
+
+CARD = Stage("card", Card)
+ABOUT = Stage("about", AboutPages)
+NOTES = Stage("notes", Notes)
 PLAN = Stage("plan", ArticlePlan)
 OUTLINE_DRAFT = Stage(f"{DRAFTS}/outline", Draft)
 LEAD = section_stage(0)

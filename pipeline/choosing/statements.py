@@ -111,13 +111,20 @@ class Pool:
         return frozenset(np.flatnonzero(self.usable < least).tolist())
 
 
-def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
+def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tuple[list[int], list[LeftOut]]:
     """Indices of the chosen, best first, of at most `max_words` words in all; and those left out that had passed the gate, with
-    the reason."""
+    the reason.
+
+    Args:
+        values: what each is worth before anything is chosen, shape (n,), where they are notes: each was checked when it was
+            taken, so that none is unusable, and a page may give as many as it has.
+    """
     old = outdated(pool)
     weights = fact_weights(pool.offered, pool.publishers)
     open_facts = set(weights)
-    blocked = np.array([i in old or i in pool.unusable for i in range(len(pool.offered))])
+    unusable = pool.unusable if values is None else frozenset()
+    worth = pool.value if values is None else values
+    blocked = np.array([i in old or i in unusable for i in range(len(pool.offered))])
     chosen: list[int] = []
     words = 0
     nearest = np.zeros(len(pool.offered))
@@ -135,7 +142,7 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
         beside = any(abs(item.index - pool.offered[j].candidate.index) == 1 for j in chosen)
         # 0.5: a sentence without a new name or number may still matter. Likeness costs from a cosine of 0.5 on, at most 45%.
         value: float = (
-            float(pool.value[i]) * (0.5 + density) * (1 - 0.9 * max(float(nearest[i]) - 0.5, 0.0)) * (1.15 if beside else 1.0)
+            float(worth[i]) * (0.5 + density) * (1 - 0.9 * max(float(nearest[i]) - 0.5, 0.0)) * (1.15 if beside else 1.0)
         )
         return value
 
@@ -162,7 +169,7 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
         open_facts -= item.facts
         blocked[best] = True
         of_page[item.page] += 1
-        if of_page[item.page] == MOST_OF_PAGE:
+        if of_page[item.page] == MOST_OF_PAGE and values is None:
             blocked |= np.array([o.candidate.page == item.page for o in pool.offered])
         similar = pool.vectors @ pool.vectors[best]
         np.maximum(nearest, similar, out=nearest)
@@ -176,7 +183,7 @@ def choose(pool: Pool, max_words: int) -> tuple[list[int], list[LeftOut]]:
                 or (similar[j] > AGAIN and _says_again(other, item, usual))
             ):
                 blocked[j] = True
-    reasons = {**dict.fromkeys(pool.unusable, "no statement that an editor would use"), **dict.fromkeys(old, "an older figure")}
+    reasons = {**dict.fromkeys(unusable, "no statement that an editor would use"), **dict.fromkeys(old, "an older figure")}
     left_out = [LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, reasons[i]) for i in sorted(reasons)]
     return chosen, left_out
 

@@ -17,11 +17,12 @@ from data.errors import NoEvidence
 from data.settings import WritingSettings
 from data.types import Heading
 from decoding.api import Encoder
-from pipeline.article_plan import ArticlePlan, LeftOut, PlannedSection
+from pipeline.article_plan import ArticlePlan, LeftOut, PlannedSection, Statement
 from pipeline.choosing import usable, worth
-from pipeline.choosing.candidates import candidates
+from pipeline.choosing.candidates import Candidate, candidates
+from pipeline.choosing.facts import names, numbers
 from pipeline.choosing.finding import find_candidates, off_topic
-from pipeline.choosing.gate import gate
+from pipeline.choosing.gate import Offered, gate
 from pipeline.choosing.relevance import feature_rows, load_model, relevance
 from pipeline.choosing.selecting import Scored
 from pipeline.choosing.statements import Pool, choose, stated
@@ -33,7 +34,7 @@ from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "17"
+RULES = "18"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -53,6 +54,10 @@ GENERAL = frozenset(
 """Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
 PARAGRAPH = 4
 THIN_PAGES = 3
+FAR, LEAST_NEAR = 0.2, 8
+"""Cosine of a note and the card below which it is about something else, where so many others are nearer."""
+TOLD_BY = 0.25
+"""What each further publisher adds to the value of a note."""
 UNTRUSTED = 0.3
 """The share that remains of the relevance of a sentence whose page addresses a model."""
 _SPEECH = re.compile(r"[“\"](?:[^”\" ]+ ){4,}[^”\" ]+[,.][”\"] ")
@@ -146,11 +151,9 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
         )
     # Where each goes: the lead first, for it takes what defines the subject; the rest under headings of this kind of article.
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
-    lead = _lead(scored, title, chosen)
-    body = [i for i in chosen if i not in set(lead)]
     kind = banks.recogniser().recognise(title, scored.central(4), subject.noun, evidence.pages)
-    usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
-    sections = _filed(title, pool, scored, body, usual, (encoder, banks.filer), writing.max_sections, kind) if body else []
+    lead = _lead(scored, title, chosen)
+    sections = _sections(evidence, pool, scored, [i for i in chosen if i not in set(lead)], kind, (encoder, banks), writing)
     return ArticlePlan(
         title,
         tuple(stated(pool, i) for i in lead),
@@ -163,8 +166,114 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     )
 
 
-def _lead(scored: Scored, title: str, chosen: Sequence[int]) -> list[int]:
-    """The chosen statement that says best what the subject is, then others that matter most and say something else."""
+@dataclass(frozen=True, slots=True)
+class NotedSubject:
+    """What planning knows of the subject where notes were taken: its card, the kind of article, and the statement that opens
+    the article, None where no passage says it."""
+
+    card: str
+    kind: Kind
+    opening: Statement | None
+
+
+def plan_notes(
+    evidence: Evidence,
+    statements: Sequence[Statement],
+    subject: NotedSubject,
+    encoder: Encoder,
+    writing: WritingSettings,
+    banks: PlanningBanks,
+) -> ArticlePlan:
+    """The same from notes (`pipeline.noting`): those near to the card and told by several publishers first. Raises NoEvidence
+    when there is none."""
+    title = evidence.event.title
+    if not statements:
+        raise NoEvidence(
+            f"the pages on {title!r} hold no fact that could be noted: they are about something else, or say little"
+        )
+    pool = _noted_pool(evidence, statements, encoder)
+    card_vector = encoder.encode([f"{title}. {subject.card}"])[0]
+    near = np.clip(pool.vectors @ card_vector, 0.0, 1.0)
+    told = np.array([len(pool_statement(statements, pool, i).cites) for i in range(len(pool.offered))])
+    far = [i for i in np.flatnonzero(near < FAR).tolist() if len(pool.offered) - (near < FAR).sum() >= LEAST_NEAR]
+    values = np.sqrt(pool.worth) * (0.3 + near) * (1 + TOLD_BY * (told - 1))
+    values[far] = 0.0
+    chosen, unused = choose(pool, writing.max_words, values)
+    chosen = [i for i in chosen if i not in set(far)]
+    left_out = [
+        *unused,
+        *(LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, "far from the subject") for i in far),
+    ]
+    scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
+    opening = [subject.opening] if subject.opening is not None else []
+    said = encoder.encode([s.text for s in opening]) if opening else np.zeros((0, pool.vectors.shape[1]), dtype=np.float32)
+    lead = _lead(scored, title, chosen, said, LEAD_STATEMENTS - len(opening))
+    sections = _sections(
+        evidence, pool, scored, [i for i in chosen if i not in set(lead)], subject.kind, (encoder, banks), writing
+    )
+    return ArticlePlan(
+        title,
+        (*opening, *(pool_statement(statements, pool, i) for i in lead)),
+        tuple(
+            PlannedSection(heading, tuple(tuple(pool_statement(statements, pool, i) for i in run) for run in paragraphs))
+            for heading, paragraphs in sections
+        ),
+        _notice(evidence, pool, chosen),
+        tuple(left_out),
+    )
+
+
+def pool_statement(statements: Sequence[Statement], pool: Pool, i: int) -> Statement:
+    """The note that a row of the pool stands for."""
+    return statements[pool.offered[i].candidate.index]
+
+
+def _noted_pool(evidence: Evidence, statements: Sequence[Statement], encoder: Encoder) -> Pool:
+    """Notes as the sentences of their passages are seen by what chooses and files."""
+    passages = {passage.id: passage for passage in evidence.passages}
+    offered = []
+    for n, one in enumerate(statements):
+        passage = passages[one.cites[0]]
+        facts = names(one.text) | numbers(one.text)
+        candidate = Candidate(
+            n, passage, passage.start, passage.end, one.text, len(one.text.split()), frozenset(terms(one.text)), facts,
+            dangling=False, quality=1.0, trusted="suspicious" not in evidence.pages[passage.page].flags,
+        )  # fmt: skip
+        offered.append(Offered(candidate, one.text, one.day, evidence.pages[passage.page].published or ""))
+    found = find_candidates(evidence, encoder, [o.candidate for o in offered])
+    kept = [offered[c.index] for c in found.candidates]
+    features = feature_rows(evidence, found)
+    trust = np.array([1.0 if o.candidate.trusted else UNTRUSTED for o in kept])
+    near = relevance(features, load_model())
+    return Pool.of(evidence, kept, found.vectors, found.title_vector, features, near, trust)
+
+
+def _sections(
+    evidence: Evidence,
+    pool: Pool,
+    scored: Scored,
+    body: Sequence[int],
+    kind: Kind,
+    encoders: tuple[Encoder, PlanningBanks],
+    writing: WritingSettings,
+) -> list[tuple[Heading, list[list[int]]]]:
+    encoder, banks = encoders
+    if not body:
+        return []
+    title = evidence.event.title
+    usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
+    return _filed(title, pool, scored, body, usual, (encoder, banks.filer), writing.max_sections, kind)
+
+
+def _lead(
+    scored: Scored,
+    title: str,
+    chosen: Sequence[int],
+    said: np.ndarray | None = None,
+    most: int = LEAD_STATEMENTS,
+) -> list[int]:
+    """The chosen statement that says best what the subject is, then others that matter most and say something else, and
+    something else than what the lead has `said` (unit vectors, (m, D)) already."""
     scores = [value + DEFINING * defines(c.text, title) for c, value in zip(scored.candidates, opening_scores(scored, title))]
     picked: list[int] = []
     words = 0
@@ -172,13 +281,15 @@ def _lead(scored: Scored, title: str, chosen: Sequence[int]) -> list[int]:
         c = scored.candidates[i]
         if any(float(scored.vectors[i] @ scored.vectors[j]) > LEAD_LIKENESS for j in picked):
             continue
+        if said is not None and len(said) and float((said @ scored.vectors[i]).max()) > LEAD_LIKENESS:
+            continue
         if _SPEECH.match(c.text) and title not in c.text and len(chosen) > 1:  # praise of a subject does not say what it is
             continue
         if picked and words + c.n_words > LEAD_WORDS:  # a shorter one may still fit
             continue
         picked.append(i)
         words += c.n_words
-        if len(picked) == LEAD_STATEMENTS:
+        if len(picked) == most:
             break
     few = len(chosen) < 2 * LEAD_STATEMENTS  # a lead must leave something for the sections
     return picked[: max(len(chosen) // 2, 1)] if few else picked

@@ -122,7 +122,15 @@ class KindRecogniser:
         self._vectors = encoder.encode([f"{kind.name}: {kind.about}" for kind in self._kinds])
 
     def recognise(self, title: str, opening: Sequence[str], noun: str = "", pages: Sequence[Page] = ()) -> Kind:
-        """`opening` are a few sentences that introduce the subject; the title counts as much as all of them. `noun` is what
+        """The most likely kind; arguments as of `ranked`."""
+        return self.ranked(title, opening, noun, pages)[0][1]
+
+    def ranked(
+        self, title: str, opening: Sequence[str], noun: str = "", pages: Sequence[Page] = ()
+    ) -> list[tuple[float, Kind]]:
+        """All kinds with their scores, the most likely first.
+
+        `opening` are a few sentences that introduce the subject; the title counts as much as all of them. `noun` is what
         pages call the subject, where that is known (`pipeline.choosing.subject`); `pages` are all of the evidence."""
         texts = [title, " ".join([title, *opening])[:600]]
         vector = self._encoder.encode(texts).mean(axis=0)
@@ -137,4 +145,5 @@ class KindRecogniser:
         for k, kind in enumerate(self._kinds):
             bonus[k] += CERTAIN * bool(kind.certain.search(title))
             bonus[k] += BY_PAGES * sum(bool(kind.pages.search(name)) for name in page_names) / max(len(page_names), 1)
-        return self._kinds[int(np.argmax(scores + np.array(bonus)))]
+        total = scores + np.array(bonus)
+        return [(float(total[k]), self._kinds[k]) for k in np.argsort(-total, kind="stable").tolist()]

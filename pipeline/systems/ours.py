@@ -1,9 +1,9 @@
-"""`ours`: choose, plan, compose, check, assemble; in one of four modes.
+"""`ours`: read, take notes, plan, say, verify, assemble.
 
-`compose`, the default, is `OurSystem.write_article`: statements are chosen and filed by rule, the model puts them into other
-words a few at a time, and each answer is compared with its facts (`pipeline.writing.composing`). `verbatim`: the model chooses
-and orders whole evidence sentences (`pipeline.writing.verbatim`). `free` and `cite`: it writes
-(`pipeline.systems.free_writing`).
+The default is `OurSystem.write_article`: the model says what the subject is, takes notes of the pages that are about it, each
+checked against its passage (`pipeline.noting`); the notes are chosen and filed (`pipeline.planning`), and the model says each
+in its own words (`pipeline.writing.saying`). `verbatim`: the model chooses and orders whole evidence sentences
+(`pipeline.writing.verbatim`). `free` and `cite`: it writes whole sections (`pipeline.systems.free_writing`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Literal
 
 from data import codec
-from data.errors import StageError, UserError
-from data.runs import Stages
+from data.decoding_counts import Usage
+from data.errors import UserError
+from data.runs import Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
@@ -24,28 +25,32 @@ from pipeline.article_plan import ArticlePlan
 from pipeline.choosing.relevance import load_model
 from pipeline.choosing.selecting import SelectionWeights
 from pipeline.evidence import Evidence
-from pipeline.planning.filing import PlanningBanks, plan_article, planning_digest
+from pipeline.notes import AboutPages, Card, Notes
+from pipeline.noting import asking
+from pipeline.noting.about import judge_pages
+from pipeline.noting.card import make_card
+from pipeline.noting.kind_of import kind_of
+from pipeline.noting.merging import merged
+from pipeline.noting.stated import NoteChecker
+from pipeline.noting.taking import chosen_passages, take_notes
+from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import BANK_FILE, HeadingBank
 from pipeline.planning.kinds import bank_digest
-from pipeline.stages import ARTICLE, OUTLINE, PLAN
+from pipeline.stages import ABOUT, ARTICLE, CARD, NOTES, OUTLINE, PLAN
 from pipeline.systems.free_writing import FreeWriting
-from pipeline.systems.paper import removed_first
 from pipeline.writing.assembly import WrittenSection
-from pipeline.writing.composing import THIN, Composing, written_by_model
 from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
+from pipeline.writing.saying import Saying
 from pipeline.writing.verbatim import Parts, VerbatimWriting
-
-PLANNED = 1.5
-"""Words planned for a word of the article where the adapted small model writes: it says about two thirds of a plan."""
 
 
 class OurSystem(FreeWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "19"
+    rules = "20"
 
     def __init__(
         self,
@@ -73,7 +78,8 @@ class OurSystem(FreeWriting):
         if self._writing.contrast:
             mine["contrast"] = str(self._writing.contrast)
         if self._mode == "compose":
-            mine |= {"planning": planning_digest(), "filer": self._filer.name}
+            mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": asking.PROMPTS}
+            mine |= {"read_words": str(self._writing.read_words), "about": self._writing.about}
             mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"
         if self._mode == "verbatim":
             mine |= {
@@ -99,35 +105,43 @@ class OurSystem(FreeWriting):
         return self._mode == "compose"
 
     def write_article(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        """Mode `compose`, a call a step. A stored step is not made again.
+        """A call a step. A stored step is not made again.
 
         Raises:
-            StageError: the evidence has nothing to say, or the model put none of it into words.
+            NoEvidence: no page is usable, or none states a fact about the subject.
+            StageError: the model failed.
         """
         evidence = Evidence.unlapped(event, pages, self._retrieval)
-        plan = stages.once(PLAN, lambda: self.plan(evidence))  # gate, choose, file
+        plan = self.plan(evidence, stages)
         stages.once(OUTLINE, lambda: Outline(plan.title, tuple(section.heading for section in plan.sections)))
-        lead, *sections = self.compose(evidence, plan, stages)  # each answer is checked in both directions
+        saying = Saying(evidence, plan, self._writer, self._reader, stages)
+        lead, *sections = saying.lead(), *saying.sections()  # each answer is checked in both directions
         return stages.once(ARTICLE, lambda: self.assemble(evidence, plan, lead, sections))
 
-    def plan(self, evidence: Evidence) -> ArticlePlan:
-        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
-        writing = self._writing
-        if self._generator.composes:  # what it cannot say is left out, so that more is planned
-            writing = replace(writing, max_words=round(writing.max_words * PLANNED))
-        return plan_article(evidence, self._kind_encoder, writing, banks)
+    def plan(self, evidence: Evidence, stages: Stages | None = None) -> ArticlePlan:
+        """Read, take notes, choose and file."""
+        stages = stages or Unstored()
+        card = stages.once(CARD, lambda: self.card(evidence))
+        about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._generator, self._kind_encoder))
+        notes = self.notes(evidence, card, about, stages)
+        return stages.once(PLAN, lambda: self._planned(evidence, card, notes))
 
-    def compose(self, evidence: Evidence, plan: ArticlePlan, stages: Stages) -> list[WrittenSection]:
-        """The lead, then the sections."""
-        composing = Composing(evidence, plan, self._writer, self._reader, stages)
-        written = [composing.lead(), *composing.sections()]
-        thin = plan.n_statements <= THIN and any(one.section.sentences for one in written)
-        if not thin and not any(written_by_model(one) for one in written):
-            # Forms made by rule are for the odd fact that a model cannot say; an article of nothing else is not the model's,
-            # unless there was hardly anything to say.
-            removed = removed_first([repair for one in written for repair in one.repairs])
-            raise StageError("writing", f"{self._generator.name} put no fact of the plan into words without a fault{removed}")
-        return written
+    def card(self, evidence: Evidence) -> Card:
+        if self._writing.about:
+            return Card(self._writing.about, (), "person", Usage())
+        return make_card(evidence, self._generator, self._kind_encoder)
+
+    def notes(self, evidence: Evidence, card: Card, about: AboutPages, stages: Stages) -> Notes:
+        """What the pages state about the subject, each fact once."""
+        passages = chosen_passages(evidence, card, about, self._kind_encoder, self._writing.read_words)
+        taken = take_notes(evidence, card, passages, self._generator, NoteChecker(self._reader), stages)
+        return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
+
+    def _planned(self, evidence: Evidence, card: Card, notes: Notes) -> ArticlePlan:
+        kind = kind_of(evidence, card, self._recogniser, self._generator)
+        subject = NotedSubject(card.text, kind, NoteChecker(self._reader).card_statement(evidence, card))
+        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
+        return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
 
     def assemble(
         self, evidence: Evidence, plan: ArticlePlan, lead: WrittenSection, sections: Sequence[WrittenSection]
@@ -141,7 +155,7 @@ class OurSystem(FreeWriting):
 
     def say(self, evidence: Evidence, plan: ArticlePlan, stages: Stages) -> list[WrittenSection]:
         """The sections of a plan, as an update needs them."""
-        return Composing(evidence, plan, self._writer, self._reader, stages).sections()
+        return Saying(evidence, plan, self._writer, self._reader, stages).sections()
 
     def _quoted(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.unlapped(event, pages, self._retrieval)

@@ -10,12 +10,11 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from data.types import Outline
 from decoding.api import Message
 
-PROMPT_VERSION = "3"
+PROMPT_VERSION = "4"
 
 TITLE_WORDS = 20
 """A page's title is cut here: the limit on a passage's size must not be got round through its title."""
@@ -28,31 +27,23 @@ _CITE = (
     "After every sentence give the number of the passage that supports it in square brackets, for example [2], or [1][3] "
     "for two. Never write a sentence that no passage supports, and never use a number that is not listed."
 )
-COMPOSE_ROLE = (
-    "You write encyclopedia articles. Put the facts into your own words, in neutral English and the past tense. "
-    "Keep every name, date and number. Add nothing."
+SAY_ROLE = (
+    "You write encyclopedia articles. Say the fact in completely different words and another sentence structure, in neutral "
+    "English and the past tense. Keep every name, date and number. Add nothing."
 )
 """A small model follows two or three short sentences, and worked examples better than any rule."""
-COMPOSE_EXAMPLES: tuple[tuple[str, str], ...] = (
+SAY_EXAMPLES: tuple[tuple[str, str], ...] = (
     (
-        "Topic: 2024 Larrow Bridge collapse\nFacts:\n"
-        '- "We heard a crack and then the deck was gone," said the ferry pilot Jon Abt, who pulled four people from the river '
-        "on Tuesday evening.\n"
-        "- The 61-year-old bridge had been closed to lorries since 2019.",
-        "The ferry pilot Jon Abt, who had heard a crack before the deck gave way, rescued four people from the river on "
-        "Tuesday evening. Lorries had been barred from the bridge, which was 61 years old, since 2019.",
+        "The 61-year-old Larrow Bridge had been closed to lorries since 2019.",
+        "Lorries had been barred from the Larrow Bridge, which was 61 years old, since 2019.",
     ),
     (
-        "Topic: 2023 Orsk municipal election\nFacts:\n"
-        "- Turnout was 48.2 per cent, the lowest since 1995, the electoral board said on 9 October.",
-        "On 9 October the electoral board put turnout at 48.2 per cent, which was the lowest since 1995.",
+        "Turnout was 48.2 per cent, the lowest since 1995, the electoral board said on 9 October.",
+        "On 9 October the electoral board put participation at 48.2 per cent, a level not seen since 1995.",
     ),
     (
-        "Topic: Hallam Observatory\nFacts:\n"
-        "- A fire that broke out in the dome shortly after 3 a.m. destroyed the main telescope, but nobody was hurt, according "
-        "to the fire service.",
-        "According to the fire service, the main telescope was lost in a fire that started in the dome shortly after 3 a.m.; "
-        "there were no injuries.",
+        "A fire that broke out in the dome shortly after 3 a.m. destroyed the main telescope, but nobody was hurt.",
+        "The main telescope was lost to a blaze that started in the dome shortly after 3 a.m.; there were no injuries.",
     ),
 )
 """Invented. What they show: the order changed, the voice changed, nothing lost, nothing added."""
@@ -166,16 +157,12 @@ def lead(title: str, statements: str) -> tuple[Message, ...]:
     )
 
 
-def compose(title: str, facts: Sequence[str], *, examples: bool) -> tuple[Message, ...]:
-    """Facts of one paragraph -> one to three sentences that say them. Without `examples` for a model trained on this form."""
-    turns = [turn for shown, said in COMPOSE_EXAMPLES for turn in (shown, said)] if examples else []
-    roles: tuple[Literal["user", "assistant"], ...] = ("user", "assistant")
-    earlier = [Message(roles[n % 2], text) for n, text in enumerate(turns)]
-    return (Message("system", COMPOSE_ROLE), *earlier, Message("user", compose_request(title, facts)))
-
-
-def compose_request(title: str, facts: Sequence[str]) -> str:
-    return f"Topic: {title}\nFacts:\n" + "\n".join(f"- {fact}" for fact in facts)
+def say(title: str, fact: str) -> tuple[Message, ...]:
+    """One fact -> one or two sentences that say it."""
+    turns = [
+        message for shown, said in SAY_EXAMPLES for message in (Message("user", f"Fact: {shown}"), Message("assistant", said))
+    ]
+    return (Message("system", SAY_ROLE), *turns, Message("user", f"Fact: {fact}"))
 
 
 def infobox(title: str, evidence: str) -> tuple[Message, ...]:

@@ -1,0 +1,83 @@
+"""What a model wrote down while it read the pages: what the subject is, which pages are about it, and one fact a note."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from data.decoding_counts import Usage
+from data.types import Strict
+from pipeline.article_plan import Statement
+
+Verdict = Literal["subject", "mention", "other"]
+"""Whether a page is about the subject, only mentions it, or is about something else, perhaps of the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card(Strict):
+    """What the subject is, in one sentence, from the `passages` that were read for it; `by` says who wrote it: a `model`, or a
+    `person`."""
+
+    text: str
+    passages: tuple[str, ...]
+    by: Literal["model", "person"]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class PageVerdict(Strict):
+    """`likeness` is the cosine of the page's beginning and the card; `chance` the model's probability of "Yes", None where it
+    was not asked."""
+
+    page: int
+    verdict: Verdict
+    likeness: float
+    chance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AboutPages(Strict):
+    """A verdict for each usable page, in page order."""
+
+    pages: tuple[PageVerdict, ...]
+    usage: Usage
+
+    def of(self, page: int) -> Verdict:
+        return next((one.verdict for one in self.pages if one.page == page), "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Strict):
+    """One fact that the passage with this id states, as it can be read alone; `day` is the ISO day, month or year that it
+    speaks of, empty where it names none."""
+
+    text: str
+    passage: str
+    day: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedNote(Strict):
+    """What a model wrote down and its passage does not say, or no encyclopedia would, and why."""
+
+    text: str
+    passage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakenNotes(Strict):
+    """What was noted of some passages (`read`, their ids)."""
+
+    read: tuple[str, ...]
+    notes: tuple[Note, ...]
+    dropped: tuple[DroppedNote, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Notes(Strict):
+    """All notes of an event, each fact once with all passages that state it, in page order; and what was dropped."""
+
+    statements: tuple[Statement, ...]
+    dropped: tuple[DroppedNote, ...]

@@ -1,0 +1,152 @@
+"""Notes of the pages: which passages are read, what the model is asked of them, and what it wrote down.
+
+The passages nearest to the card are read, near-duplicates once, within a budget of words. Neighbours on one page are read
+together. A call is independent of the others, so that several are decoded at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.cleaning import addresses_model
+from data.decoding_counts import Usage
+from data.runs import Stages
+from data.types import Passage
+from decoding.api import Completion, Encoder, Generator, Request, SamplingParams
+from pipeline.choosing.subject import names_subject, subject_terms
+from pipeline.evidence import Evidence
+from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
+from pipeline.noting import asking
+from pipeline.noting.stated import NoteChecker
+from pipeline.stages import notes_stage
+from pipeline.writing.prompts import Numbered
+
+CALL_WORDS = 240
+"""Words of neighbouring passages that one call reads."""
+TOGETHER = 8
+"""Calls of one stage: what a killed run reads again at most."""
+NOTE_TOKENS = 520
+SAME_PASSAGE = 0.93
+"""Cosine from which a passage says what one that is read says; the nearer one to the card is read."""
+MOST_OF_PAGE = 0.3
+"""Share of the budget that one page may have, where there are others."""
+MENTION = 0.8
+"""Part of its closeness that a passage keeps whose page only mentions the subject."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
+_KEYS = frozenset(("fact", "facts", "when", "date", "text"))
+"""A model may write objects all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Neighbouring passages of one page, read in one call."""
+
+    passages: tuple[Passage, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(passage.text for passage in self.passages)
+
+    @property
+    def page(self) -> int:
+        return self.passages[0].page
+
+
+def chosen_passages(evidence: Evidence, card: Card, about: AboutPages, encoder: Encoder, most_words: int) -> list[Passage]:
+    """The passages to read, in page order: nearest to the card first until `most_words`, each once."""
+    words = subject_terms(evidence.event.title)
+    verdicts = {one.page: one.verdict for one in about.pages}
+    open_ones = [
+        p
+        for p in evidence.passages
+        if verdicts.get(p.page) == "subject" or (verdicts.get(p.page) == "mention" and names_subject(words, p.text))
+    ]
+    open_ones = [p for p in open_ones if not addresses_model(p.text)]
+    if not open_ones:
+        return []
+    vectors = encoder.encode([f"{evidence.event.title}. {card.text}", *(p.text for p in open_ones)])
+    near = vectors[1:] @ vectors[0]
+    near = near * np.array([MENTION if verdicts[p.page] == "mention" else 1.0 for p in open_ones])
+    taken: list[int] = []
+    used = 0
+    of_page: dict[int, int] = {}
+    most_of_page = most_words * (MOST_OF_PAGE if len({p.page for p in open_ones}) > 3 else 1.0)
+    for i in np.argsort(-near, kind="stable").tolist():
+        passage = open_ones[i]
+        n = len(passage.text.split())
+        if used + n > most_words or of_page.get(passage.page, 0) + n > most_of_page:
+            continue
+        if taken and float(max(vectors[1:][taken] @ vectors[1 + i])) > SAME_PASSAGE:
+            continue
+        taken.append(i)
+        used += n
+        of_page[passage.page] = of_page.get(passage.page, 0) + n
+    return [open_ones[i] for i in sorted(taken)]
+
+
+def readings(passages: Sequence[Passage]) -> list[Reading]:
+    """Neighbours together, up to `CALL_WORDS`."""
+    found: list[Reading] = []
+    for passage in passages:
+        last = found[-1].passages if found else ()
+        fits = sum(len(p.text.split()) for p in (*last, passage)) <= CALL_WORDS
+        if last and last[-1].page == passage.page and passage.start - last[-1].end <= 3 and fits:
+            found[-1] = Reading((*last, passage))
+        else:
+            found.append(Reading((passage,)))
+    return found
+
+
+def take_notes(
+    evidence: Evidence,
+    card: Card,
+    passages: Sequence[Passage],
+    generator: Generator,
+    checker: NoteChecker,
+    stages: Stages,
+) -> list[TakenNotes]:
+    """All notes of the passages, a stage for each few calls. A stored stage is not made again."""
+    calls = readings(passages)
+    return [
+        stages.once(notes_stage(n), lambda at=at: _read_together(evidence, card, calls[at : at + TOGETHER], generator, checker))  # type: ignore[misc]
+        for n, at in enumerate(range(0, len(calls), TOGETHER), 1)
+    ]
+
+
+def _read_together(
+    evidence: Evidence, card: Card, calls: Sequence[Reading], generator: Generator, checker: NoteChecker
+) -> TakenNotes:
+    sampling = SamplingParams(max_new_tokens=NOTE_TOKENS, task="other")
+    requests = []
+    for call in calls:
+        page = evidence.pages[call.page]
+        shown = Numbered(1, page.title, call.text)
+        messages = asking.notes(evidence.event.title, card.text, shown, page.published or "", generator.neutralise)
+        requests.append(Request(messages, sampling))
+    answers = generator.generate_many(requests)
+    notes: list[Note] = []
+    dropped: list[DroppedNote] = []
+    for call, answer in zip(calls, answers, strict=True):
+        kept, gone = checker.checked(evidence, card, call.passages, parsed(answer.text))
+        notes += kept
+        dropped += gone
+    read = tuple(passage.id for call in calls for passage in call.passages)
+    return TakenNotes(read, tuple(notes), tuple(dropped), Usage.total([_usage(answer) for answer in answers]))
+
+
+def parsed(answer: str) -> list[str]:
+    """The strings of the JSON list in an answer, in order, each once; none where there is no list. What the token limit cut
+    off, and what a model says before and behind its list, is left away."""
+    opened = answer.find("[")
+    found = (json.loads(match.group(), strict=False) for match in _STRING.finditer(answer, max(opened, 0)) if opened >= 0)
+    return [fact for fact in dict.fromkeys(" ".join(one.split()) for one in found) if fact and fact not in _KEYS]
+
+
+def _usage(answer: Completion) -> Usage:
+    return Usage(1, answer.n_prompt_tokens, answer.n_new_tokens, answer.stats.rounded())
