@@ -21,7 +21,7 @@ from pipeline.choosing.verbs import has_verb
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
 from pipeline.retrieval import terms
-from pipeline.writing.checks.compared_words import bare, name_words
+from pipeline.writing.checks.compared_words import WORD, bare, name_words
 from pipeline.writing.checks.rewording import proper_words
 
 SUPPORTED = 0.35
@@ -105,7 +105,7 @@ class NoteChecker:
             return "too short" if len(words) < LEAST_WORDS else "too long"
         if not text.isascii() and sum(c.isalpha() and not c.isascii() for c in text) > 0.3 * len(text):
             return "in another language"
-        if not has_verb(text):
+        if not has_verb(WORD.findall(text)):
             return "no sentence"
         if addresses_model(text):
             return "speaks to a model"
