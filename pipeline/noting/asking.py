@@ -96,6 +96,7 @@ def notes(title: str, card: str, passages: Numbered, published: str, neutralise:
             f"list of strings, at most {MOST_NOTES}. Each is one full sentence in the past tense that can be understood alone: "
             "it names who and what it speaks of instead of “he”, “it” or “the company”, it has the date where the text gives "
             f"one, and it keeps names, numbers, and words such as “about”, “at least” or “alleged”.{day} Do not "
-            "repeat the line about the subject. Leave out menus, captions, advertisements and other subjects; answer [] if nothing is left.",
+            "repeat the line about the subject. Leave out menus, captions, advertisements and other subjects; answer [] if "
+            "nothing is left.",
         ),
     )
