@@ -56,7 +56,7 @@ GENERAL = frozenset(
 PARAGRAPH = 4
 THIN_PAGES = 3
 FAR, NEAREST, LEAST_NEAR = 0.75, 10, 6
-"""Share of the closeness of the `NEAREST` notes below which a note is about something else, but for the `LEAST_NEAR` nearest."""
+"""Share of the `NEAREST` notes' closeness below which a note is about something else, but for the `LEAST_NEAR` nearest."""
 TOLD_BY = 0.25
 """What each further publisher adds to the value of a note."""
 UNTRUSTED = 0.3
