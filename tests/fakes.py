@@ -96,10 +96,6 @@ class ScriptedGenerator:
         return "chat"
 
     @property
-    def composes(self) -> bool:
-        return False
-
-    @property
     def grounds(self) -> bool:
         return False
 

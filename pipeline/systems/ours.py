@@ -100,7 +100,7 @@ class OurSystem(FreeWriting):
         return by_mode[self._mode](event, pages, stages)
 
     @property
-    def composes(self) -> bool:
+    def plans(self) -> bool:
         """Whether it plans, and puts the plan into its own words."""
         return self._mode == "compose"
 
