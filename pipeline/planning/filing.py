@@ -199,7 +199,7 @@ def plan_notes(
     told = np.array([len(pool_statement(statements, pool, i).cites) for i in range(len(pool.offered))])
     floor = min(FAR * float(np.sort(near)[-NEAREST:].mean()), float(np.sort(near)[-LEAST_NEAR:][0]))
     far = [i for i in range(len(near)) if near[i] < floor]
-    values = np.sqrt(pool.worth) * np.clip(near, 0.05, 1.0) * (1 + TOLD_BY * (told - 1))
+    values = pool.value * np.clip(near, 0.05, 1.0) * (1 + TOLD_BY * (told - 1))
     values[far] = 0.0
     chosen, unused = choose(pool, writing.max_words, values)
     chosen = [i for i in chosen if i not in set(far)]

@@ -171,12 +171,17 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     if len(new) / words > MOST_NEW_WORDS:
         faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
     own = name_words(title)
-    if gone := [name for name in lost if not all(bare(w) in own for w in name.split()) and not is_common(name)]:
+    if gone := [name for name in lost if not all(bare(w) in own for w in name.split()) and not _is_plain(name)]:
         faults.append(f"lost: {', '.join(gone)}")
     if kept < LEAST_KEPT:
         faults.append(f"it says {kept:.0%} of its facts only")
     copied, longest = copied_runs(text, (*facts, *also))
     return Finding(tuple(faults), tuple(lost), copied, longest, len(new) / words, kept)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether what looks like a name is a word, or a number, that only opened a sentence."""
+    return is_common(name) or any(c.isdigit() for c in with_digits(name)) and name.isalpha()
 
 
 LONGER = 1.8
