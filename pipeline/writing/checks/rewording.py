@@ -181,7 +181,7 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
 
 def _is_plain(name: str) -> bool:
     """Whether what looks like a name is a word, or a number, that only opened a sentence."""
-    return is_common(name) or any(c.isdigit() for c in with_digits(name)) and name.isalpha()
+    return is_common(name) or (any(c.isdigit() for c in with_digits(name)) and name.isalpha())
 
 
 LONGER = 1.8
