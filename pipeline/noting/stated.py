@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.cleaning import addresses_model
 from data.sentences import split_sentences
 from data.types import Passage
 from decoding.api import SupportReader
@@ -20,6 +19,7 @@ from pipeline.choosing.subject import Subject, sibling_sentence
 from pipeline.choosing.verbs import has_verb
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
+from pipeline.noting.material import readable, shown_title, tells_what_to_write
 from pipeline.retrieval import terms
 from pipeline.writing.checks.compared_words import WORD, bare, name_words
 from pipeline.writing.checks.rewording import proper_words
@@ -73,7 +73,7 @@ class NoteChecker:
                 dropped.append(DroppedNote(fact, passage.id, reason))
             else:
                 open_ones.append((text, passage))
-        for (text, passage), chance in zip(open_ones, self._chances(open_ones, page.title), strict=True):
+        for (text, passage), chance in zip(open_ones, self._chances(open_ones), strict=True):
             if chance is not None and chance < SUPPORTED:
                 dropped.append(DroppedNote(text, passage.id, f"its passage hardly says it ({chance:.2f})"))
             else:
@@ -86,6 +86,7 @@ class NoteChecker:
         if card.text == title or card.by == "person":
             return None
         near = sorted(evidence.passages, key=lambda p: (-_shared(card.text, p.text), p.page, p.start))[:CARD_PASSAGES]
+        near = [kept for p in near if (kept := readable(p, evidence.pages[p.page])) is not None]
         known = " ".join((*(p.text for p in near), title))
         strange = [name for name in proper_words(card.text) if bare(name) not in name_words(known)]
         if strange or figures(card.text) - figures(known, as_evidence=True):
@@ -107,8 +108,8 @@ class NoteChecker:
             return "in another language"
         if not has_verb(WORD.findall(text)):
             return "no sentence"
-        if addresses_model(text):
-            return "speaks to a model"
+        if tells_what_to_write(text):
+            return "tells what to write"
         if _FURNITURE.search(text) or _NOTHING.search(text):
             return "speaks of the page"
         if _VOICE.search(re.sub(r"[“\"][^”\"]*[”\"]", " ", text)):
@@ -117,7 +118,7 @@ class NoteChecker:
             return "the card again"
         if sibling_sentence(title, text):
             return "another of the series"
-        known = f"{said} {page.title} {published} {title}"
+        known = f"{said} {shown_title(page)} {published} {title}"
         if new := sorted(figures(text) - figures(known, as_evidence=True) - _dated(published)):
             return f"its passage has no {', '.join(new)}"
         held = name_words(f"{known} {card.text}")
@@ -127,7 +128,7 @@ class NoteChecker:
             return "in words that its passage does not have"
         return ""
 
-    def _chances(self, notes: Sequence[tuple[str, Passage]], page_title: str) -> list[float | None]:
+    def _chances(self, notes: Sequence[tuple[str, Passage]]) -> list[float | None]:
         if self.reader is None or not notes:
             return [None] * len(notes)
         readings = self.reader.read([(text, _nearest(text, passage.text)) for text, passage in notes], within=0.1)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.cleaning import addresses_model
 from data.decoding_counts import Usage
 from data.runs import Stages
 from data.types import Passage
@@ -21,6 +20,7 @@ from pipeline.choosing.subject import names_subject, subject_terms
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
 from pipeline.noting import asking
+from pipeline.noting.material import readable, shown_title
 from pipeline.noting.stated import NoteChecker
 from pipeline.stages import notes_stage
 from pipeline.writing.drafting import without_reasoning
@@ -66,7 +66,8 @@ class Reading:
 
 
 def chosen_passages(evidence: Evidence, card: Card, about: AboutPages, encoder: Encoder, most_words: int) -> list[Passage]:
-    """The passages to read, in page order: nearest to the card first until `most_words`, each once."""
+    """The passages to read, in page order: nearest to the card first until `most_words`, each once, without what tells its
+    reader what to write."""
     words = subject_terms(evidence.event.title)
     verdicts = {one.page: one.verdict for one in about.pages}
     open_ones = [
@@ -74,7 +75,7 @@ def chosen_passages(evidence: Evidence, card: Card, about: AboutPages, encoder: 
         for p in evidence.passages
         if verdicts.get(p.page) == "subject" or (verdicts.get(p.page) == "mention" and names_subject(words, p.text))
     ]
-    open_ones = [p for p in open_ones if not addresses_model(p.text)]
+    open_ones = [kept for p in open_ones if (kept := readable(p, evidence.pages[p.page])) is not None]
     if not open_ones:
         return []
     vectors = encoder.encode([f"{evidence.event.title}. {card.text}", *(p.text for p in open_ones)])
@@ -133,7 +134,7 @@ def _read_together(
     requests = []
     for call in calls:
         page = evidence.pages[call.page]
-        shown = Numbered(1, page.title, call.text)
+        shown = Numbered(1, shown_title(page), call.text)
         messages = asking.notes(evidence.event.title, card.text, shown, page.published or "", generator.neutralise)
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
