@@ -122,7 +122,7 @@ class WritingSettings(Strict):
     max_words: int = knob(1500, "words of the whole article, at most")
     max_sections: int = knob(8, "sections, at most")
     section_max_tokens: int = knob(400, "new tokens of one call of the model, at most")
-    read_words: int = knob(6000, "words of the pages that ours reads for its notes, those nearest to the subject first")
+    read_words: int = knob(5000, "words of the pages that ours reads for its notes, those nearest to the subject first")
     about: str = knob("", "what the subject is, in one sentence, where the model would take it for something else (--about)")
     unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
     mode: WritingMode = knob(

@@ -154,28 +154,13 @@ class Rephrase(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Wordings(Strict):
-    """One sentence, of which only the wording is open: one of `forms`, and at each of its places one of the texts there.
-
-    A form is a row of places, a place the texts that may be there, with the space before them. The first text of each place
-    is the source's own, and the first form is in the source's own order. Once `copy_words` of the source's words are in a
-    row, names and numbers apart, its own text at a place with others loses `copy_penalty` logits, as does the first form's
-    beginning.
-    """
-
-    forms: tuple[tuple[tuple[str, ...], ...], ...]
-    copy_words: int = 3
-    copy_penalty: float = 4.0
-
-
-@dataclass(frozen=True, slots=True)
 class Json(Strict):
     """One JSON value that a JSON schema describes. `schema` is its text: an object, `{"type": "object"}` for any object."""
 
     schema: str
 
 
-Grounding = Offer | Cite | Rephrase | Wordings | Json
+Grounding = Offer | Cite | Rephrase | Json
 """What an answer is held to, its evidence or a form; without it the answer is free."""
 
 
@@ -261,11 +246,6 @@ class Generator(Protocol):
 
     @property
     def prompt_form(self) -> PromptForm: ...
-
-    @property
-    def composes(self) -> bool:
-        """Whether the model was trained on the prompts of composing, so that it needs no worked examples."""
-        ...
 
     @property
     def grounds(self) -> bool:

@@ -84,10 +84,6 @@ class LocalGenerator(PromptReader):
     def context_tokens(self) -> int:
         return self._loaded.context_tokens
 
-    @property
-    def composes(self) -> bool:
-        return False
-
     def generate(
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
     ) -> Completion:

@@ -55,10 +55,6 @@ class RememberingGenerator:
         return self._inner.prompt_form
 
     @property
-    def composes(self) -> bool:
-        return self._inner.composes
-
-    @property
     def grounds(self) -> bool:
         return self._inner.grounds
 

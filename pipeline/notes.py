@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from data.decoding_counts import Usage
 from data.types import Strict
 from pipeline.article_plan import Statement
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OF_PAGE = 0.4
+"""Part of a text's closeness to the subject that is its page's."""
 Verdict = Literal["subject", "mention", "other"]
 """Whether a page is about the subject, only mentions it, or is about something else, perhaps of the same name."""
 
@@ -42,8 +50,15 @@ class AboutPages(Strict):
     pages: tuple[PageVerdict, ...]
     usage: Usage
 
-    def of(self, page: int) -> Verdict:
-        return next((one.verdict for one in self.pages if one.page == page), "other")
+    def closeness(self, pages: Sequence[int], likeness: NDArray[np.float32]) -> NDArray[np.float32]:
+        """How near texts are to the subject, shape (n,): their cosine with the card, and that of their page's beginning.
+
+        A page about the subject tells of it in sentences that do not name it. A model that was asked of single notes whether
+        they belong in the article could not tell (LOG.md).
+        """
+        by_page = {one.page: one.likeness for one in self.pages}
+        own = np.array([by_page.get(page, 0.0) for page in pages], dtype=np.float32)
+        return (1 - OF_PAGE) * likeness + OF_PAGE * own
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,10 +98,6 @@ class ScriptedGenerator:
         return "chat"
 
     @property
-    def composes(self) -> bool:
-        return False
-
-    @property
     def grounds(self) -> bool:
         return False
 

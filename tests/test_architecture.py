@@ -191,7 +191,19 @@ def test_packages_form_layers() -> None:
 
 
 ROOMS = {
-    "pipeline": ("reading", "choosing", "planning", "writing", "noting", "checking", "web", "following", "editing", "formats", "systems"),
+    "pipeline": (
+        "reading",
+        "choosing",
+        "planning",
+        "writing",
+        "noting",
+        "checking",
+        "web",
+        "following",
+        "editing",
+        "formats",
+        "systems",
+    ),
     "eval": ("judges", "metrics", "cards", "fitting"),
     "benchmark": ("submissions", "comparing", "attacks", "site"),
 }

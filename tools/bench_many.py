@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return measure(asked)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        sys.stderr.write(f"error: {error}" + "\n")
         return 2
 
 
@@ -98,14 +98,18 @@ def measure(asked: argparse.Namespace) -> int:
             times[name].append((time.perf_counter() - wall, time.process_time() - cpu))
     n_prompt = sum(one.n_prompt_tokens for one in found["together"])
     n_new = sum(one.n_new_tokens for one in found["together"])
-    print(f"{loaded.name}, {engine.describe()}: {len(requests)} requests, {n_prompt} prompt tokens, {n_new} new ones")  # noqa: T201
+    sys.stdout.write(
+        f"{loaded.name}, {engine.describe()}: {len(requests)} requests, {n_prompt} prompt tokens, {n_new} new ones" + "\n"
+    )
     for name, of in times.items():
         wall, cpu = (sorted(one[k] for one in of)[len(of) // 2] for k in (0, 1))
-        print(f"{name:12} {wall:7.2f} s wall, {cpu:7.2f} s CPU (medians of {len(of)})")  # noqa: T201
+        sys.stdout.write(f"{name:12} {wall:7.2f} s wall, {cpu:7.2f} s CPU (medians of {len(of)})" + "\n")
     ratio = sorted(a[0] / b[0] for a, b in zip(times["one by one"], times["together"], strict=True))
-    print(f"one by one over together: {ratio[len(ratio) // 2]:.2f}x [{ratio[0]:.2f}, {ratio[-1]:.2f}] by the clock")  # noqa: T201
+    sys.stdout.write(
+        f"one by one over together: {ratio[len(ratio) // 2]:.2f}x [{ratio[0]:.2f}, {ratio[-1]:.2f}] by the clock" + "\n"
+    )
     differ = sum(a.text != b.text for a, b in zip(found["one by one"], found["together"], strict=True))
-    print(f"texts that differ: {differ} of {len(requests)}")  # noqa: T201
+    sys.stdout.write(f"texts that differ: {differ} of {len(requests)}" + "\n")
     return 1 if differ else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from decoding.api import Cite, Grounding, Json, Offer, Rephrase, SamplingParams, Wordings
+from decoding.api import Cite, Grounding, Json, Offer, Rephrase, SamplingParams
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
@@ -58,10 +58,6 @@ def grounding_rules(
             from decoding.grounding.rephrase import RephraseRule
 
             return (RephraseRule(grounding, tokenizer, n_prompt, end_ids),)
-        case Wordings():
-            from decoding.grounding.wordings import WordingsRule
-
-            return (WordingsRule(grounding, tokenizer, n_prompt, end_ids),)
         case Json():
             from decoding.grounding.schema import JsonRule
 

@@ -142,10 +142,6 @@ class ServerGenerator:
         return "chat"
 
     @property
-    def composes(self) -> bool:
-        return False
-
-    @property
     def grounds(self) -> bool:
         """A server chooses its tokens out of sight."""
         return False

@@ -107,7 +107,6 @@ class Reader:
     count_tokens: Callable[[str], int]
     neutralise: Callable[[str], str]
     prompt_form: PromptForm = "chat"
-    composes: bool = False
 
 
 def _reader(request: Export) -> Reader:
@@ -125,9 +124,7 @@ def _reader(request: Export) -> Reader:
     if request.context is not None and request.context > generator.context_tokens:
         raise UserError(f"--context {request.context} is more than the {generator.context_tokens} tokens of {generator.name}")
     context = request.context or generator.context_tokens
-    return Reader(
-        generator.name, context, generator.count_tokens, generator.neutralise, generator.prompt_form, generator.composes
-    )
+    return Reader(generator.name, context, generator.count_tokens, generator.neutralise, generator.prompt_form)
 
 
 @dataclass(slots=True)
@@ -154,10 +151,6 @@ class Scribe:
     @property
     def prompt_form(self) -> PromptForm:
         return self.reader.prompt_form
-
-    @property
-    def composes(self) -> bool:
-        return self.reader.composes
 
     @property
     def grounds(self) -> bool:

@@ -96,6 +96,6 @@ def build_planner(system: str, settings: Settings, remember: Path) -> Planner:
 
     if system == "ours":
         ours = build_system("ours", settings, remember)
-        if isinstance(ours, OurSystem) and ours.composes:
+        if isinstance(ours, OurSystem) and ours.plans:
             return ours
     return ExtractiveSystem(settings.retrieval, settings.writing, models.build_encoder(), models.build_filer())

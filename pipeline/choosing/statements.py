@@ -116,13 +116,13 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
     the reason.
 
     Args:
-        values: what each is worth before anything is chosen, shape (n,), where they are notes: each was checked when it was
-            taken, so that none is unusable, and a page may give as many as it has.
+        values: what each is worth before anything is chosen, shape (n,), where they are notes: a page may then give as many as
+            it has.
     """
     old = outdated(pool)
     weights = fact_weights(pool.offered, pool.publishers)
     open_facts = set(weights)
-    unusable = pool.unusable if values is None else frozenset()
+    unusable = pool.unusable
     worth = pool.value if values is None else values
     blocked = np.array([i in old or i in unusable for i in range(len(pool.offered))])
     chosen: list[int] = []

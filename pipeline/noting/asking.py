@@ -95,8 +95,8 @@ def notes(title: str, card: str, passages: Numbered, published: str, neutralise:
             f"{evidence_block([passages], neutralise)}\n\nWrite the facts that this text states about the subject as a JSON "
             f"list of strings, at most {MOST_NOTES}. Each is one full sentence in the past tense that can be understood alone: "
             "it names who and what it speaks of instead of “he”, “it” or “the company”, it has the date where the text gives "
-            f"one, and it keeps names, numbers, and words such as “about”, “at least” or “alleged”.{day} Do not repeat the "
-            "line about the subject. Leave out menus, captions, advertisements and other subjects; "
-            "answer [] if nothing is left.",
+            f"one, and it keeps names, numbers, and words such as “about”, “at least” or “alleged”.{day} Do not "
+            "repeat the line about the subject. Leave out menus, captions, advertisements and other subjects; answer [] if "
+            "nothing is left.",
         ),
     )

@@ -41,7 +41,7 @@ _FURNITURE = re.compile(
     r"photo(?:graph)? (?:by|shows)|(?:the|this) (?:article|text|page|passage|website|image|photo|author|reporter)|copyright)\b",
     re.I,
 )
-_VOICE = re.compile(r"\b(?:I|we|our|my|you|your|us)\b|\?\Z|!\Z")
+_VOICE = re.compile(r"\b(?:I|[Ww]e|[Oo]ur|[Mm]y|me|[Yy]ou|[Yy]our|us)\b|\?\Z|!\Z")
 _NOTHING = re.compile(
     r"\b(?:no (?:information|details?|mention)|not (?:mentioned|specified|provided|stated)|is unknown from|"
     r"does not (?:say|state|mention|specify|provide))\b",

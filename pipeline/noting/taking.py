@@ -37,6 +37,8 @@ SAME_PASSAGE = 0.93
 """Cosine from which a passage says what one that is read says; the nearer one to the card is read."""
 MOST_OF_PAGE = 0.3
 """Share of the budget that one page may have, where there are others."""
+FAR, TOP, FEW = 0.65, 10, 3
+"""Share of the closeness of the nearest `TOP` passages below which none is read, but for `FEW`: a budget is no duty."""
 MENTION = 0.8
 """Part of its closeness that a passage keeps whose page only mentions the subject."""
 
@@ -79,8 +81,9 @@ def chosen_passages(evidence: Evidence, card: Card, about: AboutPages, encoder: 
     if not open_ones:
         return []
     vectors = encoder.encode([f"{evidence.event.title}. {card.text}", *(p.text for p in open_ones)])
-    near = vectors[1:] @ vectors[0]
+    near = about.closeness([p.page for p in open_ones], vectors[1:] @ vectors[0])
     near = near * np.array([MENTION if verdicts[p.page] == "mention" else 1.0 for p in open_ones])
+    floor = FAR * float(np.sort(near)[-TOP:].mean())
     taken: list[int] = []
     used = 0
     of_page: dict[int, int] = {}
@@ -88,6 +91,8 @@ def chosen_passages(evidence: Evidence, card: Card, about: AboutPages, encoder: 
     for i in np.argsort(-near, kind="stable").tolist():
         passage = open_ones[i]
         n = len(passage.text.split())
+        if near[i] < floor and len(taken) >= FEW:
+            break
         if used + n > most_words or of_page.get(passage.page, 0) + n > most_of_page:
             continue
         if taken and float(max(vectors[1:][taken] @ vectors[1 + i])) > SAME_PASSAGE:

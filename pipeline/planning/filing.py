@@ -28,6 +28,7 @@ from pipeline.choosing.selecting import Scored
 from pipeline.choosing.statements import Pool, choose, stated
 from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
+from pipeline.notes import AboutPages
 from pipeline.planning.arranging import fits, fits_from, opening_scores
 from pipeline.planning.headings import BANK_FILE, HeadingBank, OfferedHeading
 from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
@@ -54,8 +55,8 @@ GENERAL = frozenset(
 """Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
 PARAGRAPH = 4
 THIN_PAGES = 3
-FAR, LEAST_NEAR = 0.2, 8
-"""Cosine of a note and the card below which it is about something else, where so many others are nearer."""
+FAR, NEAREST, LEAST_NEAR = 0.75, 10, 6
+"""Share of the `NEAREST` notes' closeness below which a note is about something else, but for the `LEAST_NEAR` nearest."""
 TOLD_BY = 0.25
 """What each further publisher adds to the value of a note."""
 UNTRUSTED = 0.3
@@ -168,10 +169,11 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
 
 @dataclass(frozen=True, slots=True)
 class NotedSubject:
-    """What planning knows of the subject where notes were taken: its card, the kind of article, and the statement that opens
-    the article, None where no passage says it."""
+    """What planning knows of the subject where notes were taken: its card, how near its pages are to it, the kind of
+    article, and the statement that opens it, None where no passage says it."""
 
     card: str
+    about: AboutPages
     kind: Kind
     opening: Statement | None
 
@@ -193,10 +195,11 @@ def plan_notes(
         )
     pool = _noted_pool(evidence, statements, encoder)
     card_vector = encoder.encode([f"{title}. {subject.card}"])[0]
-    near = np.clip(pool.vectors @ card_vector, 0.0, 1.0)
+    near = subject.about.closeness([o.candidate.page for o in pool.offered], pool.vectors @ card_vector)
     told = np.array([len(pool_statement(statements, pool, i).cites) for i in range(len(pool.offered))])
-    far = [i for i in np.flatnonzero(near < FAR).tolist() if len(pool.offered) - (near < FAR).sum() >= LEAST_NEAR]
-    values = np.sqrt(pool.worth) * (0.3 + near) * (1 + TOLD_BY * (told - 1))
+    floor = min(FAR * float(np.sort(near)[-NEAREST:].mean()), float(np.sort(near)[-LEAST_NEAR:][0]))
+    far = [i for i in range(len(near)) if near[i] < floor]
+    values = pool.value * np.clip(near, 0.05, 1.0) * (1 + TOLD_BY * (told - 1))
     values[far] = 0.0
     chosen, unused = choose(pool, writing.max_words, values)
     chosen = [i for i in chosen if i not in set(far)]

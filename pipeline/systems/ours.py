@@ -100,7 +100,7 @@ class OurSystem(FreeWriting):
         return by_mode[self._mode](event, pages, stages)
 
     @property
-    def composes(self) -> bool:
+    def plans(self) -> bool:
         """Whether it plans, and puts the plan into its own words."""
         return self._mode == "compose"
 
@@ -124,7 +124,7 @@ class OurSystem(FreeWriting):
         card = stages.once(CARD, lambda: self.card(evidence))
         about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._generator, self._kind_encoder))
         notes = self.notes(evidence, card, about, stages)
-        return stages.once(PLAN, lambda: self._planned(evidence, card, notes))
+        return stages.once(PLAN, lambda: self._planned(evidence, card, about, notes))
 
     def card(self, evidence: Evidence) -> Card:
         if self._writing.about:
@@ -137,9 +137,9 @@ class OurSystem(FreeWriting):
         taken = take_notes(evidence, card, passages, self._generator, NoteChecker(self._reader), stages)
         return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
 
-    def _planned(self, evidence: Evidence, card: Card, notes: Notes) -> ArticlePlan:
+    def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes) -> ArticlePlan:
         kind = kind_of(evidence, card, self._recogniser, self._generator)
-        subject = NotedSubject(card.text, kind, NoteChecker(self._reader).card_statement(evidence, card))
+        subject = NotedSubject(card.text, about, kind, NoteChecker(self._reader).card_statement(evidence, card))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
 

@@ -16,10 +16,13 @@ from pipeline.choosing.common_words import is_common
 from pipeline.choosing.standing_alone import is_no_person
 from pipeline.choosing.verbs import is_verb
 from pipeline.evidence import Evidence
-from pipeline.writing.steps.sentence_parts import PREPOSITION
 
 SURE = 0.8
 """Share of the mentions in full that have one name, from which it is the one: pages misspell names."""
+PREPOSITION = (
+    r"(?:in|on|at|by|from|to|with|for|as|during|after|before|under|over|through|throughout|across|near|into|against|between|"
+    r"among|around|within|since|until|along|behind|despite|following)"
+)
 _WORD = r"[A-Z][a-z]*(?:[’'-][A-Z]?[a-z]{2,})*"
 _BETWEEN = r"(?:(?:[A-Z]\.?|[A-Z][a-z’'-]+|de|del|da|di|la|van|von|der|bin|al) ){0,2}"
 _QUOTED = re.compile(r"(“[^”]*”|\"[^\"]*\"|«[^»]*»)")

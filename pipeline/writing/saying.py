@@ -35,7 +35,7 @@ COPY_WORDS = 4
 """Words of a passage in a row, names and numbers apart, behind which the next one costs the penalty, in logits."""
 GOOD_ENOUGH = 0.3
 """Share of copied words up to which no further answer is asked for."""
-SUPPORTED, SAID = 0.5, 0.3
+SUPPORTED, SAID = 0.3, 0.1
 """Least chance, by the reader, that the note supports the answer, and that the answer supports the note: lower, because an
 answer may leave a detail out."""
 NEW_WORDS_COST = 0.5
@@ -143,7 +143,7 @@ class Saying:
         for fact, text in answers:
             finding = compare(text, (fact.text,), self._plan.title, (*fact.statement.also, *fact.passages))
             faults = list(finding.faults)
-            if not text or not _ENDS.search(text):
+            if not text:
                 faults.append("no whole sentence")
             if any(text.rstrip(".") == example.rstrip(".") for _, example in prompts.SAY_EXAMPLES):
                 faults.append("a worked example")

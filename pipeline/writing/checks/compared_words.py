@@ -13,9 +13,6 @@ QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|(?<!\w)\"[^\"]*\"(?!\w)")
 PRONOUNS = (re.compile(r"\b(?:he|him|his|himself)\b", re.I), re.compile(r"\b(?:she|her|hers|herself)\b", re.I))
 """He and she. Only where a fact says it is known which of the two it is."""
 
-STATES = frozenset(("is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "became", "become", "remains"))
-"""Verbs that link or help, and say no deed."""
-
 
 @lru_cache(maxsize=1 << 16)  # the same words, over and over
 def bare(word: str) -> str:

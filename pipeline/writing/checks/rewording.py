@@ -15,11 +15,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from data.sentences import split_sentences
+from pipeline.choosing.candidates import has_personal_words
+from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
-from pipeline.choosing.standing_alone import MONTH
+from pipeline.choosing.standing_alone import MONTH as MONTHS
 from pipeline.retrieval import terms
 from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, bare, bare_words, name_words, stem_of
+from pipeline.writing.citing import is_own_talk
 
+MONTH = f"(?:{MONTHS})"
 SHORT_RUN = 5
 """Words in a row from which a run counts as copied, as the benchmark's `copied_share` counts them."""
 MOST_COPIED_RUN = 11
@@ -39,7 +43,8 @@ _NEGATION = re.compile(
     re.I,
 )
 _PLANNED = (
-    r"expect\w*|plan(?:s|ned|ning)?\b|(?:is|are|was|were) to|due to|set to|scheduled|could|(?-i:may)|might|likely|intend\w*|"
+    r"expect\w*|plan(?:s|ned|ning)?\b|(?:is|are|was|were) to|due to (?:be|begin|start|open|close|end)\b|set to|scheduled|"
+    r"could|(?-i:may)|might|likely|intend\w*|"
     r"perhaps|maybe|hop(?:e|es|ed|ing)|propos\w+|aim\w*|possibl[ey]|potential\w*"
 )
 _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -81,7 +86,7 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "some of",
-            r"\b(?:some|part|parts|most|many|several|half|majority|few|a number) of\b|"
+            r"\b(?:some|part|parts|most|many|several|half|majority|few) of\b|"
             r"\b(?:partly|partially|mostly|mainly|chiefly|primarily|largely)\b",
         ),
         ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
@@ -105,6 +110,12 @@ _ATTRIBUTION = re.compile(
     r"expressed|emphasi[sz]ed|stressed|revealed|disclosed|asserted|accused|thought|considered|praised|criticised|criticized|condemned)\b",
     re.I,
 )
+_SAID = re.compile(
+    r"\b(?:said|says|say|according to|told|stated|announced|reported|argued|claimed|warned|estimated|testified|alleged|accused|"
+    r"believed?|insisted|admitted|acknowledged)\b",
+    re.I,
+)
+"""What may not go: "is called" and "confirmed as" say no source."""
 _SOURCED = re.compile(
     rf"{_ATTRIBUTION.pattern}|\b(?:recorded|measured|found|showed|issued|published|posted|data|figures)\b", re.I
 )
@@ -156,15 +167,53 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     new, lost = _new_words(text, known), _lost(text, " ".join(facts))
     words = max(len(_content(text)), 1)
     kept = _kept_share(text, " ".join(facts), len(new))
-    faults = [*_added(text, known), *_changed(text, facts), *_missing(text, facts, title, also)]
+    faults = [*_form(text, facts), *_added(text, known), *_changed(text, facts), *_missing(text, facts, title, also)]
     if len(new) / words > MOST_NEW_WORDS:
         faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
-    if lost:
-        faults.append(f"lost: {', '.join(lost)}")
+    own = name_words(title)
+    if gone := [name for name in lost if not all(bare(w) in own for w in name.split()) and not _is_plain(name)]:
+        faults.append(f"lost: {', '.join(gone)}")
     if kept < LEAST_KEPT:
         faults.append(f"it says {kept:.0%} of its facts only")
     copied, longest = copied_runs(text, (*facts, *also))
     return Finding(tuple(faults), tuple(lost), copied, longest, len(new) / words, kept)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether what looks like a name is a word, or a number, that only opened a sentence."""
+    return is_common(name) or any(c.isdigit() for c in with_digits(name)) and name.isalpha()
+
+
+LONGER = 1.8
+"""Times the facts' length from which a text says more than they do."""
+_ENDED = re.compile(r"[.!?][\"'”’)\]]*\Z")
+
+
+def _form(text: str, facts: Sequence[str]) -> list[str]:
+    """Whether it has the form of a sentence, and what a model says beside its answer."""
+    faults, said = [], " ".join(facts)
+    if not _ENDED.search(text):
+        faults.append("does not end as a sentence")
+    if is_own_talk(text) or re.match(r"(?:Facts?|Answer|Sentence|Note)s?:", text):
+        faults.append("speaks of the writing")
+    if has_personal_words(text) and not has_personal_words(said):
+        faults.append("first or second person")
+    if not text.isascii() and sum(c.isalpha() and ord(c) > 0x2FF for c in text) > sum(ord(c) > 0x2FF for c in said):
+        faults.append("in another script")
+    quoted = " | ".join(bare_words(quote) for quote in QUOTED.findall(said))
+    if new := [quote for quote in QUOTED.findall(text) if not bare_words(quote) or bare_words(quote) not in quoted]:
+        faults.append(f"in quotation marks, and no fact quotes it: {new[0]}")
+    words = bare_words(text).split()
+    triples, had = _triples(words), _triples(bare_words(said).split())
+    if any(n > max(had[three], 1) for three, n in triples.items()):
+        faults.append("repeats itself")
+    if len(words) > LONGER * max(len(said.split()), 8):
+        faults.append("much longer than its facts")
+    return faults
+
+
+def _triples(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter(zip(words, words[1:], words[2:], strict=False))
 
 
 def _missing(text: str, facts: Sequence[str], title: str, also: Sequence[str]) -> list[str]:
@@ -272,7 +321,7 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
         stems = frozenset(terms(match[2]))
         if match[1].lower() in text.lower() and stems and not stems & _content(text):
             faults.append(f"of what it is the {match[1]} is gone: {match[2]}")
-    if _ATTRIBUTION.search(said) and not _ATTRIBUTION.search(text):
+    if _SAID.search(said) and not _ATTRIBUTION.search(text):
         faults.append("who said it is gone")
     if (when := _SAID_WHEN.search(said)) and not re.search(
         rf"\b(?:In|On) {when[1]}|\w+ed in {when[1]} that|said in {when[1]}", text
