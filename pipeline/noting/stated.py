@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from data.sentences import split_sentences
 from data.types import Passage
@@ -51,16 +52,21 @@ _NOTHING = re.compile(
 
 @dataclass(frozen=True)
 class NoteChecker:
-    """`reader` None checks by words alone."""
+    """Of one event. `reader` None checks by words alone."""
 
+    evidence: Evidence
+    card: Card
     reader: SupportReader | None
 
-    def checked(
-        self, evidence: Evidence, card: Card, passages: Sequence[Passage], facts: Sequence[str]
-    ) -> tuple[list[Note], list[DroppedNote]]:
-        """The notes that their passages say, each with the passage that has most of its words; and the others."""
-        page = evidence.pages[passages[0].page]
-        subject = Subject(evidence.event.title, evidence.pages)
+    @cached_property
+    def _subject(self) -> Subject:
+        return Subject(self.evidence.event.title, self.evidence.pages)
+
+    def checked(self, passages: Sequence[Passage], facts: Sequence[str]) -> tuple[list[Note], list[DroppedNote]]:
+        """The notes that their passages, neighbours on one page, say, each with the passage that has most of its words; and the
+        others."""
+        page = self.evidence.pages[passages[0].page]
+        subject = self._subject
         notes: list[Note] = []
         dropped: list[DroppedNote] = []
         open_ones: list[tuple[str, Passage]] = []
@@ -68,7 +74,7 @@ class NoteChecker:
             passage = max(passages, key=lambda p: (_shared(fact, p.text), -p.start))
             text = standing_alone(_named(_ended(fact), subject), "", page.published, subject)
             reason = "leans on what is not shown" if not text else ""
-            reason = reason or self._fault(text, evidence, card, passages, page.published or "")
+            reason = reason or self._fault(text, passages, page.published or "")
             if reason:
                 dropped.append(DroppedNote(fact, passage.id, reason))
             else:
@@ -80,8 +86,9 @@ class NoteChecker:
                 notes.append(Note(text, passage.id, day_of(text)))
         return notes, dropped
 
-    def card_statement(self, evidence: Evidence, card: Card) -> Statement | None:
+    def card_statement(self) -> Statement | None:
         """The card as the statement that opens the article, with the passages that say it; None where none does."""
+        evidence, card = self.evidence, self.card
         title = evidence.event.title
         if card.text == title or card.by == "person":
             return None
@@ -96,10 +103,11 @@ class NoteChecker:
             near = [p for p, one in zip(near, readings, strict=True) if one is None or one.support >= SUPPORTED]
         return Statement(_ended(card.text), tuple(p.id for p in near[:2]), (), day_of(card.text)) if near else None
 
-    def _fault(self, text: str, evidence: Evidence, card: Card, passages: Sequence[Passage], published: str) -> str:
+    def _fault(self, text: str, passages: Sequence[Passage], published: str) -> str:
         """Why a note is none; empty if it may be one."""
-        title = evidence.event.title
-        page = evidence.pages[passages[0].page]
+        title = self.evidence.event.title
+        card = self.card
+        page = self.evidence.pages[passages[0].page]
         said = " ".join(p.text for p in passages)
         words = text.split()
         if not LEAST_WORDS <= len(words) <= MOST_WORDS:

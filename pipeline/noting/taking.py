@@ -116,25 +116,17 @@ def readings(passages: Sequence[Passage]) -> list[Reading]:
     return found
 
 
-def take_notes(
-    evidence: Evidence,
-    card: Card,
-    passages: Sequence[Passage],
-    generator: Generator,
-    checker: NoteChecker,
-    stages: Stages,
-) -> list[TakenNotes]:
+def take_notes(passages: Sequence[Passage], generator: Generator, checker: NoteChecker, stages: Stages) -> list[TakenNotes]:
     """All notes of the passages, a stage for each few calls. A stored stage is not made again."""
     calls = readings(passages)
     return [
-        stages.once(notes_stage(n), lambda at=at: _read_together(evidence, card, calls[at : at + TOGETHER], generator, checker))  # type: ignore[misc]
+        stages.once(notes_stage(n), lambda at=at: _read_together(calls[at : at + TOGETHER], generator, checker))  # type: ignore[misc]
         for n, at in enumerate(range(0, len(calls), TOGETHER), 1)
     ]
 
 
-def _read_together(
-    evidence: Evidence, card: Card, calls: Sequence[Reading], generator: Generator, checker: NoteChecker
-) -> TakenNotes:
+def _read_together(calls: Sequence[Reading], generator: Generator, checker: NoteChecker) -> TakenNotes:
+    evidence, card = checker.evidence, checker.card
     sampling = SamplingParams(max_new_tokens=NOTE_TOKENS, task="other")
     requests = []
     for call in calls:
@@ -146,7 +138,7 @@ def _read_together(
     notes: list[Note] = []
     dropped: list[DroppedNote] = []
     for call, answer in zip(calls, answers, strict=True):
-        kept, gone = checker.checked(evidence, card, call.passages, parsed(answer.text))
+        kept, gone = checker.checked(call.passages, parsed(answer.text))
         notes += kept
         dropped += gone
     read = tuple(passage.id for call in calls for passage in call.passages)
