@@ -14,7 +14,8 @@ from data.sentences import split_sentences
 from data.types import Passage
 from decoding.api import SupportReader
 from pipeline.article_plan import Statement
-from pipeline.choosing.facts import figures
+from pipeline.choosing.facts import figures, with_digits
+from pipeline.choosing.gate import is_foreign
 from pipeline.choosing.standing_alone import day_of, standing_alone
 from pipeline.choosing.subject import Subject, sibling_sentence
 from pipeline.choosing.verbs import has_verb
@@ -109,19 +110,8 @@ class NoteChecker:
         card = self.card
         page = self.evidence.pages[passages[0].page]
         said = " ".join(p.text for p in passages)
-        words = text.split()
-        if not LEAST_WORDS <= len(words) <= MOST_WORDS:
-            return "too short" if len(words) < LEAST_WORDS else "too long"
-        if not text.isascii() and sum(c.isalpha() and not c.isascii() for c in text) > 0.3 * len(text):
-            return "in another language"
-        if not has_verb(WORD.findall(text)):
-            return "no sentence"
-        if tells_what_to_write(text):
-            return "tells what to write"
-        if _FURNITURE.search(text) or _NOTHING.search(text):
-            return "speaks of the page"
-        if _VOICE.search(re.sub(r"[“\"][^”\"]*[”\"]", " ", text)):
-            return "somebody's own voice"
+        if fault := fault_of_form(text, self._subject):
+            return fault
         if _shared(text, card.text) > REPEATS_CARD and _shared(card.text, text) > REPEATS_CARD:
             return "the card again"
         if sibling_sentence(title, text):
@@ -132,15 +122,39 @@ class NoteChecker:
         held = name_words(f"{known} {card.text}")
         if strange := [name for name in proper_words(text) if bare(name) not in held]:
             return f"its passage does not name {', '.join(strange)}"
-        if _shared(text, known) < LEAST_SHARED:
+        if self._own_shared(text, known) < LEAST_SHARED:
             return "in words that its passage does not have"
         return ""
+
+    def _own_shared(self, text: str, known: str) -> float:
+        """Share of a text's content words, those of the title apart, that its passage has."""
+        wanted = set(terms(with_digits(text))) - set(terms(with_digits(self.evidence.event.title)))
+        return len(wanted & set(terms(with_digits(known)))) / max(len(wanted), 1)
 
     def _chances(self, notes: Sequence[tuple[str, Passage]]) -> list[float | None]:
         if self.reader is None or not notes:
             return [None] * len(notes)
         readings = self.reader.read([(text, _nearest(text, passage.text)) for text, passage in notes], within=0.1)
         return [one.support if one is not None else None for one in readings]
+
+
+def fault_of_form(text: str, subject: Subject) -> str:
+    """Why a text is no statement of fact, whatever it says; empty if it may be one."""
+    words = text.split()
+    if not LEAST_WORDS <= len(words) <= MOST_WORDS:
+        return "too short" if len(words) < LEAST_WORDS else "too long"
+    masked = subject.masked(text)  # the novel "The Author", the song "You and I"
+    if is_foreign(masked, WORD.findall(masked)):
+        return "in another language"
+    if not has_verb(WORD.findall(text)):
+        return "no sentence"
+    if tells_what_to_write(masked):
+        return "tells what to write"
+    if _FURNITURE.search(masked) or _NOTHING.search(masked):
+        return "speaks of the page"
+    if _VOICE.search(re.sub(r"[“\"][^”\"]*[”\"]", " ", masked)):
+        return "somebody's own voice"
+    return ""
 
 
 def _nearest(text: str, passage: str) -> tuple[str, ...]:
