@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -10,6 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from data.sentences import split_sentences
 from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, Request, SamplingParams, SupportReading
 from decoding.many import choice_of_text, one_by_one
 from decoding.models.loading import break_control_tokens
@@ -186,3 +188,63 @@ class FixedReader:
         held = set(re.findall(r"\w+", evidence.lower()))
         words = tuple((m.start(), m.end(), 0.02 if m[0].lower() in held else 0.9) for m in re.finditer(r"\w+", claim))
         return SupportReading(support=sum(chance < 0.5 for *_, chance in words) / len(words), words=words)
+
+
+Answer = Callable[[str], str]
+"""From the last message of a prompt to an answer."""
+
+
+def told_back(prompt: str) -> str:
+    """The sentences between the fences of a prompt, as a JSON list: all that a text states, in its own words."""
+    (block,) = re.findall(r"^<evidence \w+>\n(.*?)\n</evidence", prompt, re.M | re.S)
+    texts = [re.sub(r'^\[\d+\] (?:\(from ".*?"\) )?', "", text) for text in block.split("\n\n")]
+    return json.dumps([sentence for text in texts for sentence in split_sentences(text)], ensure_ascii=False)
+
+
+def first_sentence(prompt: str) -> str:
+    return str(json.loads(told_back(prompt))[0])
+
+
+class NotingModel(ScriptedGenerator):
+    """Answers all that `ours` asks in mode compose, each by what it is asked (`pipeline.noting.asking`, `prompts.say`); other
+    prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
+    it is shown, pages are about the subject, what a text says is noted as it says it, no note is written again, and a fact is
+    said as it stands.
+
+    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `again`, `say`, `other`.
+    """
+
+    def __init__(self, texts: Sequence[str] = (), *, context_tokens: int = 8192, **answers: Answer) -> None:
+        super().__init__(texts, context_tokens=context_tokens, name="noting")
+        self._answers: dict[str, Answer] = {
+            "card": first_sentence,
+            "about": lambda _: "Yes",
+            "kind": lambda _: "No",
+            "notes": told_back,
+            "again": lambda _: "[]",
+            "say": lambda prompt: prompt.removeprefix("Fact: "),
+        } | answers
+        self.asked: list[str] = []
+
+    def generate(
+        self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
+    ) -> Completion:
+        prompt = messages[-1].content
+        what = next((name for name, words in _ASKED.items() if words.search(prompt)), "other")
+        self.asked.append(what)
+        if what != "other":
+            self.texts.insert(0, self._answers[what](prompt))
+        return super().generate(messages, sampling, on_text)
+
+    def prompts_of(self, what: str) -> list[str]:
+        return [messages[-1].content for name, messages in zip(self.asked, self.prompts, strict=True) if name == what]
+
+
+_ASKED = {
+    "card": re.compile(r"Answer in one neutral sentence for the first line"),
+    "about": re.compile(r"Is the page mainly about that subject\?"),
+    "kind": re.compile(r"Is this an article about a kind of thing"),
+    "again": re.compile(r"say what the text does not"),
+    "notes": re.compile(r"Write the facts that this text states"),
+    "say": re.compile(r"\AFact: "),
+}

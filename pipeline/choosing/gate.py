@@ -291,10 +291,7 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "fragment"
     if not has_verb(tokens) or not has_main_verb(bare):
         return "no clause"
-    small = [token for token in tokens if token[:1].islower()]
-    if sum(c.isalpha() and not c.isascii() for c in text) > 0.15 * len(text) or (
-        sum(token in _FOREIGN for token in small) > _MOST_FOREIGN * len(small)
-    ):
+    if is_foreign(text, tokens):
         return "another language"
     if subject is not None and _CAREER.search(bare) and not opens:
         return "another subject"
@@ -303,6 +300,14 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
     if (_EVALUATION.search(bare) or _VOICE.search(bare)) and not _HOLDER.search(text):
         return "an opinion of nobody"
     return ""
+
+
+def is_foreign(text: str, tokens: Sequence[str]) -> bool:
+    """Whether a text is in another language than English, by its letters or by frequent words of other languages among its
+    words (`tokens`)."""
+    small = [token for token in tokens if token[:1].islower()]
+    letters = sum(c.isalpha() and not c.isascii() for c in text) > 0.15 * len(text)
+    return letters or sum(token in _FOREIGN for token in small) > _MOST_FOREIGN * len(small)
 
 
 def _has_head(text: str, page: str) -> bool:

@@ -8,7 +8,8 @@ from pipeline.choosing.subject import names_subject, sibling_page, subject_terms
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, PageVerdict, Verdict
 from pipeline.noting import asking
-from pipeline.noting.card import opening, page_texts
+from pipeline.noting.card import page_texts
+from pipeline.noting.material import shown_opening, shown_title
 from pipeline.writing.prompts import Numbered
 
 SURE, SURELY_NOT = 0.72, 0.2
@@ -38,10 +39,10 @@ def judge_pages(evidence: Evidence, card: Card, generator: Generator, encoder: E
         asking.about(
             title,
             card.text,
-            Numbered(1, evidence.pages[n].title, opening(evidence.pages[n].text, ASKED_WORDS)),
+            Numbered(1, shown_title(page), shown_opening(page, ASKED_WORDS)),
             generator.neutralise,
         )
-        for n in asked
+        for page in (evidence.pages[n] for n in asked)
     ]
     chances = (
         dict(zip(asked, (yes for yes, _ in generator.choose_many(questions, ("Yes", "No"))), strict=True)) if asked else {}

@@ -14,6 +14,7 @@ from decoding.api import Encoder, Generator, SamplingParams
 from pipeline.evidence import Evidence
 from pipeline.notes import Card
 from pipeline.noting import asking
+from pipeline.noting.material import shown_opening, shown_title
 from pipeline.writing.prompts import Numbered
 
 NEAREST, MIDDLE = 25, 5
@@ -23,13 +24,9 @@ CARD_TOKENS = 90
 MOST_WORDS = 60
 
 
-def opening(text: str, words: int = OPENING_WORDS) -> str:
-    return " ".join(text.split()[:words])
-
-
 def page_texts(evidence: Evidence, pages: Sequence[int]) -> list[str]:
     """Titles with the beginnings of the pages, by which they are compared."""
-    return [f"{evidence.pages[n].title}. {opening(evidence.pages[n].text)}" for n in pages]
+    return [f"{shown_title(evidence.pages[n])}. {shown_opening(evidence.pages[n], OPENING_WORDS)}" for n in pages]
 
 
 def make_card(evidence: Evidence, generator: Generator, encoder: Encoder) -> Card:
@@ -47,7 +44,10 @@ def make_card(evidence: Evidence, generator: Generator, encoder: Encoder) -> Car
     first = [
         next(p.id for p in evidence.passages if p.page == n) for n in middle if any(p.page == n for p in evidence.passages)
     ]
-    shown = [Numbered(k, evidence.pages[n].title, opening(evidence.pages[n].text)) for k, n in enumerate(middle, 1)]
+    shown = [
+        Numbered(k, shown_title(page), shown_opening(page, OPENING_WORDS))
+        for k, page in enumerate((evidence.pages[n] for n in middle), 1)
+    ]
     completion = generator.generate(
         asking.card(title, shown, generator.neutralise), SamplingParams(max_new_tokens=CARD_TOKENS, task="other")
     )

@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from data.cleaning import addresses_model
 from data.sentences import split_sentences
 from data.types import Passage
 from decoding.api import SupportReader
 from pipeline.article_plan import Statement
-from pipeline.choosing.facts import figures
+from pipeline.choosing.facts import figures, with_digits
+from pipeline.choosing.gate import is_foreign
 from pipeline.choosing.standing_alone import day_of, standing_alone
 from pipeline.choosing.subject import Subject, sibling_sentence
 from pipeline.choosing.verbs import has_verb
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
+from pipeline.noting.material import readable, shown_title, tells_what_to_write
 from pipeline.retrieval import terms
 from pipeline.writing.checks.compared_words import WORD, bare, name_words
 from pipeline.writing.checks.rewording import proper_words
@@ -51,16 +53,21 @@ _NOTHING = re.compile(
 
 @dataclass(frozen=True)
 class NoteChecker:
-    """`reader` None checks by words alone."""
+    """Of one event. `reader` None checks by words alone."""
 
+    evidence: Evidence
+    card: Card
     reader: SupportReader | None
 
-    def checked(
-        self, evidence: Evidence, card: Card, passages: Sequence[Passage], facts: Sequence[str]
-    ) -> tuple[list[Note], list[DroppedNote]]:
-        """The notes that their passages say, each with the passage that has most of its words; and the others."""
-        page = evidence.pages[passages[0].page]
-        subject = Subject(evidence.event.title, evidence.pages)
+    @cached_property
+    def _subject(self) -> Subject:
+        return Subject(self.evidence.event.title, self.evidence.pages)
+
+    def checked(self, passages: Sequence[Passage], facts: Sequence[str]) -> tuple[list[Note], list[DroppedNote]]:
+        """The notes that their passages, neighbours on one page, say, each with the passage that has most of its words; and the
+        others."""
+        page = self.evidence.pages[passages[0].page]
+        subject = self._subject
         notes: list[Note] = []
         dropped: list[DroppedNote] = []
         open_ones: list[tuple[str, Passage]] = []
@@ -68,24 +75,26 @@ class NoteChecker:
             passage = max(passages, key=lambda p: (_shared(fact, p.text), -p.start))
             text = standing_alone(_named(_ended(fact), subject), "", page.published, subject)
             reason = "leans on what is not shown" if not text else ""
-            reason = reason or self._fault(text, evidence, card, passages, page.published or "")
+            reason = reason or self._fault(text, passages, page.published or "")
             if reason:
                 dropped.append(DroppedNote(fact, passage.id, reason))
             else:
                 open_ones.append((text, passage))
-        for (text, passage), chance in zip(open_ones, self._chances(open_ones, page.title), strict=True):
+        for (text, passage), chance in zip(open_ones, self._chances(open_ones), strict=True):
             if chance is not None and chance < SUPPORTED:
                 dropped.append(DroppedNote(text, passage.id, f"its passage hardly says it ({chance:.2f})"))
             else:
                 notes.append(Note(text, passage.id, day_of(text)))
         return notes, dropped
 
-    def card_statement(self, evidence: Evidence, card: Card) -> Statement | None:
+    def card_statement(self) -> Statement | None:
         """The card as the statement that opens the article, with the passages that say it; None where none does."""
+        evidence, card = self.evidence, self.card
         title = evidence.event.title
         if card.text == title or card.by == "person":
             return None
         near = sorted(evidence.passages, key=lambda p: (-_shared(card.text, p.text), p.page, p.start))[:CARD_PASSAGES]
+        near = [kept for p in near if (kept := readable(p, evidence.pages[p.page])) is not None]
         known = " ".join((*(p.text for p in near), title))
         strange = [name for name in proper_words(card.text) if bare(name) not in name_words(known)]
         if strange or figures(card.text) - figures(known, as_evidence=True):
@@ -95,43 +104,57 @@ class NoteChecker:
             near = [p for p, one in zip(near, readings, strict=True) if one is None or one.support >= SUPPORTED]
         return Statement(_ended(card.text), tuple(p.id for p in near[:2]), (), day_of(card.text)) if near else None
 
-    def _fault(self, text: str, evidence: Evidence, card: Card, passages: Sequence[Passage], published: str) -> str:
+    def _fault(self, text: str, passages: Sequence[Passage], published: str) -> str:
         """Why a note is none; empty if it may be one."""
-        title = evidence.event.title
-        page = evidence.pages[passages[0].page]
+        title = self.evidence.event.title
+        card = self.card
+        page = self.evidence.pages[passages[0].page]
         said = " ".join(p.text for p in passages)
-        words = text.split()
-        if not LEAST_WORDS <= len(words) <= MOST_WORDS:
-            return "too short" if len(words) < LEAST_WORDS else "too long"
-        if not text.isascii() and sum(c.isalpha() and not c.isascii() for c in text) > 0.3 * len(text):
-            return "in another language"
-        if not has_verb(WORD.findall(text)):
-            return "no sentence"
-        if addresses_model(text):
-            return "speaks to a model"
-        if _FURNITURE.search(text) or _NOTHING.search(text):
-            return "speaks of the page"
-        if _VOICE.search(re.sub(r"[“\"][^”\"]*[”\"]", " ", text)):
-            return "somebody's own voice"
+        if fault := fault_of_form(text, self._subject):
+            return fault
         if _shared(text, card.text) > REPEATS_CARD and _shared(card.text, text) > REPEATS_CARD:
             return "the card again"
         if sibling_sentence(title, text):
             return "another of the series"
-        known = f"{said} {page.title} {published} {title}"
+        known = f"{said} {shown_title(page)} {published} {title}"
         if new := sorted(figures(text) - figures(known, as_evidence=True) - _dated(published)):
             return f"its passage has no {', '.join(new)}"
         held = name_words(f"{known} {card.text}")
         if strange := [name for name in proper_words(text) if bare(name) not in held]:
             return f"its passage does not name {', '.join(strange)}"
-        if _shared(text, known) < LEAST_SHARED:
+        if self._own_shared(text, known) < LEAST_SHARED:
             return "in words that its passage does not have"
         return ""
 
-    def _chances(self, notes: Sequence[tuple[str, Passage]], page_title: str) -> list[float | None]:
+    def _own_shared(self, text: str, known: str) -> float:
+        """Share of a text's content words, those of the title apart, that its passage has."""
+        wanted = set(terms(with_digits(text))) - set(terms(with_digits(self.evidence.event.title)))
+        return len(wanted & set(terms(with_digits(known)))) / max(len(wanted), 1)
+
+    def _chances(self, notes: Sequence[tuple[str, Passage]]) -> list[float | None]:
         if self.reader is None or not notes:
             return [None] * len(notes)
         readings = self.reader.read([(text, _nearest(text, passage.text)) for text, passage in notes], within=0.1)
         return [one.support if one is not None else None for one in readings]
+
+
+def fault_of_form(text: str, subject: Subject) -> str:
+    """Why a text is no statement of fact, whatever it says; empty if it may be one."""
+    words = text.split()
+    if not LEAST_WORDS <= len(words) <= MOST_WORDS:
+        return "too short" if len(words) < LEAST_WORDS else "too long"
+    masked = subject.masked(text)  # the novel "The Author", the song "You and I"
+    if is_foreign(masked, WORD.findall(masked)):
+        return "in another language"
+    if not has_verb(WORD.findall(text)):
+        return "no sentence"
+    if tells_what_to_write(masked):
+        return "tells what to write"
+    if _FURNITURE.search(masked) or _NOTHING.search(masked):
+        return "speaks of the page"
+    if _VOICE.search(re.sub(r"[“\"][^”\"]*[”\"]", " ", masked)):
+        return "somebody's own voice"
+    return ""
 
 
 def _nearest(text: str, passage: str) -> tuple[str, ...]:

@@ -6,14 +6,12 @@ together. A call is independent of the others, so that several are decoded at on
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from data.cleaning import addresses_model
 from data.decoding_counts import Usage
 from data.runs import Stages
 from data.types import Passage
@@ -22,8 +20,10 @@ from pipeline.choosing.subject import names_subject, subject_terms
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
 from pipeline.noting import asking
+from pipeline.noting.material import readable, shown_title
 from pipeline.noting.stated import NoteChecker
 from pipeline.stages import notes_stage
+from pipeline.writing.drafting import without_reasoning
 from pipeline.writing.prompts import Numbered
 
 CALL_WORDS = 240
@@ -31,6 +31,8 @@ CALL_WORDS = 240
 TOGETHER = 8
 """Calls of one stage: what a killed run reads again at most."""
 NOTE_TOKENS = 520
+MOST_TAKEN = 3 * asking.MOST_NOTES
+"""Of one answer, however long it is."""
 SAME_PASSAGE = 0.93
 """Cosine from which a passage says what one that is read says; the nearer one to the card is read."""
 MOST_OF_PAGE = 0.3
@@ -40,9 +42,14 @@ FAR, TOP, FEW = 0.65, 10, 3
 MENTION = 0.8
 """Part of its closeness that a passage keeps whose page only mentions the subject."""
 
-_STRING = re.compile(r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
-_KEYS = frozenset(("fact", "facts", "when", "date", "text"))
-"""A model may write objects all the same."""
+MOST_ANSWER = 20_000
+"""Characters of an answer that are looked at: a server may not mind the limit."""
+_STRING = re.compile(r'"((?:[^"\\]|\\.|"(?!\s*(?:[,\]}:"]|\Z)))*+)"(?=\s*([,\]}:"]|\Z))', re.S)
+"""A string of JSON. A model writes quotation marks inside of it without a backslash, and backslashes that JSON does not know:
+it ends where the list goes on. Behind a key of an object is a colon."""
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
+_LINE = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(.+[.!?][\"”’)]*)\s*$", re.M)
+"""A whole sentence in a list that is none of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,8 @@ class Reading:
 
 
 def chosen_passages(evidence: Evidence, card: Card, about: AboutPages, encoder: Encoder, most_words: int) -> list[Passage]:
-    """The passages to read, in page order: nearest to the card first until `most_words`, each once."""
+    """The passages to read, in page order: nearest to the card first until `most_words`, each once, without what tells its
+    reader what to write."""
     words = subject_terms(evidence.event.title)
     verdicts = {one.page: one.verdict for one in about.pages}
     open_ones = [
@@ -69,7 +77,7 @@ def chosen_passages(evidence: Evidence, card: Card, about: AboutPages, encoder: 
         for p in evidence.passages
         if verdicts.get(p.page) == "subject" or (verdicts.get(p.page) == "mention" and names_subject(words, p.text))
     ]
-    open_ones = [p for p in open_ones if not addresses_model(p.text)]
+    open_ones = [kept for p in open_ones if (kept := readable(p, evidence.pages[p.page])) is not None]
     if not open_ones:
         return []
     vectors = encoder.encode([f"{evidence.event.title}. {card.text}", *(p.text for p in open_ones)])
@@ -108,37 +116,29 @@ def readings(passages: Sequence[Passage]) -> list[Reading]:
     return found
 
 
-def take_notes(
-    evidence: Evidence,
-    card: Card,
-    passages: Sequence[Passage],
-    generator: Generator,
-    checker: NoteChecker,
-    stages: Stages,
-) -> list[TakenNotes]:
+def take_notes(passages: Sequence[Passage], generator: Generator, checker: NoteChecker, stages: Stages) -> list[TakenNotes]:
     """All notes of the passages, a stage for each few calls. A stored stage is not made again."""
     calls = readings(passages)
     return [
-        stages.once(notes_stage(n), lambda at=at: _read_together(evidence, card, calls[at : at + TOGETHER], generator, checker))  # type: ignore[misc]
+        stages.once(notes_stage(n), lambda at=at: _read_together(calls[at : at + TOGETHER], generator, checker))  # type: ignore[misc]
         for n, at in enumerate(range(0, len(calls), TOGETHER), 1)
     ]
 
 
-def _read_together(
-    evidence: Evidence, card: Card, calls: Sequence[Reading], generator: Generator, checker: NoteChecker
-) -> TakenNotes:
+def _read_together(calls: Sequence[Reading], generator: Generator, checker: NoteChecker) -> TakenNotes:
+    evidence, card = checker.evidence, checker.card
     sampling = SamplingParams(max_new_tokens=NOTE_TOKENS, task="other")
     requests = []
     for call in calls:
         page = evidence.pages[call.page]
-        shown = Numbered(1, page.title, call.text)
+        shown = Numbered(1, shown_title(page), call.text)
         messages = asking.notes(evidence.event.title, card.text, shown, page.published or "", generator.neutralise)
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
     notes: list[Note] = []
     dropped: list[DroppedNote] = []
     for call, answer in zip(calls, answers, strict=True):
-        kept, gone = checker.checked(evidence, card, call.passages, parsed(answer.text))
+        kept, gone = checker.checked(call.passages, parsed(answer.text))
         notes += kept
         dropped += gone
     read = tuple(passage.id for call in calls for passage in call.passages)
@@ -146,11 +146,25 @@ def _read_together(
 
 
 def parsed(answer: str) -> list[str]:
-    """The strings of the JSON list in an answer, in order, each once; none where there is no list. What the token limit cut
-    off, and what a model says before and behind its list, is left away."""
+    """The facts in an answer, in order, each once: the strings of its JSON list, or the lines of a list that is none of JSON;
+    none where there is no list. What the token limit cut off, and what a model says before and behind its list or while it
+    thinks, is left away."""
+    answer = without_reasoning(answer)[:MOST_ANSWER]
     opened = answer.find("[")
-    found = (json.loads(match.group(), strict=False) for match in _STRING.finditer(answer, max(opened, 0)) if opened >= 0)
-    return [fact for fact in dict.fromkeys(" ".join(one.split()) for one in found) if fact and fact not in _KEYS]
+    found = [_read(m[1]) for m in _STRING.finditer(answer, max(opened, 0)) if m[2] != ":"] if opened >= 0 else []
+    if not found:
+        found = [line.strip(' \t,"') for line in _LINE.findall(answer)]
+    facts = dict.fromkeys(" ".join(one.split()) for one in found)
+    return [fact for fact in facts if fact][:MOST_TAKEN]
+
+
+def _read(escaped: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        code, letter = match.groups()
+        return chr(int(code, 16)) if code else " " if letter in "bfnrt\n" else letter
+
+    text = _ESCAPED.sub(plain, escaped).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _usage(answer: Completion) -> Usage:

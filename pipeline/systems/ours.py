@@ -134,12 +134,12 @@ class OurSystem(FreeWriting):
     def notes(self, evidence: Evidence, card: Card, about: AboutPages, stages: Stages) -> Notes:
         """What the pages state about the subject, each fact once."""
         passages = chosen_passages(evidence, card, about, self._kind_encoder, self._writing.read_words)
-        taken = take_notes(evidence, card, passages, self._generator, NoteChecker(self._reader), stages)
+        taken = take_notes(passages, self._generator, NoteChecker(evidence, card, self._reader), stages)
         return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
 
     def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes) -> ArticlePlan:
         kind = kind_of(evidence, card, self._recogniser, self._generator)
-        subject = NotedSubject(card.text, about, kind, NoteChecker(self._reader).card_statement(evidence, card))
+        subject = NotedSubject(card.text, about, kind, NoteChecker(evidence, card, self._reader).card_statement())
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
 

@@ -21,6 +21,12 @@ _REASONING_END = re.compile(r"</(?:think|thinking|reasoning)>", re.I)
 _CODE_FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*(?:\n|\Z)", re.M)
 
 
+def without_reasoning(answer: str) -> str:
+    """An answer without what the model wrote while it thought (`<think>...</think>`)."""
+    text = _REASONING.sub("", answer)
+    return _REASONING_END.split(text)[-1]  # some templates open the block themselves, so that only its end shows
+
+
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A text shown to the model under a number. A marker with that number stands for the passages `ids`."""
@@ -51,9 +57,7 @@ class Draft(Strict):
     @property
     def answer(self) -> str:
         """The text without reasoning (`<think>...</think>`) and without the fences of a code block around it."""
-        text = _REASONING.sub("", self.text)
-        text = _REASONING_END.split(text)[-1]  # some templates open the block themselves, so that only its end shows
-        return _CODE_FENCE.sub("", text).strip()
+        return _CODE_FENCE.sub("", without_reasoning(self.text)).strip()
 
     @classmethod
     def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
