@@ -22,7 +22,7 @@ from pipeline.choosing.verbs import has_verb
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
 from pipeline.noting.material import readable, shown_title, tells_what_to_write
-from pipeline.retrieval import terms
+from pipeline.retrieval import STOPWORDS, terms
 from pipeline.writing.checks.compared_words import WORD, bare, name_words
 from pipeline.writing.checks.rewording import proper_words
 
@@ -68,12 +68,14 @@ class NoteChecker:
         others."""
         page = self.evidence.pages[passages[0].page]
         subject = self._subject
+        before = f"{subject.name} is the subject."
         notes: list[Note] = []
         dropped: list[DroppedNote] = []
         open_ones: list[tuple[str, Passage]] = []
         for fact in facts:
             passage = max(passages, key=lambda p: (_shared(fact, p.text), -p.start))
-            text = standing_alone(_named(_ended(fact), subject), "", page.published, subject)
+            # A model that takes notes of a subject says "it" of that.
+            text = standing_alone(_named(_ended(fact), subject.name, self.card.text), before, page.published, subject)
             reason = "leans on what is not shown" if not text else ""
             reason = reason or self._fault(text, passages, page.published or "")
             if reason:
@@ -186,12 +188,9 @@ def _dated(published: str) -> frozenset[str]:
     return frozenset(x for one in days for x in (str(one.day), f"{one:%B}", str(one.year)))
 
 
-def _named(text: str, subject: Subject) -> str:
-    """The note with the subject's name for an "It" that opens it: the model was told of what it takes notes."""
-    name = subject.name
-    text = re.sub(r"\AIts (?=[a-z])", f"{name}’s ", text)
-    return re.sub(
-        r"\AIt (?=(?:was|is|has|had|will|would|became|[a-z]+ed|opened|began|ran|won|lost|took|made)\b(?! that\b))",
-        f"{name} ",
-        text,
-    )
+def _named(text: str, name: str, card: str) -> str:
+    """The note with the subject's name for what the card calls it, where that opens it: "The series has 18 episodes"."""
+    match = re.match(r"The ([a-z]+)(?=(?:[’']s)? )", text)
+    if match and re.search(rf"\b{match[1]}\b", card, re.I) and match[1] not in STOPWORDS:
+        return f"{name}{text[match.end() :]}"
+    return text
