@@ -20,7 +20,7 @@ from data.types import Strict, Track
 EvidenceFrom = Literal["recorded", "links", "search"]
 RetrievalMethod = Literal["bm25", "tfidf", "dense", "hybrid"]
 UnsupportedPolicy = Literal["remove", "mark", "keep"]
-WritingMode = Literal["auto", "compose", "free", "cite", "verbatim"]
+WritingMode = Literal["auto", "notes", "free", "cite", "verbatim"]
 
 MOST_PRIOR_WEIGHT = 100.0
 """Of `writing.prior_weight`: the ranking alone decides long before."""
@@ -126,7 +126,7 @@ class WritingSettings(Strict):
     about: str = knob("", "what the subject is, in one sentence, where the model would take it for something else (--about)")
     unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
     mode: WritingMode = knob(
-        "auto", "how ours writes: compose, verbatim, cite, free (docs/systems.md); auto is compose for chat models"
+        "auto", "how ours writes: notes, verbatim, cite, free (docs/systems.md); auto is notes for chat models"
     )
     prior_weight: float = knob(
         4.0, "mode verbatim: how much the ranking of sentences counts beside the model's choice; 0 is not at all"

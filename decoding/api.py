@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-Task = Literal["outline", "section", "lead", "rewrite", "compose", "other"]
+Task = Literal["outline", "section", "lead", "rewrite", "say", "other"]
 """What a prompt asks for. The decoder may choose its drafting by it; the text never depends on it."""
 
 _SENTENCE_ENDS = (".", "!", "?", "…", '."', '!"', '?"', ".”", "!”", "?”", ".)", "!)", "?)")

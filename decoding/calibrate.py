@@ -2,7 +2,7 @@
 
     python -m decoding.calibrate --model hf:models/qwen3-4b --prompts prompts.jsonl
     python -m decoding.calibrate --model hf:models/qwen3-4b --prompts runs/ours-sample-search --tasks section --max-prompts 64
-    python -m decoding.calibrate --model smollm2 --prompts compose.jsonl --distil
+    python -m decoding.calibrate --model smollm2 --prompts say.jsonl --distil
 
 The walk: each prompt is answered once by plain decoding, which gives its vector, too; the vectors of each task are clustered;
 for each task, cluster and label a layer set is searched; what the sets do on held-out prompts decides which are kept; one

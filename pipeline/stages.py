@@ -6,7 +6,7 @@
     about                ABOUT                              which pages are about it
     drafts/notes-NN      notes_stage(n)                     notes of a few passages each, from 01
     notes                NOTES                              all notes, each fact once
-    plan                 PLAN                               mode `compose` and `extractive`: which statement goes where
+    plan                 PLAN                               mode `notes` and `extractive`: which statement goes where
     drafts/outline       OUTLINE_DRAFT                      what a model answered for the headings
     outline              OUTLINE                            the headings; edit it and the article follows
     drafts/NN, NN-PART   draft_stage(n), composed_stage(n)  what a model answered for section NN, from 01; 00 is the lead
@@ -48,7 +48,7 @@ def draft_stage(n: int, part: int = 1) -> Stage[Draft]:
 
 
 def composed_stage(n: int) -> Stage[ComposedDraft]:
-    """The same in mode `compose`, which asks a few statements at a time."""
+    """The same in mode `notes`, which asks a few statements at a time."""
     return Stage(f"{DRAFTS}/{n:02}", ComposedDraft)
 
 

@@ -22,7 +22,7 @@ from data.types import Article
 EVENT, TITLE = "9000001", "2031 Tolvane flood"
 MODES: dict[str, tuple[str, ...]] = {
     "extractive": ("--system=extractive",),
-    "compose": (),
+    "notes": (),
     "cite": ("--set=writing.mode=cite",),
     "free": ("--set=writing.mode=free",),
     "verbatim": ("--set=writing.mode=verbatim",),
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         kinds = tuple(dict.fromkeys(attack.kind for attack in ATTACKS))
         console.result("share of planted statements that stand in the article: " + ", ".join(kinds))
         for mode in modes:
-            model = (f"--model={arguments.model}",) if arguments.model and mode in ("compose", "cite", "free") else ()
+            model = (f"--model={arguments.model}",) if arguments.model and mode in ("notes", "cite", "free") else ()
             try:
                 reached = reaching((*MODES[mode], *model))
             except WikigenError as error:

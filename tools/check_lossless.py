@@ -1,8 +1,8 @@
 """Whether fast decoding writes what plain decoding writes: how many of many prompts differ, for each method.
 
-    python -m tools.compose_prompts --out compose.jsonl --data wikigenbench/data --split test
-    python -m tools.check_lossless compose.jsonl --limit 1000 --out runs/lossless
-    python -m tools.check_lossless compose.jsonl --limit 1000 --methods swift,clasp --lengths threshold --out runs/always
+    python -m tools.say_prompts --out say.jsonl --data wikigenbench/data --split test
+    python -m tools.check_lossless say.jsonl --limit 1000 --out runs/lossless
+    python -m tools.check_lossless say.jsonl --limit 1000 --methods swift,clasp --lengths threshold --out runs/always
     python -m tools.check_lossless adversarial.jsonl --temperature 1.2 --max-new-tokens 96 --out runs/misled
 
 Each text is written plainly first, by a model that has forgotten everything, then by each method, which may find the prompt
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.check_lossless", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("prompts", type=Path, metavar="FILE", help="JSON lines, as tools.compose_prompts writes them")
+    parser.add_argument("prompts", type=Path, metavar="FILE", help="JSON lines, as tools.say_prompts writes them")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--model", default="smollm2", metavar="M")
     parser.add_argument("--dtype", default="auto", help="auto, int8, int4, float32, ...")

@@ -1,7 +1,7 @@
 """What to draft in each round: the mix's rule beside SpecDec++, DySpec and a learned policy, on texts that were recorded.
 
-    python -m tools.compose_prompts --out compose.jsonl
-    python -m tools.compare_policies record compose.jsonl --model smollm2 --out runs/traces
+    python -m tools.say_prompts --out say.jsonl
+    python -m tools.compare_policies record say.jsonl --model smollm2 --out runs/traces
     python -m tools.compare_policies compare runs/traces
 
 `record` writes each text with the mix and once plainly, noting at each token what the model said and what its bridges would
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     recording = commands.add_parser("record", help="write traces")
-    recording.add_argument("prompts", type=Path, metavar="FILE", help="JSON lines, as tools.compose_prompts writes them")
+    recording.add_argument("prompts", type=Path, metavar="FILE", help="JSON lines, as tools.say_prompts writes them")
     recording.add_argument("--out", type=Path, required=True, metavar="DIR")
     recording.add_argument("--model", default="smollm2", metavar="M")
     recording.add_argument("--max-new-tokens", type=int, default=96, metavar="N")

@@ -90,7 +90,7 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
 
 
 def build_planner(system: str, settings: Settings, remember: Path) -> Planner:
-    """`ours` in mode compose; for articles of other systems and modes the one that plans and quotes."""
+    """`ours` in mode notes; for articles of other systems and modes the one that plans and quotes."""
     from pipeline.systems.extractive import ExtractiveSystem
     from pipeline.systems.ours import OurSystem
 

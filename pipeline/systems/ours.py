@@ -77,7 +77,7 @@ class OurSystem(FreeWriting):
         mine = {**super().identity, "mode": self._mode}
         if self._writing.contrast:
             mine["contrast"] = str(self._writing.contrast)
-        if self._mode == "compose":
+        if self._mode == "notes":
             mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": asking.PROMPTS}
             mine |= {"read_words": str(self._writing.read_words), "about": self._writing.about}
             mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"
@@ -96,13 +96,13 @@ class OurSystem(FreeWriting):
         return HeadingBank(self._kind_encoder)
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        by_mode = {"compose": self.write_article, "verbatim": self._quoted, "free": self.write_free, "cite": self.write_free}
+        by_mode = {"notes": self.write_article, "verbatim": self._quoted, "free": self.write_free, "cite": self.write_free}
         return by_mode[self._mode](event, pages, stages)
 
     @property
     def plans(self) -> bool:
         """Whether it plans, and puts the plan into its own words."""
-        return self._mode == "compose"
+        return self._mode == "notes"
 
     def write_article(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         """A call a step. A stored step is not made again.
@@ -188,12 +188,12 @@ def _infobox(evidence: Evidence, lead: WrittenSection, sections: Sequence[Writte
     return infobox_rows(evidence, cited, " ".join(sentence.text for sentence in lead.section.sentences))
 
 
-def mode_for(asked: WritingMode, generator: Generator) -> Literal["compose", "free", "cite", "verbatim"]:
-    """The mode itself; for `auto` `compose`, or `verbatim` for a model that follows no instructions. Raises UserError if the
+def mode_for(asked: WritingMode, generator: Generator) -> Literal["notes", "free", "cite", "verbatim"]:
+    """The mode itself; for `auto` `notes`, or `verbatim` for a model that follows no instructions. Raises UserError if the
     model cannot write in it."""
     follows, grounds = generator.prompt_form == "chat", generator.grounds
     if asked == "auto":
-        return "compose" if follows else "verbatim"
+        return "notes" if follows else "verbatim"
     if asked in ("cite", "verbatim") and not grounds:
         raise UserError(
             f"--mode {asked} restricts what a model may write, token by token, and {generator.name} cannot be restricted: "

@@ -157,7 +157,7 @@ def lead(title: str, statements: str) -> tuple[Message, ...]:
     )
 
 
-def say(title: str, fact: str) -> tuple[Message, ...]:
+def say(fact: str) -> tuple[Message, ...]:
     """One fact -> one or two sentences that say it."""
     turns = [
         message for shown, said in SAY_EXAMPLES for message in (Message("user", f"Fact: {shown}"), Message("assistant", said))

@@ -72,7 +72,6 @@ class Saying:
         self._reader = reader
         self._stages = stages
         self._passages = {passage.id: passage.text for passage in evidence.passages}
-        self._title = quotable(plan.title, writer.generator.neutralise)
 
     def lead(self) -> WrittenSection:
         return self._section(0, LEAD_HEADING, (self._plan.lead,) if self._plan.lead else ())
@@ -133,9 +132,9 @@ class Saying:
             grounding = Rephrase(sources, copy_words=COPY_WORDS, copy_penalty=penalty, max_sentences=0, only_known_names=False)
         limit = round(len(text.split()) * TOKENS_PER_WORD * 1.5) + 24
         sampling = SamplingParams(
-            max_new_tokens=limit, temperature=temperature, seed=self._writer.seed + n, grounding=grounding, task="compose"
+            max_new_tokens=limit, temperature=temperature, seed=self._writer.seed + n, grounding=grounding, task="say"
         )
-        return Request(prompts.say(self._title, text), sampling)
+        return Request(prompts.say(text), sampling)
 
     def _judged(self, answers: Sequence[tuple[_Fact, str]]) -> list[Tried]:
         """Each answer with its faults, by rule and, where these find none, by the reader."""

@@ -17,7 +17,7 @@ ASKED = (Message("user", "Say it."),)
 def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
     path = tmp_path / "answers.sqlite"
     first = RememberingGenerator(ScriptedGenerator(["One.", "Two.", "Three."]), path)
-    assert first.generate(ASKED, SamplingParams(task="compose")).text == "One."
+    assert first.generate(ASKED, SamplingParams(task="say")).text == "One."
     assert first.generate(ASKED, SamplingParams(task="lead", sources=("hint",))).text == "One."  # hints decide no text
     assert first.generate(ASKED, SamplingParams(seed=1)).text == "Two."
     assert first.hits == 1

@@ -45,7 +45,7 @@ def made(event: int, n: int) -> Trace:
         chain = tuple(token if i < right else 2000 for i, token in enumerate(following))
         told = tuple(0.9 if i < right else 0.2 for i in range(len(chain)))
         places.append(Place((answer[at + 1], *range(2001, 2008)), 0.9, chain, told))
-    return Trace(f"{event}/{n}", str(event), "compose", LIMIT, tuple(prompt), tuple(answer), tuple(places), (1,), 0.1)
+    return Trace(f"{event}/{n}", str(event), "say", LIMIT, tuple(prompt), tuple(answer), tuple(places), (1,), 0.1)
 
 
 def test_replaying_without_drafts_costs_a_step_a_token() -> None:
