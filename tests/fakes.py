@@ -206,7 +206,7 @@ def first_sentence(prompt: str) -> str:
 
 
 class NotingModel(ScriptedGenerator):
-    """Answers all that `ours` asks in mode notes, each by what it is asked (`pipeline.noting.asking`, `prompts.say`); other
+    """Answers all that `ours` asks in mode notes, each by what it is asked (`noting.reading_prompts`, `prompts.say`); other
     prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
     it is shown, pages are about the subject, what a text says is noted as it says it, no note is written again, and a fact is
     said as it stands.

@@ -192,9 +192,14 @@ class Subject:
         """A sentence that opens with "It" or "Its", with the subject in its place, if the one before opens with the subject."""
         match = re.match(r"It(?P<of>s)?(?= [a-z])", text)
         opened = self.opens(before)
-        if not match or not opened or _CLEFT.match(text):
+        if not match or not opened or is_cleft(text):
             return text
         return f"{opened}’s{text[match.end() :]}" if match["of"] else f"{opened}{text[match.end() :]}"
+
+
+def is_cleft(text: str) -> bool:
+    """Whether the "It" that opens a sentence is nothing."""
+    return _CLEFT.match(text) is not None
 
 
 def subject_terms(title: str) -> frozenset[str]:

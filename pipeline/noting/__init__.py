@@ -1,2 +1,2 @@
 """Reading: what the subject is (`card`), which pages are about it (`about`), and notes of them (`taking`), each checked against
-its passage (`stated`) and merged with those that say the same (`merging`). Start with `taking`."""
+its passage (`stated`) and merged with those that say the same (`merged_notes`). Start with `taking`."""

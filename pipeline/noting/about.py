@@ -7,7 +7,7 @@ from decoding.api import Encoder, Generator
 from pipeline.choosing.subject import names_subject, sibling_page, subject_terms
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, PageVerdict, Verdict
-from pipeline.noting import asking
+from pipeline.noting import reading_prompts
 from pipeline.noting.card import page_texts
 from pipeline.noting.material import shown_opening, shown_title
 from pipeline.writing.prompts import Numbered
@@ -36,7 +36,7 @@ def judge_pages(evidence: Evidence, card: Card, generator: Generator, encoder: E
     ]
     asked = sorted(n for _, n in sorted(doubtful)[:MOST_ASKED])
     questions = [
-        asking.about(
+        reading_prompts.about(
             title,
             card.text,
             Numbered(1, shown_title(page), shown_opening(page, ASKED_WORDS)),

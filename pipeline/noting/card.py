@@ -13,7 +13,7 @@ from data.sentences import split_sentences
 from decoding.api import Encoder, Generator, SamplingParams
 from pipeline.evidence import Evidence
 from pipeline.notes import Card
-from pipeline.noting import asking
+from pipeline.noting import reading_prompts
 from pipeline.noting.material import shown_opening, shown_title
 from pipeline.writing.prompts import Numbered
 
@@ -49,7 +49,7 @@ def make_card(evidence: Evidence, generator: Generator, encoder: Encoder) -> Car
         for k, page in enumerate((evidence.pages[n] for n in middle), 1)
     ]
     completion = generator.generate(
-        asking.card(title, shown, generator.neutralise), SamplingParams(max_new_tokens=CARD_TOKENS, task="other")
+        reading_prompts.card(title, shown, generator.neutralise), SamplingParams(max_new_tokens=CARD_TOKENS, task="other")
     )
     usage = Usage(1, completion.n_prompt_tokens, completion.n_new_tokens, completion.stats.rounded())
     return Card(_one_sentence(completion.text, title), tuple(first), "model", usage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decoding.api import Generator
 from pipeline.evidence import Evidence
 from pipeline.notes import Card
-from pipeline.noting import asking
+from pipeline.noting import reading_prompts
 from pipeline.planning.kinds import CERTAIN, Kind, KindRecogniser
 
 ASKED = 6
@@ -21,6 +21,6 @@ def kind_of(evidence: Evidence, card: Card, recogniser: KindRecogniser, generato
     if ranked[0][0] - ranked[1][0] >= CERTAIN / 2:
         return ranked[0][1]
     best = ranked[:ASKED]
-    questions = [asking.kind(title, card.text, f"{kind.name}: {kind.about}", generator.neutralise) for _, kind in best]
+    questions = [reading_prompts.kind(title, card.text, f"{kind.name}: {kind.about}", generator.neutralise) for _, kind in best]
     chances = [yes for yes, _ in generator.choose_many(questions, ("Yes", "No"))]
     return max(zip(best, chances, strict=True), key=lambda one: one[0][0] + ANSWERED * one[1])[0][1]

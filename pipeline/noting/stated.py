@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import cached_property
 
 from data.sentences import split_sentences
 from data.types import Passage
 from decoding.api import SupportReader
 from pipeline.article_plan import Statement
+from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import figures, with_digits
 from pipeline.choosing.gate import is_foreign
 from pipeline.choosing.standing_alone import day_of, standing_alone
-from pipeline.choosing.subject import Subject, sibling_sentence
+from pipeline.choosing.subject import Subject, is_cleft, sibling_sentence
 from pipeline.choosing.verbs import has_verb
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
@@ -44,6 +46,11 @@ _FURNITURE = re.compile(
     re.I,
 )
 _VOICE = re.compile(r"\b(?:I|[Ww]e|[Oo]ur|[Mm]y|me|[Yy]ou|[Yy]our|us)\b|\?\Z|!\Z")
+_IT = re.compile(
+    r"It(?:(?P<of>s) (?=[a-z])| (?!rained|snowed|poured)"
+    r"(?=(?:[a-z]+ed|was|is|has|had|will|would|became|began|ran|won|lost|took|made)\b))"
+)
+_NAME = re.compile(r"(?:The )?([A-Z][\w’'&.-]*(?: (?:(?:of|de|and) )?[A-Z][\w’'&.-]*)*)")
 _NOTHING = re.compile(
     r"\b(?:no (?:information|details?|mention)|not (?:mentioned|specified|provided|stated)|is unknown from|"
     r"does not (?:say|state|mention|specify|provide))\b",
@@ -74,8 +81,9 @@ class NoteChecker:
         open_ones: list[tuple[str, Passage]] = []
         for fact in facts:
             passage = max(passages, key=lambda p: (_shared(fact, p.text), -p.start))
-            # A model that takes notes of a subject says "it" of that.
-            text = standing_alone(_named(_ended(fact), subject.name, self.card.text), before, page.published, subject)
+            named = _named(_ended(fact), subject, passages, self.card.text)
+            # A model that takes notes of a person says "he" of that person; of "it" `_named` has decided.
+            text = standing_alone(named, "" if named.startswith("It") else before, page.published, subject)
             reason = "leans on what is not shown" if not text else ""
             reason = reason or self._fault(text, passages, page.published or "")
             if reason:
@@ -86,7 +94,7 @@ class NoteChecker:
             if chance is not None and chance < SUPPORTED:
                 dropped.append(DroppedNote(text, passage.id, f"its passage hardly says it ({chance:.2f})"))
             else:
-                notes.append(Note(text, passage.id, day_of(text)))
+                notes.append(Note(text, passage.id, self._day(text)))
         return notes, dropped
 
     def card_statement(self) -> Statement | None:
@@ -97,14 +105,24 @@ class NoteChecker:
             return None
         near = sorted(evidence.passages, key=lambda p: (-_shared(card.text, p.text), p.page, p.start))[:CARD_PASSAGES]
         near = [kept for p in near if (kept := readable(p, evidence.pages[p.page])) is not None]
-        known = " ".join((*(p.text for p in near), title))
-        strange = [name for name in proper_words(card.text) if bare(name) not in name_words(known)]
-        if strange or figures(card.text) - figures(known, as_evidence=True):
+        missing = {bare(name) for name in proper_words(card.text)} - name_words(title)
+        missing |= figures(card.text) - figures(title, as_evidence=True)
+        if missing - _held(" ".join(p.text for p in near)):
             return None
         if self.reader is not None:
             readings = self.reader.read([(card.text, _nearest(card.text, p.text)) for p in near], within=0.1)
-            near = [p for p, one in zip(near, readings, strict=True) if one is None or one.support >= SUPPORTED]
-        return Statement(_ended(card.text), tuple(p.id for p in near[:2]), (), day_of(card.text)) if near else None
+            supports = [one is None or one.support >= SUPPORTED for one in readings]
+        else:
+            supports = [self._own_shared(card.text, p.text) >= LEAST_SHARED for p in near]
+        if not any(supports):
+            return None
+        # The best that says it, and others for the names and figures that it has not.
+        cites: list[str] = []
+        for _, passage in sorted(zip(supports, near, strict=True), key=lambda one: not one[0]):
+            if not cites or missing & _held(passage.text):
+                cites.append(passage.id)
+                missing -= _held(passage.text)
+        return Statement(_ended(card.text), tuple(cites), (), self._day(card.text))
 
     def _fault(self, text: str, passages: Sequence[Passage], published: str) -> str:
         """Why a note is none; empty if it may be one."""
@@ -118,8 +136,8 @@ class NoteChecker:
             return "the card again"
         if sibling_sentence(title, text):
             return "another of the series"
-        known = f"{said} {shown_title(page)} {published} {title}"
-        if new := sorted(figures(text) - figures(known, as_evidence=True) - _dated(published)):
+        known = f"{said} {shown_title(page)} {title}"
+        if new := sorted(figures(_undated(text, published)) - figures(known, as_evidence=True)):
             return f"its passage has no {', '.join(new)}"
         held = name_words(f"{known} {card.text}")
         if strange := [name for name in proper_words(text) if bare(name) not in held]:
@@ -127,6 +145,10 @@ class NoteChecker:
         if self._own_shared(text, known) < LEAST_SHARED:
             return "in words that its passage does not have"
         return ""
+
+    def _day(self, text: str) -> str:
+        """The day it speaks of: the year in a title is none."""
+        return day_of(self._subject.masked(text))
 
     def _own_shared(self, text: str, known: str) -> float:
         """Share of a text's content words, those of the title apart, that its passage has."""
@@ -159,6 +181,11 @@ def fault_of_form(text: str, subject: Subject) -> str:
     return ""
 
 
+def _held(text: str) -> frozenset[str]:
+    """The words that may be names in a text, and its figures."""
+    return frozenset(name_words(text)) | figures(text, as_evidence=True)
+
+
 def _nearest(text: str, passage: str) -> tuple[str, ...]:
     sentences = split_sentences(passage)
     best = sorted(range(len(sentences)), key=lambda i: (-_shared(text, sentences[i]), i))[:NEAREST]
@@ -177,20 +204,31 @@ def _ended(fact: str) -> str:
     return text if text.endswith((".", "!", "?", ".”", '."')) else f"{text}."
 
 
-def _dated(published: str) -> frozenset[str]:
-    """Figures of the page's month and its neighbours: "on Monday" is said as a date that no sentence has."""
-    if not re.match(r"\d{4}-\d{2}-\d{2}", published):
-        return frozenset()
-    from datetime import date, timedelta
+def _undated(text: str, published: str) -> str:
+    """A note without the dates of the week before its page's day: "on Monday" is said as a date that no sentence has."""
+    try:
+        last = date.fromisoformat(published[:10])
+    except ValueError:
+        return text
+    days = [last - timedelta(days=n) for n in range(8)]
+    said = [rf"(?:0?{day.day} {day:%B}|{day:%B} 0?{day.day})\b(?:,? {day.year})?" for day in days]
+    said += [f"{day:%B} {day.year}" for day in days]
+    return re.sub(rf"\b(?:{'|'.join(said)})\b", " ", text)
 
-    day = date.fromisoformat(published[:10])
-    days = [day - timedelta(days=n) for n in range(8)]
-    return frozenset(x for one in days for x in (str(one.day), f"{one:%B}", str(one.year)))
 
-
-def _named(text: str, name: str, card: str) -> str:
-    """The note with the subject's name for what the card calls it, where that opens it: "The series has 18 episodes"."""
-    match = re.match(r"The ([a-z]+)(?=(?:[’']s)? )", text)
-    if match and re.search(rf"\b{match[1]}\b", card, re.I) and match[1] not in STOPWORDS:
-        return f"{name}{text[match.end() :]}"
-    return text
+def _named(text: str, subject: Subject, passages: Sequence[Passage], card: str) -> str:
+    """The note with the subject's name for what the card calls it ("The series has 18 episodes") or for "It", where that
+    opens it: the model was told of what it takes notes. Not where what the passage says so opens with another name: "It
+    opened nine shelters" may be the province."""
+    noun = re.match(r"The ([a-z]+)(?=(?:[’']s)? )", text)
+    if noun and noun[1] not in STOPWORDS and re.search(rf"\b{noun[1]}\b", card, re.I):
+        return f"{subject.name}{text[noun.end() :]}"
+    match = _IT.match(text)
+    if not match or is_cleft(text):
+        return text
+    said = [sentence for passage in passages for sentence in split_sentences(passage.text)]
+    source = max(said, key=lambda sentence: _shared(text, sentence), default="")
+    opened = _NAME.match(source)
+    if opened and not all(is_common(word) for word in opened[1].split()) and not subject.is_named_in(opened[1]):
+        return text
+    return f"{subject.name}{'’s' if match['of'] else ''} {text[match.end() :]}"

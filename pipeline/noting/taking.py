@@ -19,7 +19,7 @@ from decoding.api import Completion, Encoder, Generator, Request, SamplingParams
 from pipeline.choosing.subject import names_subject, subject_terms
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
-from pipeline.noting import asking
+from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable, shown_title
 from pipeline.noting.stated import NoteChecker
 from pipeline.stages import notes_stage
@@ -31,7 +31,7 @@ CALL_WORDS = 240
 TOGETHER = 8
 """Calls of one stage: what a killed run reads again at most."""
 NOTE_TOKENS = 520
-MOST_TAKEN = 3 * asking.MOST_NOTES
+MOST_TAKEN = 3 * reading_prompts.MOST_NOTES
 """Of one answer, however long it is."""
 SAME_PASSAGE = 0.93
 """Cosine from which a passage says what one that is read says; the nearer one to the card is read."""
@@ -132,7 +132,7 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
     for call in calls:
         page = evidence.pages[call.page]
         shown = Numbered(1, shown_title(page), call.text)
-        messages = asking.notes(evidence.event.title, card.text, shown, page.published or "", generator.neutralise)
+        messages = reading_prompts.notes(evidence.event.title, card.text, shown, page.published or "", generator.neutralise)
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
     notes: list[Note] = []

@@ -26,11 +26,11 @@ from pipeline.choosing.relevance import load_model
 from pipeline.choosing.selecting import SelectionWeights
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, Notes
-from pipeline.noting import asking
+from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages
 from pipeline.noting.card import make_card
 from pipeline.noting.kind_of import kind_of
-from pipeline.noting.merging import merged
+from pipeline.noting.merged_notes import merged
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import chosen_passages, take_notes
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
@@ -78,7 +78,7 @@ class OurSystem(FreeWriting):
         if self._writing.contrast:
             mine["contrast"] = str(self._writing.contrast)
         if self._mode == "notes":
-            mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": asking.PROMPTS}
+            mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": reading_prompts.PROMPTS}
             mine |= {"read_words": str(self._writing.read_words), "about": self._writing.about}
             mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"
         if self._mode == "verbatim":
