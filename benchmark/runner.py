@@ -104,7 +104,8 @@ def _failure(event_id: str, title: str, error: Exception) -> EventFailure:
     return EventFailure(
         event_id=event_id,
         stage=stage,
-        kind=type(error).__name__,
+        # A class that is private to its module is what its public parent is.
+        kind=next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_")),
         message=message,
         traceback="" if known else "".join(traceback.format_exception(error)),
         title=title,

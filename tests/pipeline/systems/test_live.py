@@ -19,13 +19,14 @@ from decoding.certify import main as certify
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
 from pipeline.generate import main
-from pipeline.writing.drafting import ComposedDraft, Draft
+from pipeline.notes import TakenNotes
+from pipeline.writing.drafting import Draft
 from pipeline.writing.prompts import Numbered, evidence_block, outline
 from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model
 
 EVENT = "9000001"
-SYSTEMS = ("rr", "prr", "rprr", "ours")
+SYSTEMS = ("rr", "prr", "rprr")
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +76,7 @@ def test_a_local_model_that_writes_at_random(system: str, folder: Path, tmp_path
         assert f"hf:{folder}" in failure(tmp_path / "run").message
     else:
         assert code == 0
-        assert system != "ours" or all(s.cites for part in article.all_sections for s in part.sentences)
-    kind: type[ComposedDraft] | type[Draft] = ComposedDraft if system == "ours" else Draft
-    drafts = [codec.read(kind, path) for path in sorted((event.path / "drafts").glob("*.json"))]
+    drafts = [codec.read(Draft, path) for path in sorted((event.path / "drafts").glob("*.json"))]
     assert drafts and all(d.usage.n_prompt_tokens > 0 and d.usage.n_new_tokens for d in drafts)
 
 
@@ -142,17 +141,19 @@ def test_no_control_token_of_the_model_stands_in_the_evidence(folder: Path) -> N
 
 
 def test_ours_on_the_command_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A model that writes at random: what stands is what it could only choose, not what it wrote."""
+    """A model that writes at random: nothing of it becomes a note, so there is no article, and the run says why."""
     words = ["--system", "ours", "--model", f"hf:{folder}", "--events", EVENT, "--out", str(tmp_path / "run"), "--json"]
-    words += ["--set", "writing.max_words=150", "--set", "writing.max_sections=2"]
     code = main([*words, "--data", str(SAMPLE)])
     told = capsys.readouterr()
-    assert code == 0, told.err
-    assert "Traceback" not in told.err and json.loads(told.out)["failed"] == []
+    assert code == 3, told.err
+    assert "Traceback" not in told.err and len(json.loads(told.out)["failed"]) == 1
     event = RunFolder(tmp_path / "run").event(EVENT)
-    tried = [one for path in (event.path / "drafts").glob("*.json") for one in codec.read(ComposedDraft, path).tried]
-    assert {one.by for one in tried if one.chosen} <= {"steps", "quotation", "plain"}, "nonsense must not pass for an answer"
-    assert any(one.by == "model" and one.faults for one in tried)
+    found = event.failure()
+    assert found is not None and found.kind == "NoEvidence" and "hold no fact that could be noted" in found.message
+    taken = [codec.read(TakenNotes, path) for path in sorted((event.path / "drafts").glob("notes-*.json"))]
+    assert taken and not any(part.notes for part in taken)
+    assert all(one.reason for part in taken for one in part.dropped)
+    assert all(part.read and part.usage.n_prompt_tokens > 0 and part.usage.n_new_tokens > 0 for part in taken)
 
 
 def test_a_context_too_small_for_one_passage_says_what_to_change(folder: Path, tmp_path: Path) -> None:
