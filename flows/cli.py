@@ -78,6 +78,12 @@ def _models(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def _notes(argv: Sequence[str]) -> int:
+    from flows.commands.export_notes import main
+
+    return main(argv)
+
+
 def _download(argv: Sequence[str]) -> int:
     from data.download import main
 
@@ -255,6 +261,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "generate": (_generate, "write articles for events"),
     "write": (_write, "write an article about any title from live pages, no benchmark needed"),
     "web": (_web, "a page on this machine: write, watch, check and correct articles without a terminal"),
+    "notes": (_notes, "print what the model noted of the pages of a run, each fact with its passages"),
     "check": (_check, "judge each statement of any article against the pages that it cites"),
     "update": (_update, "ask for an article's pages again, and write anew only what changed"),
     "evaluate": (_evaluate, "write what is missing, score, make submission.json"),

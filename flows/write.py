@@ -50,6 +50,8 @@ MOST_RUNS = 1000
 """Of one title."""
 MOST_TITLE = 300
 """Characters: Wikipedia allows 255 bytes."""
+MOST_ABOUT = 400
+"""Characters."""
 MOST_URLS = 500
 MOST_NAME_BYTES = 100
 """Of a folder's name: file systems allow 255, and temporary files beside it have longer names."""
@@ -106,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--system", choices=SYSTEMS, default="ours", help="default: ours, which writes with a language model")
     how.add_argument("--model", metavar="NAME", help=f"of ours: {NAMES} or server:MODEL@BASE_URL (default: {DEFAULT_MODEL})")
     add_draft_model_flag(how)
+    how.add_argument("--about", metavar="TEXT", help="what the subject is, in one sentence, where several things have its name")
     how.add_argument("--words", type=int, metavar="N", help="at most so many words")
     add_setting_flags(how)
     how.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
@@ -127,7 +130,7 @@ def request_from(arguments: argparse.Namespace) -> Request:
         model={"name": arguments.model},
         decoding={"draft_model": arguments.draft_model},
         web={"search": arguments.search, "as_of": arguments.as_of},
-        writing={"max_words": arguments.words},
+        writing={"max_words": arguments.words, "about": about_from(arguments.about)},
     )
     title = title_from(arguments.title)
     if len(arguments.url) > MOST_URLS:
@@ -159,6 +162,17 @@ def title_from(text: str) -> str:
     if hidden := next((c for c in title if not c.isprintable()), ""):
         raise UserError(f"the title holds the control character {hidden!r}; give it without")
     return title
+
+
+def about_from(text: str | None) -> str | None:
+    """What the subject is, as it is kept; None where nothing was said. Raises UserError for more than a sentence or two."""
+    about = None if text is None else " ".join(_storable(text).split())
+    if about is not None and not (1 <= len(about) <= MOST_ABOUT and about.isprintable()):
+        raise UserError(
+            f"--about has {len(about):,} characters; say in one sentence of at most {MOST_ABOUT} what the subject is, such as "
+            '"a ferry accident on Lake Orta in May 2026"'
+        )
+    return about
 
 
 def _storable(text: str) -> str:

@@ -285,6 +285,8 @@ def test_interrupted(wikigenben: Command, server: WebServer, web: tuple[str, ...
         ([TITLE, "--search", "brave"], ["BRAVE_API_KEY"]),
         ([TITLE, "--url", "https://a.org/", "--as-of", "May"], ["web.as_of = 'May'", "--set web.as_of=2024-06-30"]),
         ([TITLE, "--url", "https://a.org/", "--words", "3"], ["writing.max_words = 3"]),
+        ([TITLE, "--url", "https://a.org/", "--about", " "], ["--about has 0 characters", "in one sentence"]),
+        ([TITLE, "--url", "https://a.org/", "--about", "a storm " * 60], ["--about has 479 characters", "at most 400"]),
         ([TITLE, "--url", "https://a.org/", "--set", "web.allow_origins=a.org"], ["web.allow_origins", "'a.org'"]),
         ([TITLE, "--file", "nowhere.html"], ["nowhere.html", "No such file"]),
         ([TITLE, "--file", "page.exe"], ["page.exe", ".html"]),
