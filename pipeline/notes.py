@@ -19,6 +19,12 @@ OF_PAGE = 0.4
 """Part of a text's closeness to the subject that is its page's."""
 Verdict = Literal["subject", "mention", "other"]
 """Whether a page is about the subject, only mentions it, or is about something else, perhaps of the same name."""
+VERDICTS: dict[Verdict, str] = {
+    "subject": "about it",
+    "mention": "only mentions it",
+    "other": "about something else",
+}
+"""In words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,18 +102,18 @@ def _span(cite: str) -> tuple[int, int, int]:
 
 def _markdown(card: Card, about: AboutPages, notes: Notes, pages: Sequence[Page]) -> str:
     """`notes` with numbers of their pages, which are listed below with their verdicts; then what was dropped."""
+    from pipeline.notes import VERDICTS
+
     numbers = {one.page: n for n, one in enumerate(about.pages, 1)}
     lines = [f"{card.text} ({'from the pages' if card.by == 'model' else 'as told'})", "", "## Notes", ""]
     for note in notes.statements:
         cited = dict.fromkeys(numbers.get(_span(cite)[0], 0) for cite in note.cites)
         lines.append(f"- {note.text} {''.join(f'[{n}]' for n in cited)}")
     lines += ["", "## Pages", ""]
-    told = {"subject": "about it", "mention": "only mentions it", "other": "about something else"}
     for one in about.pages:
         why = f"likeness {one.likeness:.2f}" + (f", chance of Yes {one.chance:.2f}" if one.chance is not None else "")
-        lines.append(
-            f"{numbers[one.page]}. {pages[one.page].title or 'no title'} <{pages[one.page].url}>: {told[one.verdict]} ({why})"
-        )
+        page = pages[one.page]
+        lines.append(f"{numbers[one.page]}. {page.title or 'no title'} <{page.url}>: {VERDICTS[one.verdict]} ({why})")
     if notes.dropped:
         lines += ["", "## Dropped", "", *(f"- {one.text} ({one.reason})" for one in notes.dropped)]
     return "\n".join(lines)

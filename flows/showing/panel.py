@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flows.showing import console
 from flows.showing.watching import Current, Spent, View, Watch
 from pipeline.formats.html import DROP_REASONS
-from pipeline.stages import ARTICLE, INFOBOX, OUTLINE, PAGES, part_of
+from pipeline.stages import ABOUT, ARTICLE, CARD, INFOBOX, NOTES, OUTLINE, PAGES, PLAN, part_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -25,6 +25,10 @@ REFRESHES_PER_SECOND = 4
 REASONS_SHOWN = 4
 _STAGES = {
     PAGES.name: "collecting its pages",
+    CARD.name: "asking what the subject is",
+    ABOUT.name: "asking which pages are about it",
+    NOTES.name: "taking notes",
+    PLAN.name: "planning its sections",
     OUTLINE.name: "planning its sections",
     INFOBOX.name: "collecting key facts",
     ARTICLE.name: "putting the article together",
@@ -119,7 +123,7 @@ def _words_for(current: Current) -> str:
     if section is not None:
         named = f": {current.headings[section - 1]}" if section <= len(current.headings) else ""
         return f"writing section {section}{f' of {len(current.headings)}' if named else ''}{named}"
-    return _STAGES.get(part_of(name), "preparing to write")
+    return _STAGES.get(part_of(name).partition("-")[0], "preparing to write")  # the notes are taken as `notes-01` and so on
 
 
 def _pages(current: Current) -> str:

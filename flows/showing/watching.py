@@ -15,6 +15,7 @@ from benchmark.runner import EventOutcome
 from data.decoding_counts import Usage
 from data.runs import Observer
 from data.types import DropReason, Event, Heading, Outline, Page, Section, Sentence
+from pipeline.notes import AboutPages, Card, Note, TakenNotes
 from pipeline.stages import section_of
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import ComposedDraft, Draft
@@ -25,6 +26,27 @@ class PagesKept:
     """All pages of the event, with their verdicts."""
 
     pages: tuple[Page, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the subject is, in one sentence."""
+
+    card: Card
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Which pages are about the subject."""
+
+    about: AboutPages
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Notes of a few more passages."""
+
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +73,7 @@ class Finished:
     section: Section
 
 
-Happening = PagesKept | Planned | Said | Finished
+Happening = PagesKept | Described | Judged | Noted | Planned | Said | Finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +208,13 @@ class Watch(Observer):
         elif isinstance(value, WrittenSection) and (section := section_of(stage)) is not None:
             self._note(done=current.done | {section})
             self._tell(Finished(section, value.section))
-        elif made and isinstance(value, Draft | ComposedDraft):
+        elif isinstance(value, Card):
+            self._tell(Described(value))
+        elif isinstance(value, AboutPages):
+            self._tell(Judged(value))
+        elif isinstance(value, TakenNotes):
+            self._tell(Noted(value.notes))
+        if made and isinstance(value, Draft | ComposedDraft | Card | AboutPages | TakenNotes):
             self.view = replace(self.view, spent=self.view.spent.plus(value.usage))
 
     def said(self, stage: str, sentences: tuple[Sentence, ...]) -> None:

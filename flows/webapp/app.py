@@ -43,6 +43,7 @@ class AskBody(_Strict):
     search: str = ""
     as_of: str = ""
     words: int | None = Field(None, ge=50, le=5000)
+    about: str = ""
 
 
 class CorrectionBody(_Strict):
@@ -122,7 +123,7 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
             raise UserError("a search engine needs a title to look for: type one")
         if len(body.files) > MOST_FILES:
             raise UserError(f"{len(body.files):,} files are too many; at most {MOST_FILES} are read")
-        asked = Asked(body.title, urls, tuple(body.files), body.search, body.as_of, body.words)
+        asked = Asked(body.title, urls, tuple(body.files), body.search, body.as_of, body.words, body.about.strip())
         return {"name": _ask(asked).name}
 
     @app.get("/api/runs/{name}")
@@ -230,7 +231,11 @@ def _words(asked: Asked, base: Path) -> list[str]:
         if path.name != name or not path.is_file():
             raise UserError(f"{name[:80]!r} was not uploaded; choose the file again")
         words.append(f"--file={path}")
-    words += [f"--{flag}={value}" for flag, value in (("search", asked.search), ("as-of", asked.as_of)) if value]
+    words += [
+        f"--{flag}={value}"
+        for flag, value in (("search", asked.search), ("as-of", asked.as_of), ("about", asked.about))
+        if value
+    ]
     words += [f"--words={asked.words}"] if asked.words is not None else []
     return [*words, "--", asked.title] if asked.title.strip() else words
 

@@ -22,12 +22,12 @@ from data.markup import number
 from data.runs import EventFolder, RunFolder, Stage
 from data.types import Article, Section, Strict
 from flows.showing import preview
-from flows.webapp.worker import plain_page
+from flows.webapp.worker import plain_note, plain_page, plain_verdict
 from flows.write import none_mentions, run_corrections
 from pipeline.editing.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
 from pipeline.formats.html import WARNINGS
 from pipeline.provenance import host_of, notice_of, web_link
-from pipeline.stages import DISAGREEMENTS, OUTLINE, section_stage
+from pipeline.stages import ABOUT, CARD, DISAGREEMENTS, NOTES, OUTLINE, section_stage
 from pipeline.web.reliability import reliability
 
 T = TypeVar("T")
@@ -46,7 +46,8 @@ MOST_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Asked(Strict):
-    """What the page was asked: a title, addresses, names of uploaded files, search engines, a day, a number of words."""
+    """What the page was asked: a title, addresses, names of uploaded files, search engines, a day, a number of words, what the
+    subject is."""
 
     title: str = ""
     urls: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class Asked(Strict):
     search: str = ""
     as_of: str = ""
     words: int | None = None
+    about: str = ""
 
 
 class Shelf:
@@ -121,6 +123,7 @@ class Shelf:
         pages = folder.stored_pages()
         if pages is not None:
             found["pages"] = [plain_page(n, page) for n, page in enumerate(pages)]
+        found |= _read(folder)
         outline = _stage(folder, OUTLINE)
         if outline is not None:
             found["title"], found["outline"] = outline.title, [heading.text for heading in outline.headings]
@@ -253,6 +256,20 @@ def _section(section: Section, corrections: Corrections) -> dict[str, Any]:
         for paragraph in section.paragraphs
     ]
     return {"heading": section.heading.text, "paragraphs": paragraphs}
+
+
+def _read(folder: EventFolder) -> dict[str, Any]:
+    """What the model made of the pages, as far as it has come."""
+    found: dict[str, Any] = {}
+    card, about, notes = _stage(folder, CARD), _stage(folder, ABOUT), _stage(folder, NOTES)
+    if card is not None:
+        found["card"] = card.text
+    if about is not None:
+        found["about"] = [plain_verdict(one) for one in about.pages]
+    if notes is not None:
+        found["noted"] = [plain_note(one.text, one.cites) for one in notes.statements]
+        found["noted_not"] = [f"{one.text} ({one.reason})" for one in notes.dropped]
+    return found
 
 
 def _event(run: RunFolder) -> EventFolder | None:

@@ -22,11 +22,13 @@ from data import codec
 from data.errors import WikigenError
 from data.settings import Settings
 from flows.showing import console
-from flows.showing.watching import Finished, Happening, PagesKept, Planned, Said, Watch
+from flows.showing.watching import Described, Finished, Happening, Judged, Noted, PagesKept, Planned, Said, Watch
+from pipeline.notes import VERDICTS
 
 if TYPE_CHECKING:
     from benchmark.system import System
     from data.types import Page
+    from pipeline.notes import PageVerdict
     from pipeline.web.bundle import FetchRecord
 
 NICE = 5
@@ -132,6 +134,12 @@ class _Worker:
         match happening:
             case PagesKept(pages):
                 self.tell("pages", pages=[plain_page(n, page) for n, page in enumerate(pages)])
+            case Described(card):
+                self.tell("card", text=card.text)
+            case Judged(about):
+                self.tell("about", pages=[plain_verdict(one) for one in about.pages])
+            case Noted(notes):
+                self.tell("noted", notes=[plain_note(one.text, (one.passage,)) for one in notes])
             case Planned(title, headings):
                 self.tell("outline", title=title, headings=[heading.text for heading in headings])
             case Said(section, sentences):
@@ -156,6 +164,15 @@ def plain_page(n: int, page: Page) -> dict[str, object]:
         "reason": DROP_REASONS[page.drop_reason] if page.drop_reason else "",
         "detail": page.drop_detail[:300],
     }
+
+
+def plain_verdict(verdict: PageVerdict) -> dict[str, object]:
+    """Whether the page is about the subject, as the browser shows it beside the page."""
+    return {"n": verdict.page, "verdict": VERDICTS[verdict.verdict]}
+
+
+def plain_note(text: str, cites: Sequence[str]) -> dict[str, object]:
+    return {"text": text, "cites": list(cites)}
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ $("ask").addEventListener("submit", guarded(async (event) => {
   const words = $("words").value.trim();
   const asked = await post("/api/runs", {
     title: $("title").value, urls, files: uploads.map((one) => one.file), search: $("search").value,
-    as_of: $("as-of").value, words: words === "" ? null : Number(words),
+    as_of: $("as-of").value, words: words === "" ? null : Number(words), about: $("about").value,
   });
   go(asked.name);
 }));
@@ -127,6 +127,7 @@ function fill(asked) {
   $("search").value = asked.search;
   $("as-of").value = asked.as_of;
   $("words").value = asked.words ?? "";
+  $("about").value = asked.about ?? "";
   uploads = asked.files.map((file) => ({ name: file.replace(/^[0-9a-f]{16}-/, ""), file }));
   listFiles();
   location.hash = "#";
@@ -145,11 +146,14 @@ async function list() {
 async function open(name) {
   show("run");
   const shown = await ask(`/api/runs/${encodeURIComponent(name)}`);
-  run = { name, shown, stream: null, pages: new Map(), headings: shown.outline || [], sections: new Map(), fresh: null, notes: [] };
+  run = { name, shown, stream: null, pages: new Map(), headings: shown.outline || [], sections: new Map(), fresh: null, notes: [],
+    card: shown.card || "", verdicts: new Map(), noted: shown.noted || [], dropped: shown.noted_not || [] };
+  for (const one of shown.about || []) run.verdicts.set(one.n, one.verdict);
   for (const [n, paragraphs] of Object.entries(shown.sections || {})) run.sections.set(Number(n), paragraphs);
   $("run-heading").textContent = shown.title || name;
   document.title = `${shown.title || name} – Wiki-GenBen`;
   if (shown.pages) takePages(shown.pages); else { $("pages").replaceChildren(); $("pages-fold").hidden = true; }
+  drawRead();
   state(shown.state, shown.why);
   listNotes(shown.notes || []);
   $("changes-fold").hidden = !(shown.changes || []).length;
@@ -175,7 +179,10 @@ function take(event) {
     case "begun": run.pages.clear(); state("running", "getting ready"); break;
     case "note": listNotes([...run.notes, event.text]); if (!run.headings.length) state("running", event.text); break;
     case "fetched": run.pages.set(event.url, event); drawFetched(); state("running", "collecting pages"); break;
-    case "pages": takePages(event.pages); state("running", "choosing and filing facts"); break;
+    case "pages": takePages(event.pages); state("running", "reading"); break;
+    case "card": run.card = event.text; drawRead(); state("running", "looking which pages are about it"); break;
+    case "about": for (const one of event.pages) run.verdicts.set(one.n, one.verdict); if (run.listed) takePages(run.listed); state("running", "taking notes"); break;
+    case "noted": run.noted.push(...event.notes); drawRead(); state("running", `taking notes, ${run.noted.length} so far`); break;
     case "outline": run.headings = event.headings; $("run-heading").textContent = event.title; draw(); state("running"); break;
     case "said": {
       const paragraphs = run.sections.get(event.section) || [[]];
@@ -372,11 +379,30 @@ document.addEventListener("keydown", (event) => { if (event.key === "Escape" && 
 
 // --- pages ----------------------------------------------------------------------------------------------------------
 
+// What the model made of the pages: words of pages, so text nodes only.
+function drawRead() {
+  $("read-fold").hidden = !run.card;
+  $("card").textContent = run.card;
+  $("read-summary").textContent = run.noted.length ? `What was noted: ${count(run.noted.length, "fact")}` : "What was noted";
+  $("not-that").hidden = !run.shown.asked;
+  $("read").replaceChildren(...run.noted.map((one) => make("li", { dir: "auto" }, one.text, " ", ...one.cites.map((cite) =>
+    make("button", { type: "button", class: "cite", "aria-label": `Passage of: ${one.text.slice(0, 60)}`, onclick: guarded((event) => evidence(cite, event.currentTarget)) }, "passage")))));
+  $("not-noted-fold").hidden = !run.dropped.length;
+  $("not-noted").replaceChildren(...run.dropped.map((one) => make("li", { dir: "auto" }, one)));
+}
+
+$("not-that").addEventListener("click", () => {
+  fill(run.shown.asked);
+  $("more").open = true;
+  $("about").focus();
+});
+
 function takePages(pages) {
+  run.listed = pages;
   const kept = pages.filter((page) => !page.reason), dropped = pages.filter((page) => page.reason);
   $("pages-summary").textContent = `${kept.length} of ${count(pages.length, "page")} kept`;
   $("pages").replaceChildren(
-    ...kept.map((page) => make("li", { class: "kept", dir: "auto" }, linked(page.title, page.link), make("span", { class: "meta" }, ` ${[page.host, page.published.slice(0, 10), count(page.words, "word")].filter(Boolean).join(", ")}`))),
+    ...kept.map((page) => make("li", { class: "kept", dir: "auto" }, linked(page.title, page.link), make("span", { class: "meta" }, ` ${[page.host, page.published.slice(0, 10), count(page.words, "word"), run.verdicts.get(page.n)].filter(Boolean).join(", ")}`))),
     ...dropped.map((page) => make("li", { class: "dropped", dir: "auto" }, linked(page.title, page.link), ` – not used: ${page.reason}${page.detail ? ` (${page.detail})` : ""}`)));
   $("pages-fold").hidden = false;
 }
