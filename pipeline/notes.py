@@ -77,6 +77,10 @@ class Note(Strict):
     day: str = ""
 
 
+MENDABLE = ("its passage ", "in words that its passage ", "leans on ")
+"""How reasons begin that speak of the passage (`pipeline.noting.stated`); the others are of what is no note at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class DroppedNote(Strict):
     """What a model wrote down and its passage does not say, or no encyclopedia would, and why."""
@@ -84,6 +88,11 @@ class DroppedNote(Strict):
     text: str
     passage: str
     reason: str
+
+    @property
+    def may_be_mended(self) -> bool:
+        """Whether the passage may state something like it, so that the model is asked once more."""
+        return self.reason.startswith(MENDABLE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,10 @@ class NoteChecker:
             named = _named(_ended(fact), subject, passages, self.card.text)
             # A model that takes notes of a person says "he" of that person; of "it" `_named` has decided.
             text = standing_alone(named, "" if named.startswith("It") else before, page.published, subject)
-            reason = "leans on what is not shown" if not text else ""
-            reason = reason or self._fault(text, passages, page.published or "")
+            if text:
+                reason = self._fault(text, passages, page.published or "")
+            else:
+                reason = fault_of_form(named, subject) or "leans on what is not shown"
             if reason:
                 dropped.append(DroppedNote(fact, passage.id, reason))
             else:

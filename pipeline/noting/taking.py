@@ -31,6 +31,9 @@ CALL_WORDS = 240
 TOGETHER = 8
 """Calls of one stage: what a killed run reads again at most."""
 NOTE_TOKENS = 520
+MOST_AGAIN, AGAIN_TOKENS = 6, 240
+"""Notes with a fault of which one call is asked once more, and how long that answer may be."""
+AGAIN_SAMPLING = SamplingParams(max_new_tokens=AGAIN_TOKENS, task="other")
 MOST_TAKEN = 3 * reading_prompts.MOST_NOTES
 """Of one answer, however long it is."""
 SAME_PASSAGE = 0.93
@@ -135,14 +138,32 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
         messages = reading_prompts.notes(evidence.event.title, card.text, shown, page.published or "", generator.neutralise)
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
+    found = [checker.checked(call.passages, parsed(answer.text)) for call, answer in zip(calls, answers, strict=True)]
+    faulty = [[one for one in gone if one.may_be_mended][:MOST_AGAIN] for _, gone in found]
+    anew = [n for n, ones in enumerate(faulty) if ones]
+    more = generator.generate_many(
+        [
+            Request(
+                reading_prompts.again(
+                    requests[n].messages,
+                    answers[n].text[:MOST_ANSWER],
+                    [(one.text, one.reason) for one in faulty[n]],
+                    generator.neutralise,
+                ),
+                AGAIN_SAMPLING,
+            )
+            for n in anew
+        ]
+    )
     notes: list[Note] = []
     dropped: list[DroppedNote] = []
-    for call, answer in zip(calls, answers, strict=True):
-        kept, gone = checker.checked(call.passages, parsed(answer.text))
-        notes += kept
+    mended = {n: checker.checked(calls[n].passages, parsed(answer.text))[0] for n, answer in zip(anew, more, strict=True)}
+    for n, (kept, gone) in enumerate(found):
+        said = {note.text for note in kept}
+        notes += [*kept, *(note for note in mended.get(n, []) if note.text not in said)]
         dropped += gone
     read = tuple(passage.id for call in calls for passage in call.passages)
-    return TakenNotes(read, tuple(notes), tuple(dropped), Usage.total([_usage(answer) for answer in answers]))
+    return TakenNotes(read, tuple(notes), tuple(dropped), Usage.total([_usage(answer) for answer in (*answers, *more)]))
 
 
 def parsed(answer: str) -> list[str]:

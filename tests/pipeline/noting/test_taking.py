@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from pipeline.noting.taking import MOST_TAKEN, parsed
+from data.decoding_counts import Usage
+from data.runs import Unstored
+from data.types import Event
+from pipeline.evidence import Evidence
+from pipeline.notes import Card, TakenNotes
+from pipeline.noting.stated import NoteChecker
+from pipeline.noting.taking import MOST_TAKEN, parsed, take_notes
+from tests.fakes import NotingModel
+from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL
 
 
 @pytest.mark.parametrize(
@@ -43,3 +53,33 @@ def test_an_endless_answer_gives_few_facts() -> None:
     assert len(parsed("[" + ", ".join(f'"Fact {n}."' for n in range(100_000)))) == MOST_TAKEN
     assert parsed('["' + "\\'" * 200_000) == []
     assert len(parsed('["' + '" a ' * 100_000)) <= 1
+
+
+def taken(model: NotingModel) -> TakenNotes:
+    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES[:1], RETRIEVAL)
+    (found,) = take_notes(
+        evidence.passages, model, NoteChecker(evidence, Card(EVENT.title, (), "model", Usage()), None), Unstored()
+    )
+    return found
+
+
+def test_what_its_passage_does_not_say_is_asked_once_more() -> None:
+    kept, wrong, right = (
+        "Fourteen people died and 212 houses were destroyed.",
+        "The levee at Lower Quay broke at 05:55 on 16 March 2031.",
+        "The levee at Lower Quay broke at 03:40 on 16 March 2031.",
+    )
+    model = NotingModel(notes=lambda _: json.dumps([kept, wrong]), again=lambda _: json.dumps([right, kept, wrong]))
+    found = taken(model)
+    assert [note.text for note in found.notes] == [kept, right], "each once"
+    assert [one.text for one in found.dropped] == [wrong]
+    (prompt,) = model.prompts_of("again")
+    assert f"- {wrong} (its passage has no" in prompt and kept not in prompt
+    assert found.usage.n_calls == 2
+    assert [message.role for message in model.prompts[-1]] == ["system", "user", "assistant", "user"]
+
+
+def test_what_is_no_note_at_all_is_not_asked_for_again() -> None:
+    model = NotingModel(notes=lambda _: '["Click here to subscribe to the Ledger.", "Dead."]')
+    found = taken(model)
+    assert not found.notes and len(found.dropped) == 2 and "again" not in model.asked
