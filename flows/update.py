@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.following.changes import Change, Figure, Revisit, Side
     from pipeline.following.news import Planner
     from pipeline.following.updating import JoinedPages, PageFate, Updated, UpdateReport
+    from pipeline.notes import Card
     from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
     from pipeline.web.cache import PageCache
 
@@ -136,6 +137,15 @@ class Earlier:
     manifest: Manifest
     article: Article
     pages: tuple[Page, ...]
+
+    @property
+    def card(self) -> Card | None:
+        """What the subject is, where a model wrote it down."""
+        from data import codec
+        from pipeline.stages import CARD
+
+        path = self.folder.file(CARD)
+        return codec.read(CARD.kind, path) if path.exists() else None
 
     @classmethod
     def of(cls, place: Place) -> Earlier:
@@ -332,7 +342,10 @@ def _planner(earlier: Earlier, settings: Settings) -> Planner:
 
     told = earlier.run.identity() or {}
     model = replace(settings.model, name=settings.model.name or told.get("model", ""))
-    return build_planner(told.get("system", ""), replace(settings, model=model), cache_folder() / ANSWERS)
+    card = earlier.card
+    # Asked anew it would come out a little different, and with it every question: so passages that were read stay read.
+    writing = replace(settings.writing, about=settings.writing.about or (card.text if card else ""))
+    return build_planner(told.get("system", ""), replace(settings, model=model, writing=writing), cache_folder() / ANSWERS)
 
 
 def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:
@@ -350,6 +363,7 @@ def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: Joine
     from flows.showing import preview
     from flows.write import run_corrections
     from pipeline.editing.corrections import CORRECTIONS
+    from pipeline.stages import CARD
 
     folder = run.event(earlier.folder.event_id)
     if (made := run_corrections(earlier.run, folder.event_id)).made:  # struck sentences stay struck
@@ -357,6 +371,8 @@ def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: Joine
     folder.pages(lambda: joined.pages)
     codec.write_atomic(run.path / "changes.json", codec.to_json(report, indent=1) + "\n")
     codec.write_atomic(run.path / "changes.md", "\n".join(lines(report, shown=_inline)) + "\n")
+    if (card := earlier.card) is not None:  # for the update after this one
+        folder.once(CARD, lambda: card)
     folder.once(ARTICLE, lambda: updated.article)
     wikigenbench.write(run.path / "wikigenbench" / f"{folder.event_id}.json", updated.article)
     preview.write_previews(run, (earlier.run.identity() or {}).get("system", "update"))

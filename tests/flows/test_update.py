@@ -12,11 +12,15 @@ import pytest
 from data import codec
 from data.settings import Settings, WebSettings
 from data.types import Article, Page
+from flows import write as write_flow
 from flows.write import Request, write
 from pipeline.editing.corrections import Correction, Corrections
 from pipeline.following.updating import UpdateReport
+from pipeline.notes import Card
+from pipeline.noting import taking
 from pipeline.web.bundle import Bundle
 from tests.conftest import Command, stand_in_encoder
+from tests.fakes import NotingModel
 from tests.search_server import Found, search_server
 from tests.web_server import Asked, Reply, WebServer, serving
 
@@ -304,3 +308,27 @@ def test_nothing_is_left(wikigenben: Command, site: Site) -> None:
         site.server.put(f"/{key}", Reply("gone", 404))
     _, err = update(wikigenben, FIRST, "--out", "second", code=3)
     assert "4 http_4xx" in err and not (Path("second") / "events").exists()
+
+
+def test_ours_reads_only_what_is_new(wikigenben: Command, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the subject is stays as it was written down, so the passages of before are asked of with the same words."""
+    from flows.wiring import systems
+
+    model = NotingModel()
+    monkeypatch.setattr(systems, "build_generator", lambda *_: model)
+    monkeypatch.setattr(write_flow, "check_request", lambda _: None)
+    monkeypatch.setattr(taking, "SAME_PASSAGE", 1.1)  # by their letters, as the stand-in compares them, all are the same
+    web = WebSettings(allow_origins=(site.server.origin(),), min_delay_s=0)
+    urls = tuple(site.server.url(f"/{key}") for key in KEYS)
+    write(Request(Settings(web=web), "Arvik flood", "ours", urls, out=Path("ours")))
+    assert model.asked.count("card") == 1 and len(model.prompts_of("notes")) == len(KEYS)
+    model.asked.clear()
+    model.prompts.clear()
+    site.put("dam", body("dam", "2026-06-10", f"{FACT['dam']} {RESULT}"))
+    update(wikigenben, Path("ours"), "--out", "second")
+    assert "card" not in model.asked
+    (read,) = model.prompts_of("notes")
+    assert "Tomas Lind" in read
+    assert "Tomas Lind" in text_of(article_of(Path("second")))
+    update(wikigenben, Path("second"), "--out", "third")
+    assert codec.read(Card, Path("third") / "events" / NAME / "card.json").by == "model"
