@@ -121,7 +121,7 @@ function go(name) {
   if (location.hash === hash) route(); else location.hash = hash;
 }
 
-function fill(asked) {
+function fill(asked, focused = "urls") {
   $("title").value = asked.title;
   $("urls").value = asked.urls.join("\n");
   $("search").value = asked.search;
@@ -130,8 +130,9 @@ function fill(asked) {
   $("about").value = asked.about ?? "";
   uploads = asked.files.map((file) => ({ name: file.replace(/^[0-9a-f]{16}-/, ""), file }));
   listFiles();
+  // Behind the page's own listener, which shows the form.
+  window.addEventListener("hashchange", () => $(focused).focus(), { once: true });
   location.hash = "#";
-  $("urls").focus();
 }
 
 async function list() {
@@ -392,9 +393,8 @@ function drawRead() {
 }
 
 $("not-that").addEventListener("click", () => {
-  fill(run.shown.asked);
   $("more").open = true;
-  $("about").focus();
+  fill(run.shown.asked, "about");
 });
 
 function takePages(pages) {
