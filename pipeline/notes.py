@@ -106,6 +106,14 @@ class TakenNotes(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class Belonging(Strict):
+    """The model's probability, for each of the `Notes` in their order, that it belongs in the article."""
+
+    chances: tuple[float, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Notes(Strict):
     """All notes of an event, each fact once with all passages that state it, in page order; and what was dropped."""
 

@@ -208,10 +208,10 @@ def first_sentence(prompt: str) -> str:
 class NotingModel(ScriptedGenerator):
     """Answers all that `ours` asks in mode notes, each by what it is asked (`noting.reading_prompts`, `prompts.say`); other
     prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
-    it is shown, pages are about the subject, what a text says is noted as it says it, no note is written again, and a fact is
-    said as it stands.
+    it is shown, pages are about the subject, what a text says is noted as it says it, no note is written again, each belongs,
+    and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `again`, `say`, `other`.
+    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `again`, `belongs`, `same`, `say`, `other`.
     """
 
     def __init__(self, texts: Sequence[str] = (), *, context_tokens: int = 8192, **answers: Answer) -> None:
@@ -222,6 +222,8 @@ class NotingModel(ScriptedGenerator):
             "kind": lambda _: "No",
             "notes": told_back,
             "again": lambda _: "[]",
+            "belongs": lambda _: "Yes",
+            "same": lambda _: "Yes",
             "say": lambda prompt: prompt.removeprefix("Fact: "),
         } | answers
         self.asked: list[str] = []
@@ -246,5 +248,7 @@ _ASKED = {
     "kind": re.compile(r"Is this an article about a kind of thing"),
     "again": re.compile(r"say what the text does not"),
     "notes": re.compile(r"Write the facts that this text states"),
+    "belongs": re.compile(r"Does the fact belong in the article\?"),
+    "same": re.compile(r"Does the new sentence say the same\?"),
     "say": re.compile(r"\AFact: "),
 }

@@ -57,6 +57,8 @@ PARAGRAPH = 4
 THIN_PAGES = 3
 FAR, NEAREST, LEAST_NEAR = 0.75, 10, 6
 """Share of the `NEAREST` notes' closeness below which a note is about something else, but for the `LEAST_NEAR` nearest."""
+LEAST_BELONGS, LEAST_BELONGING = 0.5, 3
+"""Chance that a note belongs in the article below which it is left out, however near it is, but for the three nearest."""
 TOLD_BY = 0.25
 """What each further publisher adds to the value of a note."""
 UNTRUSTED = 0.3
@@ -170,12 +172,14 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
 @dataclass(frozen=True, slots=True)
 class NotedSubject:
     """What planning knows of the subject where notes were taken: its card, how near its pages are to it, the kind of
-    article, and the statement that opens it, None where no passage says it."""
+    article, the statement that opens it, None where no passage says it, and for each note the chance that it belongs in the
+    article."""
 
     card: str
     about: AboutPages
     kind: Kind
     opening: Statement | None
+    belongs: tuple[float, ...]
 
 
 def plan_notes(
@@ -196,9 +200,13 @@ def plan_notes(
     pool = _noted_pool(evidence, statements, encoder)
     card_vector = encoder.encode([f"{title}. {subject.card}"])[0]
     near = subject.about.closeness([o.candidate.page for o in pool.offered], pool.vectors @ card_vector)
+    # The vector tells of what a note speaks, the model of whether it matters: together better than either (LOG.md).
+    belongs = np.array([subject.belongs[o.candidate.index] for o in pool.offered], dtype=np.float32)
+    near = ((near + belongs) / 2).astype(np.float32)
     told = np.array([len(pool_statement(statements, pool, i).cites) for i in range(len(pool.offered))])
     floor = min(FAR * float(np.sort(near)[-NEAREST:].mean()), float(np.sort(near)[-LEAST_NEAR:][0]))
-    far = [i for i in range(len(near)) if near[i] < floor]
+    safe = float(np.sort(near)[-LEAST_BELONGING:][0])
+    far = [i for i in range(len(near)) if near[i] < floor or (belongs[i] < LEAST_BELONGS and near[i] < safe)]
     values = pool.value * np.clip(near, 0.05, 1.0) * (1 + TOLD_BY * (told - 1))
     values[far] = 0.0
     chosen, unused = choose(pool, writing.max_words, values)

@@ -25,9 +25,10 @@ from pipeline.article_plan import ArticlePlan
 from pipeline.choosing.relevance import load_model
 from pipeline.choosing.selecting import SelectionWeights
 from pipeline.evidence import Evidence
-from pipeline.notes import AboutPages, Card, Notes
+from pipeline.notes import AboutPages, Belonging, Card, Notes
 from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages
+from pipeline.noting.belonging import judge_notes
 from pipeline.noting.card import make_card
 from pipeline.noting.kind_of import kind_of
 from pipeline.noting.merged_notes import merged
@@ -36,7 +37,7 @@ from pipeline.noting.taking import chosen_passages, take_notes
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import BANK_FILE, HeadingBank
 from pipeline.planning.kinds import bank_digest
-from pipeline.stages import ABOUT, ARTICLE, CARD, NOTES, OUTLINE, PLAN
+from pipeline.stages import ABOUT, ARTICLE, BELONGING, CARD, NOTES, OUTLINE, PLAN
 from pipeline.systems.free_writing import FreeWriting
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
@@ -50,7 +51,7 @@ class OurSystem(FreeWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "20"
+    rules = "21"
 
     def __init__(
         self,
@@ -124,7 +125,9 @@ class OurSystem(FreeWriting):
         card = stages.once(CARD, lambda: self.card(evidence))
         about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._generator, self._kind_encoder))
         notes = self.notes(evidence, card, about, stages)
-        return stages.once(PLAN, lambda: self._planned(evidence, card, about, notes))
+        title = evidence.event.title
+        belonging = stages.once(BELONGING, lambda: judge_notes(title, card, notes.statements, self._generator))
+        return stages.once(PLAN, lambda: self._planned(evidence, card, about, notes, belonging))
 
     def card(self, evidence: Evidence) -> Card:
         if self._writing.about:
@@ -137,9 +140,10 @@ class OurSystem(FreeWriting):
         taken = take_notes(passages, self._generator, NoteChecker(evidence, card, self._reader), stages)
         return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
 
-    def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes) -> ArticlePlan:
+    def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes, belonging: Belonging) -> ArticlePlan:
         kind = kind_of(evidence, card, self._recogniser, self._generator)
-        subject = NotedSubject(card.text, about, kind, NoteChecker(evidence, card, self._reader).card_statement())
+        opening = NoteChecker(evidence, card, self._reader).card_statement()
+        subject = NotedSubject(card.text, about, kind, opening, belonging.chances)
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
 

@@ -69,7 +69,8 @@ class Draft(Strict):
 class Tried(Strict):
     """One answer: the statements' places in the section, the answer, by what, and its problems (may be empty).
 
-    `by` is `model` (freely), `steps` (small ones), `rule`, `plain` (the fact as it is) or `quotation`.
+    `by` is `model` or `note`, the statement as it is. `support` is what the reader network says of statement and answer,
+    `agreed` the model's own chance that both say the same; None where they were not asked.
     """
 
     facts: tuple[int, ...]
@@ -81,6 +82,7 @@ class Tried(Strict):
     new_words: float
     support: float | None
     chosen: bool = False
+    agreed: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,39 @@ SAY_EXAMPLES: tuple[tuple[str, str], ...] = (
     ),
 )
 """Invented. What they show: the order changed, the voice changed, nothing lost, nothing added."""
+SAME_ROLE = (
+    "You check rewritten sentences for an encyclopedia. Answer Yes only if the new sentence says the same as the fact: nothing "
+    "added, nothing exchanged, nothing of weight left out."
+)
+SAME_EXAMPLES: tuple[tuple[str, str, str], ...] = (
+    (
+        "The mill burned down in 1904 after lightning struck its roof.",
+        "In 1904 the mill was destroyed by a fire that a lightning strike on its roof had caused.",
+        "Yes",
+    ),
+    (
+        "Ana Ruiz, who leads the union, said about 300 workers had joined.",
+        "About 300 workers had joined, and Ana Ruiz then became leader of the union.",
+        "No",
+    ),
+    (
+        "The bridge was probably the first in the county to be made of iron.",
+        "The bridge was the first iron bridge in the county.",
+        "No",
+    ),
+    (
+        "The council approved the plan on 3 May by 14 votes to 9.",
+        "The plan was approved by the council on 3 May, with 14 votes in favour and 9 against.",
+        "Yes",
+    ),
+    ("The firm made lamps and sold them to hotels in Ghent.", "The firm's hotels in Ghent were lit by lamps.", "No"),
+    (
+        "The film follows a widow who returns to her village.",
+        "In the film, a widow goes back to the village she came from.",
+        "Yes",
+    ),
+)
+"""Invented: voice and order changed, a role moved, a hedge lost, figures in other words, an owner exchanged."""
 _FENCE_TAG = re.compile(r"<(?=\s*/?\s*evidence\b)", re.I)
 _DRAFT_TAG = re.compile(r"<(?=\s*/?\s*(?:draft|evidence)\b)", re.I)
 _BRACKETED = re.compile(r"\[(\s*-?\s*\d[^\[\]]*)\]")
@@ -163,6 +196,20 @@ def say(fact: str) -> tuple[Message, ...]:
         message for shown, said in SAY_EXAMPLES for message in (Message("user", f"Fact: {shown}"), Message("assistant", said))
     ]
     return (Message("system", SAY_ROLE), *turns, Message("user", f"Fact: {fact}"))
+
+
+def says_the_same(fact: str, text: str) -> tuple[Message, ...]:
+    """Whether a text says what a fact says, to be answered with Yes or No."""
+    turns = [
+        message
+        for shown, said, answer in SAME_EXAMPLES
+        for message in (Message("user", _is_same(shown, said)), Message("assistant", answer))
+    ]
+    return (Message("system", SAME_ROLE), *turns, Message("user", _is_same(fact, text)))
+
+
+def _is_same(fact: str, text: str) -> str:
+    return f"Fact: {fact}\nNew sentence: {text}\nDoes the new sentence say the same?"
 
 
 def infobox(title: str, evidence: str) -> tuple[Message, ...]:

@@ -35,11 +35,16 @@ COPY_WORDS = 4
 """Words of a passage in a row, names and numbers apart, behind which the next one costs the penalty, in logits."""
 GOOD_ENOUGH = 0.3
 """Share of copied words up to which no further answer is asked for."""
-SUPPORTED, SAID = 0.3, 0.1
-"""Least chance, by the reader, that the note supports the answer, and that the answer supports the note: lower, because an
-answer may leave a detail out."""
+SUPPORTED, SAID = 0.1, 0.05
+"""Least chance, by the reader, that the note supports the answer, and that the answer supports the note. It refuses many right
+paraphrases, so that it only keeps out what the model's own reading must not decide alone."""
+SAME = 0.75
+"""Least chance, by the model itself, that the answer says the same as its note. With worked examples it told right from wrong
+answers better than the reader (LOG.md)."""
 NEW_WORDS_COST = 0.5
 """What a share of words that no fact has counts against a share of copied ones."""
+AGREED_WORTH = 0.5
+"""What a chance of saying the same counts for."""
 WORTH_IT = 0.1
 """A share of copied words, less than the note's own, from which an answer is better than the note."""
 TOKENS_PER_WORD = 1.7
@@ -137,7 +142,7 @@ class Saying:
         return Request(prompts.say(text), sampling)
 
     def _judged(self, answers: Sequence[tuple[_Fact, str]]) -> list[Tried]:
-        """Each answer with its faults, by rule and, where these find none, by the reader."""
+        """Each answer with its faults: by rule, where these find none by the reader, and then by the model itself."""
         found = []
         for fact, text in answers:
             finding = compare(text, (fact.text,), self._plan.title, (*fact.statement.also, *fact.passages))
@@ -150,12 +155,24 @@ class Saying:
             found.append(
                 Tried((fact.place,), "model", text, tuple(faults), round(copied, 3), run, round(finding.new_words, 3), None)
             )
-        if self._reader is None:
-            return found
+        if self._reader is not None:
+            found = self._read_both(found, answers, self._reader)
+        open_ones = [k for k, one in enumerate(found) if not one.faults]
+        asked = [prompts.says_the_same(self._shown(answers[k][0].text), self._shown(found[k].text)) for k in open_ones]
+        chances = self._writer.generator.choose_many(asked, ("Yes", "No")) if asked else []
+        for k, (yes, _) in zip(open_ones, chances, strict=True):
+            found[k] = replace(found[k], agreed=round(yes, 3))
+            if yes < SAME:
+                found[k] = replace(found[k], faults=(f"the model itself doubts that it says the same ({yes:.2f})",))
+        return found
+
+    def _read_both(self, tried: Sequence[Tried], answers: Sequence[tuple[_Fact, str]], reader: SupportReader) -> list[Tried]:
+        """The answers without a fault as the reader sees them: whether the note supports them, and they it."""
+        found = list(tried)
         open_ones = [k for k, one in enumerate(found) if not one.faults]
         texts = [(found[k].text, answers[k][0].text) for k in open_ones]
-        forward = self._reader.read([(text, (note,)) for text, note in texts])
-        back = self._reader.read([(note, (text,)) for text, note in texts])
+        forward = reader.read([(text, (note,)) for text, note in texts])
+        back = reader.read([(note, (text,)) for text, note in texts])
         for k, said, kept in zip(open_ones, forward, back, strict=True):
             faults = []
             if said is not None and said.support < SUPPORTED:
@@ -164,6 +181,9 @@ class Saying:
                 faults.append(f"it hardly says its note ({kept.support:.2f})")
             found[k] = replace(found[k], faults=tuple(faults), support=None if said is None else round(said.support, 3))
         return found
+
+    def _shown(self, text: str) -> str:
+        return quotable(text, self._writer.generator.neutralise)
 
     def _note(self, fact: _Fact) -> Tried:
         copied, run = copied_runs(fact.text, fact.passages)
@@ -188,11 +208,15 @@ def _is_good(one: Tried) -> bool:
     return not one.faults and one.copied <= GOOD_ENOUGH
 
 
+def _cost(one: Tried) -> float:
+    return one.copied + NEW_WORDS_COST * one.new_words - AGREED_WORTH * (one.agreed or 0.0)
+
+
 def _best(tried: Sequence[Tried]) -> Tried:
-    """Of those without a fault the one that copies least; the note, the last, where none is better by much."""
+    """Of those without a fault one that copies little and says the same; the note, the last, where none is better by much."""
     *answers, note = tried
     usable = [one for one in answers if not one.faults]
-    best = min(usable, key=lambda one: (one.copied + NEW_WORDS_COST * one.new_words, -(one.support or 0.0)), default=note)
+    best = min(usable, key=_cost, default=note)
     return best if best is note or best.copied <= note.copied - WORTH_IT or best.copied <= GOOD_ENOUGH else note
 
 

@@ -45,7 +45,7 @@ _NEGATION = re.compile(
 _PLANNED = (
     r"expect\w*|plan(?:s|ned|ning)?\b|(?:is|are|was|were) to|due to (?:be|begin|start|open|close|end)\b|set to|scheduled|"
     r"could|(?-i:may)|might|likely|intend\w*|"
-    r"perhaps|maybe|hop(?:e|es|ed|ing)|propos\w+|aim\w*|possibl[ey]|potential\w*"
+    r"perhaps|maybe|probabl[ey]|hop(?:e|es|ed|ing)|propos\w+|aim\w*|possibl[ey]|potential\w*"
 )
 _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.I))

@@ -1,0 +1,74 @@
+"""`ours` in its default mode, whole: card, pages, notes, plan, sentences; what is left out, and what a killed run asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from data.errors import NoEvidence
+from data.runs import RunFolder, Unstored
+from data.settings import ModelSettings, WritingSettings
+from data.types import Article
+from pipeline.systems.ours import OurSystem
+from tests.fakes import FixedEncoder, NotingModel, SilentFiler
+from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL
+
+
+def system(model: NotingModel, **writing: object) -> OurSystem:
+    settings = WritingSettings(mode="notes", **writing)  # type: ignore[arg-type]
+    return OurSystem(ModelSettings(), RETRIEVAL, settings, model, FixedEncoder(), SilentFiler())
+
+
+def sentences(article: Article) -> list[str]:
+    return [sentence.text for section in article.all_sections for sentence in section.sentences]
+
+
+def test_every_sentence_is_a_note_of_a_page_and_cites_it() -> None:
+    model = NotingModel()
+    article = system(model).write(EVENT, PAGES, Unstored())
+    texts = {passage.id: passage for passage in article.sources}
+    assert len(sentences(article)) >= 4
+    assert all(sentence.cites and set(sentence.cites) <= set(texts) for s in article.all_sections for sentence in s.sentences)
+    assert model.asked[0] == "card" and model.asked.index("notes") < model.asked.index("belongs") < model.asked.index("say")
+
+
+def test_what_does_not_belong_is_left_out() -> None:
+    def belongs(prompt: str) -> str:
+        return "No" if "levee" in prompt.rpartition("Fact:")[2] else "Yes"
+
+    whole = sentences(system(NotingModel()).write(EVENT, PAGES, Unstored()))
+    without = sentences(system(NotingModel(belongs=belongs)).write(EVENT, PAGES, Unstored()))
+    assert any("levee" in text for text in whole)
+    assert sum("levee" in text for text in without[1:]) < sum("levee" in text for text in whole[1:])
+
+
+def test_a_person_says_what_it_is() -> None:
+    model = NotingModel()
+    system(model, about="A flood in the province of Vasterlow.").write(EVENT, PAGES, Unstored())
+    assert "card" not in model.asked
+    assert all("A flood in the province of Vasterlow." in prompt for prompt in model.prompts_of("notes"))
+
+
+@pytest.mark.parametrize(
+    "answer", ["[]", "I cannot help with that.", '["Ein Satz auf Deutsch, der hier nichts zu suchen hat."]']
+)
+def test_without_a_note_there_is_no_article(answer: str) -> None:
+    with pytest.raises(NoEvidence, match="hold no fact that could be noted"):
+        system(NotingModel(notes=lambda _: answer)).write(EVENT, PAGES, Unstored())
+
+
+def test_a_killed_run_asks_nothing_twice(tmp_path: Path) -> None:
+    class Killed(Exception):
+        pass
+
+    def dies(prompt: str) -> str:
+        raise Killed
+
+    folder = RunFolder.open(tmp_path / "run", {}).event(EVENT.id)
+    with pytest.raises(Killed):
+        system(NotingModel(say=dies)).write(EVENT, PAGES, folder)
+    model = NotingModel()
+    again = system(model).write(EVENT, PAGES, folder)
+    assert not {"card", "about", "notes", "again", "belongs", "kind"} & set(model.asked)
+    assert sentences(again) == sentences(system(NotingModel()).write(EVENT, PAGES, Unstored()))

@@ -1,0 +1,77 @@
+"""Each note in the model's own words: which answer is taken, and that a note stands for what cannot be said without a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from data.runs import Unstored
+from data.types import Event, Heading
+from decoding.api import SupportReading
+from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
+from pipeline.evidence import Evidence
+from pipeline.writing.assembly import WrittenSection
+from pipeline.writing.drafting import Writer
+from pipeline.writing.prompts import SAY_EXAMPLES
+from pipeline.writing.saying import SAMPLED, Saying
+from tests.fakes import NotingModel
+from tests.pipeline.flood import EVENT, LEDGER, PAGES, RETRIEVAL
+
+NOTE = "Fourteen people died and 212 houses were destroyed."
+SAID = "In all, 212 houses were destroyed and 14 people lost their lives."
+
+
+class Reader:
+    """Doubts every claim with the word."""
+
+    name = fingerprint = "reader"
+
+    def __init__(self, word: str = "moon") -> None:
+        self.word = word
+
+    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
+        return [SupportReading(0.01 if self.word in claim else 0.9, ()) for claim, _ in pairs]
+
+
+def said(
+    say: Callable[[str], str], *, same: Callable[[str], str] = lambda _: "Yes", reader: Reader | None = None
+) -> WrittenSection:
+    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
+    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(NOTE, (LEDGER,)),),)),))
+    model = NotingModel(say=say, same=same)
+    (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), reader, Unstored()).sections()
+    assert model.asked.count("say") <= 1 + len(SAMPLED)
+    return section
+
+
+def text_of(section: WrittenSection) -> list[tuple[str, tuple[str, ...]]]:
+    return [(sentence.text, sentence.cites) for sentence in section.section.sentences]
+
+
+def test_an_answer_without_a_fault_is_taken_with_the_notes_citations() -> None:
+    section = said(lambda _: SAID, reader=Reader())
+    assert text_of(section) == [(SAID, (LEDGER,))] and not section.repairs
+
+
+def test_what_has_a_fault_is_said_as_its_note_and_the_fault_told() -> None:
+    for say, why in (
+        (lambda _: "In all, 312 houses were destroyed and 14 people lost their lives.", "added: 312"),
+        (lambda _: "In all, 14 people lost their lives on the moon.", "lost: 212"),
+        (lambda _: SAY_EXAMPLES[0][1], "a worked example"),
+        (lambda _: "", "no whole sentence"),
+    ):
+        section = said(say)
+        assert text_of(section) == [(NOTE, (LEDGER,))]
+        (repair,) = section.repairs
+        assert repair.kind == "sentence_replaced" and "said as its note" in repair.detail, why
+
+
+def test_the_reader_and_the_model_itself_may_refuse_it() -> None:
+    assert text_of(said(lambda _: SAID, reader=Reader("lives"))) == [(NOTE, (LEDGER,))]
+    section = said(lambda _: SAID, same=lambda _: "No")
+    assert text_of(section) == [(NOTE, (LEDGER,))]
+    assert "the model itself doubts" in section.repairs[0].detail
+
+
+def test_of_two_answers_that_which_copies_less() -> None:
+    answers = iter([NOTE, SAID])
+    assert text_of(said(lambda _: next(answers))) == [(SAID, (LEDGER,))]
