@@ -555,6 +555,7 @@ def _article_lines(written: Written) -> list[str]:
     return [
         f"{article.title}: {n_words} words, {n} section{'' if n == 1 else 's'}, {_n_citations(article)} citations of "
         f"{len(_cites_by_page(article))} pages, {how}",
+        *([article.notice] if article.notice else []),
         *([figures + "; ".join(found.in_words() for found in told)] if told else []),
         f"read it: {path.resolve()} (beside it .md and .wiki)",
         f"for editors: {path.with_suffix('.dossier.html')} (sources, what one page alone says, what is missing, copying)",

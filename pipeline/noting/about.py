@@ -10,6 +10,7 @@ from pipeline.notes import AboutPages, Card, PageVerdict, Verdict
 from pipeline.noting import reading_prompts
 from pipeline.noting.card import page_texts
 from pipeline.noting.material import shown_opening, shown_title
+from pipeline.retrieval import terms
 from pipeline.writing.prompts import Numbered
 
 SURE, SURELY_NOT = 0.72, 0.2
@@ -61,3 +62,13 @@ def judge_pages(evidence: Evidence, card: Card, generator: Generator, encoder: E
     )
     tokens = sum(generator.count_tokens(m.content) for question in questions for m in question)
     return AboutPages(found, Usage(len(questions), tokens, 0))
+
+
+def namesakes(evidence: Evidence, about: AboutPages) -> tuple[str, ...]:
+    """Titles of pages that name the subject in full and are about something else, where they are as many as those about it by
+    half, and more than one: the title may mean that."""
+    words = subject_terms(evidence.event.title)
+    titles = [shown_title(evidence.pages[one.page]) for one in about.pages if one.verdict != "subject"]
+    named = [title for title in titles if words <= frozenset(terms(title))]
+    of_subject = sum(one.verdict == "subject" for one in about.pages)
+    return tuple(named) if len(named) >= max(2, of_subject / 2) else ()

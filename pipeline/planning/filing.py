@@ -172,14 +172,15 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
 @dataclass(frozen=True, slots=True)
 class NotedSubject:
     """What planning knows of the subject where notes were taken: its card, how near its pages are to it, the kind of
-    article, the statement that opens it, None where no passage says it, and for each note the chance that it belongs in the
-    article."""
+    article, the statement that opens it, None where no passage says it, for each note the chance that it belongs in the
+    article, and titles of pages of its name on something else where the title may mean that."""
 
     card: str
     about: AboutPages
     kind: Kind
     opening: Statement | None
     belongs: tuple[float, ...]
+    namesakes: tuple[str, ...] = ()
 
 
 def plan_notes(
@@ -229,7 +230,7 @@ def plan_notes(
             PlannedSection(heading, tuple(tuple(pool_statement(statements, pool, i) for i in run) for run in paragraphs))
             for heading, paragraphs in sections
         ),
-        _notice(evidence, pool, chosen),
+        " ".join(filter(None, (_notice(evidence, pool, chosen), _ambiguity(subject.namesakes)))),
         tuple(left_out),
     )
 
@@ -486,3 +487,13 @@ def _notice(evidence: Evidence, pool: Pool, chosen: Sequence[int]) -> str:
         return ""
     told = f"{len(pages)} page{'s' * (len(pages) != 1)}, {len(hosts) or 1} publisher{'s' * (len(hosts) > 1)}"
     return f"This article rests on little evidence: {told}."
+
+
+def _ambiguity(namesakes: Sequence[str]) -> str:
+    """What a reader must know where the title may mean something else; empty where it does not."""
+    if not namesakes:
+        return ""
+    return (
+        f"{len(namesakes)} pages of this name are about something else, such as “{namesakes[0][:80]}”: if that is meant, say "
+        "with --about what the subject is."
+    )

@@ -27,7 +27,7 @@ from pipeline.choosing.selecting import SelectionWeights
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Belonging, Card, Notes
 from pipeline.noting import reading_prompts
-from pipeline.noting.about import judge_pages
+from pipeline.noting.about import judge_pages, namesakes
 from pipeline.noting.belonging import judge_notes
 from pipeline.noting.card import make_card
 from pipeline.noting.kind_of import kind_of
@@ -143,7 +143,7 @@ class OurSystem(FreeWriting):
     def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes, belonging: Belonging) -> ArticlePlan:
         kind = kind_of(evidence, card, self._recogniser, self._generator)
         opening = NoteChecker(evidence, card, self._reader).card_statement()
-        subject = NotedSubject(card.text, about, kind, opening, belonging.chances)
+        subject = NotedSubject(card.text, about, kind, opening, belonging.chances, namesakes(evidence, about))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
 

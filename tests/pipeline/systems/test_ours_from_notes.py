@@ -10,9 +10,10 @@ from data.errors import NoEvidence
 from data.runs import RunFolder, Unstored
 from data.settings import ModelSettings, WritingSettings
 from data.types import Article
+from pipeline.noting import about as about_pages
 from pipeline.systems.ours import OurSystem
 from tests.fakes import FixedEncoder, NotingModel, SilentFiler
-from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL
+from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL, page
 
 
 def system(model: NotingModel, **writing: object) -> OurSystem:
@@ -72,3 +73,22 @@ def test_a_killed_run_asks_nothing_twice(tmp_path: Path) -> None:
     again = system(model).write(EVENT, PAGES, folder)
     assert not {"card", "about", "notes", "again", "belongs", "kind"} & set(model.asked)
     assert sentences(again) == sentences(system(NotingModel()).write(EVENT, PAGES, Unstored()))
+
+
+def test_a_title_of_two_subjects_says_so_and_how_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(about_pages, "SURE", 1.1)  # by their letters, as the stand-in compares them, all pages are alike
+
+    def about(prompt: str) -> str:
+        return "No" if "puzzle game" in prompt.rpartition("Page:")[2] else "Yes"
+
+    text = (
+        "2031 Tolvane flood is a puzzle game of seven levels in which players move water. It was released in May for consoles."
+    )
+    games = tuple(
+        page(f"game{n}", f"2031 Tolvane flood, the game, part {n}", f"{text} Level {n} has {n + 3} locks and a secret sluice.")
+        for n in range(3)
+    )
+    article = system(NotingModel(about=about)).write(EVENT, (*PAGES[:2], *games), Unstored())
+    assert "3 pages of this name are about something else, such as “2031 Tolvane flood, the game, part 0”" in article.notice
+    assert "--about" in article.notice
+    assert "--about" not in system(NotingModel(about=about)).write(EVENT, PAGES, Unstored()).notice
