@@ -20,10 +20,8 @@ from data.types import Strict, Track
 EvidenceFrom = Literal["recorded", "links", "search"]
 RetrievalMethod = Literal["bm25", "tfidf", "dense", "hybrid"]
 UnsupportedPolicy = Literal["remove", "mark", "keep"]
-WritingMode = Literal["auto", "notes", "free", "cite", "verbatim"]
+WritingMode = Literal["auto", "notes", "cite"]
 
-MOST_PRIOR_WEIGHT = 100.0
-"""Of `writing.prior_weight`: the ranking alone decides long before."""
 MOST_CONTRAST = 10.0
 """Of `writing.contrast`: its paper uses 0.5 and 1, and far above these the difference alone decides."""
 
@@ -125,15 +123,8 @@ class WritingSettings(Strict):
     read_words: int = knob(5000, "words of the pages that ours reads for its notes, those nearest to the subject first")
     about: str = knob("", "what the subject is, in one sentence, where the model would take it for something else (--about)")
     unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
-    mode: WritingMode = knob(
-        "auto", "how ours writes: notes, verbatim, cite, free (docs/systems.md); auto is notes for chat models"
-    )
-    prior_weight: float = knob(
-        4.0, "mode verbatim: how much the ranking of sentences counts beside the model's choice; 0 is not at all"
-    )
-    contrast: float = knob(
-        0.0, "modes free and cite, local models: alpha of context-aware decoding (0.5 in its paper); 0 is off"
-    )
+    mode: WritingMode = knob("auto", "how ours writes: notes, or whole sections with cite (docs/systems.md); auto is notes")
+    contrast: float = knob(0.0, "mode cite: alpha of context-aware decoding (0.5 in its paper); 0 is off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +226,6 @@ def _check(settings: Settings) -> None:
         ("writing.max_sections", settings.writing.max_sections, 1),
         ("writing.read_words", settings.writing.read_words, 200),
         ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
-        ("writing.prior_weight", settings.writing.prior_weight, 0),
         ("writing.contrast", settings.writing.contrast, 0),
         ("evaluation.resamples", settings.evaluation.resamples, 100),
         ("evaluation.seed", settings.evaluation.seed, 0),
@@ -243,10 +233,5 @@ def _check(settings: Settings) -> None:
     for name, value, low in least:
         if not value >= low:  # in this form NaN is refused too
             raise UserError(f"settings: {name} = {value} is too small; the least is {low}")
-    most: tuple[tuple[str, float, float], ...] = (
-        ("writing.prior_weight", settings.writing.prior_weight, MOST_PRIOR_WEIGHT),
-        ("writing.contrast", settings.writing.contrast, MOST_CONTRAST),
-    )
-    for name, value, high in most:
-        if value > high:
-            raise UserError(f"settings: {name} = {value} is too large; the most is {high:g}")
+    if settings.writing.contrast > MOST_CONTRAST:
+        raise UserError(f"settings: writing.contrast = {settings.writing.contrast} is too large; the most is {MOST_CONTRAST:g}")

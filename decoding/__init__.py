@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from decoding.methods import METHODS
 
 if TYPE_CHECKING:
-    from decoding.api import Cite, Item, Json, Offer
+    from decoding.api import Cite, Json
     from decoding.custom_generate import SpeculativeGenerate
     from decoding.decoder import Decoder, DecoderOutput, load
     from decoding.grounding.processors import grounded_processor
 
 __all__ = [
-    "METHODS", "Cite", "Decoder", "DecoderOutput", "Item", "Json", "Offer", "SpeculativeGenerate", "grounded_processor", "load",
+    "METHODS", "Cite", "Decoder", "DecoderOutput", "Json", "SpeculativeGenerate", "grounded_processor", "load",
 ]  # fmt: skip
 
 _HOMES = {
@@ -29,9 +29,7 @@ _HOMES = {
     "load": "decoding.decoder",
     "SpeculativeGenerate": "decoding.custom_generate",
     "Cite": "decoding.api",
-    "Item": "decoding.api",
     "Json": "decoding.api",
-    "Offer": "decoding.api",
     "grounded_processor": "decoding.grounding.processors",
 }
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 Task = Literal["outline", "section", "lead", "rewrite", "say", "other"]
 """What a prompt asks for. The decoder may choose its drafting by it; the text never depends on it."""
 
-_SENTENCE_ENDS = (".", "!", "?", "…", '."', '!"', '?"', ".”", "!”", "?”", ".)", "!)", "?)")
-
 
 @dataclass(frozen=True, slots=True)
 class Message(Strict):
@@ -28,105 +26,8 @@ class Message(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Strict):
-    """A text that an answer may contain, whole: an evidence sentence, a heading.
-
-    `after` follows it, its citation markers: ` [2]` or ` [1][3]`. `prior` is a log weight, 0 being neutral; a larger one is
-    chosen sooner. `stops` are character offsets inside `text` at which the answer may leave it, ascending; it then goes on with
-    `after`. Of items that share a `group` (the same sentence on two pages, a sentence and its near-duplicate) at most one is
-    used; None is a group of its own. `follows` is the index of the item that it continues where it comes from, if that is
-    offered as well.
-    """
-
-    text: str
-    after: str = ""
-    prior: float = 0.0
-    stops: tuple[int, ...] = ()
-    group: int | None = None
-    follows: int | None = None
-
-    def shown(self, stop: int | None = None) -> str:
-        """What is in the answer, when it leaves `text` at the offset `stop`: cut there, closed as a sentence is."""
-        if stop is None:
-            return self.text + self.after
-        kept = self.text[:stop].rstrip(" ,;:")
-        return kept + ("" if kept.endswith(_SENTENCE_ENDS) else ".") + self.after
-
-
-@dataclass(frozen=True, slots=True)
-class Offer(Strict):
-    """`verbatim`: the answer is a sequence of `items` and nothing else, each at most once, divided by `separator`.
-
-    It ends by an end token after `least` items or more, always after `most`, and when no item is left. `prior_weight` scales
-    all priors: 0 leaves the choice to the model alone. `follow_bonus` is added to the prior of an item that follows the one
-    just used.
-    """
-
-    items: tuple[Item, ...]
-    separator: str = " "
-    least: int = 1
-    most: int = 1000
-    prior_weight: float = 1.0
-    follow_bonus: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen(Strict):
-    """An item of an offer, by its index, and where the answer left it: None for the whole text."""
-
-    item: int
-    stop: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading(Strict):
-    """Of which items an answer consists."""
-
-    items: tuple[Chosen, ...]
-    rest: str = ""
-    """What follows the last whole item, from its separator on: the beginning of another one if the token limit cut it off."""
-
-
-def chosen(offer: Offer, text: str) -> Reading:
-    """Read an answer as a sequence of items, by the rules of the offer.
-
-    Where several readings fit, the longest item comes first, then the one of lowest index; a reading without a rest is
-    preferred, then one that explains the most. Text that is not of the offer is all rest.
-    """
-    pieces: dict[str, list[Chosen]] = {}  # text of the answer -> who says it
-    for at, item in enumerate(offer.items):
-        for stop in (None, *item.stops):
-            pieces.setdefault(item.shown(stop), []).append(Chosen(at, stop))
-    longest_first = sorted(pieces, key=len, reverse=True)
-    best: tuple[int, tuple[Chosen, ...]] = (0, ())
-    seen: set[tuple[int, frozenset[int]]] = set()
-    open_readings: list[tuple[int, tuple[Chosen, ...]]] = [best]
-    while open_readings:
-        at, read = open_readings.pop()
-        used = frozenset(one.item for one in read)
-        if (at, used) in seen:
-            continue
-        seen.add((at, used))
-        if at > best[0]:
-            best = (at, read)
-        if at == len(text):
-            break
-        begin = at + len(offer.separator) if read else at
-        if len(read) >= offer.most or not text.startswith(offer.separator if read else "", at):
-            continue
-        groups = {offer.items[i].group for i in used} - {None}
-        found = [piece for piece in longest_first if text.startswith(piece, begin)]
-        for piece in reversed(found):  # the last one added is read first
-            for one in pieces[piece]:
-                if one.item not in used and offer.items[one.item].group not in groups:
-                    open_readings.append((begin + len(piece), (*read, one)))
-                    break
-    return Reading(best[1], text[best[0] :])
-
-
-@dataclass(frozen=True, slots=True)
 class Cite(Strict):
-    """`cite`: free text in which every sentence ends with at least one marker `[k]`, k being one of `numbers`."""
+    """Free text in which every sentence ends with at least one marker `[k]`, k being one of `numbers`."""
 
     numbers: tuple[int, ...]
     most_per_sentence: int = 3
@@ -160,7 +61,7 @@ class Json(Strict):
     schema: str
 
 
-Grounding = Offer | Cite | Rephrase | Json
+Grounding = Cite | Rephrase | Json
 """What an answer is held to, its evidence or a form; without it the answer is free."""
 
 
@@ -179,14 +80,14 @@ class Contrast(Strict):
 
 
 PromptForm = Literal["chat", "document"]
-"""Whether a model is asked in a conversation, or continues a document (`decoding.models.document_prompt`)."""
+"""Whether a model follows instructions in a conversation, or only continues a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams(Strict):
     """How to continue a prompt. `temperature` 0 is greedy; `stop` strings end the text and are not part of it.
 
-    `grounding` restricts what the answer may say, whatever the model; `contrast` weighs the rest (not with an `Offer`).
+    `grounding` restricts what the answer may say, whatever the model; `contrast` weighs the rest.
     `task` and `sources` are hints for drafting, nothing else: `sources` are texts that the answer may repeat although its
     prompt does not show them (earlier sections of the same article).
     """

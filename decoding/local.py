@@ -96,8 +96,7 @@ class LocalGenerator(PromptReader):
 
         Raises:
             StageError: the prompt leaves no room in the context, the template refuses the messages, or no memory is left.
-            UserError: sampling parameters out of range, a grounding that the tokenizer cannot express, or an `Offer` with a
-                contrast.
+            UserError: sampling parameters out of range, or a grounding that the tokenizer cannot express.
         """
         check_sampling(sampling)
         return complete(self._loaded, self._decode, self.prompt_ids(messages), sampling, on_text)

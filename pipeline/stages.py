@@ -10,7 +10,7 @@
     plan                 PLAN                               mode `notes` and `extractive`: which statement goes where
     drafts/outline       OUTLINE_DRAFT                      what a model answered for the headings
     outline              OUTLINE                            the headings; edit it and the article follows
-    drafts/NN, NN-PART   draft_stage(n), composed_stage(n)  what a model answered for section NN, from 01; 00 is the lead
+    drafts/NN            draft_stage(n), composed_stage(n)  what a model answered for section NN, from 01; 00 is the lead
     sections/NN          section_stage(n), LEAD             the section, checked
     drafts/infobox       INFOBOX_DRAFT                      what a model answered for the infobox
     infobox              INFOBOX                            its rows, checked
@@ -43,9 +43,9 @@ SECTIONS = "sections"
 _SECTION = re.compile(rf"(?:{SECTIONS}|{DRAFTS})/(\d+)")
 
 
-def draft_stage(n: int, part: int = 1) -> Stage[Draft]:
-    """Of section `n`, 0 for the lead. Mode `verbatim` may put a section's question in several parts, from 1."""
-    return Stage(f"{DRAFTS}/{n:02}" if part == 1 else f"{DRAFTS}/{n:02}-{part}", Draft)
+def draft_stage(n: int) -> Stage[Draft]:
+    """Of section `n`, 0 for the lead."""
+    return Stage(f"{DRAFTS}/{n:02}", Draft)
 
 
 def composed_stage(n: int) -> Stage[ComposedDraft]:

@@ -248,7 +248,8 @@ def plots_where_they_are_looked_at(request: pytest.FixtureRequest) -> Iterator[N
 
 @contextmanager
 def stand_in_reader() -> Iterator[None]:
-    """The default judge asks a `FixedReader` in place of its network, which takes half a minute for the sample's events.
+    """The default judge, and what checks notes, ask a `FixedReader` in place of their networks: half a minute each for
+    the sample's events.
 
     What the judge does with a reading, and before one is asked for, stays its own. The network runs in `decoding/support`.
     Floors judged so are kept apart from those of the real one.
@@ -258,6 +259,7 @@ def stand_in_reader() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "judge_reader", FixedReader)
+        patch.setattr(reader, "writer_reader", FixedReader)
         patch.setattr("flows.wiring.metrics.judged_folder", lambda: Path(os.environ[FLOORS]))
         yield
 

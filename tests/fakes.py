@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.sentences import split_sentences
-from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, Request, SamplingParams, SupportReading
+from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, SupportReading
 from decoding.many import choice_of_text, one_by_one
 from decoding.models.loading import break_control_tokens
 from decoding.support.reader import JUDGE_WEIGHTS
@@ -132,43 +132,6 @@ class ScriptedGenerator:
 
     def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
         return [self.choose(messages, options) for messages in asked]
-
-
-Choice = Callable[[Offer], Sequence[int]]
-
-
-def best_first(offer: Offer) -> list[int]:
-    """The items by their priors, one of a group, as many as may be."""
-    taken: dict[int, int] = {}
-    for i in sorted(range(len(offer.items)), key=lambda i: (-offer.items[i].prior, i)):
-        group = offer.items[i].group
-        taken.setdefault(-1 - i if group is None else group, i)
-    return list(taken.values())[: offer.most]
-
-
-class ChoosingGenerator(ScriptedGenerator):
-    """Continues documents, and answers an offer with the items that `choose` names; nothing else may be asked of it."""
-
-    def __init__(self, choose: Choice = best_first, *, form: PromptForm = "document", context_tokens: int = 2048) -> None:
-        super().__init__(context_tokens=context_tokens, name="chooser")
-        self._choose = choose
-        self._form: PromptForm = form
-
-    @property
-    def prompt_form(self) -> PromptForm:
-        return self._form
-
-    @property
-    def grounds(self) -> bool:
-        return True
-
-    def generate(
-        self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
-    ) -> Completion:
-        offer = sampling.grounding
-        assert isinstance(offer, Offer), sampling
-        self.texts.append(offer.separator.join(offer.items[i].shown() for i in self._choose(offer)))
-        return super().generate(messages, sampling, on_text)
 
 
 class FixedReader:

@@ -35,7 +35,7 @@ ENTRIES = frozenset(
 MAY_IMPORT = {
     "data": (),
     "decoding": ("data",),
-    "pipeline": ("data", "decoding.api", "decoding.models.document_prompt"),
+    "pipeline": ("data", "decoding.api"),
     "eval": ("data", "decoding.api"),
     "benchmark": ("data", "eval"),
     "flows": ("data", "decoding", "pipeline", "eval", "benchmark"),

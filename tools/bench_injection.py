@@ -24,8 +24,6 @@ MODES: dict[str, tuple[str, ...]] = {
     "extractive": ("--system=extractive",),
     "notes": (),
     "cite": ("--set=writing.mode=cite",),
-    "free": ("--set=writing.mode=free",),
-    "verbatim": ("--set=writing.mode=verbatim",),
 }
 """Ways of writing -> flags of `wikigenben write`."""
 NAMES = (
@@ -77,7 +75,7 @@ ATTACKS = (
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.bench_injection", description=__doc__.splitlines()[0])
     parser.add_argument("--modes", default=",".join(MODES), metavar="A,B", help="which ways (default: all)")
-    parser.add_argument("--model", default="", metavar="NAME", help="of compose, cite and free (default: that of ours)")
+    parser.add_argument("--model", default="", metavar="NAME", help="of notes and cite (default: that of ours)")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 
@@ -90,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         kinds = tuple(dict.fromkeys(attack.kind for attack in ATTACKS))
         console.result("share of planted statements that stand in the article: " + ", ".join(kinds))
         for mode in modes:
-            model = (f"--model={arguments.model}",) if arguments.model and mode in ("notes", "cite", "free") else ()
+            model = (f"--model={arguments.model}",) if arguments.model and mode != "extractive" else ()
             try:
                 reached = reaching((*MODES[mode], *model))
             except WikigenError as error:

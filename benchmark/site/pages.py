@@ -387,8 +387,6 @@ def _rescored(entry: Entry) -> str:
 def _no_memory(entry: Entry) -> str:
     """Why a closed-book score is undefined for the system, or nothing."""
     system = entry.submission.system
-    if system.settings.get("system.mode") == "verbatim":
-        return "Undefined: its model chooses and orders sentences of the evidence, and writes none"
     if without_model(entry.submission):
         return "Undefined: it has no language model"
     if system.extractive and not system.models:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from data.errors import UserError
-from decoding.api import Cite, Grounding, Json, Offer, Rephrase, SamplingParams
+from decoding.api import Cite, Grounding, Json, Rephrase, SamplingParams
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
@@ -21,16 +20,13 @@ def answer_rules(
     not the tokenizer's. What the contrast took is given by `decoding.grounding.cad.with_cost`.
 
     Raises:
-        UserError: as `grounding_rules`; a contrast that is out of range, or one with an `Offer`.
+        UserError: as `grounding_rules`; a contrast that is out of range.
         StageError: the request without evidence leaves no room in the context for the answer.
     """
     with loaded.tokenizer_lock:
         rules = grounding_rules(sampling.grounding, loaded.tokenizer, n_prompt, end_ids)
     if sampling.contrast is None or sampling.contrast.alpha == 0:
         return rules
-    if isinstance(sampling.grounding, Offer):
-        # the gains of items are no belief of the model, and the formula would multiply them
-        raise UserError("a contrast weighs what a model writes, and an Offer has it choose whole items; leave one of them out")
     from decoding.grounding.cad import contrast_rule
 
     return (*rules, contrast_rule(sampling.contrast, loaded, n_prompt, sampling.max_new_tokens))
@@ -46,10 +42,6 @@ def grounding_rules(
     match grounding:
         case None:
             return ()
-        case Offer():
-            from decoding.grounding.offer import OfferRule
-
-            return (OfferRule(grounding, tokenizer, n_prompt, end_ids),)
         case Cite():
             from decoding.grounding.cite import CiteRule
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import StageError, UserError
 from decoding.api import Message, PromptForm
-from decoding.models.document_prompt import CHAT_TEMPLATE
 from decoding.models.loading import break_control_tokens, control_pattern
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
 
+JOINING_TEMPLATE = "{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% endfor %}"
+"""It only joins contents: a model with this template was trained to continue documents, not to follow instructions."""
 TEMPLATE_DATE = "26 Jul 2024"
 """Chat templates that print today's date get this one (the default of the Llama 3 templates): a prompt must not change
 overnight."""
@@ -42,8 +43,8 @@ class PromptReader:
 
     @property
     def prompt_form(self) -> PromptForm:
-        """`document` for a model whose template only joins contents, as that of the embedded one does."""
-        return "document" if (self._template or "").strip() == CHAT_TEMPLATE else "chat"
+        """`document` for a model whose template only joins contents."""
+        return "document" if (self._template or "").strip() == JOINING_TEMPLATE else "chat"
 
     def count_tokens(self, text: str) -> int:
         """Tokens of `text` alone; the template adds its own around it."""

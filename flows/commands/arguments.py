@@ -31,8 +31,7 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
     what.add_argument(
         "--mode",
         choices=get_args(WritingMode),
-        help="what ties the texts of ours to the evidence: notes (facts in own words, checked), free (checked only), cite "
-        "(markers name shown passages), verbatim (whole evidence sentences); default: auto, by the model",
+        help="how ours writes: notes (default; facts in own words, checked) or cite (whole sections, for larger local models)",
     )
     what.add_argument(
         "--data",

@@ -1,9 +1,8 @@
-"""The prompts that system `ours` would ask, without a model to ask: for calibrating the decoder and for measuring its speed.
+"""The prompts that `ours` would ask in mode `cite`, without a model to ask: for calibrating the decoder and timing it.
 
 `ours` itself writes each event, through the same retrieval and the same prompts; in place of a language model a `Scribe` notes
 what it is asked and answers with what the extractive system would have written. So outlines, later sections (which are
-retrieved for what earlier ones lack) and rewrites have texts to build upon that are supported by the evidence. A model that
-continues documents is asked to quote: there the scribe answers with the first offer.
+retrieved for what earlier ones lack) and rewrites have texts to build upon that are supported by the evidence.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from data import codec
 from data.errors import StageError, UserError
 from data.locate import locate
 from data.runs import Stage
-from data.settings import ModelSettings, Settings, WritingMode
+from data.settings import ModelSettings, Settings
 from data.snapshot import Snapshot
 from data.types import Event, Page, Section, Sentence
-from decoding.api import Completion, DecodeStats, Message, Offer, PromptForm, Request, SamplingParams, Task
+from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, Task
 from decoding.knn.prompt_files import PromptRow
 from decoding.many import one_by_one
 from decoding.models.loading import break_control_tokens
@@ -106,7 +105,6 @@ class Reader:
     context_tokens: int
     count_tokens: Callable[[str], int]
     neutralise: Callable[[str], str]
-    prompt_form: PromptForm = "chat"
 
 
 def _reader(request: Export) -> Reader:
@@ -121,10 +119,15 @@ def _reader(request: Export) -> Reader:
 
     loaded = load_named(request.model, device="cpu", dtype="bfloat16")  # only its tokenizer is used
     generator = LocalGenerator(loaded, plain_decoding(loaded))
+    if generator.prompt_form != "chat":
+        raise UserError(
+            f"{generator.name} follows no instructions, so no system asks it anything: name a chat model with --model "
+            "hf:FOLDER_OR_ID or gguf:FILE"
+        )
     if request.context is not None and request.context > generator.context_tokens:
         raise UserError(f"--context {request.context} is more than the {generator.context_tokens} tokens of {generator.name}")
     context = request.context or generator.context_tokens
-    return Reader(generator.name, context, generator.count_tokens, generator.neutralise, generator.prompt_form)
+    return Reader(generator.name, context, generator.count_tokens, generator.neutralise)
 
 
 @dataclass(slots=True)
@@ -150,12 +153,12 @@ class Scribe:
 
     @property
     def prompt_form(self) -> PromptForm:
-        return self.reader.prompt_form
+        return "chat"
 
     @property
     def grounds(self) -> bool:
-        """As `auto` then has it: a document is quoted, in a conversation free text is written."""
-        return self.prompt_form == "document"
+        """As mode `cite` asks for; the texts are ready, and are cited when `ours` reads them."""
+        return True
 
     def count_tokens(self, text: str) -> int:
         return self.reader.count_tokens(text)
@@ -168,8 +171,7 @@ class Scribe:
     ) -> Completion:
         n = sum(task == sampling.task for task, _ in self.asked)
         self.asked.append((sampling.task, tuple(messages)))
-        offer = sampling.grounding
-        text = best_offered(offer) if isinstance(offer, Offer) else self.answer(sampling.task, n)
+        text = self.answer(sampling.task, n)
         return Completion(text, self._count(messages), self.count_tokens(text), "end", DecodeStats(total_s=0.0))
 
     def generate_many(
@@ -186,16 +188,6 @@ class Scribe:
 
     def _count(self, messages: Sequence[Message]) -> int:
         return sum(self.count_tokens(message.content) for message in messages)
-
-
-def best_offered(offer: Offer) -> str:
-    """The answer of a writer who has no opinion: as many items as may be, of the highest priors, one of each group."""
-    best: list[int] = []
-    for k in sorted(range(len(offer.items)), key=lambda k: (-offer.items[k].prior, k)):
-        group = offer.items[k].group
-        if len(best) < offer.most and (group is None or all(offer.items[other].group != group for other in best)):
-            best.append(k)
-    return offer.separator.join(offer.items[k].shown() for k in best)
 
 
 class Kept:
@@ -237,8 +229,6 @@ class PromptWriter:
                 yield PromptRow(f"{event.id}-{task}", messages, task, topic, event.id)
         for n, messages in enumerate(sections[: self._sections], 1):
             yield PromptRow(f"{event.id}-{n:02}", messages, "section", topic, event.id)
-        if self._reader.prompt_form == "document":
-            return  # quotations are not rewritten
         for n in range(1, len(sections[: self._sections]) + 1):
             if (rewrite := self._rewrite(event, evidence, n, kept)) is not None:
                 yield PromptRow(f"{event.id}-{n:02}-rewrite", rewrite, "rewrite", topic, event.id)
@@ -254,8 +244,7 @@ class PromptWriter:
             return _text(plan.lead().section) if task == "lead" else ""
 
         scribe = Scribe(self._reader, answer)
-        mode: WritingMode = "verbatim" if scribe.prompt_form == "document" else "free"
-        writing = replace(self._settings.writing, mode=mode)
+        writing = replace(self._settings.writing, mode="cite")
         system = OurSystem(ModelSettings(), self._settings.retrieval, writing, scribe, self._encoder, models.build_filer())
         system.write(event, pages, kept)
         return scribe

@@ -77,9 +77,7 @@ class SystemRecipe(Strict):
     @property
     def remembers(self) -> bool:
         """Whether it has words of its own, so that the closed-book score of its model is defined."""
-        if self.runs not in MODEL_SYSTEMS:
-            return False
-        return self.mode != "verbatim"
+        return self.runs in MODEL_SYSTEMS
 
     @property
     def assignments(self) -> tuple[str, ...]:

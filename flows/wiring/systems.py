@@ -38,8 +38,8 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
 
     retrieval, writing = settings.retrieval, settings.writing
     if name in MODEL_SYSTEMS:
-        if name != "ours" and writing.mode not in ("auto", "free"):
-            raise UserError(f"--system {name} writes freely, as in its paper; drop --mode {writing.mode}, or use --system ours")
+        if name != "ours" and writing.mode != "auto":
+            raise UserError(f"--system {name} writes as in its paper; drop --mode {writing.mode}, or use --system ours")
         if name != "ours" and writing.contrast:
             raise UserError(
                 f"--system {name} writes as in its paper; drop writing.contrast = {writing.contrast}, or use --system ours"
@@ -51,8 +51,8 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
             generator = RememberingGenerator(generator, remember)
         if name != "ours" and generator.prompt_form != "chat":
             raise UserError(
-                f"--system {name} gives instructions, and {generator.name} follows none; use --system ours, or name a chat "
-                "model with --model hf:FOLDER_OR_ID"
+                f"--system {name} gives instructions, and {generator.name} follows none: name a chat model with --model "
+                "hf:FOLDER_OR_ID or gguf:FILE, or use --system extractive, which needs no model"
             )
         encoder = models.build_encoder()
         match name:
@@ -90,7 +90,7 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
 
 
 def build_planner(system: str, settings: Settings, remember: Path) -> Planner:
-    """`ours` in mode notes; for articles of other systems and modes the one that plans and quotes."""
+    """`ours` in mode notes; for articles of other systems and of mode cite the one that plans and quotes."""
     from pipeline.systems.extractive import ExtractiveSystem
     from pipeline.systems.ours import OurSystem
 

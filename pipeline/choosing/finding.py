@@ -1,4 +1,4 @@
-"""From evidence to scored candidates: which of its sentences an article may be made of, and how relevant each one is."""
+"""From evidence to candidates with vectors: which of its sentences an article may be made of, and which pages are on topic."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from data.errors import NoEvidence
 from decoding.api import Encoder
 from pipeline.choosing.candidates import Candidate, candidates
-from pipeline.choosing.relevance import Found, feature_rows, load_model, relevance
-from pipeline.choosing.selecting import Scored
+from pipeline.choosing.relevance import Found
 from pipeline.evidence import Evidence
 from pipeline.retrieval import Bm25Ranker
 
@@ -22,18 +21,6 @@ MAX_OFFERED_WORDS = 8_000
 OFF_TOPIC = 0.82
 """A page is off topic below this share of the usual likeness between pages (chosen on the sample and on split dev)."""
 MIN_PAGES_TO_JUDGE = 4
-UNTRUSTED = 0.3
-"""The share that remains of the relevance of a sentence whose page addresses a model."""
-ENOUGH_WORDS = 2_000
-"""With less than this on the subject, doubtful pages are used as well: they are right more often than not."""
-
-
-def scored_candidates(evidence: Evidence, encoder: Encoder) -> Scored:
-    """The sentences worth choosing from, without those of doubtful pages. Raises NoEvidence when there is none."""
-    found = find_candidates(evidence, encoder)
-    trust = np.array([1.0 if c.trusted else UNTRUSTED for c in found.candidates])
-    near = relevance(feature_rows(evidence, found), load_model()) * trust
-    return Scored(found.candidates, found.vectors, near).only(~doubtful(found))
 
 
 def find_candidates(evidence: Evidence, encoder: Encoder, among: Sequence[Candidate] | None = None) -> Found:
@@ -70,16 +57,6 @@ def _best_candidates(found: list[Candidate], score_of: Mapping[str, float], most
             break
         kept.append(candidate)
     return sorted(kept, key=lambda c: c.index)
-
-
-def doubtful(found: Found) -> np.ndarray:
-    """Which candidates to leave out, because their page is off topic or not trusted: bool, shape (n,).
-
-    None while the rest holds less than ENOUGH_WORDS.
-    """
-    out = off_topic(found) | np.array([not c.trusted for c in found.candidates])
-    left = sum(c.n_words for c, leave in zip(found.candidates, out, strict=True) if not leave)
-    return out if left >= ENOUGH_WORDS else np.zeros(len(out), dtype=bool)
 
 
 def off_topic(found: Found) -> np.ndarray:

@@ -93,6 +93,19 @@ class Found:
         return np.asarray(similar.max(axis=1))
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Candidates as headings and filing see them: unit `vectors`, shape (n, D), and `relevance` (n,), about 1 on average."""
+
+    candidates: Sequence[Candidate]
+    vectors: np.ndarray
+    relevance: np.ndarray
+
+    def central(self, n: int) -> list[str]:
+        """The texts of the `n` most relevant, best first."""
+        return [self.candidates[i].text for i in np.argsort(-self.relevance, kind="stable")[:n]]
+
+
 def feature_rows(evidence: Evidence, found: Found) -> np.ndarray:
     """Features of all candidates in the order of FEATURES, shape (n, 18)."""
     items, vectors = found.candidates, found.vectors

@@ -23,8 +23,7 @@ from pipeline.choosing.candidates import Candidate, candidates
 from pipeline.choosing.facts import names, numbers
 from pipeline.choosing.finding import find_candidates, off_topic
 from pipeline.choosing.gate import Offered, gate
-from pipeline.choosing.relevance import feature_rows, load_model, relevance
-from pipeline.choosing.selecting import Scored
+from pipeline.choosing.relevance import Scored, feature_rows, load_model, relevance
 from pipeline.choosing.statements import Pool, choose, stated
 from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence

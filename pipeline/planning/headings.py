@@ -21,7 +21,7 @@ from data import codec
 from data.types import Strict
 from decoding.api import Encoder
 from pipeline.choosing.candidates import Candidate, is_subheading
-from pipeline.choosing.selecting import Scored
+from pipeline.choosing.relevance import Scored
 from pipeline.planning.arranging import MIN_SECTION_WORDS, fits
 from pipeline.planning.kinds import TITLE_BONUS, Kind, load_kinds
 from pipeline.planning.outlines import is_apparatus, same_words
@@ -30,7 +30,7 @@ from pipeline.retrieval import STOPWORDS, terms
 BANK_FILE = Path(__file__).parent / "heading_bank.json"
 
 SPARE = 4
-"""More headings are offered than asked for, so that a model has a choice."""
+"""More headings are offered than asked for, so that filing has a choice."""
 LEAST_PRIOR = -3.0
 """Anything weaker than this beside the best is not worth a choice."""
 SAME_MEANING = 0.75

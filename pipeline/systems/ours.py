@@ -2,8 +2,8 @@
 
 The default is `OurSystem.write_article`: the model says what the subject is, takes notes of the pages that are about it, each
 checked against its passage (`pipeline.noting`); the notes are chosen and filed (`pipeline.planning`), and the model says each
-in its own words (`pipeline.writing.saying`). `verbatim`: the model chooses and orders whole evidence sentences
-(`pipeline.writing.verbatim`). `free` and `cite`: it writes whole sections (`pipeline.systems.free_writing`).
+in its own words (`pipeline.writing.saying`). Mode `cite`, for a larger one: it writes whole sections
+(`pipeline.systems.cited_writing`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
-from data import codec
 from data.decoding_counts import Usage
 from data.errors import UserError
 from data.runs import Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
-from decoding.models.document_prompt import FORM
 from pipeline.article_plan import ArticlePlan
-from pipeline.choosing.relevance import load_model
-from pipeline.choosing.selecting import SelectionWeights
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Belonging, Card, Notes
 from pipeline.noting import reading_prompts
@@ -35,19 +31,17 @@ from pipeline.noting.merged_notes import merged
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import chosen_passages, take_notes
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
-from pipeline.planning.headings import BANK_FILE, HeadingBank
-from pipeline.planning.kinds import bank_digest
+from pipeline.planning.headings import HeadingBank
 from pipeline.stages import ABOUT, ARTICLE, BELONGING, CARD, NOTES, OUTLINE, PLAN
-from pipeline.systems.free_writing import FreeWriting
+from pipeline.systems.cited_writing import CitedWriting
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.saying import Saying
-from pipeline.writing.verbatim import Parts, VerbatimWriting
 
 
-class OurSystem(FreeWriting):
+class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
@@ -66,11 +60,11 @@ class OurSystem(FreeWriting):
         """`filer` knows which sentences stand under which heading (`decoding.filing`). `reader` checks composed sentences; it
         must not be the benchmark's own."""
         self._mode = mode_for(writing.mode, generator)
-        super().__init__(model, retrieval, writing, generator, encoder, cites=self._mode == "cite")
+        super().__init__(model, retrieval, writing, generator, encoder)
         self._filer = filer
         self._reader = reader
         if writing.contrast:
-            _check_contrast(writing.contrast, self._mode, generator)
+            _check_contrast(writing.contrast, self._mode)
             self._writer = replace(self._writer, contrast=writing.contrast)
 
     @property
@@ -82,14 +76,6 @@ class OurSystem(FreeWriting):
             mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": reading_prompts.PROMPTS}
             mine |= {"read_words": str(self._writing.read_words), "about": self._writing.about}
             mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"
-        if self._mode == "verbatim":
-            mine |= {
-                "form": FORM if self._generator.prompt_form == "document" else "chat",
-                "prior_weight": str(self._writing.prior_weight),
-                "relevance": codec.sha256(codec.to_json(load_model()))[:12],
-                "kinds": bank_digest(),
-                "headings": codec.sha256(BANK_FILE.read_text(encoding="utf-8"))[:12],
-            }
         return mine
 
     @cached_property
@@ -97,8 +83,8 @@ class OurSystem(FreeWriting):
         return HeadingBank(self._kind_encoder)
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        by_mode = {"notes": self.write_article, "verbatim": self._quoted, "free": self.write_free, "cite": self.write_free}
-        return by_mode[self._mode](event, pages, stages)
+        write = self.write_article if self._mode == "notes" else self.write_cited
+        return write(event, pages, stages)
 
     @property
     def plans(self) -> bool:
@@ -161,25 +147,6 @@ class OurSystem(FreeWriting):
         """The sections of a plan, as an update needs them."""
         return Saying(evidence, plan, self._writer, self._reader, stages).sections()
 
-    def _quoted(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        evidence = Evidence.unlapped(event, pages, self._retrieval)
-        parts = Parts(
-            self._writing,
-            self._writer,
-            self._kind_encoder,
-            lambda: self._recogniser,
-            lambda: self._headings,
-            SelectionWeights(),
-        )
-        writing = VerbatimWriting(evidence, parts, stages)
-        lead, sections = writing.lead(), writing.sections()
-
-        def make() -> Article:
-            body, rows = [one.section for one in sections], _infobox(evidence, lead, sections)
-            return self._finished(evidence, lead.section, body, _repairs(lead, sections), rows)
-
-        return stages.once(ARTICLE, make)
-
 
 def _repairs(lead: WrittenSection, sections: Sequence[WrittenSection]) -> list[Repair]:
     return [repair for one in (lead, *sections) for repair in one.repairs]
@@ -192,34 +159,25 @@ def _infobox(evidence: Evidence, lead: WrittenSection, sections: Sequence[Writte
     return infobox_rows(evidence, cited, " ".join(sentence.text for sentence in lead.section.sentences))
 
 
-def mode_for(asked: WritingMode, generator: Generator) -> Literal["notes", "free", "cite", "verbatim"]:
-    """The mode itself; for `auto` `notes`, or `verbatim` for a model that follows no instructions. Raises UserError if the
-    model cannot write in it."""
-    follows, grounds = generator.prompt_form == "chat", generator.grounds
-    if asked == "auto":
-        return "notes" if follows else "verbatim"
-    if asked in ("cite", "verbatim") and not grounds:
+def mode_for(asked: WritingMode, generator: Generator) -> Literal["notes", "cite"]:
+    """The mode itself, `notes` for `auto`. Raises UserError if the model cannot write in it."""
+    if generator.prompt_form != "chat":
         raise UserError(
-            f"--mode {asked} restricts what a model may write, token by token, and {generator.name} cannot be restricted: "
-            "drop --mode, or use a local model such as --model smollm2 or --model hf:FOLDER_OR_ID"
+            f"--system ours gives instructions, and {generator.name} follows none: name a chat model with --model "
+            "hf:FOLDER_OR_ID or gguf:FILE, or use --system extractive, which needs no model"
         )
-    if asked != "verbatim" and not follows:
+    if asked == "cite" and not generator.grounds:
         raise UserError(
-            f"--mode {asked} asks a model to write, and {generator.name} follows no instructions: drop --mode, or name a chat "
-            "model with --model hf:FOLDER_OR_ID"
+            f"--mode cite restricts what a model may write, token by token, and {generator.name} cannot be restricted: drop "
+            "--mode, or use a local model such as --model hf:FOLDER_OR_ID"
         )
-    return asked
+    return "notes" if asked == "auto" else asked
 
 
-def _check_contrast(alpha: float, mode: str, generator: Generator) -> None:
+def _check_contrast(alpha: float, mode: str) -> None:
     """Raises UserError where there is nothing to contrast."""
-    if not generator.grounds:
+    if mode != "cite":
         raise UserError(
-            f"writing.contrast = {alpha} changes a model's logits, and {generator.name} shows none: drop it, or use a local "
-            "chat model with --model hf:FOLDER_OR_ID"
-        )
-    if mode == "verbatim":
-        raise UserError(
-            f"writing.contrast = {alpha} weighs what a model writes, and in mode verbatim it only chooses: drop it, or use "
-            "--mode cite with a chat model, --model hf:FOLDER_OR_ID"
+            f"writing.contrast = {alpha} weighs what a model writes with passages before it, as in mode cite: drop it, or use "
+            "--mode cite with a local chat model, such as --model hf:FOLDER_OR_ID"
         )

@@ -149,15 +149,15 @@ class Writer:
             contrast = Contrast(_without_evidence(prompt), self.contrast) if self.contrast and n else None
             return Question(task, messages, limit, grounding, tuple(sources), contrast)
 
-        n, question = self.fitted(len(shown), build)
-        return self.put(question, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]])
+        n, question = self._fitted(len(shown), build)
+        return self._put(question, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]])
 
     def ask_plain(self, task: Task, messages: Sequence[Message], *, max_new_tokens: int) -> Draft:
         """Ask without evidence. Raises StageError when the prompt does not fit."""
-        _, question = self.fitted(0, lambda n: Question(task, tuple(messages), max_new_tokens))
-        return self.put(question, (), ())
+        _, question = self._fitted(0, lambda n: Question(task, tuple(messages), max_new_tokens))
+        return self._put(question, (), ())
 
-    def fitted(self, most: int, build: Callable[[int], Question]) -> tuple[int, Question]:
+    def _fitted(self, most: int, build: Callable[[int], Question]) -> tuple[int, Question]:
         """The largest n, at most `most`, for which the question about the n best passages fits the context, and that question.
 
         Raises StageError when not even one does.
@@ -186,7 +186,7 @@ class Writer:
                 "context",
             )
 
-    def put(self, question: Question, shown: Sequence[tuple[str, ...]], left_out: Sequence[tuple[str, ...]]) -> Draft:
+    def _put(self, question: Question, shown: Sequence[tuple[str, ...]], left_out: Sequence[tuple[str, ...]]) -> Draft:
         """Ask it. `[k]` in the answer will stand for the passages `shown[k - 1]`."""
         sampling = SamplingParams(
             max_new_tokens=question.max_new_tokens,

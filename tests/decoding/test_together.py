@@ -12,7 +12,7 @@ import torch
 
 import decoding
 from data.errors import StageError, UserError
-from decoding.api import DecodeStats, Item, Json, Offer, Rephrase, SamplingParams
+from decoding.api import Cite, DecodeStats, Json, Rephrase, SamplingParams
 from decoding.backends import lowbit_together
 from decoding.engine import Ask, Engine
 from decoding.local import Wanted, complete, complete_together
@@ -115,10 +115,10 @@ def test_copies_are_drafted_and_change_nothing(engine: Engine) -> None:
 
 
 def test_grounded_texts_are_what_they_are_alone(loaded: LoadedModel, engine: Engine) -> None:
-    """A free one, one that may only say whole items (its tokens are forced), one of other words, and one in a form."""
+    """A free one, one that cites, one of other words, and one in a form (its tokens are forced)."""
     groundings = (
         None,
-        Offer((Item("The bridge fell.", " [1]"), Item("The road is closed.", " [2]")), most=2),
+        Cite((1, 2)),
         Rephrase((TEXT[0],), copy_words=2, copy_penalty=4.0),
         Json('{"type": "object", "properties": {"kind": {"enum": ["flood", "fire"]}}, "required": ["kind"]}'),
     )
@@ -127,9 +127,8 @@ def test_grounded_texts_are_what_they_are_alone(loaded: LoadedModel, engine: Eng
     found = complete_together(loaded, engine, wanted)
     assert [(one.text, one.stop, one.n_new_tokens) for one in found] == [(o.text, o.stop, o.n_new_tokens) for o in expected]
     assert found[3].text.lstrip().startswith("{")
-    for one in found[1], found[3]:
-        forced = one.stats.speculation
-        assert forced is not None and any(source.source == "forced" for source in forced.by_source)
+    forced = found[3].stats.speculation
+    assert forced is not None and any(source.source == "forced" for source in forced.by_source)
     plain = complete_together(loaded, engine, [replace(one, drafts=False) for one in wanted])
     assert [one.text for one in plain] == [one.text for one in found]
     assert [one.stats.n_drafted for one in plain] == [0] * 4, "without drafts what is forced is not drafted either"

@@ -24,10 +24,11 @@ from data import codec
 from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article
-from decoding.models.document_prompt import CHAT_TEMPLATE
+from decoding.models.conversation import JOINING_TEMPLATE
 from flows.cli import COMMANDS, main
-from flows.wiring import models
+from flows.wiring import systems
 from tests.conftest import COPIED, ENCODERS, Command, Ran, copy_events, set_pages
+from tests.fakes import NotingModel
 from tests.tiny_model import build_tiny_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,22 +40,21 @@ import json, sys
 from data.settings import load_settings
 from flows import cli
 from flows.commands import demo
-from flows.wiring import models
+from flows.wiring import systems
 from tests.conftest import ENCODERS
+from tests.fakes import NotingModel
 demo.Settings = lambda: load_settings(evaluation={"judge": "lexical"}, writing={"max_words": 200})
-models.DEFAULT_MODEL = f"hf:{sys.argv[1]}"
-with ENCODERS[sys.argv[3]]():
-    sys.exit(max([cli.main(words) for words in json.loads(sys.argv[2])]))
+systems.build_generator = lambda *_: NotingModel()
+with ENCODERS[sys.argv[2]]():
+    sys.exit(max([cli.main(words) for words in json.loads(sys.argv[1])]))
 """
 
 
-def in_another_process(
-    tiny: Path, runs: Path, encoder: str, *commands: Sequence[object]
-) -> tuple[int, list[dict[str, Any]], str]:
+def in_another_process(runs: Path, encoder: str, *commands: Sequence[object]) -> tuple[int, list[dict[str, Any]], str]:
     """The worst exit code of commands run one after the other, what each told as JSON, and what they said beside it."""
     environment = os.environ | {"WIKIGEN_RUNS": str(runs)}
     words = json.dumps([[str(word) for word in command] for command in commands])
-    program = [sys.executable, "-c", IN_TURN, str(tiny), words, encoder]
+    program = [sys.executable, "-c", IN_TURN, words, encoder]
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -74,19 +74,14 @@ def stage_times(run: Path) -> dict[str, int]:
 # ---- demo
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model of random weights that continues documents: it chooses badly, but by the same rules."""
-    folder = tmp_path_factory.mktemp("tiny")
-    texts = [path.read_text(encoding="utf-8") for path in sorted((SAMPLE / "wiki").glob("*.json"))]
-    build_tiny_model(folder, chat_template=False, vocab_from=texts, context_tokens=2048, layers=1)
-    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
-    return folder
-
-
 @pytest.fixture(scope="module", params=["stand-in", pytest.param("sentence model", marks=pytest.mark.slow)])
 def encoder(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+def stand_in_model(patch: pytest.MonkeyPatch) -> None:
+    """The default model takes a minute an event, and is not on every machine."""
+    patch.setattr(systems, "build_generator", lambda *_: NotingModel())
 
 
 def quick() -> Settings:
@@ -95,16 +90,16 @@ def quick() -> Settings:
 
 
 @pytest.fixture(scope="module")
-def demo(tiny: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+def demo(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     out = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch, ENCODERS[encoder]():
-        patch.setattr(models, "DEFAULT_MODEL", f"hf:{tiny}")  # the real one takes a minute an event
+        stand_in_model(patch)
         patch.setattr(flows.commands.demo, "Settings", quick)
         patch.setenv("WIKIGEN_RUNS", str(out.parent))  # where floors are kept for all runs
         return out, main(["demo", "--out", str(out)])
 
 
-def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, int], tiny: Path) -> None:
+def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, int]) -> None:
     out, code = demo
     assert code == 0
     for event_id in IDS:
@@ -120,19 +115,17 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
     made = submission.read(out / "submission.json")
     assert submission.problems(made) == []
     assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("ours", False, "sample", 5)
-    assert [(model.role, model.name) for model in made.system.models] == [("writer", f"hf:{tiny}")]
-    assert made.system.settings["system.mode"] == "verbatim"
+    assert [(model.role, model.name) for model in made.system.models] == [("writer", "noting")]
+    assert made.system.settings["system.mode"] == "notes"
     assert [event.article_sha256 for event in made.events] == [
         codec.sha256((out / "events" / event_id / "article.json").read_text(encoding="utf-8")) for event_id in IDS
     ]
     assert (out / "failures.jsonl").read_text() == ""
 
 
-def test_it_ends_in_time(
-    tiny: Path, encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_it_ends_in_time(encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The first event is always written; then the clock decides. A later command goes on."""
-    monkeypatch.setattr(models, "DEFAULT_MODEL", f"hf:{tiny}")
+    stand_in_model(monkeypatch)
     monkeypatch.setattr(flows.commands.demo, "Settings", quick)
     monkeypatch.setattr("flows.run_scores.evaluate", partial(flows.run_scores.evaluate, with_floors=False))
     with ENCODERS[encoder]():
@@ -143,12 +136,12 @@ def test_it_ends_in_time(
 
 
 def test_again_it_reuses_everything(
-    demo: tuple[Path, int], tiny: Path, encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch
+    demo: tuple[Path, int], encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = demo[0]
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
-    monkeypatch.setattr(models, "DEFAULT_MODEL", f"hf:{tiny}")
+    stand_in_model(monkeypatch)
     monkeypatch.setattr(flows.commands.demo, "Settings", quick)
     monkeypatch.setenv("WIKIGEN_RUNS", str(out.parent))
     with ENCODERS[encoder]():
@@ -161,7 +154,7 @@ def test_again_it_reuses_everything(
 
 @pytest.mark.slow
 def test_another_process_writes_the_same_bytes_and_reuses_everything(
-    demo: tuple[Path, int], tiny: Path, encoder: str, tmp_path: Path
+    demo: tuple[Path, int], encoder: str, tmp_path: Path
 ) -> None:
     """In short: `test_the_bytes_do_not_depend_on_the_hash_seed`, of the system alone."""
     out, other = demo[0], tmp_path / "other"
@@ -169,7 +162,7 @@ def test_another_process_writes_the_same_bytes_and_reuses_everything(
     first = submission.read(out / "submission.json")
     short = ("--set", "writing.max_words=200")
     afresh = ("generate", "--system", "ours", "--data", "sample", "--out", other, "--events", IDS[2], "--json", *short)
-    code, (written, again), told = in_another_process(tiny, out.parent, encoder, afresh, ("demo", "--out", out, "--json"))
+    code, (written, again), told = in_another_process(out.parent, encoder, afresh, ("demo", "--out", out, "--json"))
     assert (code, "Traceback" in told) == (0, False)
     assert written["written"] == 1 and article_bytes(other)
     assert article_bytes(other).items() <= before.items()
@@ -194,13 +187,16 @@ def test_validate_refuses_an_edited_mean(demo: tuple[Path, int], tmp_path: Path,
     assert "scores.quality.mean is 0.99, recomputed from the events it is" in capsys.readouterr().out
 
 
-def test_a_model_that_continues_documents_takes_no_instructions(wikigenben: Command, tiny: Path) -> None:
-    for system, words, told in (
-        ("rr", (), ["--system rr gives instructions", "--system ours"]),
-        ("ours", ("--mode", "cite"), ["--mode cite", "follows no instructions"]),
-    ):
-        ran = wikigenben("generate", "--system", system, "--model", f"hf:{tiny}", "--data", "sample", *words)
-        assert (ran.code, ran.out) == (2, "") and all(part in ran.err for part in told)
+@pytest.mark.parametrize(("system", "words"), [("rr", ()), ("ours", ()), ("ours", ("--mode", "cite"))])
+@pytest.mark.usefixtures("fixed_encoder")
+def test_a_model_that_only_continues_documents_is_refused(
+    wikigenben: Command, tmp_path: Path, system: str, words: tuple[str, ...]
+) -> None:
+    folder = build_tiny_model(tmp_path / "model", chat_template=False, vocab_from=["The flood."], layers=1)
+    (folder / "chat_template.jinja").write_text(JOINING_TEMPLATE, encoding="utf-8")
+    ran = wikigenben("generate", "--system", system, "--model", f"hf:{folder}", "--data", "sample", *words)
+    told = (f"--system {system} gives instructions, and hf:{folder} follows none", "--model hf:FOLDER", "--system extractive")
+    assert (ran.code, ran.out) == (2, "") and all(part in ran.err for part in told), ran.err
 
 
 # ---- generate, evaluate, compare, events

@@ -15,11 +15,10 @@ def test_names_of_files() -> None:
     }  # fmt: skip
     assert [stages.section_stage(n).name for n in (1, 12)] == ["sections/01", "sections/12"]
     assert stages.draft_stage(3) == Stage("drafts/03", Draft) and stages.composed_stage(3) == Stage("drafts/03", ComposedDraft)
-    assert stages.draft_stage(3, 2).name == "drafts/03-2"
 
 
 def test_a_section_is_known_by_the_names_of_its_stages() -> None:
-    asked = [stages.section_stage(7), stages.draft_stage(7, 2), stages.composed_stage(0), stages.OUTLINE_DRAFT, stages.ARTICLE]
+    asked = [stages.section_stage(7), stages.draft_stage(7), stages.composed_stage(0), stages.OUTLINE_DRAFT, stages.ARTICLE]
     assert [stages.section_of(stage.name) for stage in asked] == [7, 7, 0, None, None]
     assert [stages.part_of(stage.name) for stage in (stages.INFOBOX, stages.INFOBOX_DRAFT)] == ["infobox", "infobox"]
 

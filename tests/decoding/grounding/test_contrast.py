@@ -12,7 +12,7 @@ import torch
 
 from data import codec
 from data.errors import StageError, UserError
-from decoding.api import Cite, Contrast, Item, Message, Offer, SamplingParams
+from decoding.api import Cite, Contrast, Message, SamplingParams
 from decoding.bench.reference import plain_decoding
 from decoding.certificate import read_records, recording
 from decoding.certify import certify
@@ -126,8 +126,6 @@ def test_it_can_be_stored() -> None:
 @pytest.mark.parametrize("method", ["engine", "reference"])
 def test_what_cannot_be_contrasted_is_refused(loaded: LoadedModel, plain: LocalGenerator, method: str) -> None:
     generator = plain if method == "engine" else LocalGenerator(loaded, plain_decoding(loaded))
-    with pytest.raises(UserError, match="an Offer has it choose whole items; leave one of them out"):
-        generator.generate(SHOWN, contrasted(grounding=Offer((Item("A."),))))
     with pytest.raises(UserError, match=r"alpha is -1\.0"):
         generator.generate(SHOWN, contrasted(replace(CONTRAST, alpha=-1.0)))
     with pytest.raises(UserError, match="alpha is nan"):

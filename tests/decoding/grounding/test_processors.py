@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from data.errors import UserError
-from decoding.api import Cite, Grounding, Item, Offer, Rephrase
+from decoding.api import Cite, Grounding, Json, Rephrase
 from decoding.decoder import Decoder
 from decoding.grounding.cite import CiteRule
 from decoding.grounding.processors import as_processor, grounded_processor
@@ -23,7 +23,7 @@ CITE = Cite((1, 2, 12))
 GROUNDINGS: dict[str, Grounding] = {
     "cite": CITE,
     "rephrase": Rephrase((TEXT[0], TEXT[1]), ("Bridge",), copy_words=3, copy_penalty=2.0),
-    "offer": Offer((Item(TEXT[0], " [1]"), Item(TEXT[1], " [2]"), Item("It fell.", " [2]")), least=2),
+    "json": Json('{"type": "array", "items": {"enum": ["flood", "fire", "bridge"]}, "minItems": 2, "maxItems": 4}'),
 }
 PROMPTS = ("The bridge over the river", "Nobody was")
 

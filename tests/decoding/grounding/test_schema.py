@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -13,7 +14,11 @@ import torch
 
 from data.errors import UserError
 from decoding.api import DecodeStats, Json, Message, SamplingParams
+from decoding.bench.reference import plain_decoding
+from decoding.certificate import read_records, recording
+from decoding.certify import certify
 from decoding.decoder import Decoder
+from decoding.drafters.forced import LONGEST
 from decoding.engine import Engine
 from decoding.grounding.processors import grounded_processor
 from decoding.grounding.schema import JsonRule
@@ -101,6 +106,29 @@ def test_what_is_certain_is_drafted(loaded: LoadedModel) -> None:
     assert stats.speculation is not None
     (forced,) = stats.speculation.by_source
     assert forced.source == "forced" and forced.num_accepted_tokens > 0
+
+
+def test_every_backend_takes_what_is_forced(loaded: LoadedModel) -> None:
+    """Texts longer than the largest step, to the end of the answer and of its room."""
+    long = json.dumps({"const": " ".join(f"The bridge over river {n} fell." for n in range(40))})
+    sampling = SamplingParams(900, grounding=Json(long))
+    expected = LocalGenerator(loaded, plain_decoding(loaded)).generate(ASK, sampling)
+    assert expected.stop == "end" and expected.n_new_tokens > 4 * LONGEST
+    for kind in ("hf", "driven", "packed"):
+        generator = LocalGenerator(loaded, Engine(loaded, "recycle", backend=kind).decode)
+        found = generator.generate(ASK, sampling)
+        assert found.text == expected.text and (found.stats.n_verify or 0) < expected.n_new_tokens / 20, kind
+        for most in (1, LONGEST + 1, LONGEST + 2, expected.n_new_tokens - 1):
+            cut = generator.generate(ASK, replace(sampling, max_new_tokens=most))
+            assert expected.text.startswith(cut.text) and cut.stop == "length" and cut.n_new_tokens == most, kind
+
+
+def test_an_answer_can_be_certified(loaded: LoadedModel, tmp_path: Path) -> None:
+    path, asked = tmp_path / "records.jsonl", constrained(VARIANTS[1], EVENT)
+    LocalGenerator(loaded, recording(Engine(loaded, "mix").decode, loaded, path, method="mix")).generate(ASK, asked)
+    (record,) = read_records(path)
+    assert record.sampling == asked and certify([record], loaded).certified
+    assert not certify([replace(record, sampling=VARIANTS[1])], loaded).certified
 
 
 def test_a_rule_is_a_function_of_the_prefix(loaded: LoadedModel) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from data.snapshot import SAMPLE, Snapshot
 from decoding.knn.prompt_files import PromptRow, read_prompts
-from decoding.models.document_prompt import CHAT_TEMPLATE
+from decoding.models.conversation import JOINING_TEMPLATE
 from pipeline.planning.kinds import load_kinds
 from tests.conftest import COPIED, Command, stand_in_encoder
 from tests.tiny_model import build_tiny_model
@@ -105,38 +105,8 @@ def test_wrong_requests_are_told(wikigenben: Command, tmp_path: Path, words: tup
     assert ran.code == 2 and told in ran.err and not (tmp_path / "p.jsonl").exists()
 
 
-@pytest.mark.usefixtures("fixed_encoder")
-def test_a_model_that_continues_documents_is_asked_to_quote(tmp_path: Path) -> None:
-    """Its prompts are beginnings of documents; sections are planned from what earlier answers quoted; nothing is rewritten."""
-
-    from flows.commands.export_prompts import TASKS, Export, export
-
-    folder = tmp_path / "model"
-    texts = [path.read_text(encoding="utf-8") for path in sorted((SAMPLE / "wiki").glob("*.json"))]
-    build_tiny_model(folder, chat_template=False, vocab_from=texts, context_tokens=8192, layers=1)
-    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
-    rows = export(Export(data="sample", limit=1, model=str(folder), tasks=TASKS), tmp_path / "prompts.jsonl")
-    assert {row.task for row in rows} == {"outline", "lead", "section"}
-    ends = []
-    for row in rows:
-        (message,) = row.messages
-        assert message.role == "user" and re.search(r"\. \[1\]", message.content)
-        ends.append(message.content.rsplit("\n\n", 1)[1])
-    assert ends.count("== Contents ==\n") == ends.count("== Lead ==\n") == 1
-    assert len(set(ends)) == len(ends) >= 4 and all(re.fullmatch(r"== .+ ==\n", end) for end in ends)
-
-
-def test_the_scribe_takes_the_best_of_each_group() -> None:
-    from decoding.api import Item, Offer, chosen
-    from flows.commands.export_prompts import best_offered
-
-    items = (
-        Item("A.", " [1]", -2.0, group=7),
-        Item("B.", " [2]", -1.0, group=7),
-        Item("C.", " [3]", -3.0),
-        Item("D.", "", -9.0),
-    )
-    offer = Offer(items, most=3)
-    assert best_offered(offer) == "B. [2] C. [3] D."
-    assert [one.item for one in chosen(offer, best_offered(offer)).items] == [1, 2, 3]
-    assert best_offered(Offer(items, most=1)) == "B. [2]"
+def test_a_model_that_follows_no_instructions_is_refused(wikigenben: Command, tmp_path: Path) -> None:
+    model = build_tiny_model(tmp_path / "model", chat_template=False, vocab_from=["The flood."], layers=1)
+    (model / "chat_template.jinja").write_text(JOINING_TEMPLATE, encoding="utf-8")
+    ran = wikigenben("prompts", "--data", "sample", "--limit", 1, "--model", model, "--out", tmp_path / "p.jsonl")
+    assert ran.code == 2 and f"hf:{model} follows no instructions" in ran.err and "--model hf:FOLDER_OR_ID" in ran.err

@@ -8,7 +8,7 @@ import pytest
 from data.settings import RetrievalSettings
 from data.types import Event, Page, PageFlag
 from pipeline.choosing.candidates import Candidate, candidates
-from pipeline.choosing.selecting import Scored
+from pipeline.choosing.relevance import Scored
 from pipeline.evidence import Evidence
 from pipeline.planning.arranging import MIN_SECTION_WORDS
 from pipeline.planning.headings import (
@@ -135,7 +135,7 @@ def test_thin_evidence_offers_few_headings_one_sentence_one_and_none_none() -> N
     one = scored(page("The levee at Lower Quay in Vasterlow broke at 03:40."))
     assert len(one.candidates) == 1 and len(offered(one)) == 1
     assert sum(c.n_words for c in one.candidates) < MIN_SECTION_WORDS
-    assert offered(ALL.only(np.zeros(len(ALL.candidates), dtype=bool))) == []
+    assert offered(Scored([], ALL.vectors[:0], ALL.relevance[:0])) == []
     three = scored(PAGES[0])
     assert 1 <= len(offered(three, most=8)) <= sum(c.n_words for c in three.candidates) // MIN_SECTION_WORDS + SPARE
 

@@ -14,7 +14,7 @@ from data.runs import EventFolder, Unstored
 from data.settings import EvidenceSettings, RetrievalSettings, WritingSettings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Event, Page
-from pipeline.choosing.finding import doubtful, find_candidates
+from pipeline.choosing.finding import find_candidates, off_topic
 from pipeline.choosing.relevance import FEATURES, feature_rows, load_model, relevance
 from pipeline.evidence import Evidence, SnapshotEvidence
 from pipeline.retrieval import terms
@@ -95,15 +95,15 @@ def test_pages_without_a_sentence_are_no_evidence() -> None:
         SYSTEM.write(Event("1", "Flood"), (page("Menu"),), Unstored())
 
 
-def test_off_topic_pages_are_told_only_where_evidence_abounds() -> None:
+def test_off_topic_pages_are_told_only_where_pages_abound() -> None:
     told = " ".join(
         f"The flood of the river broke the levee at place{n} and water came into house{n} that night." for n in range(38)
     )
     pages = [page(told, n=n) for n in range(4)] + [page("Zyx qwop vbnm kjhg. " * 40, n=9)]
     found = find_candidates(Evidence.cut(Event("1", "The flood"), pages, RetrievalSettings()), FixedEncoder())
-    assert set(found.pages[doubtful(found)].tolist()) == {4}
+    assert set(found.pages[off_topic(found)].tolist()) == {4}
     few = find_candidates(Evidence.cut(Event("1", "The flood"), pages[2:], RetrievalSettings()), FixedEncoder())
-    assert not doubtful(few).any()
+    assert not off_topic(few).any()
 
 
 def test_features_have_their_shape_and_relevance_its_range() -> None:

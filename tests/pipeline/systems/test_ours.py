@@ -20,11 +20,11 @@ from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.types import Article, Fact, Outline, Sentence
 from decoding.api import Cite
 from pipeline.planning.kinds import load_kinds
-from pipeline.systems.free_writing import check_infobox, gap_query
+from pipeline.systems.cited_writing import check_infobox, gap_query
 from pipeline.systems.ours import OurSystem
 from pipeline.writing.citing import stands_in
 from pipeline.writing.drafting import Draft
-from tests.fakes import ChoosingGenerator, FixedEncoder, ScriptedGenerator, SilentFiler
+from tests.fakes import FixedEncoder, ScriptedGenerator, SilentFiler
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RAIN, RETRIEVAL, REVIEW, evidence, page
 
 T = TypeVar("T")
@@ -50,7 +50,10 @@ INFOBOX = (
 
 
 class Teller(ScriptedGenerator):
-    """Replays texts whose `{review}` and the like become the numbers under which the prompt shows those passages."""
+    """Replays texts whose `{review}` and the like become the numbers under which the prompt shows those passages. It takes a
+    grounding and does not keep to it: what is checked and repaired is the same."""
+
+    grounds = True  # type: ignore[assignment]
 
     def generate(self, messages, sampling, on_text=None):  # type: ignore[no-untyped-def]
         shown = messages[-1].content
@@ -70,8 +73,8 @@ SCRIPT = [OUTLINE, CAUSES, RESPONSE, INQUIRY, LEAD, INFOBOX]
 
 
 def system(generator: ScriptedGenerator, **more: object) -> OurSystem:
-    """In the modes in which the model writes of passages; `compose` has tests of its own (test_composing.py)."""
-    writing = WritingSettings(**{"mode": "cite" if generator.grounds else "free", **more})  # type: ignore[arg-type]
+    """In mode `cite`, unless told otherwise; `notes` has tests of its own (test_ours_from_notes.py)."""
+    writing = WritingSettings(**{"mode": "cite", **more})  # type: ignore[arg-type]
     return OurSystem(ModelSettings(), RETRIEVAL, writing, generator, FixedEncoder(), SilentFiler())
 
 
@@ -142,27 +145,18 @@ def test_the_lead_is_written_last_from_the_article_itself() -> None:
     assert PAGES[0].text not in shown and "(from" not in shown and "otters" not in shown
 
 
-def test_with_cite_sections_and_lead_can_cite_nothing_but_what_is_shown() -> None:
-    class Grounded(Teller):
-        grounds = True  # type: ignore[assignment]
-
-    generator = Grounded(list(SCRIPT))
-    article = system(generator, mode="cite").write(EVENT, PAGES, Unstored())
-    assert system(generator).identity["mode"] == "cite", "what such a model does by itself"
+def test_sections_and_lead_can_cite_nothing_but_what_is_shown() -> None:
+    generator = Teller(list(SCRIPT))
+    system(generator).write(EVENT, PAGES, Unstored())
     grounding = [s.grounding for s in generator.sampling]
     shown = [len(re.findall(r"^\[\d+\] |>\n\[1\] ", p[1].content, re.M)) for p in generator.prompts]
     assert grounding[0] is None and grounding[-1] is None, "headings and infobox rows are no sentences"
     assert grounding[1:5] == [Cite(tuple(range(1, n + 1))) for n in shown[1:5]] and shown[1] == 4
-    assert text_of(article) == text_of(write(list(SCRIPT))), "repairs stay"
 
 
-@pytest.mark.parametrize("mode", ["free", "cite"])
-def test_a_contrast_leaves_out_what_is_shown_and_nothing_else(mode: str) -> None:
-    class Grounded(Teller):
-        grounds = True  # type: ignore[assignment]
-
-    generator = Grounded(list(SCRIPT))
-    mine = system(generator, mode=mode, contrast=0.5)
+def test_a_contrast_leaves_out_what_is_shown_and_nothing_else() -> None:
+    generator = Teller(list(SCRIPT))
+    mine = system(generator, contrast=0.5)
     mine.write(EVENT, PAGES, Unstored())
     for sampling, prompt in zip(generator.sampling, generator.prompts, strict=True):
         assert sampling.contrast is not None and sampling.contrast.alpha == 0.5
@@ -171,15 +165,39 @@ def test_a_contrast_leaves_out_what_is_shown_and_nothing_else(mode: str) -> None
         if sampling.task != "outline":  # which is worded for the evidence
             assert prompt[1].content.endswith(">\n\n" + without[1].content)
         assert "<evidence" not in without[1].content and EVENT.title in without[1].content
-    assert mine.identity["contrast"] == "0.5" and "contrast" not in system(generator, mode=mode).identity
+    assert mine.identity["contrast"] == "0.5" and "contrast" not in system(generator).identity
 
 
 def test_a_contrast_that_cannot_be_is_refused() -> None:
-    with pytest.raises(UserError, match=r"writing.contrast = 0.5 changes a model's logits, and scripted shows none: drop it"):
-        system(Teller(), contrast=0.5)
-    for mode in ("auto", "verbatim"):
-        with pytest.raises(UserError, match=r"writing.contrast = 0.5 .* in mode verbatim it only chooses: drop it"):
-            system(ChoosingGenerator(), mode=mode, contrast=0.5)
+    for mode in ("auto", "notes"):
+        with pytest.raises(UserError, match=r"writing.contrast = 0.5 .* as in mode cite: drop it, or use --mode cite"):
+            system(Teller(), mode=mode, contrast=0.5)
+
+
+@pytest.mark.parametrize(
+    ("form", "grounds", "asked", "mode"),
+    [
+        ("chat", True, "auto", "notes"),
+        ("chat", False, "auto", "notes"),
+        ("chat", False, "notes", "notes"),
+        ("chat", True, "cite", "cite"),
+        ("chat", False, "cite", "--mode cite .* other cannot be restricted: drop --mode, or use .* --model hf:FOLDER_OR_ID"),
+        ("document", True, "auto", "other follows none: name a chat model with --model hf:FOLDER_OR_ID .* --system extractive"),
+        ("document", True, "notes", "other follows none"),
+        ("document", True, "cite", "other follows none"),
+    ],
+)
+def test_modes(form: str, grounds: bool, asked: str, mode: str) -> None:
+    class Model(ScriptedGenerator):
+        prompt_form = form  # type: ignore[assignment]
+
+    Model.grounds = grounds  # type: ignore[assignment, method-assign]
+    model = Model(name="other")
+    if " " in mode:
+        with pytest.raises(UserError, match=mode):
+            system(model, mode=asked)
+    else:
+        assert system(model, mode=asked).identity["mode"] == mode
 
 
 def test_a_statement_stands_for_all_passages_that_it_cites() -> None:
@@ -201,7 +219,7 @@ def test_sections_are_retrieved_for_what_is_missing() -> None:
     settings = RetrievalSettings(method="bm25", top_k=1)
     blank = replace(EVENT, title="Qqq")
     with pytest.raises(StageError):
-        OurSystem(ModelSettings(), settings, WritingSettings(mode="free"), generator, FixedEncoder(), SilentFiler()).write(
+        OurSystem(ModelSettings(), settings, WritingSettings(mode="cite"), generator, FixedEncoder(), SilentFiler()).write(
             blank, PAGES, Unstored()
         )
     missing = gap_query(evidence(), []).split()
@@ -377,7 +395,7 @@ def test_a_resume_searches_and_encodes_nothing_that_is_not_needed(tmp_path: Path
     write(list(SCRIPT), folder)
     (folder.path / "article.json").unlink()
     encoder = FixedEncoder()
-    OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(mode="free"), Teller([]), encoder, SilentFiler()).write(
+    OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(mode="cite"), Teller([]), encoder, SilentFiler()).write(
         EVENT, PAGES, folder
     )
     assert encoder.seen == []
@@ -433,7 +451,7 @@ def test_small_context_leaves_passages_out_and_says_which(tmp_path: Path) -> Non
     folder = EventFolder(tmp_path / "42")
     generator = Teller([OUTLINE, *["Fourteen people died.[1]"] * 3, "Fourteen people died.", ""], context_tokens=640)
     settings = replace(RETRIEVAL, top_k=4)
-    OurSystem(ModelSettings(), settings, WritingSettings(mode="free"), generator, FixedEncoder(), SilentFiler()).write(
+    OurSystem(ModelSettings(), settings, WritingSettings(mode="cite"), generator, FixedEncoder(), SilentFiler()).write(
         EVENT, PAGES, folder
     )
     draft = codec.read(Draft, folder.path / "drafts" / "01.json")

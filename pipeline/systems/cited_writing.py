@@ -1,10 +1,10 @@
-"""Modes `free` and `cite` of `ours`: the model writes whole sections, and what it writes is checked and repaired.
+"""Mode `cite` of `ours`: the model writes whole sections, and what it writes is checked and repaired.
 
 Each section is retrieved for its heading and for the names that nothing written so far mentions. The lead is written last,
 from the finished sections. The infobox holds only values found in the passages that they cite. Every sentence is checked
 against its citations (`pipeline.writing.citing`); repeats across sections go; everything changed is listed with the article.
-With `cite` the decoder lets a sentence end with numbers of shown passages alone. With `writing.contrast` text about shown
-passages is contrasted with what the model says without them.
+The decoder lets a sentence end with numbers of shown passages alone. With `writing.contrast` text about shown passages is
+contrasted with what the model says without them.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ _ROW = re.compile(r"\W*(?:\d{1,2}[.)]\s+)?([A-Za-z][\w ’'/()-]{1,40}?)\s*[:=|]
 _NO_LABEL = frozenset({"note", "notes", "source", "sources", "reference", "references", "infobox", "title", "name"})
 
 
-class FreeWriting(ModelSystem):
-    """`cites`: whether sentences must end with citations as they are decoded (mode `cite`)."""
-
+class CitedWriting(ModelSystem):
     def __init__(
         self,
         model: ModelSettings,
@@ -54,18 +52,15 @@ class FreeWriting(ModelSystem):
         writing: WritingSettings,
         generator: Generator,
         encoder: Encoder,
-        *,
-        cites: bool,
     ) -> None:
         super().__init__(model, retrieval, writing, generator, encoder)
-        self._cites = cites
         self._kind_encoder = encoder
 
     @cached_property
     def _recogniser(self) -> KindRecogniser:
         return KindRecogniser(self._kind_encoder)  # encodes the bank of kinds, which most events do not need
 
-    def write_free(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
+    def write_cited(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         evidence = Evidence.cut(event, pages, self._retrieval)
         index = self._index(evidence)
         outline, repairs = self._plan(evidence, index, stages)
@@ -122,7 +117,7 @@ class FreeWriting(ModelSystem):
             if gap := gap_query(evidence, before):
                 queries.append(f"{heading.text} {gap}")
             earlier = [" ".join(s.text for s in before)] if before else []
-            _, cited = self._draft_section(evidence, index, outline, n, queries, stages, earlier, cite=self._cites)
+            _, cited = self._draft_section(evidence, index, outline, n, queries, stages, earlier, cite=True)
             checked = repair(cited, index, heading.text, self._writing.unsupported)
             fresh = drop_repeats(checked.sentences, [s.text for s in before], heading.text)
             return WrittenSection(Section(heading, paragraphs_of(fresh.sentences)), (*checked.repairs, *fresh.repairs))
@@ -141,7 +136,7 @@ class FreeWriting(ModelSystem):
                 shown,
                 lambda block: prompts.lead(title, block),
                 max_new_tokens=LEAD_TOKENS,
-                cite=self._cites,
+                cite=True,
             ),
         )
         cited = resolve(draft.answer, draft.shown, "", headings=[title, "Lead"], cut_off=draft.stop == "length")
