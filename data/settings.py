@@ -123,6 +123,9 @@ class WritingSettings(Strict):
     max_sections: int = knob(8, "sections, at most")
     section_max_tokens: int = knob(400, "new tokens of one call of the model, at most")
     read_words: int = knob(5000, "words of the pages that ours reads for its notes, those nearest to the subject first")
+    notes_together: int = knob(
+        0, "notes that one call of ours says, at most 8; 0 is four for a model of 3B parameters or a server, else one"
+    )
     about: str = knob("", "what the subject is, in one sentence, where the model would take it for something else (--about)")
     unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
     mode: WritingMode = knob(
@@ -234,6 +237,7 @@ def _check(settings: Settings) -> None:
         ("writing.max_words", settings.writing.max_words, 50),
         ("writing.max_sections", settings.writing.max_sections, 1),
         ("writing.read_words", settings.writing.read_words, 200),
+        ("writing.notes_together", settings.writing.notes_together, 0),
         ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
         ("writing.prior_weight", settings.writing.prior_weight, 0),
         ("writing.contrast", settings.writing.contrast, 0),
@@ -246,7 +250,11 @@ def _check(settings: Settings) -> None:
     most: tuple[tuple[str, float, float], ...] = (
         ("writing.prior_weight", settings.writing.prior_weight, MOST_PRIOR_WEIGHT),
         ("writing.contrast", settings.writing.contrast, MOST_CONTRAST),
+        ("writing.notes_together", settings.writing.notes_together, MOST_TOGETHER),
     )
     for name, value, high in most:
         if value > high:
             raise UserError(f"settings: {name} = {value} is too large; the most is {high:g}")
+
+
+MOST_TOGETHER = 8
