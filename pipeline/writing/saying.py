@@ -3,8 +3,8 @@ its note.
 
 A model gets one statement a call, or as many neighbours of a paragraph as it carries, with worked examples. All of a section
 are asked at once: first greedily, then those whose answer has a fault or copies are sampled. Of answers without a fault one
-that copies little from the passages is taken. Several statements that no answer says are asked for one by one; one that no answer
-says stands as its note, which is short and clear alone, so that nothing true is lost, and nothing needs to be quoted.
+that copies little from the passages is taken. Several statements that no answer says are asked for one by one; one that no
+answer says stands as its note, which is short and clear alone, so that nothing true is lost, and nothing needs to be quoted.
 """
 
 from __future__ import annotations
