@@ -121,6 +121,9 @@ class WritingSettings(Strict):
     max_sections: int = knob(8, "sections, at most")
     section_max_tokens: int = knob(400, "new tokens of one call of the model, at most")
     read_words: int = knob(5000, "words of the pages that ours reads for its notes, those nearest to the subject first")
+    notes_together: int = knob(
+        0, "notes that one call of ours says, at most 8; 0 is four for a model of 3B parameters or a server, else one"
+    )
     about: str = knob("", "what the subject is, in one sentence, where the model would take it for something else (--about)")
     unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
     mode: WritingMode = knob("auto", "how ours writes: notes, or whole sections with cite (docs/systems.md); auto is notes")
@@ -225,6 +228,7 @@ def _check(settings: Settings) -> None:
         ("writing.max_words", settings.writing.max_words, 50),
         ("writing.max_sections", settings.writing.max_sections, 1),
         ("writing.read_words", settings.writing.read_words, 200),
+        ("writing.notes_together", settings.writing.notes_together, 0),
         ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
         ("writing.contrast", settings.writing.contrast, 0),
         ("evaluation.resamples", settings.evaluation.resamples, 100),
@@ -233,5 +237,13 @@ def _check(settings: Settings) -> None:
     for name, value, low in least:
         if not value >= low:  # in this form NaN is refused too
             raise UserError(f"settings: {name} = {value} is too small; the least is {low}")
-    if settings.writing.contrast > MOST_CONTRAST:
-        raise UserError(f"settings: writing.contrast = {settings.writing.contrast} is too large; the most is {MOST_CONTRAST:g}")
+    most: tuple[tuple[str, float, float], ...] = (
+        ("writing.contrast", settings.writing.contrast, MOST_CONTRAST),
+        ("writing.notes_together", settings.writing.notes_together, MOST_TOGETHER),
+    )
+    for name, value, high in most:
+        if value > high:
+            raise UserError(f"settings: {name} = {value} is too large; the most is {high:g}")
+
+
+MOST_TOGETHER = 8

@@ -174,7 +174,8 @@ class NotingModel(ScriptedGenerator):
     it is shown, pages are about the subject, what a text says is noted as it says it, no note is written again, each belongs,
     and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `again`, `belongs`, `same`, `say`, `other`.
+    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `again`, `belongs`, `same`,
+    `together`, `say`, `other`.
     """
 
     def __init__(self, texts: Sequence[str] = (), *, context_tokens: int = 8192, **answers: Answer) -> None:
@@ -187,6 +188,7 @@ class NotingModel(ScriptedGenerator):
             "again": lambda _: "[]",
             "belongs": lambda _: "Yes",
             "same": lambda _: "Yes",
+            "together": lambda prompt: " ".join(line.removeprefix("- ") for line in prompt.splitlines()[1:]),
             "say": lambda prompt: prompt.removeprefix("Fact: "),
         } | answers
         self.asked: list[str] = []
@@ -213,5 +215,6 @@ _ASKED = {
     "notes": re.compile(r"Write the facts that this text states"),
     "belongs": re.compile(r"Does the fact belong in the article\?"),
     "same": re.compile(r"Does the new sentence say the same\?"),
+    "together": re.compile(r"\AFacts:\n"),
     "say": re.compile(r"\AFact: "),
 }

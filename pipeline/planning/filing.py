@@ -211,8 +211,9 @@ def plan_notes(
     values[far] = 0.0
     chosen, unused = choose(pool, writing.max_words, values)
     chosen = [i for i in chosen if i not in set(far)]
+    gone = {pool.offered[i].text for i in far}
     left_out = [
-        *unused,
+        *(one for one in unused if one.text not in gone),
         *(LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, "far from the subject") for i in far),
     ]
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)

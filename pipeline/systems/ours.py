@@ -19,6 +19,7 @@ from data.runs import Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
+from decoding.models.registry import KNOWN
 from pipeline.article_plan import ArticlePlan
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Belonging, Card, Notes
@@ -39,6 +40,9 @@ from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.saying import Saying
+
+MANY_NOTES, LARGE = 4, 3_000_000_000
+"""Notes of one call for a model of so many parameters."""
 
 
 class OurSystem(CitedWriting):
@@ -61,6 +65,7 @@ class OurSystem(CitedWriting):
         must not be the benchmark's own."""
         self._mode = mode_for(writing.mode, generator)
         super().__init__(model, retrieval, writing, generator, encoder)
+        self._together = writing.notes_together or notes_together(model.name)
         self._filer = filer
         self._reader = reader
         if writing.contrast:
@@ -75,6 +80,7 @@ class OurSystem(CitedWriting):
         if self._mode == "notes":
             mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": reading_prompts.PROMPTS}
             mine |= {"read_words": str(self._writing.read_words), "about": self._writing.about}
+            mine["notes_together"] = str(self._together)
             mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"
         return mine
 
@@ -101,7 +107,7 @@ class OurSystem(CitedWriting):
         evidence = Evidence.unlapped(event, pages, self._retrieval)
         plan = self.plan(evidence, stages)
         stages.once(OUTLINE, lambda: Outline(plan.title, tuple(section.heading for section in plan.sections)))
-        saying = Saying(evidence, plan, self._writer, self._reader, stages)
+        saying = Saying(evidence, plan, self._writer, self._reader, stages, self._together)
         lead, *sections = saying.lead(), *saying.sections()  # each answer is checked in both directions
         return stages.once(ARTICLE, lambda: self.assemble(evidence, plan, lead, sections))
 
@@ -145,7 +151,7 @@ class OurSystem(CitedWriting):
 
     def say(self, evidence: Evidence, plan: ArticlePlan, stages: Stages) -> list[WrittenSection]:
         """The sections of a plan, as an update needs them."""
-        return Saying(evidence, plan, self._writer, self._reader, stages).sections()
+        return Saying(evidence, plan, self._writer, self._reader, stages, self._together).sections()
 
 
 def _repairs(lead: WrittenSection, sections: Sequence[WrittenSection]) -> list[Repair]:
@@ -157,6 +163,14 @@ def _infobox(evidence: Evidence, lead: WrittenSection, sections: Sequence[Writte
     sentences = [sentence for one in (lead, *sections) for sentence in one.section.sentences]
     cited = sorted({int(cite.split(":")[0]) for sentence in sentences for cite in sentence.cites})
     return infobox_rows(evidence, cited, " ".join(sentence.text for sentence in lead.section.sentences))
+
+
+def notes_together(model: str) -> int:
+    """How many notes one call may say: by measurement a model of 1.5B parameters drops a third of six and mixes two, so that it
+    gets one. Of a server, which is there for what a laptop cannot hold, more is expected; of a file of a name of its own
+    nothing is known."""
+    known = KNOWN.get(model)
+    return MANY_NOTES if model.startswith("server:") or (known is not None and known.parameters >= LARGE) else 1
 
 
 def mode_for(asked: WritingMode, generator: Generator) -> Literal["notes", "cite"]:

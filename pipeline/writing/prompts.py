@@ -80,6 +80,20 @@ SAME_EXAMPLES: tuple[tuple[str, str, str], ...] = (
     ),
 )
 """Invented: voice and order changed, a role moved, a hedge lost, figures in other words, an owner exchanged."""
+TOGETHER_ROLE = (
+    "You write for an encyclopedia. Say the facts as one paragraph in your own words, in plain English and the past tense, in "
+    "sentences that follow from one another. Say every fact once. Keep every name, date and number. Add nothing."
+)
+TOGETHER_EXAMPLE: tuple[tuple[str, ...], str] = (
+    (
+        "The Larrow Bridge collapsed at 6:40 a.m. on 9 October 2029.",
+        "The 61-year-old Larrow Bridge had been closed to lorries since 2019.",
+        "Police said two people were hurt, neither of them seriously.",
+    ),
+    "On 9 October 2029, at 6:40 a.m., the Larrow Bridge gave way. Lorries had been barred from the bridge, which was 61 years "
+    "old, since 2019. Two people were injured, though not seriously, according to the police.",
+)
+"""Invented."""
 _FENCE_TAG = re.compile(r"<(?=\s*/?\s*evidence\b)", re.I)
 _DRAFT_TAG = re.compile(r"<(?=\s*/?\s*(?:draft|evidence)\b)", re.I)
 _BRACKETED = re.compile(r"\[(\s*-?\s*\d[^\[\]]*)\]")
@@ -196,6 +210,21 @@ def say(fact: str) -> tuple[Message, ...]:
         message for shown, said in SAY_EXAMPLES for message in (Message("user", f"Fact: {shown}"), Message("assistant", said))
     ]
     return (Message("system", SAY_ROLE), *turns, Message("user", f"Fact: {fact}"))
+
+
+def say_together(facts: Sequence[str]) -> tuple[Message, ...]:
+    """Some facts of one paragraph -> the paragraph."""
+    shown, said = TOGETHER_EXAMPLE
+    return (
+        Message("system", TOGETHER_ROLE),
+        Message("user", _facts(shown)),
+        Message("assistant", said),
+        Message("user", _facts(facts)),
+    )
+
+
+def _facts(facts: Sequence[str]) -> str:
+    return "\n".join(("Facts:", *(f"- {fact}" for fact in facts)))
 
 
 def says_the_same(fact: str, text: str) -> tuple[Message, ...]:

@@ -1,9 +1,10 @@
 """Saying: each statement of a plan in the model's own words, checked both ways; what cannot be said without a fault is said as
 its note.
 
-A model gets one statement a call, with worked examples. All statements of a section are asked at once: first greedily, then
-those whose answer has a fault or copies are sampled. Of answers without a fault the one that copies least from the passages is
-taken. A note is short and clear alone, so that nothing true is lost, and nothing needs to be quoted.
+A model gets one statement a call, or as many neighbours of a paragraph as it carries, with worked examples. All of a section
+are asked at once: first greedily, then those whose answer has a fault or copies are sampled. Of answers without a fault one
+that copies little from the passages is taken. Several statements that no answer says are asked for one by one; one that no
+answer says stands as its note, which is short and clear alone, so that nothing true is lost, and nothing needs to be quoted.
 """
 
 from __future__ import annotations
@@ -54,25 +55,37 @@ _ENDS = re.compile(r"[.!?][\"'”’)\]]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class _Fact:
-    """A statement of a section by its place, with the sentences of its passages that are nearest to it."""
+class _Asked:
+    """Statements of a section by their places that one call says, with the sentences of their passages nearest to them."""
 
-    place: int
-    statement: Statement
+    places: tuple[int, ...]
+    statements: tuple[Statement, ...]
     passages: tuple[str, ...]
 
     @property
+    def facts(self) -> tuple[str, ...]:
+        return tuple(one.text for one in self.statements)
+
+    @property
     def text(self) -> str:
-        return self.statement.text
+        return " ".join(self.facts)
 
 
 class Saying:
     """One event's article, section by section, from its plan."""
 
     def __init__(
-        self, evidence: Evidence, plan: ArticlePlan, writer: Writer, reader: SupportReader | None, stages: Stages
+        self,
+        evidence: Evidence,
+        plan: ArticlePlan,
+        writer: Writer,
+        reader: SupportReader | None,
+        stages: Stages,
+        together: int = 1,
     ) -> None:
+        """`together`: statements that one call gets at most."""
         self._plan = plan
+        self._together = together
         self._writer = writer
         self._reader = reader
         self._stages = stages
@@ -87,25 +100,52 @@ class Saying:
     def _section(self, n: int, heading: Heading, paragraphs: Sequence[Sequence[Statement]]) -> WrittenSection:
         def make() -> WrittenSection:
             stage = composed_stage(n)
-            draft = self._stages.once(stage, lambda: self._draft([s for paragraph in paragraphs for s in paragraph]))
+            draft = self._stages.once(stage, lambda: self._draft(paragraphs))
             return _read(draft, heading, paragraphs)
 
         return self._stages.once(section_stage(n), make)
 
-    def _draft(self, statements: Sequence[Statement]) -> ComposedDraft:
-        facts = [_Fact(n, one, self._nearest(one)) for n, one in enumerate(statements)]
+    def _draft(self, paragraphs: Sequence[Sequence[Statement]]) -> ComposedDraft:
+        statements = [one for paragraph in paragraphs for one in paragraph]
         usage: list[Usage] = []
-        tried = self._answers(facts, 0.0, GREEDY_PENALTY, 0, usage)
-        for n, (temperature, penalty) in enumerate(SAMPLED, 1):
-            rest = [fact for fact in facts if not any(_is_good(one) for one in tried if one.facts == (fact.place,))]
-            tried += self._answers(rest, temperature, penalty, n, usage)
         chosen: list[Tried] = []
-        for fact in facts:
-            mine = [one for one in tried if one.facts == (fact.place,)]
-            note = self._note(fact)
+        done: set[int] = set()
+        together = self._neighbours(paragraphs)
+        tried = self._tried(together, usage)
+        for asked in together:
+            mine = [one for one in tried if one.facts == asked.places]
+            best = _least([one for one in mine if not one.faults])
+            chosen += [replace(one, chosen=one is best) for one in mine]
+            done |= set(asked.places) if best is not None else set()
+        alone = [_Asked((n,), (one,), self._nearest(one)) for n, one in enumerate(statements) if n not in done]
+        tried = self._tried(alone, usage)
+        for asked in alone:
+            mine = [one for one in tried if one.facts == asked.places]
+            note = self._note(asked)
             best = _best([*mine, note])
             chosen += [replace(one, chosen=one is best) for one in (*mine, note)]
         return ComposedDraft(tuple(chosen), Usage.total(usage))
+
+    def _neighbours(self, paragraphs: Sequence[Sequence[Statement]]) -> list[_Asked]:
+        """What one call may say together: two or more neighbours of a paragraph."""
+        found: list[_Asked] = []
+        first = 0
+        for paragraph in paragraphs:
+            for at in range(0, len(paragraph), self._together):
+                few = tuple(paragraph[at : at + self._together])
+                if len(few) > 1:
+                    places = tuple(range(first + at, first + at + len(few)))
+                    found.append(_Asked(places, few, tuple(text for one in few for text in self._nearest(one))))
+            first += len(paragraph)
+        return found
+
+    def _tried(self, asked: Sequence[_Asked], usage: list[Usage]) -> list[Tried]:
+        """Answers to each, greedily, and sampled while none is good."""
+        tried = self._answers(asked, 0.0, GREEDY_PENALTY, 0, usage)
+        for n, (temperature, penalty) in enumerate(SAMPLED, 1):
+            rest = [one for one in asked if not any(_is_good(answer) for answer in tried if answer.facts == one.places)]
+            tried += self._answers(rest, temperature, penalty, n, usage)
+        return tried
 
     def _nearest(self, statement: Statement) -> tuple[str, ...]:
         found = []
@@ -114,7 +154,7 @@ class Saying:
             found += sorted(sentences, key=lambda s: -_shared(statement.text, s))[:NEAREST]
         return tuple(found)
 
-    def _answers(self, facts: Sequence[_Fact], temperature: float, penalty: float, n: int, usage: list[Usage]) -> list[Tried]:
+    def _answers(self, facts: Sequence[_Asked], temperature: float, penalty: float, n: int, usage: list[Usage]) -> list[Tried]:
         """One answer for each; a call that fails is an answer with that fault, since the note is there to stand for it."""
         if not facts:
             return []
@@ -128,32 +168,34 @@ class Saying:
         usage += [Usage(1, a.n_prompt_tokens, a.n_new_tokens, a.stats.rounded()) for a in answers.values()]
         return self._judged([(facts[k], _tidy(answer)) for k, answer in sorted(answers.items())])
 
-    def _request(self, fact: _Fact, temperature: float, penalty: float, n: int) -> Request:
+    def _request(self, fact: _Asked, temperature: float, penalty: float, n: int) -> Request:
         generator = self._writer.generator
-        text = quotable(fact.text, generator.neutralise)
+        shown = [self._shown(one) for one in fact.facts]
         grounding = None
         if generator.grounds:
-            sources = tuple(quotable(source, generator.neutralise) for source in (fact.text, *fact.passages))
+            sources = tuple(self._shown(source) for source in (*fact.facts, *fact.passages))
             grounding = Rephrase(sources, copy_words=COPY_WORDS, copy_penalty=penalty, max_sentences=0, only_known_names=False)
-        limit = round(len(text.split()) * TOKENS_PER_WORD * 1.5) + 24
+        limit = round(sum(len(one.split()) for one in shown) * TOKENS_PER_WORD * 1.5) + 24
         sampling = SamplingParams(
             max_new_tokens=limit, temperature=temperature, seed=self._writer.seed + n, grounding=grounding, task="say"
         )
-        return Request(prompts.say(text), sampling)
+        return Request(prompts.say(shown[0]) if len(shown) == 1 else prompts.say_together(shown), sampling)
 
-    def _judged(self, answers: Sequence[tuple[_Fact, str]]) -> list[Tried]:
+    def _judged(self, answers: Sequence[tuple[_Asked, str]]) -> list[Tried]:
         """Each answer with its faults: by rule, where these find none by the reader, and then by the model itself."""
         found = []
         for fact, text in answers:
-            finding = compare(text, (fact.text,), self._plan.title, (*fact.statement.also, *fact.passages))
+            also = tuple(text for one in fact.statements for text in one.also)
+            finding = compare(text, fact.facts, self._plan.title, (*also, *fact.passages))
             faults = list(finding.faults)
             if not text:
                 faults.append("no whole sentence")
-            if any(text.rstrip(".") == example.rstrip(".") for _, example in prompts.SAY_EXAMPLES):
+            examples = (prompts.TOGETHER_EXAMPLE[1], *(example for _, example in prompts.SAY_EXAMPLES))
+            if any(text.rstrip(".") == example.rstrip(".") for example in examples):
                 faults.append("a worked example")
-            copied, run = copied_runs(text, (*fact.passages, fact.text) if not fact.passages else fact.passages)
+            copied, run = copied_runs(text, fact.passages or fact.facts)
             found.append(
-                Tried((fact.place,), "model", text, tuple(faults), round(copied, 3), run, round(finding.new_words, 3), None)
+                Tried(fact.places, "model", text, tuple(faults), round(copied, 3), run, round(finding.new_words, 3), None)
             )
         if self._reader is not None:
             found = self._read_both(found, answers, self._reader)
@@ -166,28 +208,38 @@ class Saying:
                 found[k] = replace(found[k], faults=(f"the model itself doubts that it says the same ({yes:.2f})",))
         return found
 
-    def _read_both(self, tried: Sequence[Tried], answers: Sequence[tuple[_Fact, str]], reader: SupportReader) -> list[Tried]:
+    def _read_both(self, tried: Sequence[Tried], answers: Sequence[tuple[_Asked, str]], reader: SupportReader) -> list[Tried]:
         """The answers without a fault as the reader sees them: whether the note supports them, and they it."""
         found = list(tried)
         open_ones = [k for k, one in enumerate(found) if not one.faults]
-        texts = [(found[k].text, answers[k][0].text) for k in open_ones]
-        forward = reader.read([(text, (note,)) for text, note in texts])
-        back = reader.read([(note, (text,)) for text, note in texts])
-        for k, said, kept in zip(open_ones, forward, back, strict=True):
+        # Each sentence against all facts, and each fact against all sentences: the least counts.
+        forward = [(k, sentence, answers[k][0].facts) for k in open_ones for sentence in split_sentences(found[k].text)]
+        back = [(k, fact, tuple(split_sentences(found[k].text))) for k in open_ones for fact in answers[k][0].facts]
+        said, kept = _least_support(reader, forward), _least_support(reader, back)
+        for k in open_ones:
             faults = []
-            if said is not None and said.support < SUPPORTED:
-                faults.append(f"its note hardly supports it ({said.support:.2f})")
-            if kept is not None and kept.support < SAID:
-                faults.append(f"it hardly says its note ({kept.support:.2f})")
-            found[k] = replace(found[k], faults=tuple(faults), support=None if said is None else round(said.support, 3))
+            if said.get(k, 1.0) < SUPPORTED:
+                faults.append(f"its note hardly supports it ({said[k]:.2f})")
+            if kept.get(k, 1.0) < SAID:
+                faults.append(f"it hardly says its note ({kept[k]:.2f})")
+            found[k] = replace(found[k], faults=tuple(faults), support=round(said[k], 3) if k in said else None)
         return found
 
     def _shown(self, text: str) -> str:
         return quotable(text, self._writer.generator.neutralise)
 
-    def _note(self, fact: _Fact) -> Tried:
+    def _note(self, fact: _Asked) -> Tried:
         copied, run = copied_runs(fact.text, fact.passages)
-        return Tried((fact.place,), "note", fact.text, (), round(copied, 3), run, 0.0, None)
+        return Tried(fact.places, "note", fact.text, (), round(copied, 3), run, 0.0, None)
+
+
+def _least_support(reader: SupportReader, asked: Sequence[tuple[int, str, tuple[str, ...]]]) -> dict[int, float]:
+    """Of each number the least chance that the sentences support the claim; those of which nothing is known are missing."""
+    least: dict[int, float] = {}
+    for (k, _, _), one in zip(asked, reader.read([(claim, sentences) for _, claim, sentences in asked]), strict=True):
+        if one is not None:
+            least[k] = min(least.get(k, 1.0), one.support)
+    return least
 
 
 def _shared(text: str, other: str) -> float:
@@ -212,11 +264,14 @@ def _cost(one: Tried) -> float:
     return one.copied + NEW_WORDS_COST * one.new_words - AGREED_WORTH * (one.agreed or 0.0)
 
 
+def _least(usable: Sequence[Tried]) -> Tried | None:
+    return min(usable, key=_cost, default=None)
+
+
 def _best(tried: Sequence[Tried]) -> Tried:
     """Of those without a fault one that copies little and says the same; the note, the last, where none is better by much."""
     *answers, note = tried
-    usable = [one for one in answers if not one.faults]
-    best = min(usable, key=_cost, default=note)
+    best = _least([one for one in answers if not one.faults]) or note
     return best if best is note or best.copied <= note.copied - WORTH_IT or best.copied <= GOOD_ENOUGH else note
 
 
@@ -230,8 +285,9 @@ def _read(draft: ComposedDraft, heading: Heading, paragraphs: Sequence[Sequence[
     for paragraph in paragraphs:
         sentences: list[Sentence] = []
         for place in range(at, at + len(paragraph)):
-            one = said[place]
-            sentences += [Sentence(text, statements[place].cites) for text in split_sentences(one.text)]
+            if (one := said.get(place)) is None:  # said together with the one before
+                continue
+            sentences += _cited(one.text, [statements[n] for n in one.facts])
             if one.by == "note":
                 faults = [other.faults[0] for other in draft.tried if other.facts == (place,) and other.faults]
                 why = f": {faults[-1]}" if faults else ""
@@ -239,3 +295,16 @@ def _read(draft: ComposedDraft, heading: Heading, paragraphs: Sequence[Sequence[
         written.append(tuple(sentences))
         at += len(paragraph)
     return WrittenSection(Section(heading, tuple(p for p in written if p)), tuple(repairs))
+
+
+def _cited(text: str, statements: Sequence[Statement]) -> list[Sentence]:
+    """The sentences of an answer, each with the passages of what it says: a statement belongs to the sentence with most of its
+    words, and a sentence with none to the statement nearest to it."""
+    sentences = split_sentences(text)
+    cites: list[list[str]] = [[] for _ in sentences]
+    for one in statements:
+        best = max(range(len(sentences)), key=lambda n: (_shared(one.text, sentences[n]), -n))
+        cites[best] += one.cites
+    for n, sentence in enumerate(sentences):
+        cites[n] = cites[n] or list(max(statements, key=lambda one: _shared(sentence, one.text)).cites)
+    return [Sentence(sentence, tuple(dict.fromkeys(found))) for sentence, found in zip(sentences, cites, strict=True)]

@@ -62,8 +62,9 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "about",
-            r"\b(?:(?:about|around)(?! (?:the|its|his|her|their|this|these|that|how|what|who|whether|an?(?! (?:dozen|"
-            r"hundred|third|half|quarter|year|month|week|day|mile|million)))\b)|some(?= \d)|nearly|almost|roughly|"
+            r"\b(?:(?:about|around)(?= (?:[$£€]|\d|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
+            r"\w+ty|half|dozens|hundreds|thousands|millions|noon|midday|midnight)\b|an? (?:dozen|hundred|thousand|third|half|"
+            r"quarter|year|month|week|day|hour|mile|million)\b))|some(?= \d)|nearly|almost|roughly|"
             r"approximately|virtually|an estimated|estimated|close to|more or less|just (?:over|under))\b",
         ),
         (

@@ -75,3 +75,41 @@ def test_the_reader_and_the_model_itself_may_refuse_it() -> None:
 def test_of_two_answers_that_which_copies_less() -> None:
     answers = iter([NOTE, SAID])
     assert text_of(said(lambda _: next(answers))) == [(SAID, (LEDGER,))]
+
+
+OTHERS = ("The levee at Lower Quay broke at 03:40 on 16 March 2031.", "Mayor Irena Holt said the warning came too late.")
+PARAGRAPH = (
+    "At 03:40 on 16 March 2031 the Lower Quay levee gave way. It destroyed 212 houses, and 14 people lost their lives. "
+    "The warning had come too late, according to Mayor Irena Holt."
+)
+
+
+def together(model: NotingModel, most: int, reader: Reader | None = None) -> WrittenSection:
+    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
+    statements = tuple(Statement(text, (f"0:{n}-{n + 1}",)) for n, text in enumerate((OTHERS[0], NOTE, OTHERS[1])))
+    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), (statements,)),))
+    (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), reader, Unstored(), most).sections()
+    return section
+
+
+def test_a_larger_model_says_a_paragraph_whose_sentences_cite_what_they_say() -> None:
+    model = NotingModel(together=lambda _: PARAGRAPH)
+    section = together(model, 4, Reader())
+    assert [cites for _, cites in text_of(section)] == [("0:0-1",), ("0:1-2",), ("0:2-3",)]
+    assert " ".join(text for text, _ in text_of(section)) == PARAGRAPH
+    assert "say" not in model.asked and not section.repairs
+
+
+def test_what_it_cannot_say_together_is_said_one_by_one() -> None:
+    model = NotingModel(together=lambda _: PARAGRAPH.replace("212", "312"), say=lambda prompt: SAID if NOTE in prompt else "")
+    section = together(model, 4)
+    assert [text for text, _ in text_of(section)] == [OTHERS[0], SAID, OTHERS[1]]
+    assert len(section.repairs) == 2
+
+
+def test_no_more_than_it_carries() -> None:
+    model = NotingModel()
+    together(model, 2)
+    shown = model.prompts_of("together")
+    assert all(NOTE in prompt and OTHERS[1] not in prompt for prompt in shown) and len(shown) == 1 + len(SAMPLED)
+    assert {prompt for prompt in model.prompts_of("say") if OTHERS[1] in prompt}

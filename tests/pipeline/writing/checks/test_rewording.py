@@ -30,6 +30,7 @@ def faults(text: str, *facts: str, also: tuple[str, ...] = ()) -> str:
             "Nobody was hurt in the fire that destroyed the dome.",
             "The dome was destroyed in the fire, but there were no injuries.",
         ),
+        ("Ida Fenn wrote about the levee in the Vasterlow Review.", "Ida Fenn wrote on the levee in the Vasterlow Review."),
         ("Fourteen people were killed in Osmere.", "The flood killed 14 people in Osmere."),
         (
             '"The dam was opened too late," said Jon Abt, a ferry pilot.',
@@ -195,3 +196,14 @@ def test_what_the_title_has_in_parentheses_stays_with_it() -> None:
     fact, title = "Lantern was filmed two years after Tide.", "Lantern (2031 film)"
     found = compare("Lantern was filmed two years after Tide (2031 film).", (fact,), title)
     assert "a parenthesis came" in found.faults
+
+
+@pytest.mark.parametrize(
+    ("fact", "text", "gone"),
+    [
+        ("About forty houses stood in the water.", "In the water stood forty houses.", '"about" is gone'),
+        ("The levee was probably the oldest in Vasterlow.", "No levee in Vasterlow was older.", "is gone"),
+    ],
+)
+def test_what_is_not_certain_must_not_become_certain(fact: str, text: str, gone: str) -> None:
+    assert gone in faults(text, fact)
