@@ -21,7 +21,6 @@ from data.settings import ModelSettings, RetrievalSettings, WritingMode, Writing
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
 from decoding.models.document_prompt import FORM
-from decoding.models.registry import KNOWN
 from pipeline.article_plan import ArticlePlan
 from pipeline.choosing.relevance import load_model
 from pipeline.choosing.selecting import SelectionWeights
@@ -47,9 +46,6 @@ from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.saying import Saying
 from pipeline.writing.verbatim import Parts, VerbatimWriting
 
-MANY_NOTES, LARGE = 4, 3_000_000_000
-"""Notes of one call for a model of so many parameters."""
-
 
 class OurSystem(FreeWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
@@ -71,7 +67,7 @@ class OurSystem(FreeWriting):
         must not be the benchmark's own."""
         self._mode = mode_for(writing.mode, generator)
         super().__init__(model, retrieval, writing, generator, encoder, cites=self._mode == "cite")
-        self._together = writing.notes_together or notes_together(model.name)
+        self._together = writing.notes_together or 1
         self._filer = filer
         self._reader = reader
         if writing.contrast:
@@ -196,14 +192,6 @@ def _infobox(evidence: Evidence, lead: WrittenSection, sections: Sequence[Writte
     sentences = [sentence for one in (lead, *sections) for sentence in one.section.sentences]
     cited = sorted({int(cite.split(":")[0]) for sentence in sentences for cite in sentence.cites})
     return infobox_rows(evidence, cited, " ".join(sentence.text for sentence in lead.section.sentences))
-
-
-def notes_together(model: str) -> int:
-    """How many notes one call may say: by measurement a model of 1.5B parameters drops a third of six and mixes two, so that it
-    gets one. Of a server, which is there for what a laptop cannot hold, more is expected; of a file of a name of its own
-    nothing is known."""
-    known = KNOWN.get(model)
-    return MANY_NOTES if model.startswith("server:") or (known is not None and known.parameters >= LARGE) else 1
 
 
 def mode_for(asked: WritingMode, generator: Generator) -> Literal["notes", "free", "cite", "verbatim"]:
