@@ -205,8 +205,12 @@ def _held(text: str) -> frozenset[str]:
 
 def _nearest(text: str, passage: str) -> tuple[str, ...]:
     sentences = split_sentences(passage)
-    best = sorted(range(len(sentences)), key=lambda i: (-_shared(text, sentences[i]), i))[:NEAREST]
-    return tuple(sentences[i] for i in sorted(best))
+    return tuple(sentences[i] for i in nearest(text, sentences))
+
+
+def nearest(text: str, sentences: Sequence[str]) -> list[int]:
+    """The few of the sentences with most of the text's words, in their order."""
+    return sorted(sorted(range(len(sentences)), key=lambda i: (-_shared(text, sentences[i]), i))[:NEAREST])
 
 
 def _shared(text: str, other: str) -> float:

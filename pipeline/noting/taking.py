@@ -14,6 +14,7 @@ import numpy as np
 
 from data.decoding_counts import Usage
 from data.runs import Stages
+from data.sentences import split_sentences
 from data.types import Passage
 from decoding.api import Completion, Encoder, Generator, Request, SamplingParams
 from pipeline.choosing.subject import names_subject, subject_terms
@@ -21,7 +22,7 @@ from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
 from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable, shown_title
-from pipeline.noting.stated import NoteChecker, may_be_clear
+from pipeline.noting.stated import NoteChecker, may_be_clear, nearest
 from pipeline.stages import notes_stage
 from pipeline.writing.drafting import without_reasoning
 from pipeline.writing.prompts import Numbered
@@ -144,20 +145,7 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
     _clear_ones(found, calls, generator, checker)
     faulty = [[one for one in gone if one.may_be_mended][:MOST_AGAIN] for _, gone in found]
     anew = [n for n, ones in enumerate(faulty) if ones]
-    more = generator.generate_many(
-        [
-            Request(
-                reading_prompts.again(
-                    requests[n].messages,
-                    answers[n].text[:MOST_ANSWER],
-                    [(one.text, one.reason) for one in faulty[n]],
-                    generator.neutralise,
-                ),
-                AGAIN_SAMPLING,
-            )
-            for n in anew
-        ]
-    )
+    more = generator.generate_many([_once_more(calls[n], faulty[n], checker, generator) for n in anew])
     notes: list[Note] = []
     dropped: list[DroppedNote] = []
     mended = {n: checker.checked(calls[n].passages, parsed(answer.text))[0] for n, answer in zip(anew, more, strict=True)}
@@ -167,6 +155,15 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
         dropped += gone
     read = tuple(passage.id for call in calls for passage in call.passages)
     return TakenNotes(read, tuple(notes), tuple(dropped), Usage.total([_usage(answer) for answer in (*answers, *more)]))
+
+
+def _once_more(call: Reading, faulty: Sequence[DroppedNote], checker: NoteChecker, generator: Generator) -> Request:
+    sentences = split_sentences(call.text)
+    near = sorted({n for one in faulty for n in nearest(one.text, sentences)})
+    page = checker.evidence.pages[call.page]
+    text = Numbered(1, shown_title(page), " ".join(sentences[n] for n in near))
+    listed = [(one.text, one.reason) for one in faulty]
+    return Request(reading_prompts.again(checker.evidence.event.title, text, listed, generator.neutralise), AGAIN_SAMPLING)
 
 
 def _clear_ones(
