@@ -174,7 +174,7 @@ class NotingModel(ScriptedGenerator):
     it is shown, pages are about the subject, what a text says is noted as it says it, no note is written again, each belongs,
     and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `again`, `belongs`, `same`,
+    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `clear`, `again`, `belongs`, `same`,
     `together`, `say`, `other`.
     """
 
@@ -186,6 +186,7 @@ class NotingModel(ScriptedGenerator):
             "kind": lambda _: "No",
             "notes": told_back,
             "again": lambda _: "[]",
+            "clear": lambda _: "No",
             "belongs": lambda _: "Yes",
             "same": lambda _: "Yes",
             "together": lambda prompt: " ".join(line.removeprefix("- ") for line in prompt.splitlines()[1:]),
@@ -212,6 +213,7 @@ _ASKED = {
     "about": re.compile(r"Is the page mainly about that subject\?"),
     "kind": re.compile(r"Is this an article about a kind of thing"),
     "again": re.compile(r"say what the text does not"),
+    "clear": re.compile(r"Is it clear of whom and of what it speaks\?"),
     "notes": re.compile(r"Write the facts that this text states"),
     "belongs": re.compile(r"Does the fact belong in the article\?"),
     "same": re.compile(r"Does the new sentence say the same\?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from benchmark.system import System
 from data import heap
 from data.errors import UserError
 from data.settings import DecodingSettings, Settings
+from decoding.models.registry import KNOWN
 from flows.job import MODEL_SYSTEMS, SYSTEMS
 
 if TYPE_CHECKING:
@@ -26,6 +28,18 @@ def put_away(system: System) -> None:
     if isinstance(system, ModelSystem) and isinstance(system.generator, LocalGenerator):
         system.generator.put_away()
         heap.trim()
+
+
+MANY_NOTES, LARGE = 4, 3_000_000_000
+"""Notes of one call for a model of so many parameters."""
+
+
+def notes_together(model: str) -> int:
+    """How many notes one call may say: by measurement a model of 1.5B parameters drops a third of six and mixes two, so that it
+    gets one. Of a server, which is there for what a laptop cannot hold, more is expected; of a file of a name of its own
+    nothing is known."""
+    known = KNOWN.get(model)
+    return MANY_NOTES if model.startswith("server:") or (known is not None and known.parameters >= LARGE) else 1
 
 
 def build_system(name: str, settings: Settings, remember: Path | None = None) -> System:
@@ -67,6 +81,7 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
             case _:
                 from decoding.support.reader import writer_reader
 
+                writing = replace(writing, notes_together=writing.notes_together or notes_together(settings.model.name))
                 return OurSystem(settings.model, retrieval, writing, generator, encoder, models.build_filer(), writer_reader())
     if settings.model.name:
         raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")

@@ -39,6 +39,12 @@ LEAST_SHARED = 0.6
 """Share of the note's content words, those of the title apart, that the passage must have."""
 REPEATS_CARD = 0.85
 """Share of words, both ways, from which a note only says the card again."""
+LEANS = "leans on what is not shown"
+_POINTS = re.compile(
+    r"\A(?:It|He|She|They|His|Her|Their|Its|Such|Here|There|Both)\b|\b(?:[Tt]h(?:is|ese|ose)|today|yesterday|tomorrow|tonight|"
+    r"currently|recently|now|ago|(?:last|next|past) (?:week|month|year|season|[A-Z][a-z]+day))\b"
+)
+"""What points to something outside of a sentence for certain."""
 LEAST_WORDS, MOST_WORDS = 5, 60
 _FURNITURE = re.compile(
     r"\b(?:click|subscribe|sign up|log in|newsletter|cookies?|advertisement|share this|read more|follow us|all rights reserved|"
@@ -70,9 +76,11 @@ class NoteChecker:
     def _subject(self) -> Subject:
         return Subject(self.evidence.event.title, self.evidence.pages)
 
-    def checked(self, passages: Sequence[Passage], facts: Sequence[str]) -> tuple[list[Note], list[DroppedNote]]:
+    def checked(
+        self, passages: Sequence[Passage], facts: Sequence[str], *, clear: bool = False
+    ) -> tuple[list[Note], list[DroppedNote]]:
         """The notes that their passages, neighbours on one page, say, each with the passage that has most of its words; and the
-        others."""
+        others. `clear`: whoever read them says that they can be understood alone."""
         page = self.evidence.pages[passages[0].page]
         subject = self._subject
         before = f"{subject.name} is the subject."
@@ -84,10 +92,11 @@ class NoteChecker:
             named = _named(_ended(fact), subject, passages, self.card.text)
             # A model that takes notes of a person says "he" of that person; of "it" `_named` has decided.
             text = standing_alone(named, "" if named.startswith("It") else before, page.published, subject)
+            text = text or (named if clear else "")
             if text:
                 reason = self._fault(text, passages, page.published or "")
             else:
-                reason = fault_of_form(named, subject) or "leans on what is not shown"
+                reason = fault_of_form(named, subject) or LEANS
             if reason:
                 dropped.append(DroppedNote(fact, passage.id, reason))
             else:
@@ -164,6 +173,12 @@ class NoteChecker:
         return [one.support if one is not None else None for one in readings]
 
 
+def may_be_clear(dropped: DroppedNote) -> bool:
+    """Whether a note that seems to lean on something may not do so: rules made for sentences of pages refuse some that name all
+    of it ("from Thursday to Sunday (21–24 August)", "at Sunday dinner")."""
+    return dropped.reason == LEANS and not _POINTS.search(dropped.text)
+
+
 def fault_of_form(text: str, subject: Subject) -> str:
     """Why a text is no statement of fact, whatever it says; empty if it may be one."""
     words = text.split()
@@ -190,8 +205,12 @@ def _held(text: str) -> frozenset[str]:
 
 def _nearest(text: str, passage: str) -> tuple[str, ...]:
     sentences = split_sentences(passage)
-    best = sorted(range(len(sentences)), key=lambda i: (-_shared(text, sentences[i]), i))[:NEAREST]
-    return tuple(sentences[i] for i in sorted(best))
+    return tuple(sentences[i] for i in nearest(text, sentences))
+
+
+def nearest(text: str, sentences: Sequence[str]) -> list[int]:
+    """The few of the sentences with most of the text's words, in their order."""
+    return sorted(sorted(range(len(sentences)), key=lambda i: (-_shared(text, sentences[i]), i))[:NEAREST])
 
 
 def _shared(text: str, other: str) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from data.decoding_counts import Usage
 from data.runs import Stages
+from data.sentences import split_sentences
 from data.types import Passage
 from decoding.api import Completion, Encoder, Generator, Request, SamplingParams
 from pipeline.choosing.subject import names_subject, subject_terms
@@ -21,7 +22,7 @@ from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
 from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable, shown_title
-from pipeline.noting.stated import NoteChecker
+from pipeline.noting.stated import NoteChecker, may_be_clear, nearest
 from pipeline.stages import notes_stage
 from pipeline.writing.drafting import without_reasoning
 from pipeline.writing.prompts import Numbered
@@ -33,6 +34,8 @@ TOGETHER = 8
 NOTE_TOKENS = 520
 MOST_AGAIN, AGAIN_TOKENS = 6, 240
 """Notes with a fault of which one call is asked once more, and how long that answer may be."""
+CLEAR = 0.9
+"""Least chance, by the model, that a note which seems to lean on something can be understood alone (LOG.md)."""
 AGAIN_SAMPLING = SamplingParams(max_new_tokens=AGAIN_TOKENS, task="other")
 MOST_TAKEN = 3 * reading_prompts.MOST_NOTES
 """Of one answer, however long it is."""
@@ -139,22 +142,10 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
     found = [checker.checked(call.passages, parsed(answer.text)) for call, answer in zip(calls, answers, strict=True)]
+    _clear_ones(found, calls, generator, checker)
     faulty = [[one for one in gone if one.may_be_mended][:MOST_AGAIN] for _, gone in found]
     anew = [n for n, ones in enumerate(faulty) if ones]
-    more = generator.generate_many(
-        [
-            Request(
-                reading_prompts.again(
-                    requests[n].messages,
-                    answers[n].text[:MOST_ANSWER],
-                    [(one.text, one.reason) for one in faulty[n]],
-                    generator.neutralise,
-                ),
-                AGAIN_SAMPLING,
-            )
-            for n in anew
-        ]
-    )
+    more = generator.generate_many([_once_more(calls[n], faulty[n], checker, generator) for n in anew])
     notes: list[Note] = []
     dropped: list[DroppedNote] = []
     mended = {n: checker.checked(calls[n].passages, parsed(answer.text))[0] for n, answer in zip(anew, more, strict=True)}
@@ -164,6 +155,29 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
         dropped += gone
     read = tuple(passage.id for call in calls for passage in call.passages)
     return TakenNotes(read, tuple(notes), tuple(dropped), Usage.total([_usage(answer) for answer in (*answers, *more)]))
+
+
+def _once_more(call: Reading, faulty: Sequence[DroppedNote], checker: NoteChecker, generator: Generator) -> Request:
+    sentences = split_sentences(call.text)
+    near = sorted({n for one in faulty for n in nearest(one.text, sentences)})
+    page = checker.evidence.pages[call.page]
+    text = Numbered(1, shown_title(page), " ".join(sentences[n] for n in near))
+    listed = [(one.text, one.reason) for one in faulty]
+    return Request(reading_prompts.again(checker.evidence.event.title, text, listed, generator.neutralise), AGAIN_SAMPLING)
+
+
+def _clear_ones(
+    found: list[tuple[list[Note], list[DroppedNote]]], calls: Sequence[Reading], generator: Generator, checker: NoteChecker
+) -> None:
+    """Puts those notes back that only seemed to lean on something, by what the model says of each."""
+    asked = [(n, one) for n, (_, gone) in enumerate(found) for one in gone if may_be_clear(one)]
+    title = checker.evidence.event.title
+    questions = [reading_prompts.clear(title, one.text, generator.neutralise) for _, one in asked]
+    chances = generator.choose_many(questions, ("Yes", "No")) if questions else []
+    for (n, one), (yes, _) in zip(asked, chances, strict=True):
+        if yes >= CLEAR:
+            kept, gone = checker.checked(calls[n].passages, [one.text], clear=True)
+            found[n] = ([*found[n][0], *kept], [*(other for other in found[n][1] if other is not one), *gone])
 
 
 def parsed(answer: str) -> list[str]:

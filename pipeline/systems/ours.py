@@ -19,7 +19,6 @@ from data.runs import Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
-from decoding.models.registry import KNOWN
 from pipeline.article_plan import ArticlePlan
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Belonging, Card, Notes
@@ -40,9 +39,6 @@ from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.saying import Saying
-
-MANY_NOTES, LARGE = 4, 3_000_000_000
-"""Notes of one call for a model of so many parameters."""
 
 
 class OurSystem(CitedWriting):
@@ -65,7 +61,7 @@ class OurSystem(CitedWriting):
         must not be the benchmark's own."""
         self._mode = mode_for(writing.mode, generator)
         super().__init__(model, retrieval, writing, generator, encoder)
-        self._together = writing.notes_together or notes_together(model.name)
+        self._together = writing.notes_together or 1
         self._filer = filer
         self._reader = reader
         if writing.contrast:
@@ -163,14 +159,6 @@ def _infobox(evidence: Evidence, lead: WrittenSection, sections: Sequence[Writte
     sentences = [sentence for one in (lead, *sections) for sentence in one.section.sentences]
     cited = sorted({int(cite.split(":")[0]) for sentence in sentences for cite in sentence.cites})
     return infobox_rows(evidence, cited, " ".join(sentence.text for sentence in lead.section.sentences))
-
-
-def notes_together(model: str) -> int:
-    """How many notes one call may say: by measurement a model of 1.5B parameters drops a third of six and mixes two, so that it
-    gets one. Of a server, which is there for what a laptop cannot hold, more is expected; of a file of a name of its own
-    nothing is known."""
-    known = KNOWN.get(model)
-    return MANY_NOTES if model.startswith("server:") or (known is not None and known.parameters >= LARGE) else 1
 
 
 def mode_for(asked: WritingMode, generator: Generator) -> Literal["notes", "cite"]:

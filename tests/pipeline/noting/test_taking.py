@@ -8,13 +8,13 @@ import pytest
 
 from data.decoding_counts import Usage
 from data.runs import Unstored
-from data.types import Event
+from data.types import Event, Page
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, TakenNotes
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import MOST_TAKEN, parsed, take_notes
 from tests.fakes import NotingModel
-from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL
+from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL, page
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_an_endless_answer_gives_few_facts() -> None:
     assert len(parsed('["' + '" a ' * 100_000)) <= 1
 
 
-def taken(model: NotingModel) -> TakenNotes:
-    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES[:1], RETRIEVAL)
+def taken(model: NotingModel, of: Page = PAGES[0]) -> TakenNotes:
+    evidence = Evidence.unlapped(Event("1", EVENT.title), (of,), RETRIEVAL)
     (found,) = take_notes(
         evidence.passages, model, NoteChecker(evidence, Card(EVENT.title, (), "model", Usage()), None), Unstored()
     )
@@ -74,12 +74,23 @@ def test_what_its_passage_does_not_say_is_asked_once_more() -> None:
     assert [note.text for note in found.notes] == [kept, right], "each once"
     assert [one.text for one in found.dropped] == [wrong]
     (prompt,) = model.prompts_of("again")
-    assert f"- {wrong} (its passage has no" in prompt and kept not in prompt
+    assert f"- {wrong} (its passage has no" in prompt and f"- {kept}" not in prompt
     assert found.usage.n_calls == 2
-    assert [message.role for message in model.prompts[-1]] == ["system", "user", "assistant", "user"]
+    assert "03:40" in prompt, "with the sentences of the passage that are nearest to it"
 
 
 def test_what_is_no_note_at_all_is_not_asked_for_again() -> None:
     model = NotingModel(notes=lambda _: '["Click here to subscribe to the Ledger.", "Dead."]')
     found = taken(model)
     assert not found.notes and len(found.dropped) == 2 and "again" not in model.asked
+
+
+def test_what_only_seems_to_lean_is_kept_where_the_model_finds_it_clear() -> None:
+    seeming = "Fourteen people died and 212 houses were destroyed from Thursday to Sunday."
+    leaning = ["He said the levee at Lower Quay broke.", "Fourteen people died and 212 houses were destroyed on this Sunday."]
+    for answer, kept in (("Yes", [seeming]), ("No", [])):
+        model = NotingModel(notes=lambda _: json.dumps([seeming, *leaning]), clear=lambda _, answer=answer: answer)
+        found = taken(model, page("a", "Dead", f"The search in Vasterlow went on. {seeming} {PAGES[0].text}"))
+        assert len(model.prompts_of("clear")) == 1
+        assert [note.text for note in found.notes] == kept
+        assert {one.text for one in found.dropped} == {seeming, *leaning} - set(kept)

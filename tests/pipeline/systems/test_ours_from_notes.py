@@ -11,7 +11,7 @@ from data.runs import RunFolder, Unstored
 from data.settings import ModelSettings, WritingSettings
 from data.types import Article
 from pipeline.noting import about as about_pages
-from pipeline.systems.ours import OurSystem, notes_together
+from pipeline.systems.ours import OurSystem
 from tests.fakes import FixedEncoder, NotingModel, SilentFiler
 from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL, page
 
@@ -92,10 +92,3 @@ def test_a_title_of_two_subjects_says_so_and_how_to_choose(monkeypatch: pytest.M
     assert "3 pages of this name are about something else, such as “2031 Tolvane flood, the game, part 0”" in article.notice
     assert "--about" in article.notice
     assert "--about" not in system(NotingModel(about=about)).write(EVENT, PAGES, Unstored()).notice
-
-
-@pytest.mark.parametrize(
-    ("name", "n"), [("qwen-1.5b", 1), ("qwen3-8b", 4), ("server:big@http://127.0.0.1:1/v1", 4), ("gguf:a", 1)]
-)
-def test_how_many_notes_a_model_says_at_once(name: str, n: int) -> None:
-    assert notes_together(name) == n
