@@ -184,7 +184,7 @@ def again(
             "user",
             f"Subject: “{quotable(title, neutralise)}”.\n\n{evidence_block([text], neutralise)}\n\n"
             f"These notes say what the text does not, or cannot be understood alone:\n{listed}\n\nWrite each as the text "
-            "states it, in its own words for names and numbers, as a JSON list of strings. Leave out what the text does not state; "
-            "answer [] if nothing is left.",
+            "states it, in its own words for names and numbers, as a JSON list of strings. Leave out what the text does not "
+            "state; answer [] if nothing is left.",
         ),
     )
