@@ -15,6 +15,8 @@ from pipeline.article_plan import Statement
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LEAST_BELONGS = 0.5
+"""Chance that a note belongs in the article below which it is left out, however near it is."""
 OF_PAGE = 0.4
 """Part of a text's closeness to the subject that is its page's."""
 Verdict = Literal["subject", "mention", "other"]
@@ -107,9 +109,11 @@ class TakenNotes(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Belonging(Strict):
-    """The model's probability, for each of the `Notes` in their order, that it belongs in the article."""
+    """The model's probability, for each of the `Notes` in their order, that it belongs in the article; and, of those that do
+    and are not a passage's own words, that the passage says so (`said`, 1 for the others)."""
 
     chances: tuple[float, ...]
+    said: tuple[float, ...]
     usage: Usage
 
 

@@ -174,7 +174,7 @@ class NotingModel(ScriptedGenerator):
     it is shown, pages are about the subject, what a text says is noted as it says it, no note is written again, each belongs,
     and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `clear`, `again`, `belongs`, `same`,
+    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `clear`, `again`, `belongs`, `states`, `same`,
     `together`, `say`, `other`.
     """
 
@@ -188,6 +188,7 @@ class NotingModel(ScriptedGenerator):
             "again": lambda _: "[]",
             "clear": lambda _: "No",
             "belongs": lambda _: "Yes",
+            "states": lambda _: "Yes",
             "same": lambda _: "Yes",
             "together": lambda prompt: " ".join(line.removeprefix("- ") for line in prompt.splitlines()[1:]),
             "say": lambda prompt: prompt.removeprefix("Fact: "),
@@ -216,6 +217,7 @@ _ASKED = {
     "clear": re.compile(r"Is it clear of whom and of what it speaks\?"),
     "notes": re.compile(r"Write the facts that this text states"),
     "belongs": re.compile(r"Does the fact belong in the article\?"),
+    "states": re.compile(r"Does the text say what the note says\?"),
     "same": re.compile(r"Does the new sentence say the same\?"),
     "together": re.compile(r"\AFacts:\n"),
     "say": re.compile(r"\AFact: "),

@@ -27,7 +27,7 @@ from pipeline.choosing.relevance import Scored, feature_rows, load_model, releva
 from pipeline.choosing.statements import Pool, choose, stated
 from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
-from pipeline.notes import AboutPages
+from pipeline.notes import LEAST_BELONGS, AboutPages
 from pipeline.planning.arranging import fits, fits_from, opening_scores
 from pipeline.planning.headings import BANK_FILE, HeadingBank, OfferedHeading
 from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
@@ -56,8 +56,8 @@ PARAGRAPH = 4
 THIN_PAGES = 3
 FAR, NEAREST, LEAST_NEAR = 0.75, 10, 6
 """Share of the `NEAREST` notes' closeness below which a note is about something else, but for the `LEAST_NEAR` nearest."""
-LEAST_BELONGS, LEAST_BELONGING = 0.5, 3
-"""Chance that a note belongs in the article below which it is left out, however near it is, but for the three nearest."""
+LEAST_BELONGING = 3
+"""The nearest notes, of which none is left out for its chance to belong."""
 TOLD_BY = 0.25
 """What each further publisher adds to the value of a note."""
 UNTRUSTED = 0.3

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from data.errors import NoEvidence
-from data.runs import RunFolder, Unstored
+from data.runs import RunFolder, Stage, Unstored
 from data.settings import ModelSettings, WritingSettings
 from data.types import Article
+from pipeline.article_plan import ArticlePlan
 from pipeline.noting import about as about_pages
 from pipeline.systems.ours import OurSystem
-from tests.fakes import FixedEncoder, NotingModel, SilentFiler
+from tests.fakes import FixedEncoder, NotingModel, SilentFiler, told_back
 from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL, page
+
+T = TypeVar("T")
 
 
 def system(model: NotingModel, **writing: object) -> OurSystem:
     settings = WritingSettings(mode="notes", **writing)  # type: ignore[arg-type]
     return OurSystem(ModelSettings(), RETRIEVAL, settings, model, FixedEncoder(), SilentFiler())
+
+
+class Kept(Unstored):
+    """Keeps the plan."""
+
+    plan: ArticlePlan
+
+    def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
+        value = make()
+        if isinstance(value, ArticlePlan):
+            self.plan = value
+        return value
 
 
 def sentences(article: Article) -> list[str]:
@@ -42,6 +60,20 @@ def test_what_does_not_belong_is_left_out() -> None:
     without = sentences(system(NotingModel(belongs=belongs)).write(EVENT, PAGES, Unstored()))
     assert any("levee" in text for text in whole)
     assert sum("levee" in text for text in without[1:]) < sum("levee" in text for text in whole[1:])
+
+
+def test_what_its_passage_does_not_say_by_the_models_own_reading_is_left_out() -> None:
+    """Asked only of what is not the passage's own wording."""
+    own, other = "Mayor Irena Holt said the warning came too late.", "Irena Holt, the mayor, said the warning came too late."
+
+    def notes(prompt: str) -> str:
+        return json.dumps([other if one == own else one for one in json.loads(told_back(prompt))])
+
+    assert other in sentences(system(NotingModel(notes=notes)).write(EVENT, PAGES, Unstored()))
+    model, folder = NotingModel(notes=notes, states=lambda _: "No"), Kept()
+    assert other not in sentences(system(model).write(EVENT, PAGES, folder))
+    assert [prompt.rpartition("Note: ")[2].partition("\n")[0] for prompt in model.prompts_of("states")] == [other]
+    assert any(one.text == other and "doubts" in one.reason for one in folder.plan.left_out)
 
 
 def test_a_person_says_what_it_is() -> None:
