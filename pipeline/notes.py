@@ -42,13 +42,13 @@ class Card(Strict):
 
 @dataclass(frozen=True, slots=True)
 class PageVerdict(Strict):
-    """`likeness` is the cosine of the page's beginning and the card; `chance` the model's probability of "Yes", None where it
-    was not asked."""
+    """`likeness` is the cosine of the page's beginning and the card, `named` the share of the title's words that the page's
+    title, or its beginning, has."""
 
     page: int
     verdict: Verdict
     likeness: float
-    chance: float | None
+    named: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,6 @@ class AboutPages(Strict):
     """A verdict for each usable page, in page order."""
 
     pages: tuple[PageVerdict, ...]
-    usage: Usage
 
     def closeness(self, pages: Sequence[int], likeness: NDArray[np.float32]) -> NDArray[np.float32]:
         """How near texts are to the subject, shape (n,): their cosine with the card, and that of their page's beginning.

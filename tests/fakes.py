@@ -171,10 +171,10 @@ def first_sentence(prompt: str) -> str:
 class NotingModel(ScriptedGenerator):
     """Answers all that `ours` asks in mode notes, each by what it is asked (`noting.reading_prompts`, `prompts.say`); other
     prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
-    it is shown, pages are about the subject, what a text says is noted as it says it, no note is written again, each belongs,
+    it is shown, what a text says is noted as it says it, no note is written again, each belongs,
     and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `about`, `kind`, `notes`, `clear`, `again`, `belongs`, `states`, `same`,
+    `asked` lists what it was asked, in order: `card`, `kind`, `notes`, `clear`, `again`, `belongs`, `states`, `same`,
     `together`, `say`, `other`.
     """
 
@@ -182,7 +182,6 @@ class NotingModel(ScriptedGenerator):
         super().__init__(texts, context_tokens=context_tokens, name="noting")
         self._answers: dict[str, Answer] = {
             "card": first_sentence,
-            "about": lambda _: "Yes",
             "kind": lambda _: "No",
             "notes": told_back,
             "again": lambda _: "[]",
@@ -211,7 +210,6 @@ class NotingModel(ScriptedGenerator):
 
 _ASKED = {
     "card": re.compile(r"Answer in one neutral sentence for the first line"),
-    "about": re.compile(r"Is the page mainly about that subject\?"),
     "kind": re.compile(r"Is this an article about a kind of thing"),
     "again": re.compile(r"say what the text does not"),
     "clear": re.compile(r"Is it clear of whom and of what it speaks\?"),

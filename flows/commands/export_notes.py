@@ -77,7 +77,7 @@ def _facts(card: Card, about: AboutPages, notes: Notes, pages: Sequence[Page]) -
         "card_by": card.by,
         "pages": [
             {"page": one.page, "url": pages[one.page].url, "title": pages[one.page].title, "verdict": one.verdict}
-            | {"likeness": one.likeness, "chance": one.chance}
+            | {"likeness": one.likeness, "named": one.named}
             for one in about.pages
         ],
         "notes": [
@@ -111,7 +111,7 @@ def _markdown(card: Card, about: AboutPages, notes: Notes, pages: Sequence[Page]
         lines.append(f"- {note.text} {''.join(f'[{n}]' for n in cited)}")
     lines += ["", "## Pages", ""]
     for one in about.pages:
-        why = f"likeness {one.likeness:.2f}" + (f", chance of Yes {one.chance:.2f}" if one.chance is not None else "")
+        why = f"likeness {one.likeness:.2f}, {one.named:.0%} of the title's words"
         page = pages[one.page]
         lines.append(f"{numbers[one.page]}. {page.title or 'no title'} <{page.url}>: {VERDICTS[one.verdict]} ({why})")
     if notes.dropped:

@@ -26,7 +26,7 @@ REASONS_SHOWN = 4
 _STAGES = {
     PAGES.name: "collecting its pages",
     CARD.name: "asking what the subject is",
-    ABOUT.name: "asking which pages are about it",
+    ABOUT.name: "finding the pages about it",
     NOTES.name: "taking notes",
     PLAN.name: "planning its sections",
     OUTLINE.name: "planning its sections",

@@ -214,7 +214,7 @@ class Watch(Observer):
             self._tell(Judged(value))
         elif isinstance(value, TakenNotes):
             self._tell(Noted(value.notes))
-        if made and isinstance(value, Draft | ComposedDraft | Card | AboutPages | TakenNotes):
+        if made and isinstance(value, Draft | ComposedDraft | Card | TakenNotes):
             self.view = replace(self.view, spent=self.view.spent.plus(value.usage))
 
     def said(self, stage: str, sentences: tuple[Sentence, ...]) -> None:

@@ -293,3 +293,20 @@ def sibling_sentence(title: str, text: str) -> str:
         if key and sum(word in key for word in behind) >= min(2, len(key)) and behind[:1] and behind[0] in key:
             return "sibling event"
     return ""
+
+
+def defines(text: str, title: str) -> float:
+    """How far a sentence says what the subject is: 1 for its name, then "is" or "was" and what ("Lantern is a film"), or what
+    between commas ("Lantern, her second film, was released"); 0.5 for its name and what happened; else 0."""
+    wanted = frozenset(terms(re.sub(r"\([^)]*\)", "", title))) or frozenset(terms(title))
+
+    def named(opening: str) -> bool:
+        # Within the first 14 words: further in, the verb belongs to something else.
+        return len(opening.split()) <= 14 and len(wanted & frozenset(terms(opening))) >= 0.6 * len(wanted)
+
+    what = re.split(r"\b(?:is|was|were|are)\b (?:a|an|the|one)\b", text, maxsplit=1)
+    between = re.match(r"([^,]+), ([^,]{6,80}), (?:is|was|were|are|will)\b", text)
+    done = re.match(r"(.+?) (?:was|were) \w+(?:ed|t|n|d)\b", text)
+    if (len(what) == 2 and named(what[0])) or (between and named(between[1])):
+        return 1.0
+    return 0.5 if done and named(done[1]) else 0.0

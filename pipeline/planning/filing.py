@@ -25,7 +25,7 @@ from pipeline.choosing.finding import find_candidates, off_topic
 from pipeline.choosing.gate import Offered, gate
 from pipeline.choosing.relevance import Scored, feature_rows, load_model, relevance
 from pipeline.choosing.statements import Pool, choose, stated
-from pipeline.choosing.subject import Subject
+from pipeline.choosing.subject import Subject, defines
 from pipeline.evidence import Evidence
 from pipeline.notes import LEAST_BELONGS, AboutPages
 from pipeline.planning.arranging import fits, fits_from, opening_scores
@@ -305,23 +305,6 @@ def _lead(
             break
     few = len(chosen) < 2 * LEAD_STATEMENTS  # a lead must leave something for the sections
     return picked[: max(len(chosen) // 2, 1)] if few else picked
-
-
-def defines(text: str, title: str) -> float:
-    """How far a sentence says what the subject is: 1 for its name, then "is" or "was" and what ("Lantern is a film"), or what
-    between commas ("Lantern, her second film, was released"); 0.5 for its name and what happened; else 0."""
-    wanted = frozenset(terms(re.sub(r"\([^)]*\)", "", title))) or frozenset(terms(title))
-
-    def named(opening: str) -> bool:
-        # Within the first 14 words: further in, the verb belongs to something else.
-        return len(opening.split()) <= 14 and len(wanted & frozenset(terms(opening))) >= 0.6 * len(wanted)
-
-    what = re.split(r"\b(?:is|was|were|are)\b (?:a|an|the|one)\b", text, maxsplit=1)
-    between = re.match(r"([^,]+), ([^,]{6,80}), (?:is|was|were|are|will)\b", text)
-    done = re.match(r"(.+?) (?:was|were) \w+(?:ed|t|n|d)\b", text)
-    if (len(what) == 2 and named(what[0])) or (between and named(between[1])):
-        return 1.0
-    return 0.5 if done and named(done[1]) else 0.0
 
 
 def _filed(

@@ -45,7 +45,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "22"
+    rules = "23"
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class OurSystem(CitedWriting):
         """Read, take notes, choose and file."""
         stages = stages or Unstored()
         card = stages.once(CARD, lambda: self.card(evidence))
-        about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._generator, self._kind_encoder))
+        about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._kind_encoder))
         notes = self.notes(evidence, card, about, stages)
         belonging = stages.once(BELONGING, lambda: judge_notes(evidence, card, notes.statements, self._generator))
         return stages.once(PLAN, lambda: self._planned(evidence, card, about, notes, belonging))

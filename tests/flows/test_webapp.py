@@ -421,7 +421,7 @@ def test_what_was_noted_is_shown_and_may_be_overruled(written: Web, tab: Tab) ->
     """`extractive` takes no notes: those of a model stand beside its article here."""
     event = RunFolder(written.folder / "runs" / "write" / NAME).event(NAME)
     pages = event.stored_pages() or ()
-    verdicts = tuple(PageVerdict(n, "other" if n else "subject", 0.5, None) for n in range(len(pages)))
+    verdicts = tuple(PageVerdict(n, "other" if n else "subject", 0.5, 0.5) for n in range(len(pages)))
     passage = f"0:0-{len(pages[0].text.splitlines()[0])}"
     event.once(CARD, lambda: Card("A game <b>called</b> Election.", (), "model", Usage()))
     event.once(ABOUT, lambda: AboutPages(verdicts, Usage()))

@@ -26,8 +26,8 @@ def run(tmp_path: Path) -> RunFolder:
     event = folder.event("flood")
     event.pages(lambda: (FLOOD, GAME))
     event.once(CARD, lambda: Card("The flood was a flood.", ("0:0-34",), "model", Usage()))
-    verdicts = (PageVerdict(0, "subject", 0.8, None), PageVerdict(1, "other", 0.3, 0.125))
-    event.once(ABOUT, lambda: AboutPages(verdicts, Usage()))
+    verdicts = (PageVerdict(0, "subject", 0.8, 1.0), PageVerdict(1, "other", 0.3, 0.5))
+    event.once(ABOUT, lambda: AboutPages(verdicts))
     statements = (Statement("Fourteen people died in the flood.", ("0:0-34",), (), "2031-03"),)
     dropped = (DroppedNote("Flood is fun.", "1:0-23", "its passage hardly says it (0.10)"),)
     event.once(NOTES, lambda: Notes(statements, dropped))
@@ -38,17 +38,20 @@ def test_as_text(run: RunFolder, wikigenben: Command) -> None:
     told = wikigenben("notes", str(run.path))
     assert told.code == 0, told.err
     assert "- Fourteen people died in the flood. [1]\n" in told.out
-    assert "1. Levee breaks <https://ledger.example/1>: about it (likeness 0.80)\n" in told.out
-    assert "2. Flood, the game <https://games.example/2>: about something else (likeness 0.30, chance of Yes 0.12)" in told.out
+    assert "1. Levee breaks <https://ledger.example/1>: about it (likeness 0.80, 100% of the title's words)\n" in told.out
+    assert (
+        "2. Flood, the game <https://games.example/2>: about something else (likeness 0.30, 50% of the title's words)"
+        in told.out
+    )
     assert "- Flood is fun. (its passage hardly says it (0.10))" in told.out
 
 
 def test_as_json_with_the_passages(run: RunFolder, wikigenben: Command) -> None:
     told = json.loads(wikigenben("notes", str(run.path), "--event", "flood", "--json").out)
     assert told["card"] == "The flood was a flood." and told["card_by"] == "model"
-    assert [(page["url"], page["verdict"], page["chance"]) for page in told["pages"]] == [
-        (FLOOD.url, "subject", None),
-        (GAME.url, "other", 0.125),
+    assert [(page["url"], page["verdict"], page["named"]) for page in told["pages"]] == [
+        (FLOOD.url, "subject", 1.0),
+        (GAME.url, "other", 0.5),
     ]
     passage = {"url": FLOOD.url, "start": 0, "end": 34, "text": FLOOD.text}
     assert told["notes"] == [{"text": "Fourteen people died in the flood.", "day": "2031-03", "passages": [passage]}]

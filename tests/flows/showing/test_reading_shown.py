@@ -17,7 +17,7 @@ from pipeline.stages import ABOUT, CARD, NOTES, notes_stage
 
 COUNTED = Usage(1, 10, 5)
 CARD_MADE = Card("The flood was a flood.", ("0:0-34",), "model", COUNTED)
-JUDGED = AboutPages((PageVerdict(0, "subject", 0.8, None), PageVerdict(1, "other", 0.3, 0.1)), COUNTED)
+JUDGED = AboutPages((PageVerdict(0, "subject", 0.8, 1.0), PageVerdict(1, "other", 0.3, 0.5)))
 TAKEN = TakenNotes(("0:0-34",), (Note("Fourteen people died.", "0:0-34"),), (), COUNTED)
 
 
@@ -38,9 +38,9 @@ def test_each_step_of_reading_is_told_and_counted(tmp_path: Path) -> None:
         stages.once(CARD, lambda: while_made(CARD_MADE))  # type: ignore[arg-type, return-value]
         stages.once(ABOUT, lambda: while_made(JUDGED))  # type: ignore[arg-type, return-value]
         stages.once(notes_stage(1), lambda: while_made(TAKEN))  # type: ignore[arg-type, return-value]
-    assert said == ["asking what the subject is", "asking which pages are about it", "taking notes"]
+    assert said == ["asking what the subject is", "finding the pages about it", "taking notes"]
     assert told == [Described(CARD_MADE), Judged(JUDGED), Noted(TAKEN.notes)] * 2
-    assert watch.view.spent.tokens == 15
+    assert watch.view.spent.tokens == 10
 
 
 def test_the_page_shows_them_of_a_stored_run(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from data.errors import NoEvidence
 from data.settings import RetrievalSettings, WritingSettings
 from data.types import Event, Page
 from pipeline.article_plan import ArticlePlan
+from pipeline.choosing.subject import defines
 from pipeline.evidence import Evidence
-from pipeline.planning.filing import PlanningBanks, cues, defines, own_words, plan_article
+from pipeline.planning.filing import PlanningBanks, cues, own_words, plan_article
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
 from tests.fakes import FixedEncoder

@@ -51,7 +51,7 @@ def prompts(reader: PromptReader, attack: str) -> list[list[int]]:
     title, text = page(attack)
     shown = Numbered(1, title, text)
     block = evidence_block([shown], reader.neutralise)
-    asked = reading_prompts.about("A flood", "A flood.", shown, reader.neutralise)
+    asked = reading_prompts.states(text, f"{title}.", reader.neutralise)
     return [reader.prompt_ids(article("A flood", block, 300)), reader.prompt_ids(asked)]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from data.errors import NoEvidence
 from data.runs import RunFolder, Stage, Unstored
@@ -108,10 +110,21 @@ def test_a_killed_run_asks_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_a_title_of_two_subjects_says_so_and_how_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(about_pages, "SURE", 1.1)  # by their letters, as the stand-in compares them, all pages are alike
+    # By their letters, as the stand-in compares them, all pages are alike.
+    monkeypatch.setattr(about_pages, "page_texts", lambda evidence, pages: [f"page {n}" for n in pages])
+    monkeypatch.setattr(about_pages, "SURE", 1.1)
 
-    def about(prompt: str) -> str:
-        return "No" if "puzzle game" in prompt.rpartition("Page:")[2] else "Yes"
+    class TwoThings(FixedEncoder):
+        """Of what `page_texts` gives, the games are far from the card."""
+
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            found = super().encode(texts)
+            for row, text in zip(found, texts, strict=True):
+                if text in ("page 0", "page 1"):
+                    row[:] = found[0]
+                elif text.startswith("page "):
+                    row[:] = 0.0
+            return found
 
     text = (
         "2031 Tolvane flood is a puzzle game of seven levels in which players move water. It was released in May for consoles."
@@ -120,7 +133,8 @@ def test_a_title_of_two_subjects_says_so_and_how_to_choose(monkeypatch: pytest.M
         page(f"game{n}", f"2031 Tolvane flood, the game, part {n}", f"{text} Level {n} has {n + 3} locks and a secret sluice.")
         for n in range(3)
     )
-    article = system(NotingModel(about=about)).write(EVENT, (*PAGES[:2], *games), Unstored())
+    two = OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(mode="notes"), NotingModel(), TwoThings(), SilentFiler())
+    article = two.write(EVENT, (*PAGES[:2], *games), Unstored())
     assert "3 pages of this name are about something else, such as “2031 Tolvane flood, the game, part 0”" in article.notice
     assert "--about" in article.notice
-    assert "--about" not in system(NotingModel(about=about)).write(EVENT, PAGES, Unstored()).notice
+    assert "--about" not in system(NotingModel()).write(EVENT, PAGES, Unstored()).notice

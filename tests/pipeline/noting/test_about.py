@@ -1,0 +1,48 @@
+"""Which pages are about the subject."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from data.decoding_counts import Usage
+from pipeline.evidence import Evidence
+from pipeline.notes import Card
+from pipeline.noting.about import judge_pages
+from tests.fakes import FixedEncoder
+from tests.pipeline.flood import EVENT, RETRIEVAL, page
+
+STORY = "Water rose over the low streets in the night, and people were brought to the school on the hill. " * 5
+
+
+class Alike(FixedEncoder):
+    """Every text has this cosine with the first."""
+
+    def __init__(self, cosine: float) -> None:
+        super().__init__()
+        self.cosine = cosine
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        found = np.zeros((len(texts), 2), dtype=np.float32)
+        found[:] = (self.cosine, (1 - self.cosine**2) ** 0.5)
+        found[0] = (1.0, 0.0)
+        return found
+
+
+@pytest.mark.parametrize(
+    ("title", "cosine", "verdict"),
+    [
+        (EVENT.title, 0.5, "subject"),  # it names the subject
+        (EVENT.title, 0.3, "mention"),  # but is far from it
+        ("The night of the water", 0.75, "subject"),  # very near, by whatever name
+        ("The night of the water", 0.6, "other"),
+    ],
+)
+def test_by_the_card_and_the_title(title: str, cosine: float, verdict: str) -> None:
+    evidence = Evidence.unlapped(EVENT, (page("one", title, STORY),), RETRIEVAL)
+    (judged,) = judge_pages(evidence, Card("A flood.", (), "model", Usage()), Alike(cosine)).pages
+    assert judged.verdict == verdict
+    assert judged.likeness == pytest.approx(cosine, abs=0.001) and judged.named == float(title == EVENT.title)

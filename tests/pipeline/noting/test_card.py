@@ -1,0 +1,52 @@
+"""What the subject is: which of a model's sentences is taken for it, and what of it no page says."""
+
+from __future__ import annotations
+
+import pytest
+
+from data.types import Page
+from pipeline.evidence import Evidence
+from pipeline.noting.card import make_card
+from tests.fakes import FixedEncoder, NotingModel
+from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL
+
+TITLE = EVENT.title
+TRUE = f"The {TITLE} was a flood in Vasterlow in March 2031."
+
+
+def card_of(*answers: str, pages: tuple[Page, ...] = PAGES) -> str:
+    told = iter([*answers, *[answers[-1]] * 4])
+    model = NotingModel(card=lambda _: next(told))
+    return make_card(Evidence.unlapped(EVENT, pages, RETRIEVAL), model, FixedEncoder()).text
+
+
+def test_one_call_for_sentences_and_some_for_beginnings_of_pages() -> None:
+    model = NotingModel()
+    card = make_card(Evidence.unlapped(EVENT, PAGES, RETRIEVAL), model, FixedEncoder())
+    assert model.asked == ["card"] * 4 and card.by == "model" and card.usage.n_calls == 4
+    first, second, third, last = model.prompts_of("card")
+    assert first == second == third != last
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        f"The {TITLE} was a flood that James Franco directed.",  # nobody of that name is shown
+        "It was a wild ride for everyone",  # says nothing
+        "",
+    ],
+)
+def test_what_no_page_says_is_no_card(wrong: str) -> None:
+    assert card_of(wrong, wrong, TRUE, wrong) in (TRUE, f"The {TITLE} was a flood.")
+    assert card_of(wrong) in (TITLE, f"The {TITLE} was a flood.")
+
+
+def test_a_clause_with_a_figure_that_no_page_has_is_cut() -> None:
+    assert (
+        card_of(f"The {TITLE} was a flood in Vasterlow, which killed 7,312 people.") == f"The {TITLE} was a flood in Vasterlow."
+    )
+
+
+def test_the_card_that_others_agree_with_is_taken() -> None:
+    other = f"The {TITLE} is a bell, a column and a hill."
+    assert card_of(TRUE, other, TRUE, TRUE) == TRUE
