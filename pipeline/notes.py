@@ -108,11 +108,9 @@ class TakenNotes(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Belonging(Strict):
-    """The model's probability, for each of the `Notes` in their order, that it belongs in the article; and, of those that do
-    and are not a passage's own words, that the passage says so (`said`, 1 for the others)."""
+    """The model's probability, for each of the `Notes` in their order, that it belongs in the article."""
 
     chances: tuple[float, ...]
-    said: tuple[float, ...]
     usage: Usage
 
 

@@ -1,7 +1,4 @@
-"""Whether a passage says a note: its figures and names, what its words are, and a network that reads both.
-
-The network is another one than the benchmark's judge (`decoding.support.reader.writer_reader`).
-"""
+"""Whether a passage may say a note: its figures and names, what its words are, and its form. `noting.verifying` reads both."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from functools import cached_property
 
 from data.sentences import split_sentences
 from data.types import Passage
-from decoding.api import SupportReader
 from pipeline.article_plan import Statement
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import figures, with_digits
@@ -24,15 +20,11 @@ from pipeline.choosing.verbs import has_verb
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
 from pipeline.noting.material import readable, shown_title, tells_what_to_write
+from pipeline.noting.verifying import SAYS, Verifier
 from pipeline.retrieval import STOPWORDS, terms
 from pipeline.writing.checks.compared_words import WORD, bare, name_words
 from pipeline.writing.checks.rewording import proper_words
 
-SUPPORTED = 0.35
-"""Least chance, by the reader, that the nearest sentences of the passage support the note. Lower than for a rewording: a note
-may have words of its card."""
-NEAREST = 4
-"""Sentences of the passage that the reader gets."""
 CARD_PASSAGES = 6
 """Passages with most of the card's words, of which one must say it."""
 LEAST_SHARED = 0.6
@@ -66,11 +58,10 @@ _NOTHING = re.compile(
 
 @dataclass(frozen=True)
 class NoteChecker:
-    """Of one event. `reader` None checks by words alone."""
+    """Of one event."""
 
     evidence: Evidence
     card: Card
-    reader: SupportReader | None
 
     @cached_property
     def _subject(self) -> Subject:
@@ -86,7 +77,6 @@ class NoteChecker:
         before = f"{subject.name} is the subject."
         notes: list[Note] = []
         dropped: list[DroppedNote] = []
-        open_ones: list[tuple[str, Passage]] = []
         for fact in facts:
             passage = max(passages, key=lambda p: (_shared(fact, p.text), -p.start))
             named = _named(_ended(fact), subject, passages, self.card.text)
@@ -100,15 +90,10 @@ class NoteChecker:
             if reason:
                 dropped.append(DroppedNote(fact, passage.id, reason))
             else:
-                open_ones.append((text, passage))
-        for (text, passage), chance in zip(open_ones, self._chances(open_ones), strict=True):
-            if chance is not None and chance < SUPPORTED:
-                dropped.append(DroppedNote(text, passage.id, f"its passage hardly says it ({chance:.2f})"))
-            else:
                 notes.append(Note(text, passage.id, self._day(text)))
         return notes, dropped
 
-    def card_statement(self) -> Statement | None:
+    def card_statement(self, verifier: Verifier) -> Statement | None:
         """The card as the statement that opens the article, with the passages that say it; None where none does."""
         evidence, card = self.evidence, self.card
         title = evidence.event.title
@@ -120,11 +105,9 @@ class NoteChecker:
         missing |= figures(card.text) - figures(title, as_evidence=True)
         if missing - _held(" ".join(p.text for p in near)):
             return None
-        if self.reader is not None:
-            readings = self.reader.read([(card.text, _nearest(card.text, p.text)) for p in near], within=0.1)
-            supports = [one is None or one.support >= SUPPORTED for one in readings]
-        else:
-            supports = [self._own_shared(card.text, p.text) >= LEAST_SHARED for p in near]
+        if self._own_shared(card.text, " ".join(p.text for p in near)) < LEAST_SHARED:
+            return None
+        supports = [chance >= SAYS for chance in verifier.chances([(card.text, p.text) for p in near])]
         if not any(supports):
             return None
         # The best that says it, and others for the names and figures that it has not.
@@ -166,12 +149,6 @@ class NoteChecker:
         wanted = set(terms(with_digits(text))) - set(terms(with_digits(self.evidence.event.title)))
         return len(wanted & set(terms(with_digits(known)))) / max(len(wanted), 1)
 
-    def _chances(self, notes: Sequence[tuple[str, Passage]]) -> list[float | None]:
-        if self.reader is None or not notes:
-            return [None] * len(notes)
-        readings = self.reader.read([(text, _nearest(text, passage.text)) for text, passage in notes], within=0.1)
-        return [one.support if one is not None else None for one in readings]
-
 
 def may_be_clear(dropped: DroppedNote) -> bool:
     """Whether a note that seems to lean on something may not do so: rules made for sentences of pages refuse some that name all
@@ -201,16 +178,6 @@ def fault_of_form(text: str, subject: Subject) -> str:
 def _held(text: str) -> frozenset[str]:
     """The words that may be names in a text, and its figures."""
     return frozenset(name_words(text)) | figures(text, as_evidence=True)
-
-
-def _nearest(text: str, passage: str) -> tuple[str, ...]:
-    sentences = split_sentences(passage)
-    return tuple(sentences[i] for i in nearest(text, sentences))
-
-
-def nearest(text: str, sentences: Sequence[str]) -> list[int]:
-    """The few of the sentences with most of the text's words, in their order."""
-    return sorted(sorted(range(len(sentences)), key=lambda i: (-_shared(text, sentences[i]), i))[:NEAREST])
 
 
 def _shared(text: str, other: str) -> float:

@@ -22,7 +22,8 @@ from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
 from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable, shown_title
-from pipeline.noting.stated import NoteChecker, may_be_clear, nearest
+from pipeline.noting.stated import NoteChecker, may_be_clear
+from pipeline.noting.verifying import SAYS, Verifier, nearest
 from pipeline.stages import notes_stage
 from pipeline.writing.drafting import without_reasoning
 from pipeline.writing.prompts import Numbered
@@ -143,12 +144,14 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
     answers = generator.generate_many(requests)
     found = [checker.checked(call.passages, parsed(answer.text)) for call, answer in zip(calls, answers, strict=True)]
     _clear_ones(found, calls, generator, checker)
+    found = _verified(found, generator, checker)
     faulty = [[one for one in gone if one.may_be_mended][:MOST_AGAIN] for _, gone in found]
     anew = [n for n, ones in enumerate(faulty) if ones]
     more = generator.generate_many([_once_more(calls[n], faulty[n], checker, generator) for n in anew])
     notes: list[Note] = []
     dropped: list[DroppedNote] = []
-    mended = {n: checker.checked(calls[n].passages, parsed(answer.text))[0] for n, answer in zip(anew, more, strict=True)}
+    again = [checker.checked(calls[n].passages, parsed(answer.text)) for n, answer in zip(anew, more, strict=True)]
+    mended = {n: kept for n, (kept, _) in zip(anew, _verified(again, generator, checker), strict=True)}
     for n, (kept, gone) in enumerate(found):
         said = {note.text for note in kept}
         notes += [*kept, *(note for note in mended.get(n, []) if note.text not in said)]
@@ -178,6 +181,25 @@ def _clear_ones(
         if yes >= CLEAR:
             kept, gone = checker.checked(calls[n].passages, [one.text], clear=True)
             found[n] = ([*found[n][0], *kept], [*(other for other in found[n][1] if other is not one), *gone])
+
+
+def _verified(
+    found: Sequence[tuple[list[Note], list[DroppedNote]]], generator: Generator, checker: NoteChecker
+) -> list[tuple[list[Note], list[DroppedNote]]]:
+    """Without those notes of which the model, reading note and passage, doubts that the one says the other."""
+    texts = {passage.id: passage.text for passage in checker.evidence.passages}
+    notes = [note for kept, _ in found for note in kept]
+    chances = iter(Verifier(generator).chances([(note.text, texts[note.passage]) for note in notes]))
+    held = []
+    for kept, gone in found:
+        judged = [(note, next(chances)) for note in kept]
+        doubted = [
+            DroppedNote(note.text, note.passage, f"its passage hardly says it ({chance:.2f})")
+            for note, chance in judged
+            if chance < SAYS
+        ]
+        held.append(([note for note, chance in judged if chance >= SAYS], [*gone, *doubted]))
+    return held
 
 
 def parsed(answer: str) -> list[str]:

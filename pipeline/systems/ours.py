@@ -19,17 +19,18 @@ from data.runs import Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
-from pipeline.article_plan import ArticlePlan, LeftOut
+from pipeline.article_plan import ArticlePlan
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Belonging, Card, Notes
 from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages, namesakes
-from pipeline.noting.belonging import LEAST_SAID, judge_notes
+from pipeline.noting.belonging import judge_notes
 from pipeline.noting.card import make_card
 from pipeline.noting.kind_of import kind_of
 from pipeline.noting.merged_notes import merged
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import chosen_passages, take_notes
+from pipeline.noting.verifying import Verifier
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import HeadingBank
 from pipeline.stages import ABOUT, ARTICLE, BELONGING, CARD, NOTES, OUTLINE, PLAN
@@ -113,7 +114,7 @@ class OurSystem(CitedWriting):
         card = stages.once(CARD, lambda: self.card(evidence))
         about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._kind_encoder))
         notes = self.notes(evidence, card, about, stages)
-        belonging = stages.once(BELONGING, lambda: judge_notes(evidence, card, notes.statements, self._generator))
+        belonging = stages.once(BELONGING, lambda: judge_notes(evidence.event.title, card, notes.statements, self._generator))
         return stages.once(PLAN, lambda: self._planned(evidence, card, about, notes, belonging))
 
     def card(self, evidence: Evidence) -> Card:
@@ -124,21 +125,15 @@ class OurSystem(CitedWriting):
     def notes(self, evidence: Evidence, card: Card, about: AboutPages, stages: Stages) -> Notes:
         """What the pages state about the subject, each fact once."""
         passages = chosen_passages(evidence, card, about, self._kind_encoder, self._writing.read_words)
-        taken = take_notes(passages, self._generator, NoteChecker(evidence, card, self._reader), stages)
+        taken = take_notes(passages, self._generator, NoteChecker(evidence, card), stages)
         return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
 
     def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes, belonging: Belonging) -> ArticlePlan:
         kind = kind_of(evidence, card, self._recogniser, self._generator)
-        opening = NoteChecker(evidence, card, self._reader).card_statement()
-        said = [n for n, chance in enumerate(belonging.said) if chance >= LEAST_SAID]
-        belongs = tuple(belonging.chances[n] for n in said)
-        subject = NotedSubject(card.text, about, kind, opening, belongs, namesakes(evidence, about))
+        opening = NoteChecker(evidence, card).card_statement(Verifier(self._generator))
+        subject = NotedSubject(card.text, about, kind, opening, belonging.chances, namesakes(evidence, about))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
-        told = [notes.statements[n] for n in said]
-        plan = plan_notes(evidence, told, subject, self._kind_encoder, self._writing, banks)
-        unsaid = [one for n, one in enumerate(notes.statements) if n not in set(said)]
-        doubted = [LeftOut(one.text, one.cites[0], "the model itself doubts that its passage says it") for one in unsaid]
-        return replace(plan, left_out=(*plan.left_out, *doubted))
+        return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
 
     def assemble(
         self, evidence: Evidence, plan: ArticlePlan, lead: WrittenSection, sections: Sequence[WrittenSection]

@@ -9,37 +9,24 @@ import pytest
 
 from data.decoding_counts import Usage
 from data.types import Event, Page
-from decoding.api import SupportReading
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
 from pipeline.noting.stated import NoteChecker
+from pipeline.noting.verifying import Verifier
+from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RETRIEVAL, REVIEW, page
 
 CARD = Card("The 2031 Tolvane flood was a flood in Vasterlow, Orvenia, in March 2031.", (), "model", Usage())
 
 
-class Reader:
-    """Supports everything but claims with one of the words; `read_pairs` are those that it was asked of."""
-
-    name = fingerprint = "reader"
-
-    def __init__(self, *doubted: str) -> None:
-        self.doubted = doubted
-        self.read_pairs: list[tuple[str, tuple[str, ...]]] = []
-
-    def read(self, pairs: Sequence[tuple[str, tuple[str, ...]]], *, within: float = 0.0) -> list[SupportReading | None]:
-        self.read_pairs += pairs
-        return [SupportReading(0.1 if any(word in claim for word in self.doubted) else 0.9, ()) for claim, _ in pairs]
-
-
-def checker(*pages: Page, title: str = EVENT.title, card: Card = CARD, reader: Reader | None = None) -> NoteChecker:
-    return NoteChecker(Evidence.unlapped(Event("1", title), pages or PAGES, RETRIEVAL), card, reader)
+def checker(*pages: Page, title: str = EVENT.title, card: Card = CARD) -> NoteChecker:
+    return NoteChecker(Evidence.unlapped(Event("1", title), pages or PAGES, RETRIEVAL), card)
 
 
 def checked(
-    *facts: str, pages: Sequence[Page] = PAGES, title: str = EVENT.title, reader: Reader | None = None, of: int = 0
+    *facts: str, pages: Sequence[Page] = PAGES, title: str = EVENT.title, of: int = 0
 ) -> tuple[list[Note], list[DroppedNote]]:
-    made = checker(*pages, title=title, reader=reader)
+    made = checker(*pages, title=title)
     return made.checked([p for p in made.evidence.passages if p.page == of], facts)
 
 
@@ -163,50 +150,29 @@ def test_of_neighbours_the_passage_with_most_of_its_words_is_cited() -> None:
     evidence = Evidence.unlapped(EVENT, PAGES, two)
     passages = [p for p in evidence.passages if p.page == 1]
     assert len(passages) > 1
-    notes, _ = NoteChecker(evidence, CARD, None).checked(
+    notes, _ = NoteChecker(evidence, CARD).checked(
         passages, ["Governor Pavel Drost asked for 48 million crowns.", "Marrund Province opened nine shelters."]
     )
     assert [note.passage for note in notes] == [passages[-1].id, passages[0].id]
 
 
-def test_the_reader_decides_on_what_words_allow() -> None:
-    """It gets the nearest sentences of the passage, and nothing that fell before."""
-    reader = Reader("survived")
-    facts = ("Fourteen people died.", "Fourteen people died and none survived in 212 houses.", "Fifteen people died.")
-    notes, dropped = checked("Fourteen people died in Vasterlow.", facts[1], facts[2], reader=reader)
-    assert [note.text for note in notes] == ["Fourteen people died in Vasterlow."]
-    assert sorted(one.reason for one in dropped) == ["its passage hardly says it (0.10)", "too short"]
-    assert [claim for claim, _ in reader.read_pairs] == ["Fourteen people died in Vasterlow.", facts[1]]
-    assert all(0 < len(sentences) <= 4 and set(sentences) <= set(_sentences()) for _, sentences in reader.read_pairs)
-
-
-def _sentences() -> list[str]:
-    from data.sentences import split_sentences
-
-    return split_sentences(PAGES[0].text)
-
-
-def test_nothing_written_is_nothing_checked() -> None:
-    reader = Reader()
-    assert checked(reader=reader) == ([], []) and not reader.read_pairs
-
-
 # ---- the card as a statement
 
 
-def statement(text: str, *, by: str = "model", reader: Reader | None = None, pages: Sequence[Page] = PAGES):  # type: ignore[no-untyped-def]
-    return checker(*pages, card=Card(text, (), by, Usage()), reader=reader).card_statement()  # type: ignore[arg-type]
+def statement(text: str, *, by: str = "model", says: str = "Yes", pages: Sequence[Page] = PAGES):  # type: ignore[no-untyped-def]
+    card = Card(text, (), by, Usage())  # type: ignore[arg-type]
+    return checker(*pages, card=card).card_statement(Verifier(NotingModel(states=lambda _: says)))
 
 
 def test_the_card_opens_the_article_with_the_passage_that_says_it() -> None:
-    found = statement("The 2031 Tolvane flood struck Vasterlow in Orvenia on 16 March 2031", reader=Reader())
+    found = statement("The 2031 Tolvane flood struck Vasterlow in Orvenia on 16 March 2031")
     assert found.text.endswith("March 2031.") and found.cites == (LEDGER,) and found.day == "2031-03-16"
     assert statement("The 2031 Tolvane flood struck Vasterlow in Orvenia on 16 March 2031.").cites == (LEDGER,)
 
 
 def test_a_card_of_two_pages_cites_both() -> None:
     two = "The 2031 Tolvane flood struck Vasterlow on 16 March 2031, and Marrund Province sheltered 4,300 residents."
-    found = statement(two, reader=Reader())
+    found = statement(two)
     assert set(found.cites) == {LEDGER, PROVINCE}
     assert REVIEW not in found.cites
 
@@ -224,9 +190,9 @@ def test_a_card_that_no_passage_says_does_not_open_it(text: str) -> None:
     assert statement(text) is None
 
 
-def test_nor_does_one_that_the_reader_doubts_or_that_a_person_wrote() -> None:
+def test_nor_does_one_that_the_model_doubts_or_that_a_person_wrote() -> None:
     text = "The 2031 Tolvane flood struck Vasterlow in Orvenia on 16 March 2031."
-    assert statement(text, reader=Reader("struck")) is None
+    assert statement(text, says="No") is None
     assert statement(text, by="person") is None
 
 

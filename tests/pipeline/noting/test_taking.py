@@ -57,9 +57,7 @@ def test_an_endless_answer_gives_few_facts() -> None:
 
 def taken(model: NotingModel, of: Page = PAGES[0]) -> TakenNotes:
     evidence = Evidence.unlapped(Event("1", EVENT.title), (of,), RETRIEVAL)
-    (found,) = take_notes(
-        evidence.passages, model, NoteChecker(evidence, Card(EVENT.title, (), "model", Usage()), None), Unstored()
-    )
+    (found,) = take_notes(evidence.passages, model, NoteChecker(evidence, Card(EVENT.title, (), "model", Usage())), Unstored())
     return found
 
 

@@ -15,7 +15,7 @@ from data.errors import NoEvidence
 from data.runs import RunFolder, Stage, Unstored
 from data.settings import ModelSettings, WritingSettings
 from data.types import Article
-from pipeline.article_plan import ArticlePlan
+from pipeline.notes import Notes
 from pipeline.noting import about as about_pages
 from pipeline.systems.ours import OurSystem
 from tests.fakes import FixedEncoder, NotingModel, SilentFiler, told_back
@@ -30,14 +30,14 @@ def system(model: NotingModel, **writing: object) -> OurSystem:
 
 
 class Kept(Unstored):
-    """Keeps the plan."""
+    """Keeps the notes."""
 
-    plan: ArticlePlan
+    notes: Notes
 
     def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
         value = make()
-        if isinstance(value, ArticlePlan):
-            self.plan = value
+        if isinstance(value, Notes):
+            self.notes = value
         return value
 
 
@@ -74,8 +74,9 @@ def test_what_its_passage_does_not_say_by_the_models_own_reading_is_left_out() -
     assert other in sentences(system(NotingModel(notes=notes)).write(EVENT, PAGES, Unstored()))
     model, folder = NotingModel(notes=notes, states=lambda _: "No"), Kept()
     assert other not in sentences(system(model).write(EVENT, PAGES, folder))
-    assert [prompt.rpartition("Note: ")[2].partition("\n")[0] for prompt in model.prompts_of("states")] == [other]
-    assert any(one.text == other and "doubts" in one.reason for one in folder.plan.left_out)
+    assert [prompt.rpartition("Note: ")[2].partition("\n")[0] for prompt in model.prompts_of("states")][:1] == [other]
+    assert other in model.prompts_of("again")[0], "it is asked once more"
+    assert any(one.text == other and one.reason == "its passage hardly says it (0.00)" for one in folder.notes.dropped)
 
 
 def test_a_person_says_what_it_is() -> None:
