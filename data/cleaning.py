@@ -142,17 +142,20 @@ _INVISIBLE = re.compile(
 )
 _LINE_ENDS = re.compile("\r\n|[\r\u2028\u2029]")
 _SPACES = re.compile(r"[^\S\n]+")
+_LIGATURES = str.maketrans({chr(0xFB00 + n): letters for n, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))})
+"""Of printers: a PDF has "Playoﬀs"."""
 _MOJIBAKE = re.compile("[\u00c2\u00c3\u00c4\u00c5\u00d0\u00d1\u00e2][\u0080-\u00bf\u0152-\u2122]")
 
 
 def clean_characters(text: str) -> str:
-    """NFC without invisible characters; white space becomes single spaces and newlines. Letters of all scripts stay."""
+    """NFC without invisible characters and ligatures; white space becomes single spaces and newlines. Letters of all scripts
+    stay."""
     text = _LINE_ENDS.sub("\n", text)
     for _ in range(4):  # removing a character can bring two halves of a broken one together
         before = text
         if _MOJIBAKE.search(text):  # before C1 controls go: they are bytes of the broken characters
             text = "\n".join(_undo_mojibake(line) for line in text.split("\n"))
-        text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text.replace("\x85", "\n")))
+        text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text.replace("\x85", "\n"))).translate(_LIGATURES)
         if text == before or not _MOJIBAKE.search(text):
             break
     return "\n".join(line.strip() for line in _SPACES.sub(" ", text).split("\n"))

@@ -15,8 +15,6 @@ from pipeline.article_plan import Statement
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAST_BELONGS = 0.5
-"""Chance that a note belongs in the article below which it is left out, however near it is."""
 OF_PAGE = 0.4
 """Part of a text's closeness to the subject that is its page's."""
 Verdict = Literal["subject", "mention", "other"]
@@ -78,10 +76,6 @@ class Note(Strict):
     day: str = ""
 
 
-MENDABLE = ("its passage ", "in words that its passage ", "leans on ")
-"""How reasons begin that speak of the passage (`pipeline.noting.stated`); the others are of what is no note at all."""
-
-
 @dataclass(frozen=True, slots=True)
 class DroppedNote(Strict):
     """What a model wrote down and its passage does not say, or no encyclopedia would, and why."""
@@ -89,11 +83,6 @@ class DroppedNote(Strict):
     text: str
     passage: str
     reason: str
-
-    @property
-    def may_be_mended(self) -> bool:
-        """Whether the passage may state something like it, so that the model is asked once more."""
-        return self.reason.startswith(MENDABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +92,6 @@ class TakenNotes(Strict):
     read: tuple[str, ...]
     notes: tuple[Note, ...]
     dropped: tuple[DroppedNote, ...]
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Belonging(Strict):
-    """The model's probability, for each of the `Notes` in their order, that it belongs in the article."""
-
-    chances: tuple[float, ...]
     usage: Usage
 
 

@@ -6,7 +6,6 @@
     about                ABOUT                              which pages are about it
     drafts/notes-NN      notes_stage(n)                     notes of a few passages each, from 01
     notes                NOTES                              all notes, each fact once
-    drafts/belonging     BELONGING                          whether each belongs in the article
     plan                 PLAN                               mode `notes` and `extractive`: which statement goes where
     drafts/outline       OUTLINE_DRAFT                      what a model answered for the headings
     outline              OUTLINE                            the headings; edit it and the article follows
@@ -29,12 +28,12 @@ import re
 from data.runs import ARTICLE, DRAFTS, OUTLINE, PAGES, SYSTEM, Stage
 from pipeline.article_plan import ArticlePlan
 from pipeline.following.disagreements import Disagreements
-from pipeline.notes import AboutPages, Belonging, Card, Notes, TakenNotes
+from pipeline.notes import AboutPages, Card, Notes, TakenNotes
 from pipeline.writing.assembly import WrittenInfobox, WrittenSection
 from pipeline.writing.drafting import ComposedDraft, Draft
 
 __all__ = [
-    "ABOUT", "ARTICLE", "ARTICLE_DRAFT", "BELONGING", "CARD", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "LEAD",
+    "ABOUT", "ARTICLE", "ARTICLE_DRAFT", "CARD", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "LEAD",
     "NOTES", "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SYSTEM", "composed_stage", "draft_stage", "notes_stage",
     "part_of", "section_of", "section_stage",
 ]  # fmt: skip
@@ -66,7 +65,6 @@ def notes_stage(n: int) -> Stage[TakenNotes]:
 CARD = Stage("card", Card)
 ABOUT = Stage("about", AboutPages)
 NOTES = Stage("notes", Notes)
-BELONGING = Stage(f"{DRAFTS}/belonging", Belonging)
 PLAN = Stage("plan", ArticlePlan)
 OUTLINE_DRAFT = Stage(f"{DRAFTS}/outline", Draft)
 LEAD = section_stage(0)

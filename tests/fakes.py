@@ -158,8 +158,8 @@ Answer = Callable[[str], str]
 
 
 def told_back(prompt: str) -> str:
-    """The sentences between the fences of a prompt, as a JSON list: all that a text states, in its own words."""
-    (block,) = re.findall(r"^<evidence \w+>\n(.*?)\n</evidence", prompt, re.M | re.S)
+    """The sentences between the last fences of a prompt, as a JSON list: all that a text states, in its own words."""
+    *_, block = re.findall(r"^<evidence \w+>\n(.*?)\n</evidence", prompt, re.M | re.S)
     texts = [re.sub(r'^\[\d+\] (?:\(from ".*?"\) )?', "", text) for text in block.split("\n\n")]
     return json.dumps([sentence for text in texts for sentence in split_sentences(text)], ensure_ascii=False)
 
@@ -171,10 +171,9 @@ def first_sentence(prompt: str) -> str:
 class NotingModel(ScriptedGenerator):
     """Answers all that `ours` asks in mode notes, each by what it is asked (`noting.reading_prompts`, `prompts.say`); other
     prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
-    it is shown, what a text says is noted as it says it, no note is written again, each belongs,
-    and a fact is said as it stands.
+    it is shown, what a text says is noted as it says it, and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `kind`, `notes`, `clear`, `again`, `belongs`, `states`, `same`,
+    `asked` lists what it was asked, in order: `card`, `kind`, `notes`, `clear`, `states`, `same`,
     `together`, `say`, `other`.
     """
 
@@ -184,9 +183,7 @@ class NotingModel(ScriptedGenerator):
             "card": first_sentence,
             "kind": lambda _: "No",
             "notes": told_back,
-            "again": lambda _: "[]",
             "clear": lambda _: "No",
-            "belongs": lambda _: "Yes",
             "states": lambda _: "Yes",
             "same": lambda _: "Yes",
             "together": lambda prompt: " ".join(line.removeprefix("- ") for line in prompt.splitlines()[1:]),
@@ -211,10 +208,8 @@ class NotingModel(ScriptedGenerator):
 _ASKED = {
     "card": re.compile(r"Answer in one neutral sentence for the first line"),
     "kind": re.compile(r"Is this an article about a kind of thing"),
-    "again": re.compile(r"say what the text does not"),
     "clear": re.compile(r"Is it clear of whom and of what it speaks\?"),
     "notes": re.compile(r"Write the facts that this text states"),
-    "belongs": re.compile(r"Does the fact belong in the article\?"),
     "states": re.compile(r"Does the text say what the note says\?"),
     "same": re.compile(r"Does the new sentence say the same\?"),
     "together": re.compile(r"\AFacts:\n"),

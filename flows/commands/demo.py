@@ -20,7 +20,7 @@ def demo(out: Place, *, as_json: bool, minutes: float, everything: bool = False)
     """Write as many events as fit into `minutes`, and score these. `everything`: all events, however long, and all metrics."""
     began = time.monotonic()
     console.note(
-        f"The demo's system is `ours`: rules choose and order the facts, and {DEFAULT_MODEL} puts them into words. With "
+        f"The demo's system is `ours`: {DEFAULT_MODEL} reads the pages, notes facts, and says them in its own words. With "
         "another model: wikigenben write TITLE --model NAME (wikigenben models lists them), gguf:FILE or server:MODEL@URL."
     )
     prepared = prepare(Job(system="ours", settings=Settings(), data="sample", out=out))

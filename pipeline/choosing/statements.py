@@ -56,13 +56,15 @@ FEW, LEAST_OF_FEW = 6, 0.2
 
 @dataclass(frozen=True)
 class Pool:
-    """An event's offered sentences with what choosing needs: unit `vectors` (n, D), `relevance` (n,), about 1 on average, the
+    """An event's offered sentences with what choosing needs: unit `vectors` (n, D) and `title_vector` (D,), `relevance` (n,),
+    about 1 on average, the
     features of `pipeline.choosing.worth` as `rows` (n, 29), all of `pipeline.choosing.usable` as `features`, and `trust` (n,),
     below 1 on pages that address a model."""
 
     title: str
     offered: Sequence[Offered]
     vectors: np.ndarray
+    title_vector: np.ndarray
     relevance: np.ndarray
     publishers: Sequence[str]
     rows: np.ndarray
@@ -85,7 +87,7 @@ class Pool:
         hosts = [registrable_domain(url) or host_of(url) for url in urls]
         rows = worth_rows(Subject(evidence.event.title, evidence.pages), offered, hosts, vectors, features, near)
         every = usable_rows(evidence, offered, vectors, title_vector, rows)
-        return cls(evidence.event.title, offered, vectors, near * trust, hosts, rows, every, trust)
+        return cls(evidence.event.title, offered, vectors, title_vector, near * trust, hosts, rows, every, trust)
 
     @cached_property
     def worth(self) -> np.ndarray:
@@ -116,13 +118,13 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
     the reason.
 
     Args:
-        values: what each is worth before anything is chosen, shape (n,), where they are notes: a page may then give as many as
-            it has.
+        values: what each is worth before anything is chosen, shape (n,), where they are notes; 0 for what must not be chosen. A
+            page may then give as many as it has.
     """
     old = outdated(pool)
     weights = fact_weights(pool.offered, pool.publishers)
     open_facts = set(weights)
-    unusable = pool.unusable
+    unusable = pool.unusable if values is None else frozenset(np.flatnonzero(values <= 0.0).tolist())
     worth = pool.value if values is None else values
     blocked = np.array([i in old or i in unusable for i in range(len(pool.offered))])
     chosen: list[int] = []

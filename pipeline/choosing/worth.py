@@ -45,6 +45,11 @@ _OPINION = re.compile(rf"\b{either('opinions')}\b", re.I)
 _FORTHCOMING = re.compile(r"\b(?:will|would|expected to|set to|scheduled|plans? to|is due|are due|hopes? to|going to)\b")
 
 
+def tells_outcome(text: str) -> bool:
+    """Whether it tells how something ended ("won", "died"), and not how it may end."""
+    return bool(_OUTCOME.search(text)) and not _FORTHCOMING.search(text)
+
+
 def load_model() -> RelevanceModel:
     return fitted_model(RelevanceModel, MODEL_FILE, FEATURES, "tools.fit_worth")
 

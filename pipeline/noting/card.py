@@ -123,6 +123,7 @@ def _telling_sentences(evidence: Evidence, pages: frozenset[int], encoder: Encod
 def _one_sentence(answer: str, title: str) -> str:
     """The first sentence; empty where it does not name the subject, or does not say what it is."""
     plain = " ".join(re.sub(r"[*_#`]+|\[\d+\]", " ", answer).split())
+    plain = re.sub(r"\A[\"“]([^\"”]{1,80})[\"”](?= )", r"\1", plain)  # the subject, as models quote it
     sentences = split_sentences(plain)
     said = sentences[0] if sentences else ""
     names = subject_terms(title) & frozenset(terms(said))

@@ -33,7 +33,8 @@ REPEATS_CARD = 0.85
 """Share of words, both ways, from which a note only says the card again."""
 LEANS = "leans on what is not shown"
 _POINTS = re.compile(
-    r"\A(?:It|He|She|They|His|Her|Their|Its|Such|Here|There|Both)\b|\b(?:[Tt]h(?:is|ese|ose)|today|yesterday|tomorrow|tonight|"
+    r"\A(?:(?:But|And|So|Yet) )?(?:[Ii]t|[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir|[Ii]ts|Such|Here|There|Both)\b|"
+    r"\b(?:[Tt]h(?:is|ese|ose)|today|yesterday|tomorrow|tonight|"
     r"currently|recently|now|ago|(?:last|next|past) (?:week|month|year|season|[A-Z][a-z]+day))\b"
 )
 """What points to something outside of a sentence for certain."""

@@ -22,8 +22,8 @@ from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
 from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable, shown_title
-from pipeline.noting.stated import NoteChecker, may_be_clear
-from pipeline.noting.verifying import SAYS, Verifier, nearest
+from pipeline.noting.stated import MOST_WORDS, NoteChecker, may_be_clear
+from pipeline.noting.verifying import SAYS, Verifier
 from pipeline.stages import notes_stage
 from pipeline.writing.drafting import without_reasoning
 from pipeline.writing.prompts import Numbered
@@ -33,11 +33,8 @@ CALL_WORDS = 240
 TOGETHER = 8
 """Calls of one stage: what a killed run reads again at most."""
 NOTE_TOKENS = 520
-MOST_AGAIN, AGAIN_TOKENS = 6, 240
-"""Notes with a fault of which one call is asked once more, and how long that answer may be."""
 CLEAR = 0.9
 """Least chance, by the model, that a note which seems to lean on something can be understood alone (LOG.md)."""
-AGAIN_SAMPLING = SamplingParams(max_new_tokens=AGAIN_TOKENS, task="other")
 MOST_TAKEN = 3 * reading_prompts.MOST_NOTES
 """Of one answer, however long it is."""
 SAME_PASSAGE = 0.93
@@ -54,6 +51,8 @@ MOST_ANSWER = 20_000
 _STRING = re.compile(r'"((?:[^"\\]|\\.|"(?!\s*(?:[,\]}:"]|\Z)))*+)"(?=\s*([,\]}:"]|\Z))', re.S)
 """A string of JSON. A model writes quotation marks inside of it without a backslash, and backslashes that JSON does not know:
 it ends where the list goes on. Behind a key of an object is a colon."""
+_UNCLOSED = re.compile(r"([.!?])\]\s*,\s*\[?\"")
+"""The end of a string that was not closed, and the next string."""
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
 _LINE = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(.+[.!?][\"”’)]*)\s*$", re.M)
 """A whole sentence in a list that is none of JSON."""
@@ -133,40 +132,22 @@ def take_notes(passages: Sequence[Passage], generator: Generator, checker: NoteC
 
 
 def _read_together(calls: Sequence[Reading], generator: Generator, checker: NoteChecker) -> TakenNotes:
-    evidence, card = checker.evidence, checker.card
+    evidence = checker.evidence
     sampling = SamplingParams(max_new_tokens=NOTE_TOKENS, task="other")
     requests = []
     for call in calls:
         page = evidence.pages[call.page]
         shown = Numbered(1, shown_title(page), call.text)
-        messages = reading_prompts.notes(evidence.event.title, card.text, shown, page.published or "", generator.neutralise)
+        messages = reading_prompts.notes(evidence.event.title, shown, page.published or "", generator.neutralise)
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
     found = [checker.checked(call.passages, parsed(answer.text)) for call, answer in zip(calls, answers, strict=True)]
     _clear_ones(found, calls, generator, checker)
     found = _verified(found, generator, checker)
-    faulty = [[one for one in gone if one.may_be_mended][:MOST_AGAIN] for _, gone in found]
-    anew = [n for n, ones in enumerate(faulty) if ones]
-    more = generator.generate_many([_once_more(calls[n], faulty[n], checker, generator) for n in anew])
-    notes: list[Note] = []
-    dropped: list[DroppedNote] = []
-    again = [checker.checked(calls[n].passages, parsed(answer.text)) for n, answer in zip(anew, more, strict=True)]
-    mended = {n: kept for n, (kept, _) in zip(anew, _verified(again, generator, checker), strict=True)}
-    for n, (kept, gone) in enumerate(found):
-        said = {note.text for note in kept}
-        notes += [*kept, *(note for note in mended.get(n, []) if note.text not in said)]
-        dropped += gone
+    notes = tuple(note for kept, _ in found for note in kept)
+    dropped = tuple(one for _, gone in found for one in gone)
     read = tuple(passage.id for call in calls for passage in call.passages)
-    return TakenNotes(read, tuple(notes), tuple(dropped), Usage.total([_usage(answer) for answer in (*answers, *more)]))
-
-
-def _once_more(call: Reading, faulty: Sequence[DroppedNote], checker: NoteChecker, generator: Generator) -> Request:
-    sentences = split_sentences(call.text)
-    near = sorted({n for one in faulty for n in nearest(one.text, sentences)})
-    page = checker.evidence.pages[call.page]
-    text = Numbered(1, shown_title(page), " ".join(sentences[n] for n in near))
-    listed = [(one.text, one.reason) for one in faulty]
-    return Request(reading_prompts.again(checker.evidence.event.title, text, listed, generator.neutralise), AGAIN_SAMPLING)
+    return TakenNotes(read, notes, dropped, Usage.total([_usage(answer) for answer in answers]))
 
 
 def _clear_ones(
@@ -206,13 +187,18 @@ def parsed(answer: str) -> list[str]:
     """The facts in an answer, in order, each once: the strings of its JSON list, or the lines of a list that is none of JSON;
     none where there is no list. What the token limit cut off, and what a model says before and behind its list or while it
     thinks, is left away."""
-    answer = without_reasoning(answer)[:MOST_ANSWER]
+    answer = _UNCLOSED.sub(r'\1", "', without_reasoning(answer)[:MOST_ANSWER])
     opened = answer.find("[")
     found = [_read(m[1]) for m in _STRING.finditer(answer, max(opened, 0)) if m[2] != ":"] if opened >= 0 else []
     if not found:
         found = [line.strip(' \t,"') for line in _LINE.findall(answer)]
-    facts = dict.fromkeys(" ".join(one.split()) for one in found)
+    facts = dict.fromkeys(" ".join(part.split()) for one in found for part in _parts(one))
     return [fact for fact in facts if fact][:MOST_TAKEN]
+
+
+def _parts(fact: str) -> list[str]:
+    """A fact, or the sentences of one that is too long to be one."""
+    return split_sentences(fact) if len(fact.split()) > MOST_WORDS else [fact]
 
 
 def _read(escaped: str) -> str:

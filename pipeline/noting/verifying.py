@@ -15,7 +15,7 @@ from pipeline.noting import reading_prompts
 from pipeline.retrieval import terms
 from pipeline.writing.checks.compared_words import bare_words
 
-SAYS = 0.6
+SAYS = 0.65
 """Least chance, by the model, that a passage says a note."""
 NEAREST = 4
 """Sentences of the passage that it is shown."""

@@ -26,15 +26,15 @@ from pipeline.choosing.gate import Offered, gate
 from pipeline.choosing.relevance import Scored, feature_rows, load_model, relevance
 from pipeline.choosing.statements import Pool, choose, stated
 from pipeline.choosing.subject import Subject, defines
+from pipeline.choosing.worth import tells_outcome
 from pipeline.evidence import Evidence
-from pipeline.notes import LEAST_BELONGS, AboutPages
 from pipeline.planning.arranging import fits, fits_from, opening_scores
 from pipeline.planning.headings import BANK_FILE, HeadingBank, OfferedHeading
 from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "18"
+RULES = "19"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -54,12 +54,10 @@ GENERAL = frozenset(
 """Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
 PARAGRAPH = 4
 THIN_PAGES = 3
-FAR, NEAREST, LEAST_NEAR = 0.75, 10, 6
-"""Share of the `NEAREST` notes' closeness below which a note is about something else, but for the `LEAST_NEAR` nearest."""
-LEAST_BELONGING = 3
-"""The nearest notes, of which none is left out for its chance to belong."""
-TOLD_BY = 0.25
-"""What each further publisher adds to the value of a note."""
+OUTCOME = 0.3
+"""What a note adds to its worth for the lead that names the subject and tells how it ended."""
+LEAST_USABLE, FEW = 0.35, 6
+"""Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""
 UNTRUSTED = 0.3
 """The share that remains of the relevance of a sentence whose page addresses a model."""
 _SPEECH = re.compile(r"[“\"](?:[^”\" ]+ ){4,}[^”\" ]+[,.][”\"] ")
@@ -154,7 +152,7 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
     # Where each goes: the lead first, for it takes what defines the subject; the rest under headings of this kind of article.
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     kind = banks.recogniser().recognise(title, scored.central(4), subject.noun, evidence.pages)
-    lead = _lead(scored, title, chosen)
+    lead = _lead(scored, title, chosen, opening_scores(scored, title))
     sections = _sections(evidence, pool, scored, [i for i in chosen if i not in set(lead)], kind, (encoder, banks), writing)
     return ArticlePlan(
         title,
@@ -170,15 +168,11 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
 
 @dataclass(frozen=True, slots=True)
 class NotedSubject:
-    """What planning knows of the subject where notes were taken: its card, how near its pages are to it, the kind of
-    article, the statement that opens it, None where no passage says it, for each note the chance that it belongs in the
-    article, and titles of pages of its name on something else where the title may mean that."""
+    """What planning knows of the subject where notes were taken: the kind of article, the statement that opens it, None where
+    no passage says it, and titles of pages of its name on something else where the title may mean that."""
 
-    card: str
-    about: AboutPages
     kind: Kind
     opening: Statement | None
-    belongs: tuple[float, ...]
     namesakes: tuple[str, ...] = ()
 
 
@@ -190,36 +184,23 @@ def plan_notes(
     writing: WritingSettings,
     banks: PlanningBanks,
 ) -> ArticlePlan:
-    """The same from notes (`pipeline.noting`): those near to the card and told by several publishers first. Raises NoEvidence
-    when there is none."""
+    """The same from notes (`pipeline.noting`): those first that an editor would most likely use. Raises NoEvidence when there
+    is none."""
     title = evidence.event.title
     if not statements:
         raise NoEvidence(
             f"the pages on {title!r} hold no fact that could be noted: they are about something else, or say little"
         )
-    pool = _noted_pool(evidence, statements, encoder)
-    card_vector = encoder.encode([f"{title}. {subject.card}"])[0]
-    near = subject.about.closeness([o.candidate.page for o in pool.offered], pool.vectors @ card_vector)
-    # The vector tells of what a note speaks, the model of whether it matters: together better than either (LOG.md).
-    belongs = np.array([subject.belongs[o.candidate.index] for o in pool.offered], dtype=np.float32)
-    near = ((near + belongs) / 2).astype(np.float32)
-    told = np.array([len(pool_statement(statements, pool, i).cites) for i in range(len(pool.offered))])
-    floor = min(FAR * float(np.sort(near)[-NEAREST:].mean()), float(np.sort(near)[-LEAST_NEAR:][0]))
-    safe = float(np.sort(near)[-LEAST_BELONGING:][0])
-    far = [i for i in range(len(near)) if near[i] < floor or (belongs[i] < LEAST_BELONGS and near[i] < safe)]
-    values = pool.value * np.clip(near, 0.05, 1.0) * (1 + TOLD_BY * (told - 1))
-    values[far] = 0.0
-    chosen, unused = choose(pool, writing.max_words, values)
-    chosen = [i for i in chosen if i not in set(far)]
-    gone = {pool.offered[i].text for i in far}
-    left_out = [
-        *(one for one in unused if one.text not in gone),
-        *(LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, "far from the subject") for i in far),
-    ]
+    pool = noted_pool(evidence, statements, encoder)
+    floor = min(LEAST_USABLE, float(np.sort(pool.usable)[-FEW:][0]))
+    chosen, left_out = choose(pool, writing.max_words, np.where(pool.usable >= floor, pool.usable, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
     said = encoder.encode([s.text for s in opening]) if opening else np.zeros((0, pool.vectors.shape[1]), dtype=np.float32)
-    lead = _lead(scored, title, chosen, said, LEAD_STATEMENTS - len(opening))
+    named = Subject(title, evidence.pages)
+    tells = np.array([tells_outcome(o.text) and named.is_named_in(o.text) for o in pool.offered])
+    scores = (pool.usable + OUTCOME * tells).tolist()
+    lead = _lead(scored, title, chosen, scores, said, LEAD_STATEMENTS - len(opening))
     sections = _sections(
         evidence, pool, scored, [i for i in chosen if i not in set(lead)], subject.kind, (encoder, banks), writing
     )
@@ -240,7 +221,7 @@ def pool_statement(statements: Sequence[Statement], pool: Pool, i: int) -> State
     return statements[pool.offered[i].candidate.index]
 
 
-def _noted_pool(evidence: Evidence, statements: Sequence[Statement], encoder: Encoder) -> Pool:
+def noted_pool(evidence: Evidence, statements: Sequence[Statement], encoder: Encoder) -> Pool:
     """Notes as the sentences of their passages are seen by what chooses and files."""
     passages = {passage.id: passage for passage in evidence.passages}
     offered = []
@@ -281,12 +262,13 @@ def _lead(
     scored: Scored,
     title: str,
     chosen: Sequence[int],
+    values: Sequence[float],
     said: np.ndarray | None = None,
     most: int = LEAD_STATEMENTS,
 ) -> list[int]:
-    """The chosen statement that says best what the subject is, then others that matter most and say something else, and
-    something else than what the lead has `said` (unit vectors, (m, D)) already."""
-    scores = [value + DEFINING * defines(c.text, title) for c, value in zip(scored.candidates, opening_scores(scored, title))]
+    """The chosen statement that says best what the subject is, then others that matter most by their `values` and say something
+    else, and something else than what the lead has `said` (unit vectors, (m, D)) already."""
+    scores = [value + DEFINING * defines(c.text, title) for c, value in zip(scored.candidates, values, strict=True)]
     picked: list[int] = []
     words = 0
     for i in sorted(chosen, key=lambda i: (-scores[i], i)):

@@ -21,10 +21,9 @@ from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
 from pipeline.article_plan import ArticlePlan
 from pipeline.evidence import Evidence
-from pipeline.notes import AboutPages, Belonging, Card, Notes
+from pipeline.notes import AboutPages, Card, Notes
 from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages, namesakes
-from pipeline.noting.belonging import judge_notes
 from pipeline.noting.card import make_card
 from pipeline.noting.kind_of import kind_of
 from pipeline.noting.merged_notes import merged
@@ -33,7 +32,7 @@ from pipeline.noting.taking import chosen_passages, take_notes
 from pipeline.noting.verifying import Verifier
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import HeadingBank
-from pipeline.stages import ABOUT, ARTICLE, BELONGING, CARD, NOTES, OUTLINE, PLAN
+from pipeline.stages import ABOUT, ARTICLE, CARD, NOTES, OUTLINE, PLAN
 from pipeline.systems.cited_writing import CitedWriting
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
@@ -114,8 +113,7 @@ class OurSystem(CitedWriting):
         card = stages.once(CARD, lambda: self.card(evidence))
         about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._kind_encoder))
         notes = self.notes(evidence, card, about, stages)
-        belonging = stages.once(BELONGING, lambda: judge_notes(evidence.event.title, card, notes.statements, self._generator))
-        return stages.once(PLAN, lambda: self._planned(evidence, card, about, notes, belonging))
+        return stages.once(PLAN, lambda: self._planned(evidence, card, about, notes))
 
     def card(self, evidence: Evidence) -> Card:
         if self._writing.about:
@@ -128,10 +126,10 @@ class OurSystem(CitedWriting):
         taken = take_notes(passages, self._generator, NoteChecker(evidence, card), stages)
         return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
 
-    def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes, belonging: Belonging) -> ArticlePlan:
+    def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes) -> ArticlePlan:
         kind = kind_of(evidence, card, self._recogniser, self._generator)
         opening = NoteChecker(evidence, card).card_statement(Verifier(self._generator))
-        subject = NotedSubject(card.text, about, kind, opening, belonging.chances, namesakes(evidence, about))
+        subject = NotedSubject(kind, opening, namesakes(evidence, about))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
 

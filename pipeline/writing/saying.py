@@ -37,11 +37,11 @@ COPY_WORDS = 4
 GOOD_ENOUGH = 0.3
 """Share of copied words up to which no further answer is asked for."""
 SUPPORTED, SAID = 0.1, 0.05
-"""Least chance, by the reader, that the note supports the answer, and that the answer supports the note. It refuses many right
-paraphrases, so that it only keeps out what the model's own reading must not decide alone."""
-SAME = 0.75
-"""Least chance, by the model itself, that the answer says the same as its note. With worked examples it told right from wrong
-answers better than the reader (LOG.md)."""
+"""Chance, by the reader, that the note supports the answer, and that the answer supports the note, below which it doubts. It
+doubts many right paraphrases, so that its doubt only raises the bar."""
+SAME, SURELY_SAME = 0.75, 0.85
+"""Least chance, by the model itself, that the answer says the same as its note; and where the reader doubts. With worked
+examples the model told right from wrong answers better than the reader (LOG.md)."""
 NEW_WORDS_COST = 0.5
 """What a share of words that no fact has counts against a share of copied ones."""
 AGREED_WORTH = 0.5
@@ -118,7 +118,9 @@ class Saying:
             chosen += [replace(one, chosen=one is best) for one in mine]
             done |= set(asked.places) if best is not None else set()
         alone = [_Asked((n,), (one,), self._nearest(one)) for n, one in enumerate(statements) if n not in done]
-        tried = self._tried(alone, usage)
+        # A note in words of its own is as good as any rewording of it, and surer.
+        asked_of = [one for one in alone if not one.passages or self._note(one).copied > GOOD_ENOUGH]
+        tried = self._tried(asked_of, usage)
         for asked in alone:
             mine = [one for one in tried if one.facts == asked.places]
             note = self._note(asked)
@@ -197,19 +199,23 @@ class Saying:
             found.append(
                 Tried(fact.places, "model", text, tuple(faults), round(copied, 3), run, round(finding.new_words, 3), None)
             )
+        doubted: set[int] = set()
         if self._reader is not None:
-            found = self._read_both(found, answers, self._reader)
+            found, doubted = self._read_both(found, answers, self._reader)
         open_ones = [k for k, one in enumerate(found) if not one.faults]
         asked = [prompts.says_the_same(self._shown(answers[k][0].text), self._shown(found[k].text)) for k in open_ones]
         chances = self._writer.generator.choose_many(asked, ("Yes", "No")) if asked else []
         for k, (yes, _) in zip(open_ones, chances, strict=True):
             found[k] = replace(found[k], agreed=round(yes, 3))
-            if yes < SAME:
+            if yes < (SURELY_SAME if k in doubted else SAME):
                 found[k] = replace(found[k], faults=(f"the model itself doubts that it says the same ({yes:.2f})",))
         return found
 
-    def _read_both(self, tried: Sequence[Tried], answers: Sequence[tuple[_Asked, str]], reader: SupportReader) -> list[Tried]:
-        """The answers without a fault as the reader sees them: whether the note supports them, and they it."""
+    def _read_both(
+        self, tried: Sequence[Tried], answers: Sequence[tuple[_Asked, str]], reader: SupportReader
+    ) -> tuple[list[Tried], set[int]]:
+        """The answers without a fault as the reader sees them: whether the note supports them, and they it; and of which it
+        doubts either."""
         found = list(tried)
         open_ones = [k for k, one in enumerate(found) if not one.faults]
         # Each sentence against all facts, and each fact against all sentences: the least counts.
@@ -217,13 +223,8 @@ class Saying:
         back = [(k, fact, tuple(split_sentences(found[k].text))) for k in open_ones for fact in answers[k][0].facts]
         said, kept = _least_support(reader, forward), _least_support(reader, back)
         for k in open_ones:
-            faults = []
-            if said.get(k, 1.0) < SUPPORTED:
-                faults.append(f"its note hardly supports it ({said[k]:.2f})")
-            if kept.get(k, 1.0) < SAID:
-                faults.append(f"it hardly says its note ({kept[k]:.2f})")
-            found[k] = replace(found[k], faults=tuple(faults), support=round(said[k], 3) if k in said else None)
-        return found
+            found[k] = replace(found[k], support=round(said[k], 3) if k in said else None)
+        return found, {k for k in open_ones if said.get(k, 1.0) < SUPPORTED or kept.get(k, 1.0) < SAID}
 
     def _shown(self, text: str) -> str:
         return quotable(text, self._writer.generator.neutralise)
@@ -288,8 +289,9 @@ def _read(draft: ComposedDraft, heading: Heading, paragraphs: Sequence[Sequence[
             if (one := said.get(place)) is None:  # said together with the one before
                 continue
             sentences += _cited(one.text, [statements[n] for n in one.facts])
-            if one.by == "note":
-                faults = [other.faults[0] for other in draft.tried if other.facts == (place,) and other.faults]
+            answers = [other for other in draft.tried if other.facts == (place,) and other.by == "model"]
+            if one.by == "note" and answers:
+                faults = [other.faults[0] for other in answers if other.faults]
                 why = f": {faults[-1]}" if faults else ""
                 repairs.append(Repair("sentence_replaced", heading.text, one.text, f"said as its note{why}"))
         written.append(tuple(sentences))

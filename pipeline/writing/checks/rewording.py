@@ -53,7 +53,8 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "at least",
             r"\b(?:at least|no (?:fewer|less) than|a minimum of|(?<!no )more than|or more|"
-            r"over(?= (?:\d|(?:half|a (?:third|quarter|dozen|hundred|thousand|million|decade|century|year))\b)))",
+            r"over(?= (?:\d[\d,.]*+(?!\s?[–-]\s?\d)|"  # not "over 21-24 August"
+            r"(?:half|a (?:third|quarter|dozen|hundred|thousand|million|decade|century|year))\b)))",
         ),
         (
             "at most",
@@ -92,11 +93,11 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
         ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|like|of whom|of which|counting)\b"),
-        ("each", r"\b(?:each|every|both|(?<!after )(?<!at )all(?! (?:over|around|across|along|through)\b))\b"),
+        ("each", r"\b(?:each|every|both|(?<!after )(?<!at )all(?! (?:\d|over|around|across|along|through)\b))\b"),
         ("only", r"\b(?:only|just|solely|sole|alone)\b"),
         (
             "first",
-            r"\b(?:first|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|top|deadliest|"
+            r"\b(?:first|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|(?<!on )top|deadliest|"
             r"most(?! cases))\b",
         ),
     )
@@ -301,8 +302,8 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _changed(text: str, facts: Sequence[str]) -> list[str]:
-    said = QUOTED.sub(" ", " ".join(facts))
-    text = QUOTED.sub(" ", text)
+    said = QUOTED.sub(" ", " ".join(facts)).replace("–", "-")
+    text = QUOTED.sub(" ", text).replace("–", "-")
     faults = []
     if any(bracket not in said for bracket in re.findall(r"\([^()]*\)", text)):  # the title's, behind another name
         faults.append("a parenthesis came")

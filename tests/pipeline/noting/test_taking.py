@@ -31,6 +31,8 @@ from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL, page
         # what is no JSON, and nearly is
         (r'["Holt\'s house stood.", "Fourteen people died."]', ["Holt's house stood.", "Fourteen people died."]),
         ('["He said "we failed" to all.", "Others left."]', ['He said "we failed" to all.', "Others left."]),
+        ('["The levee broke.], ["Others left."]', ["The levee broke.", "Others left."]),
+        ('[["The levee broke."], ["Others left."]]', ["The levee broke.", "Others left."]),
         ('["The levee broke."\n"Others left."]', ["The levee broke.", "Others left."]),
         (r'["Six\u20137 metres\u0000 high.\ud800"]', ["Six–7 metres high.�"]),
         ("- The levee broke.\n2. Fourteen people died.\n* Others le", ["The levee broke.", "Fourteen people died."]),
@@ -48,6 +50,12 @@ def test_facts_of_an_answer(answer: str, facts: list[str]) -> None:
     assert parsed(answer) == facts
 
 
+def test_a_fact_of_many_sentences_is_as_many() -> None:
+    many = [f"The levee at Lower Quay number {n} broke at {n}:40 on 16 March 2031 in the night." for n in range(1, 7)]
+    assert parsed(json.dumps([" ".join(many)])) == many
+    assert parsed(json.dumps([" ".join(many[:2])])) == [" ".join(many[:2])]
+
+
 def test_an_endless_answer_gives_few_facts() -> None:
     assert parsed('["The levee broke.", ' * 100_000) == ["The levee broke."]
     assert len(parsed("[" + ", ".join(f'"Fact {n}."' for n in range(100_000)))) == MOST_TAKEN
@@ -61,26 +69,14 @@ def taken(model: NotingModel, of: Page = PAGES[0]) -> TakenNotes:
     return found
 
 
-def test_what_its_passage_does_not_say_is_asked_once_more() -> None:
-    kept, wrong, right = (
-        "Fourteen people died and 212 houses were destroyed.",
-        "The levee at Lower Quay broke at 05:55 on 16 March 2031.",
-        "The levee at Lower Quay broke at 03:40 on 16 March 2031.",
-    )
-    model = NotingModel(notes=lambda _: json.dumps([kept, wrong]), again=lambda _: json.dumps([right, kept, wrong]))
-    found = taken(model)
-    assert [note.text for note in found.notes] == [kept, right], "each once"
-    assert [one.text for one in found.dropped] == [wrong]
-    (prompt,) = model.prompts_of("again")
-    assert f"- {wrong} (its passage has no" in prompt and f"- {kept}" not in prompt
-    assert found.usage.n_calls == 2
-    assert "03:40" in prompt, "with the sentences of the passage that are nearest to it"
-
-
-def test_what_is_no_note_at_all_is_not_asked_for_again() -> None:
-    model = NotingModel(notes=lambda _: '["Click here to subscribe to the Ledger.", "Dead."]')
-    found = taken(model)
-    assert not found.notes and len(found.dropped) == 2 and "again" not in model.asked
+def test_what_its_passage_does_not_say_is_dropped_with_the_reason() -> None:
+    kept = "Fourteen people died and 212 houses were destroyed."
+    wrong = "The levee at Lower Quay broke at 05:55 on 16 March 2031."
+    found = taken(NotingModel(notes=lambda _: json.dumps([kept, wrong, "Dead."])))
+    assert [note.text for note in found.notes] == [kept]
+    assert [one.text for one in found.dropped] == [wrong, "Dead."]
+    assert found.dropped[0].reason.startswith("its passage has no") and found.dropped[1].reason == "too short"
+    assert found.usage.n_calls == 1
 
 
 def test_what_only_seems_to_lean_is_kept_where_the_model_finds_it_clear() -> None:

@@ -15,7 +15,7 @@ from data.errors import NoEvidence
 from data.runs import RunFolder, Stage, Unstored
 from data.settings import ModelSettings, WritingSettings
 from data.types import Article
-from pipeline.notes import Notes
+from pipeline.notes import Card, Notes
 from pipeline.noting import about as about_pages
 from pipeline.systems.ours import OurSystem
 from tests.fakes import FixedEncoder, NotingModel, SilentFiler, told_back
@@ -30,14 +30,17 @@ def system(model: NotingModel, **writing: object) -> OurSystem:
 
 
 class Kept(Unstored):
-    """Keeps the notes."""
+    """Keeps the card and the notes."""
 
+    card: Card
     notes: Notes
 
     def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
         value = make()
         if isinstance(value, Notes):
             self.notes = value
+        if isinstance(value, Card):
+            self.card = value
         return value
 
 
@@ -51,17 +54,7 @@ def test_every_sentence_is_a_note_of_a_page_and_cites_it() -> None:
     texts = {passage.id: passage for passage in article.sources}
     assert len(sentences(article)) >= 4
     assert all(sentence.cites and set(sentence.cites) <= set(texts) for s in article.all_sections for sentence in s.sentences)
-    assert model.asked[0] == "card" and model.asked.index("notes") < model.asked.index("belongs") < model.asked.index("say")
-
-
-def test_what_does_not_belong_is_left_out() -> None:
-    def belongs(prompt: str) -> str:
-        return "No" if "levee" in prompt.rpartition("Fact:")[2] else "Yes"
-
-    whole = sentences(system(NotingModel()).write(EVENT, PAGES, Unstored()))
-    without = sentences(system(NotingModel(belongs=belongs)).write(EVENT, PAGES, Unstored()))
-    assert any("levee" in text for text in whole)
-    assert sum("levee" in text for text in without[1:]) < sum("levee" in text for text in whole[1:])
+    assert model.asked[0] == "card" and model.asked.index("notes") < model.asked.index("say")
 
 
 def test_what_its_passage_does_not_say_by_the_models_own_reading_is_left_out() -> None:
@@ -75,15 +68,14 @@ def test_what_its_passage_does_not_say_by_the_models_own_reading_is_left_out() -
     model, folder = NotingModel(notes=notes, states=lambda _: "No"), Kept()
     assert other not in sentences(system(model).write(EVENT, PAGES, folder))
     assert [prompt.rpartition("Note: ")[2].partition("\n")[0] for prompt in model.prompts_of("states")][:1] == [other]
-    assert other in model.prompts_of("again")[0], "it is asked once more"
     assert any(one.text == other and one.reason == "its passage hardly says it (0.00)" for one in folder.notes.dropped)
 
 
 def test_a_person_says_what_it_is() -> None:
-    model = NotingModel()
-    system(model, about="A flood in the province of Vasterlow.").write(EVENT, PAGES, Unstored())
+    model, folder = NotingModel(), Kept()
+    system(model, about="A flood in the province of Vasterlow.").write(EVENT, PAGES, folder)
     assert "card" not in model.asked
-    assert all("A flood in the province of Vasterlow." in prompt for prompt in model.prompts_of("notes"))
+    assert folder.card.text == "A flood in the province of Vasterlow." and folder.card.by == "person"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +98,7 @@ def test_a_killed_run_asks_nothing_twice(tmp_path: Path) -> None:
         system(NotingModel(say=dies)).write(EVENT, PAGES, folder)
     model = NotingModel()
     again = system(model).write(EVENT, PAGES, folder)
-    assert not {"card", "about", "notes", "again", "belongs", "kind"} & set(model.asked)
+    assert not {"card", "about", "notes", "kind"} & set(model.asked)
     assert sentences(again) == sentences(system(NotingModel()).write(EVENT, PAGES, Unstored()))
 
 

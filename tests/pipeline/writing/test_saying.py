@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from data.runs import Unstored
 from data.types import Event, Heading
 from decoding.api import SupportReading
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.evidence import Evidence
+from pipeline.writing import saying
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import Writer
 from pipeline.writing.prompts import SAY_EXAMPLES
@@ -65,11 +68,23 @@ def test_what_has_a_fault_is_said_as_its_note_and_the_fault_told() -> None:
         assert repair.kind == "sentence_replaced" and "said as its note" in repair.detail, why
 
 
-def test_the_reader_and_the_model_itself_may_refuse_it() -> None:
+def test_the_model_itself_may_refuse_it_and_the_readers_doubt_raises_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert text_of(said(lambda _: SAID, reader=Reader("lives"))) == [(SAID, (LEDGER,))]
+    monkeypatch.setattr(saying, "SURELY_SAME", 1.1)
+    assert text_of(said(lambda _: SAID, reader=Reader())) == [(SAID, (LEDGER,))]
     assert text_of(said(lambda _: SAID, reader=Reader("lives"))) == [(NOTE, (LEDGER,))]
     section = said(lambda _: SAID, same=lambda _: "No")
     assert text_of(section) == [(NOTE, (LEDGER,))]
     assert "the model itself doubts" in section.repairs[0].detail
+
+
+def test_a_note_in_words_of_its_own_is_not_asked_of() -> None:
+    own = "The water cost fourteen lives and took 212 homes."
+    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
+    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(own, (LEDGER,)),),)),))
+    model = NotingModel()
+    (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored()).sections()
+    assert text_of(section) == [(own, (LEDGER,))] and not section.repairs and not model.asked
 
 
 def test_of_two_answers_that_which_copies_less() -> None:
