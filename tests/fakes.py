@@ -173,7 +173,7 @@ class NotingModel(ScriptedGenerator):
     prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
     it is shown, what a text says is noted as it says it, and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `kind`, `notes`, `clear`, `states`, `same`,
+    `asked` lists what it was asked, in order: `card`, `kind`, `notes`, `clear`, `states`, `factual`, `same`,
     `together`, `say`, `other`.
     """
 
@@ -185,6 +185,7 @@ class NotingModel(ScriptedGenerator):
             "notes": told_back,
             "clear": lambda _: "No",
             "states": lambda _: "Yes",
+            "factual": lambda _: "Yes",
             "same": lambda _: "Yes",
             "together": lambda prompt: " ".join(line.removeprefix("- ") for line in prompt.splitlines()[1:]),
             "say": lambda prompt: prompt.removeprefix("Fact: "),
@@ -210,6 +211,7 @@ _ASKED = {
     "kind": re.compile(r"Is this an article about a kind of thing"),
     "clear": re.compile(r"Is it clear of whom and of what it speaks\?"),
     "notes": re.compile(r"Write the facts that this text states"),
+    "factual": re.compile(r"Does it state a fact\?"),
     "states": re.compile(r"Does the text say what the note says\?"),
     "same": re.compile(r"Does the new sentence say the same\?"),
     "together": re.compile(r"\AFacts:\n"),

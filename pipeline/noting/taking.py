@@ -23,7 +23,7 @@ from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
 from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable, shown_title
 from pipeline.noting.stated import MOST_WORDS, NoteChecker, may_be_clear
-from pipeline.noting.verifying import SAYS, Verifier
+from pipeline.noting.verifying import FACTUAL, SAYS, Verifier
 from pipeline.stages import notes_stage
 from pipeline.writing.drafting import without_reasoning
 from pipeline.writing.prompts import Numbered
@@ -167,19 +167,23 @@ def _clear_ones(
 def _verified(
     found: Sequence[tuple[list[Note], list[DroppedNote]]], generator: Generator, checker: NoteChecker
 ) -> list[tuple[list[Note], list[DroppedNote]]]:
-    """Without those notes of which the model, reading note and passage, doubts that the one says the other."""
+    """Without those notes of which the model doubts, reading note and passage, that the one says the other, and without those
+    that judge and state no fact."""
     texts = {passage.id: passage.text for passage in checker.evidence.passages}
+    verifier = Verifier(generator)
     notes = [note for kept, _ in found for note in kept]
-    chances = iter(Verifier(generator).chances([(note.text, texts[note.passage]) for note in notes]))
+    says = verifier.chances([(note.text, texts[note.passage]) for note in notes])
+    faults = {n: f"its passage hardly says it ({chance:.2f})" for n, chance in enumerate(says) if chance < SAYS}
+    others = [n for n in range(len(notes)) if n not in faults]
+    states = verifier.factual([notes[n].text for n in others])
+    faults |= {n: f"judges, and states no fact ({c:.2f})" for n, c in zip(others, states, strict=True) if c < FACTUAL}
     held = []
+    at = 0
     for kept, gone in found:
-        judged = [(note, next(chances)) for note in kept]
-        doubted = [
-            DroppedNote(note.text, note.passage, f"its passage hardly says it ({chance:.2f})")
-            for note, chance in judged
-            if chance < SAYS
-        ]
-        held.append(([note for note, chance in judged if chance >= SAYS], [*gone, *doubted]))
+        mine = range(at, at + len(kept))
+        at += len(kept)
+        doubted = [DroppedNote(notes[n].text, notes[n].passage, faults[n]) for n in mine if n in faults]
+        held.append(([notes[n] for n in mine if n not in faults], [*gone, *doubted]))
     return held
 
 

@@ -79,6 +79,16 @@ def test_what_its_passage_does_not_say_is_dropped_with_the_reason() -> None:
     assert found.usage.n_calls == 1
 
 
+def test_what_judges_is_dropped() -> None:
+    kept, praise = "Fourteen people died and 212 houses were destroyed.", "The levee at Lower Quay was destroyed and wonderful."
+    model = NotingModel(
+        notes=lambda _: json.dumps([kept, praise]), factual=lambda prompt: "No" if "wonderful" in prompt else "Yes"
+    )
+    found = taken(model, page("a", "Dead", f"{PAGES[0].text} {praise}"))
+    assert [note.text for note in found.notes] == [kept]
+    assert [(one.text, one.reason) for one in found.dropped] == [(praise, "judges, and states no fact (0.00)")]
+
+
 def test_what_only_seems_to_lean_is_kept_where_the_model_finds_it_clear() -> None:
     seeming = "Fourteen people died and 212 houses were destroyed from Thursday to Sunday."
     leaning = ["He said the levee at Lower Quay broke.", "Fourteen people died and 212 houses were destroyed on this Sunday."]
