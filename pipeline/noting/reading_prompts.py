@@ -100,8 +100,8 @@ def _is_factual(note: str) -> str:
 
 _FACTUAL = (
     "You check notes for an encyclopedia. Answer Yes if the note states a fact that can be checked: what happened, what "
-    "something is, who did it, when, where, how many, or what a named person or paper thinks of it. Answer No if it is praise, blame, "
-    f"advertising, a guess, or a remark that says nothing certain. {_MATERIAL}"
+    "something is, who did it, when, where, how many, or what a named person or paper thinks of it. Answer No if it is "
+    f"praise, blame, advertising, a guess, or a remark that says nothing certain. {_MATERIAL}"
 )
 _FACTUAL_EXAMPLES = (
     ("The Osmere Paper Mill employed 240 people in 1890.", "Yes"),

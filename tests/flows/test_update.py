@@ -321,7 +321,7 @@ def test_ours_reads_only_what_is_new(wikigenben: Command, site: Site, monkeypatc
     web = WebSettings(allow_origins=(site.server.origin(),), min_delay_s=0)
     urls = tuple(site.server.url(f"/{key}") for key in KEYS)
     write(Request(Settings(web=web), "Arvik flood", "ours", urls, out=Path("ours")))
-    assert model.asked.count("card") == 1 and len(model.prompts_of("notes")) == len(KEYS)
+    assert model.asked.count("card") == 4 and len(model.prompts_of("notes")) == len(KEYS)
     model.asked.clear()
     model.prompts.clear()
     site.put("dam", body("dam", "2026-06-10", f"{FACT['dam']} {RESULT}"))
