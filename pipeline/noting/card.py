@@ -39,11 +39,13 @@ SAMPLED = (0.6, 0.8)
 """Temperatures of the further answers."""
 CARD_TOKENS = 90
 MOST_WORDS = 60
+MOST_OF_NAME, OTHER_WORDS = 0.6, 4
+"""Share of the title's words that a card has before its verb, and how many others may stand there."""
 AGREEING = 0.5
 """What a card's mean cosine with the other cards counts for beside that with the pages."""
 CUT = 0.1
 """What a card loses of which a clause was cut."""
-_SAYS_WHAT = re.compile(r"\S (?:is|was|are|were) \w")
+_SAYS_WHAT = re.compile(r"(?<=\S) (?:is|was|are|were) (?=\w)")
 _PEOPLE = re.compile(r"(?:ish|ian|ean|can|man|ese|nch|tch)\Z")
 """Of a nation, as the model knows without being told."""
 _CLAUSE = re.compile(
@@ -126,8 +128,12 @@ def _one_sentence(answer: str, title: str) -> str:
     plain = re.sub(r"\A[\"“]([^\"”]{1,80})[\"”](?= )", r"\1", plain)  # the subject, as models quote it
     sentences = split_sentences(plain)
     said = sentences[0] if sentences else ""
-    names = subject_terms(title) & frozenset(terms(said))
-    return said if names and len(said.split()) <= MOST_WORDS and _SAYS_WHAT.search(said) else ""
+    # What it speaks of is the subject alone: two pages' titles in a row made "A flood of entries for the marathon was a flood".
+    named = _SAYS_WHAT.split(said, maxsplit=1)[0]
+    words = subject_terms(title)
+    opens = len(words & frozenset(terms(named))) >= MOST_OF_NAME * len(words)
+    opens = opens and len(named.split()) <= len(title.split()) + OTHER_WORDS
+    return said if opens and len(said.split()) <= MOST_WORDS and _SAYS_WHAT.search(said) else ""
 
 
 def _held(card: str, title: str, shown: str) -> tuple[str, bool] | None:

@@ -56,8 +56,11 @@ PARAGRAPH = 4
 THIN_PAGES = 3
 OUTCOME = 0.3
 """What a note adds to its worth for the lead that names the subject and tells how it ended."""
+NEARNESS = 0.5
+"""What is added to a note's cosine with the card, by which its chance of use is weighed."""
 LEAST_USABLE, FEW = 0.35, 6
-"""Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""
+"""Chance that an editor would use a note (`choosing.usable`), so weighed, below which it is left out, but for the best
+`FEW`."""
 UNTRUSTED = 0.3
 """The share that remains of the relevance of a sentence whose page addresses a model."""
 _SPEECH = re.compile(r"[“\"](?:[^”\" ]+ ){4,}[^”\" ]+[,.][”\"] ")
@@ -168,9 +171,10 @@ def plan_article(evidence: Evidence, encoder: Encoder, writing: WritingSettings,
 
 @dataclass(frozen=True, slots=True)
 class NotedSubject:
-    """What planning knows of the subject where notes were taken: the kind of article, the statement that opens it, None where
-    no passage says it, and titles of pages of its name on something else where the title may mean that."""
+    """What planning knows of the subject where notes were taken: its card, the kind of article, the statement that opens it,
+    None where no passage says it, and titles of pages of its name on something else where the title may mean that."""
 
+    card: str
     kind: Kind
     opening: Statement | None
     namesakes: tuple[str, ...] = ()
@@ -192,14 +196,17 @@ def plan_notes(
             f"the pages on {title!r} hold no fact that could be noted: they are about something else, or say little"
         )
     pool = noted_pool(evidence, statements, encoder)
-    floor = min(LEAST_USABLE, float(np.sort(pool.usable)[-FEW:][0]))
-    chosen, left_out = choose(pool, writing.max_words, np.where(pool.usable >= floor, pool.usable, 0.0))
+    # Nearness tells less of a note's use than `usable` (LOG.md), and keeps what is about something else out of the lead.
+    near = np.clip(pool.vectors @ encoder.encode([f"{title}. {subject.card}"])[0], 0.0, 1.0)
+    worth_using = pool.usable * (NEARNESS + near)
+    floor = min(LEAST_USABLE, float(np.sort(worth_using)[-FEW:][0]))
+    chosen, left_out = choose(pool, writing.max_words, np.where(worth_using >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
     said = encoder.encode([s.text for s in opening]) if opening else np.zeros((0, pool.vectors.shape[1]), dtype=np.float32)
     named = Subject(title, evidence.pages)
     tells = np.array([tells_outcome(o.text) and named.is_named_in(o.text) for o in pool.offered])
-    scores = (pool.usable + OUTCOME * tells).tolist()
+    scores = (worth_using + OUTCOME * tells).tolist()
     lead = _lead(scored, title, chosen, scores, said, LEAD_STATEMENTS - len(opening))
     sections = _sections(
         evidence, pool, scored, [i for i in chosen if i not in set(lead)], subject.kind, (encoder, banks), writing

@@ -129,7 +129,7 @@ class OurSystem(CitedWriting):
     def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes) -> ArticlePlan:
         kind = kind_of(evidence, card, self._recogniser, self._generator)
         opening = NoteChecker(evidence, card).card_statement(Verifier(self._generator))
-        subject = NotedSubject(kind, opening, namesakes(evidence, about))
+        subject = NotedSubject(card.text, kind, opening, namesakes(evidence, about))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
 

@@ -33,6 +33,7 @@ def test_one_call_for_sentences_and_some_for_beginnings_of_pages() -> None:
     [
         f"The {TITLE} was a flood that James Franco directed.",  # nobody of that name is shown
         "It was a wild ride for everyone",  # says nothing
+        f"A flood of entries for the marathon of the {TITLE} was a flood in Vasterlow.",  # of something else
         "",
     ],
 )
