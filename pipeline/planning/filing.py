@@ -59,8 +59,7 @@ OUTCOME = 0.3
 NEARNESS = 0.5
 """What is added to a note's cosine with the card, by which its chance of use is weighed."""
 LEAST_USABLE, FEW = 0.35, 6
-"""Chance that an editor would use a note (`choosing.usable`), so weighed, below which it is left out, but for the best
-`FEW`."""
+"""Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""
 UNTRUSTED = 0.3
 """The share that remains of the relevance of a sentence whose page addresses a model."""
 _SPEECH = re.compile(r"[“\"](?:[^”\" ]+ ){4,}[^”\" ]+[,.][”\"] ")
@@ -199,8 +198,8 @@ def plan_notes(
     # Nearness tells less of a note's use than `usable` (LOG.md), and keeps what is about something else out of the lead.
     near = np.clip(pool.vectors @ encoder.encode([f"{title}. {subject.card}"])[0], 0.0, 1.0)
     worth_using = pool.usable * (NEARNESS + near)
-    floor = min(LEAST_USABLE, float(np.sort(worth_using)[-FEW:][0]))
-    chosen, left_out = choose(pool, writing.max_words, np.where(worth_using >= floor, worth_using, 0.0))
+    floor = min(LEAST_USABLE, float(np.sort(pool.usable)[-FEW:][0]))
+    chosen, left_out = choose(pool, writing.max_words, np.where(pool.usable >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
     said = encoder.encode([s.text for s in opening]) if opening else np.zeros((0, pool.vectors.shape[1]), dtype=np.float32)
