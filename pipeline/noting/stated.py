@@ -10,7 +10,6 @@ from functools import cached_property
 
 from data.sentences import split_sentences
 from data.types import Passage
-from pipeline.article_plan import Statement
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import figures, with_digits
 from pipeline.choosing.gate import is_foreign
@@ -19,14 +18,11 @@ from pipeline.choosing.subject import Subject, is_cleft, sibling_sentence
 from pipeline.choosing.verbs import has_verb
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
-from pipeline.noting.material import readable, shown_title, tells_what_to_write
-from pipeline.noting.verifying import SAYS, Verifier
+from pipeline.noting.material import shown_title, tells_what_to_write
 from pipeline.retrieval import STOPWORDS, terms
 from pipeline.writing.checks.compared_words import WORD, bare, name_words
 from pipeline.writing.checks.rewording import proper_words
 
-CARD_PASSAGES = 6
-"""Passages with most of the card's words, of which one must say it."""
 LEAST_SHARED = 0.6
 """Share of the note's content words, those of the title apart, that the passage must have."""
 REPEATS_CARD = 0.85
@@ -79,8 +75,8 @@ class NoteChecker:
         notes: list[Note] = []
         dropped: list[DroppedNote] = []
         for fact in facts:
-            passage = max(passages, key=lambda p: (_shared(fact, p.text), -p.start))
-            named = _named(_ended(fact), subject, passages, self.card.text)
+            passage = max(passages, key=lambda p: (shared(fact, p.text), -p.start))
+            named = _named(ended(fact), subject, passages, self.card.text)
             # A model that takes notes of a person says "he" of that person; of "it" `_named` has decided.
             text = standing_alone(named, "" if named.startswith("It") else before, page.published, subject)
             text = text or (named if clear else "")
@@ -94,31 +90,6 @@ class NoteChecker:
                 notes.append(Note(text, passage.id, self._day(text)))
         return notes, dropped
 
-    def card_statement(self, verifier: Verifier) -> Statement | None:
-        """The card as the statement that opens the article, with the passages that say it; None where none does."""
-        evidence, card = self.evidence, self.card
-        title = evidence.event.title
-        if card.text == title or card.by == "person":
-            return None
-        near = sorted(evidence.passages, key=lambda p: (-_shared(card.text, p.text), p.page, p.start))[:CARD_PASSAGES]
-        near = [kept for p in near if (kept := readable(p, evidence.pages[p.page])) is not None]
-        missing = {bare(name) for name in proper_words(card.text)} - name_words(title)
-        missing |= figures(card.text) - figures(title, as_evidence=True)
-        if missing - _held(" ".join(p.text for p in near)):
-            return None
-        if self._own_shared(card.text, " ".join(p.text for p in near)) < LEAST_SHARED:
-            return None
-        supports = [chance >= SAYS for chance in verifier.chances([(card.text, p.text) for p in near])]
-        if not any(supports):
-            return None
-        # The best that says it, and others for the names and figures that it has not.
-        cites: list[str] = []
-        for _, passage in sorted(zip(supports, near, strict=True), key=lambda one: not one[0]):
-            if not cites or missing & _held(passage.text):
-                cites.append(passage.id)
-                missing -= _held(passage.text)
-        return Statement(_ended(card.text), tuple(cites), (), self._day(card.text))
-
     def _fault(self, text: str, passages: Sequence[Passage], published: str) -> str:
         """Why a note is none; empty if it may be one."""
         title = self.evidence.event.title
@@ -127,7 +98,7 @@ class NoteChecker:
         said = " ".join(p.text for p in passages)
         if fault := fault_of_form(text, self._subject):
             return fault
-        if _shared(text, card.text) > REPEATS_CARD and _shared(card.text, text) > REPEATS_CARD:
+        if shared(text, card.text) > REPEATS_CARD and shared(card.text, text) > REPEATS_CARD:
             return "the card again"
         if sibling_sentence(title, text):
             return "another of the series"
@@ -137,18 +108,13 @@ class NoteChecker:
         held = name_words(f"{known} {card.text}")
         if strange := [name for name in proper_words(text) if bare(name) not in held]:
             return f"its passage does not name {', '.join(strange)}"
-        if self._own_shared(text, known) < LEAST_SHARED:
+        if own_shared(text, known, title) < LEAST_SHARED:
             return "in words that its passage does not have"
         return ""
 
     def _day(self, text: str) -> str:
         """The day it speaks of: the year in a title is none."""
         return day_of(self._subject.masked(text))
-
-    def _own_shared(self, text: str, known: str) -> float:
-        """Share of a text's content words, those of the title apart, that its passage has."""
-        wanted = set(terms(with_digits(text))) - set(terms(with_digits(self.evidence.event.title)))
-        return len(wanted & set(terms(with_digits(known)))) / max(len(wanted), 1)
 
 
 def may_be_clear(dropped: DroppedNote) -> bool:
@@ -176,18 +142,19 @@ def fault_of_form(text: str, subject: Subject) -> str:
     return ""
 
 
-def _held(text: str) -> frozenset[str]:
-    """The words that may be names in a text, and its figures."""
-    return frozenset(name_words(text)) | figures(text, as_evidence=True)
-
-
-def _shared(text: str, other: str) -> float:
+def shared(text: str, other: str) -> float:
     """Share of a text's content words that another has."""
     wanted = set(terms(text))
     return len(wanted & set(terms(other))) / max(len(wanted), 1)
 
 
-def _ended(fact: str) -> str:
+def own_shared(text: str, known: str, title: str) -> float:
+    """Share of a text's content words, those of the title apart, that what is known has."""
+    wanted = set(terms(with_digits(text))) - set(terms(with_digits(title)))
+    return len(wanted & set(terms(with_digits(known)))) / max(len(wanted), 1)
+
+
+def ended(fact: str) -> str:
     text = " ".join(fact.split())
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?", ".”", '."')) else f"{text}."
@@ -216,7 +183,7 @@ def _named(text: str, subject: Subject, passages: Sequence[Passage], card: str) 
     if not match or is_cleft(text):
         return text
     said = [sentence for passage in passages for sentence in split_sentences(passage.text)]
-    source = max(said, key=lambda sentence: _shared(text, sentence), default="")
+    source = max(said, key=lambda sentence: shared(text, sentence), default="")
     opened = _NAME.match(source)
     if opened and not all(is_common(word) for word in opened[1].split()) and not subject.is_named_in(opened[1]):
         return text

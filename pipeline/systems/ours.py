@@ -27,6 +27,7 @@ from pipeline.noting.about import judge_pages, namesakes
 from pipeline.noting.card import make_card
 from pipeline.noting.kind_of import kind_of
 from pipeline.noting.merged_notes import merged
+from pipeline.noting.opening import opening_statement
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import chosen_passages, take_notes
 from pipeline.noting.verifying import Verifier
@@ -128,7 +129,7 @@ class OurSystem(CitedWriting):
 
     def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes) -> ArticlePlan:
         kind = kind_of(evidence, card, self._recogniser, self._generator)
-        opening = NoteChecker(evidence, card).card_statement(Verifier(self._generator))
+        opening = opening_statement(evidence, card, Verifier(self._generator))
         subject = NotedSubject(card.text, kind, opening, namesakes(evidence, about))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)

@@ -1,0 +1,99 @@
+"""The card as the statement that opens the article: as much of it as the pages say, and the passages that say it.
+
+A card is made of five pages, so that often no passage says all of it. The model reads single passages first, then the nearest
+sentences of several together; where these do not say it either, the card's last clause goes, and what is left is read again.
+"""
+
+from __future__ import annotations
+
+import re
+
+from data.sentences import split_sentences
+from data.types import Passage
+from pipeline.article_plan import Statement
+from pipeline.choosing.facts import figures
+from pipeline.choosing.standing_alone import day_of
+from pipeline.choosing.subject import Subject
+from pipeline.evidence import Evidence
+from pipeline.notes import Card
+from pipeline.noting.material import readable
+from pipeline.noting.stated import ended, own_shared, shared
+from pipeline.noting.verifying import SAYS, Verifier, nearest
+from pipeline.writing.checks.compared_words import bare, name_words
+from pipeline.writing.checks.rewording import proper_words
+
+PASSAGES = 6
+"""Passages with most of its words, which are read."""
+LEAST_SHARED = 0.6
+"""Share of its content words, those of the title apart, that these must have."""
+LEAST_SAID = 3
+"""Words behind the verb that say what a subject is."""
+MOST_CUT = 4
+"""Wordings that are tried."""
+_SAYS_WHAT = re.compile(r"(?<=\S) (?:is|was|are|were) (?=\w)")
+_CLAUSE = re.compile(
+    r",?\s(?=(?:which|who|where|when|known|featuring|starring|directed|developed|released|published|created|written|produced|"
+    r"hosted|organi[sz]ed|caused|causing|killing|resulting|leaving|making)\b)|,\s(?=(?:and|but|with|as|\w{2,}(?:ing|ed))\b)"
+)
+"""Where a clause begins that the sentence stands without."""
+
+
+def opening_statement(evidence: Evidence, card: Card, verifier: Verifier) -> Statement | None:
+    """None where no passage says what the subject is, or where a person wrote the card."""
+    title = evidence.event.title
+    if card.text == title or card.by == "person":
+        return None
+    day = Subject(title, evidence.pages).masked
+    for text in wordings(card.text):
+        if cites := _cites(evidence, text, verifier):
+            return Statement(ended(text), tuple(cites), (), day_of(day(text)))
+    return None
+
+
+def wordings(card: str) -> list[str]:
+    """The card, then without its last clause, without the last two, and so on, while it says what the subject is."""
+    found = [card]
+    for cut in reversed(list(_CLAUSE.finditer(card))):
+        text = card[: cut.start()].rstrip(" ,;")
+        said = _SAYS_WHAT.split(text, maxsplit=1)
+        if len(said) == 2 and len(said[1].split()) >= LEAST_SAID:
+            found.append(text)
+    return found[:MOST_CUT]
+
+
+def _cites(evidence: Evidence, text: str, verifier: Verifier) -> list[str]:
+    """The passages that say it; none where it is not said."""
+    title = evidence.event.title
+    near = sorted(evidence.passages, key=lambda p: (-shared(text, p.text), p.page, p.start))[:PASSAGES]
+    near = [kept for p in near if (kept := readable(p, evidence.pages[p.page])) is not None]
+    together = " ".join(p.text for p in near)
+    missing = {bare(name) for name in proper_words(text)} - name_words(title)
+    missing |= figures(text) - figures(title, as_evidence=True)
+    if missing - _held(together) or own_shared(text, together, title) < LEAST_SHARED:
+        return []
+    *alone, all_of_them = verifier.chances([*((text, p.text) for p in near), (text, together)])
+    if any(chance >= SAYS for chance in alone):
+        # The best that says it, and others for the names and figures that it has not.
+        ordered = [p for _, p in sorted(zip(alone, near, strict=True), key=lambda one: one[0] < SAYS)]
+    elif all_of_them >= SAYS:
+        sentences = [(p, sentence) for p in near for sentence in split_sentences(p.text)]
+        ordered = list({sentences[n][0].id: sentences[n][0] for n in nearest(text, [s for _, s in sentences])}.values())
+        return [p.id for p in ordered]
+    else:
+        return []
+    return _enough(ordered, missing)
+
+
+def _enough(ordered: list[Passage], missing: set[str]) -> list[str]:
+    """The first, and each that has a name or a figure that those before it have not."""
+    cites: list[str] = []
+    for passage in ordered:
+        if not cites or missing & _held(passage.text):
+            cites.append(passage.id)
+            missing = missing - _held(passage.text)
+    return cites
+
+
+def _held(text: str) -> frozenset[str]:
+    """The words that may be names in a text, and its figures."""
+    return frozenset(name_words(text)) | figures(text, as_evidence=True)
