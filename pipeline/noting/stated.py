@@ -46,6 +46,7 @@ _IT = re.compile(
     r"(?=(?:[a-z]+ed|was|is|has|had|will|would|became|began|ran|won|lost|took|made)\b))"
 )
 _NAME = re.compile(r"(?:The )?([A-Z][\w’'&.-]*(?: (?:(?:of|de|and) )?[A-Z][\w’'&.-]*)*)")
+_PERSONAL = re.compile(r"(He|She|His|Her) ")
 _NOTHING = re.compile(
     r"\b(?:no (?:information|details?|mention)|not (?:mentioned|specified|provided|stated)|is unknown from|"
     r"does not (?:say|state|mention|specify|provide))\b",
@@ -74,7 +75,7 @@ class NoteChecker:
         before = f"{subject.name} is the subject."
         notes: list[Note] = []
         dropped: list[DroppedNote] = []
-        for fact in facts:
+        for fact in with_antecedents(facts):
             passage = max(passages, key=lambda p: (shared(fact, p.text), -p.start))
             named = _named(ended(fact), subject, passages, self.card.text)
             # A model that takes notes of a person says "he" of that person; of "it" `_named` has decided.
@@ -115,6 +116,28 @@ class NoteChecker:
     def _day(self, text: str) -> str:
         """The day it speaks of: the year in a title is none."""
         return day_of(self._subject.masked(text))
+
+
+def with_antecedents(facts: Sequence[str]) -> list[str]:
+    """The facts of one answer in order; where one opens with "He" or "Her" and the like, and one of the two before it with a
+    name, this name stands in its place. Whether the passage says that of this person is asked later (`noting.verifying`)."""
+    found: list[str] = []
+    for fact in facts:
+        before = next((name for one in reversed(found[-2:]) if (name := _opening_name(one))), "")
+        match = _PERSONAL.match(fact)
+        if match and before:
+            owner = "’s" if match[1] in ("His", "Her") else ""
+            fact = f"{before}{owner}{fact[match.end(1) :]}"
+        found.append(fact)
+    return found
+
+
+def _opening_name(fact: str) -> str:
+    """The name that a sentence opens with; empty where it opens otherwise."""
+    opened = _NAME.match(fact)
+    if not opened or fact.startswith("The ") or is_common(opened[1].split()[0]):
+        return ""
+    return re.sub(r"[’']s?\Z", "", opened[1])
 
 
 def may_be_clear(dropped: DroppedNote) -> bool:

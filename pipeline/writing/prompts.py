@@ -110,8 +110,9 @@ class Numbered:
     text: str
 
 
-def evidence_block(passages: Sequence[Numbered], neutralise: Callable[[str], str]) -> str:
-    """One paragraph for each passage, between two fences.
+def evidence_block(passages: Sequence[Numbered], neutralise: Callable[[str], str], *, lines: bool = False) -> str:
+    """One paragraph for each passage, between two fences; in the passage's own `lines` if asked for, where a heading in the
+    same line as the next sentence would be read as its beginning.
 
     The fence is a hash of all that is between them: the author of one page cannot write it without knowing the
     others, and should it occur nevertheless, it is removed. Numbers in brackets are a page's own footnotes; they become
@@ -121,16 +122,19 @@ def evidence_block(passages: Sequence[Numbered], neutralise: Callable[[str], str
     blocks = []
     for passage in passages:
         title = " ".join(passage.title.split()[:TITLE_WORDS])
-        words = _quoted(f'(from "{title}") {passage.text}' if title else passage.text, fence)
+        between = "\n" if lines else " "
+        words = _quoted(f'(from "{title}"){between}{passage.text}' if title else passage.text, fence, between)
         blocks.append(f"[{passage.number}] {neutralise(words)}")
     return f"<evidence {fence}>\n" + "\n\n".join(blocks) + f"\n</evidence {fence}>"
 
 
-def _quoted(text: str, fence: str) -> str:
+def _quoted(text: str, fence: str, between: str = " ") -> str:
+    """Its lines with this `between` them."""
     text = "".join(c if c.isprintable() or c.isspace() else "" for c in text)
     while fence in text:  # taking one out can put the halves of another together
         text = text.replace(fence, "")
-    return " ".join(_BRACKETED.sub(r"(\1)", _FENCE_TAG.sub("(", text)).split())
+    lines = _BRACKETED.sub(r"(\1)", _FENCE_TAG.sub("(", text)).splitlines()
+    return between.join(kept for line in lines if (kept := " ".join(line.split())))
 
 
 def quotable(text: str, neutralise: Callable[[str], str]) -> str:

@@ -11,7 +11,7 @@ from data.decoding_counts import Usage
 from data.types import Event, Page
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
-from pipeline.noting.stated import NoteChecker
+from pipeline.noting.stated import NoteChecker, with_antecedents
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, RETRIEVAL, page
 
 CARD = Card("The 2031 Tolvane flood was a flood in Vasterlow, Orvenia, in March 2031.", (), "model", Usage())
@@ -152,3 +152,19 @@ def test_of_neighbours_the_passage_with_most_of_its_words_is_cited() -> None:
         passages, ["Governor Pavel Drost asked for 48 million crowns.", "Marrund Province opened nine shelters."]
     )
     assert [note.passage for note in notes] == [passages[-1].id, passages[0].id]
+
+
+@pytest.mark.parametrize(
+    ("facts", "last"),
+    [
+        (["Pavel Drost asked for help.", "He got it."], "Pavel Drost got it."),
+        (["Pavel Drost asked for help.", "Nobody gave it.", "His brother did."], "Pavel Drost’s brother did."),
+        (["Irena Holt spoke.", "Her house burned."], "Irena Holt’s house burned."),
+        (["Pavel Drost asked.", "Nobody spoke.", "On Monday it rained.", "He left."], "He left."),
+        (["The mayor spoke.", "He left."], "He left."),
+        (["On Monday the mayor spoke.", "He left."], "He left."),
+        (["Pavel Drost asked for help.", "They got it."], "They got it."),
+    ],
+)
+def test_he_is_whom_the_fact_before_names(facts: list[str], last: str) -> None:
+    assert with_antecedents(facts)[-1] == last

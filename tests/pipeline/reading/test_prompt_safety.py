@@ -51,8 +51,12 @@ def prompts(reader: PromptReader, attack: str) -> list[list[int]]:
     title, text = page(attack)
     shown = Numbered(1, title, text)
     block = evidence_block([shown], reader.neutralise)
-    asked = reading_prompts.states(text, f"{title}.", reader.neutralise)
-    return [reader.prompt_ids(article("A flood", block, 300)), reader.prompt_ids(asked)]
+    asked = (
+        article("A flood", block, 300),
+        reading_prompts.notes("A flood", shown, "", reader.neutralise),
+        reading_prompts.states(text, f"{title}.", reader.neutralise),
+    )
+    return [reader.prompt_ids(messages) for messages in asked]
 
 
 def test_no_control_token_comes_from_a_page(reader: PromptReader) -> None:
