@@ -160,7 +160,7 @@ Answer = Callable[[str], str]
 def told_back(prompt: str) -> str:
     """The sentences between the last fences of a prompt, as a JSON list: all that a text states, in its own words."""
     *_, block = re.findall(r"^<evidence \w+>\n(.*?)\n</evidence", prompt, re.M | re.S)
-    texts = [re.sub(r'^\[\d+\] (?:\(from ".*?"\) )?', "", text) for text in block.split("\n\n")]
+    texts = [re.sub(r'^\[\d+\] (?:\(from ".*?"\)\s)?', "", text) for text in block.split("\n\n")]
     return json.dumps([sentence for text in texts for sentence in split_sentences(text)], ensure_ascii=False)
 
 

@@ -170,8 +170,8 @@ def _take_notes(title: str, passages: Numbered, published: str, neutralise: Call
     return (
         f"Subject: “{quotable(title, neutralise)}”\n\n{evidence_block([passages], neutralise, lines=True)}\n\nWrite the facts "
         f"that this text states about the subject as a JSON list of strings, at most {MOST_NOTES}. Each is one sentence in the "
-        "past tense, which can be understood alone: it names who and what it speaks of instead of “he”, “it” or “the company”, it "
-        "has the date where the text gives one, and it keeps names, numbers, and words such as “about”, “at least” or "
+        "past tense, which can be understood alone: it names who and what it speaks of instead of “he”, “it” or “the company”, "
+        "it has the date where the text gives one, and it keeps names, numbers, and words such as “about”, “at least” or "
         f"“alleged”.{day} Leave out opinions, forecasts, menus, captions, advertisements and other subjects; answer [] if "
         "nothing is left."
     )

@@ -135,7 +135,8 @@ def with_antecedents(facts: Sequence[str]) -> list[str]:
 def _opening_name(fact: str) -> str:
     """The name that a sentence opens with; empty where it opens otherwise."""
     opened = _NAME.match(fact)
-    if not opened or fact.startswith("The ") or is_common(opened[1].split()[0]):
+    first = opened[1].split()[0] if opened and not fact.startswith("The ") else ""
+    if not opened or not first or is_common(first) or figures(first):  # "Fourteen people died": no name
         return ""
     return re.sub(r"[’']s?\Z", "", opened[1])
 

@@ -162,6 +162,7 @@ def test_of_neighbours_the_passage_with_most_of_its_words_is_cited() -> None:
         (["Irena Holt spoke.", "Her house burned."], "Irena Holt’s house burned."),
         (["Pavel Drost asked.", "Nobody spoke.", "On Monday it rained.", "He left."], "He left."),
         (["The mayor spoke.", "He left."], "He left."),
+        (["Fourteen people died.", "He left."], "He left."),
         (["On Monday the mayor spoke.", "He left."], "He left."),
         (["Pavel Drost asked for help.", "They got it."], "They got it."),
     ],
