@@ -25,8 +25,6 @@ from pipeline.writing.checks.rewording import proper_words
 
 LEAST_SHARED = 0.6
 """Share of the note's content words, those of the title apart, that the passage must have."""
-REPEATS_CARD = 0.85
-"""Share of words, both ways, from which a note only says the card again."""
 LEANS = "leans on what is not shown"
 _POINTS = re.compile(
     r"\A(?:(?:But|And|So|Yet) )?(?:[Ii]t|[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir|[Ii]ts|Such|Here|There|Both)\b|"
@@ -99,8 +97,6 @@ class NoteChecker:
         said = " ".join(p.text for p in passages)
         if fault := fault_of_form(text, self._subject):
             return fault
-        if shared(text, card.text) > REPEATS_CARD and shared(card.text, text) > REPEATS_CARD:
-            return "the card again"
         if sibling_sentence(title, text):
             return "another of the series"
         known = f"{said} {shown_title(page)} {title}"

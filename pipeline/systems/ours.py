@@ -25,6 +25,7 @@ from pipeline.notes import AboutPages, Card, Notes
 from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages, namesakes
 from pipeline.noting.card import make_card
+from pipeline.noting.clear_sentences import clear_sentences
 from pipeline.noting.kind_of import kind_of
 from pipeline.noting.merged_notes import merged
 from pipeline.noting.opening import opening_statement
@@ -46,7 +47,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "23"
+    rules = "24"
 
     def __init__(
         self,
@@ -125,6 +126,9 @@ class OurSystem(CitedWriting):
         """What the pages state about the subject, each fact once."""
         passages = chosen_passages(evidence, card, about, self._kind_encoder, self._writing.read_words)
         taken = take_notes(passages, self._generator, NoteChecker(evidence, card), stages)
+        # A model that notes nothing cannot say anything either: what came of it would be the pages' own sentences.
+        if any(one.notes for one in taken):
+            taken = [*taken, clear_sentences(evidence, about)]
         return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
 
     def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes) -> ArticlePlan:

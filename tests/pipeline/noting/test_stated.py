@@ -77,7 +77,6 @@ def test_a_note_has_the_day_that_it_speaks_of() -> None:
         ("Did fourteen people die in Vasterlow on 16 March?", "somebody's own voice"),
         ("He said the warning came too late.", "leans on what is not shown"),
         ("This warning came too late for Vasterlow.", "leans on what is not shown"),
-        ("The 2031 Tolvane flood was a flood in Vasterlow, Orvenia, in March 2031.", "the card again"),
         ("The 2030 Tolvane flood struck the town of Vasterlow.", "another of the series"),
         # other languages
         ("Mayor Irena Holt dijo que la advertencia llegó demasiado tarde para la ciudad.", "in another language"),
