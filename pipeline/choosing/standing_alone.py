@@ -211,6 +211,8 @@ def _with_days(text: str, published: str | None) -> str:
         lead = (match["lead"] or "").lower()
         if lead in _REPEATED:  # "on the first Monday of every month"
             return match.group()
+        if not lead and (before := _names_before(text[: match.start("day")])) is not None:
+            return _UNKNOWN if before in ("of", "to", "from") else match.group()  # "to Ruby Sunday", "to Atlanta Sunday"
         if lead in _AHEAD or (ahead and match["day"].lower() not in ("yesterday", "today")):
             return _UNKNOWN
         if day is None:
@@ -227,6 +229,16 @@ def _with_days(text: str, published: str | None) -> str:
         return ""
     text = re.sub(r"\s+([,.;:)])", r"\1", " ".join(text.split())).removeprefix(", ")
     return text[:1].upper() + text[1:]
+
+
+def _names_before(text: str) -> str | None:
+    """The word before the names that a text ends with, where a weekday behind them is a part of the name: "Ruby [Sunday]",
+    "Good [Friday]"; None where it is a day."""
+    named = _NAMED_LIKE_A_DAY.search(text)
+    if named is None or (named.start() == 0 and is_common(named["names"].split()[0])):  # "Early Sunday"
+        return None
+    before = (named["before"] or "").strip()
+    return None if before in _PLACED else before
 
 
 _MONTH_SAID = re.compile(
@@ -275,6 +287,9 @@ _REPEATED = frozenset((
 ))  # fmt: skip
 _AHEAD = frozenset(("next", "this", "coming", "following", "that", "the", "last", "from", "to", "between", "and"))
 """Before a weekday: it is not the last one before the page's day, or nobody knows; or it is one of two."""
+_NAMED_LIKE_A_DAY = re.compile(r"(?P<before>\b[a-z]+ )?\b(?P<names>(?:[A-Z][\w’'-]* )+)\Z")
+_PLACED = frozenset(("in", "at", "over", "across", "near", "around", "outside", "inside", "through"))
+"""Behind these names are places, and a weekday behind them is one: "in Atlanta Sunday"."""
 _LINKS = frozenset(("until", "by", "since", "for", "before", "after"))
 _DAY_SAID = re.compile(
     rf"(?:\A|(?<=\s)|(?<=[(]))(?:(?P<lead>(?:late |early |earlier )?on|{'|'.join(sorted(_REPEATED | _AHEAD | _LINKS))}) )?"

@@ -107,3 +107,18 @@ def test_days() -> None:
         "It rained.",
     )
     assert [day_of(text) for text in said] == ["2031-03-12", "2031-03", "--03-12", "2031", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Ruby Sunday is a friend of the Doctor.", "Ruby Sunday is a friend of the Doctor."),
+        ("The story follows Ruby Sunday and her band.", "The story follows Ruby Sunday and her band."),
+        ("The shops opened on Good Friday at noon.", "The shops opened on Good Friday at noon."),
+        ("The house of Ruby Sunday burned.", ""),
+        ("The play was held in Atlanta Sunday.", "The play was held in Atlanta on 27 April 2025."),
+        ("Early Sunday, the dam broke.", "Early on 27 April 2025, the dam broke."),
+    ],
+)
+def test_a_weekday_may_be_a_name(text: str, said: str) -> None:
+    assert standing_alone(text, "", "2025-05-03") == said

@@ -25,9 +25,7 @@ def test_what_can_be_read_alone_is_a_note_of_its_passage() -> None:
 
 
 def test_what_leans_on_others_or_is_no_statement_is_none() -> None:
-    leaning = page(
-        "b", "Flood", "She said so to them. Broken levee! Rain fell on Vasterlow on 15 March 2031. Was it bad?"
-    )
+    leaning = page("b", "Flood", "She said so to them. Broken levee! Rain fell on Vasterlow on 15 March 2031. Was it bad?")
     assert list(sentences(leaning)) == ["Rain fell on Vasterlow on 15 March 2031."]
 
 
