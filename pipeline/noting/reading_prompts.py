@@ -154,7 +154,7 @@ _CLEAR_EXAMPLES = (
 
 
 def notes(title: str, passages: Numbered, published: str, neutralise: Callable[[str], str]) -> tuple[Message, ...]:
-    """Facts of neighbouring passages of one page, as JSON. No headings are shown: a model makes up facts to fill them. Nor is
+    """Facts of some passages of one page, as JSON. No headings are shown: a model makes up facts to fill them. Nor is
     the card: it came back as the first note of each answer. The worked example makes notes short, in words of their own."""
     shown = replace(passages, text=_curly(passages.text))
     return (

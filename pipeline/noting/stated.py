@@ -66,7 +66,7 @@ class NoteChecker:
     def checked(
         self, passages: Sequence[Passage], facts: Sequence[str], *, clear: bool = False
     ) -> tuple[list[Note], list[DroppedNote]]:
-        """The notes that their passages, neighbours on one page, say, each with the passage that has most of its words; and the
+        """The notes that their passages, all of one page, say, each with the passage that has most of its words; and the
         others. `clear`: whoever read them says that they can be understood alone."""
         page = self.evidence.pages[passages[0].page]
         subject = self._subject

@@ -1,7 +1,7 @@
 """Notes of the pages: which passages are read, what the model is asked of them, and what it wrote down.
 
-The passages nearest to the card are read, near-duplicates once, within a budget of words. Neighbours on one page are read
-together. A call is independent of the others, so that several are decoded at once.
+The passages nearest to the card are read, near-duplicates once, within a budget of words, those of one page together. A call is
+independent of the others, so that several are decoded at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pipeline.writing.drafting import without_reasoning
 from pipeline.writing.prompts import Numbered
 
 CALL_WORDS = 240
-"""Words of neighbouring passages that one call reads."""
+"""Words of one page's passages that one call reads."""
 TOGETHER = 8
 """Calls of one stage: what a killed run reads again at most."""
 NOTE_TOKENS = 520
@@ -60,7 +60,7 @@ _LINE = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(.+[.!?][\"”’)]*)\s*$", r
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Neighbouring passages of one page, read in one call."""
+    """Passages of one page, read in one call."""
 
     passages: tuple[Passage, ...]
 
@@ -110,12 +110,12 @@ def chosen_passages(evidence: Evidence, card: Card, about: AboutPages, encoder: 
 
 
 def readings(passages: Sequence[Passage]) -> list[Reading]:
-    """Neighbours together, up to `CALL_WORDS`."""
+    """Those of one page together, up to `CALL_WORDS`: what a call costs beside what it reads is as much again."""
     found: list[Reading] = []
     for passage in passages:
         last = found[-1].passages if found else ()
         fits = sum(len(p.text.split()) for p in (*last, passage)) <= CALL_WORDS
-        if last and last[-1].page == passage.page and passage.start - last[-1].end <= 3 and fits:
+        if last and last[-1].page == passage.page and fits:
             found[-1] = Reading((*last, passage))
         else:
             found.append(Reading((passage,)))
