@@ -47,7 +47,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "25"
+    rules = "26"
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from pipeline.choosing.candidates import has_personal_words
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
 from pipeline.choosing.standing_alone import MONTH as MONTHS
-from pipeline.retrieval import terms
+from pipeline.retrieval import STOPWORDS, terms
 from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, bare, bare_words, name_words, stem_of
 from pipeline.writing.citing import is_own_talk
 
@@ -93,12 +93,12 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
         ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|like|of whom|of which|counting)\b"),
-        ("each", r"\b(?:each|every|both|(?<!after )(?<!at )all(?! (?:\d|over|around|across|along|through)\b))\b"),
+        ("each", r"\b(?:each|every|both|(?<!after )(?<!at )all(?!-)(?! (?:\d|over|around|across|along|through)\b))\b"),
         ("only", r"\b(?:only|just|solely|sole|alone)\b"),
         (
             "first",
-            r"\b(?:first|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|(?<!on )top|deadliest|"
-            r"most(?! cases))\b",
+            r"\b(?:first(?!-?hand)|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|(?<!on )top|"
+            r"deadliest|most(?! cases))\b",
         ),
     )
 )
@@ -127,7 +127,8 @@ _OPENERS = (
     "however it its he she his her they their this that these those there some many most several both each all one two three "
     "four five six seven eight nine ten eleven twelve among according following under over about around between within "
     "without until upon through throughout more less other others another no not only once also later earlier then thus "
-    "meanwhile additionally subsequently initially officials police authorities people residents local national"
+    "meanwhile additionally subsequently initially officials police authorities people residents local national even based "
+    "like such so but yet given being having unlike apart rather just still together instead"
 )
 _OPENING_WORDS = frozenset(_OPENERS.split())
 _CALENDAR = frozenset(name.lower() for name in (*calendar.month_name, *calendar.day_name) if name)
@@ -203,7 +204,7 @@ def _form(text: str, facts: Sequence[str]) -> list[str]:
     if not text.isascii() and sum(c.isalpha() and ord(c) > 0x2FF for c in text) > sum(ord(c) > 0x2FF for c in said):
         faults.append("in another script")
     quoted = " | ".join(bare_words(quote) for quote in QUOTED.findall(said))
-    if new := [quote for quote in QUOTED.findall(text) if not bare_words(quote) or bare_words(quote) not in quoted]:
+    if new := [q for q in QUOTED.findall(text) if not bare_words(q) or not (bare_words(q) in quoted or _is_title(q, said))]:
         faults.append(f"in quotation marks, and no fact quotes it: {new[0]}")
     words = bare_words(text).split()
     triples, had = _triples(words), _triples(bare_words(said).split())
@@ -212,6 +213,13 @@ def _form(text: str, facts: Sequence[str]) -> list[str]:
     if len(words) > LONGER * max(len(said.split()), 8):
         faults.append("much longer than its facts")
     return faults
+
+
+def _is_title(quote: str, said: str) -> bool:
+    """Whether what stands in quotation marks is a name of the facts: “The Well” for The Well."""
+    words = WORD.findall(quote)
+    named = all(word[0].isupper() or word in STOPWORDS for word in words) and words[0][0].isupper()
+    return named and f" {bare_words(quote)} " in f" {bare_words(said)} "
 
 
 def _triples(words: Sequence[str]) -> Counter[tuple[str, ...]]:

@@ -36,6 +36,11 @@ def faults(text: str, *facts: str, also: tuple[str, ...] = ()) -> str:
             '"The dam was opened too late," said Jon Abt, a ferry pilot.',
             "Jon Abt, a ferry pilot, said that the dam was opened too late.",
         ),
+        (
+            "The Long Rain begins where The Levee ended, as villagers face an all-new threat.",
+            "Based where “The Levee” ended, “The Long Rain” begins as villagers face a new threat.",
+        ),
+        ("A first-hand report of the flood was printed in Osmere.", "In Osmere a direct report of the flood was printed."),
     ],
 )
 def test_faithful_texts_have_no_fault(fact: str, text: str) -> None:
