@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "19"
+RULES = "20"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -210,11 +210,15 @@ def plan_notes(
     sections = _sections(
         evidence, pool, scored, [i for i in chosen if i not in set(lead)], subject.kind, (encoder, banks), writing
     )
+
+    def planned(i: int) -> Statement:
+        return replace(pool_statement(statements, pool, i), worth=round(float(worth_using[i]), 3))
+
     return ArticlePlan(
         title,
-        (*opening, *(pool_statement(statements, pool, i) for i in lead)),
+        (*opening, *(planned(i) for i in lead)),
         tuple(
-            PlannedSection(heading, tuple(tuple(pool_statement(statements, pool, i) for i in run) for run in paragraphs))
+            PlannedSection(heading, tuple(tuple(planned(i) for i in run) for run in paragraphs))
             for heading, paragraphs in sections
         ),
         " ".join(filter(None, (_notice(evidence, pool, chosen), _ambiguity(subject.namesakes)))),

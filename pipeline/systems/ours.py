@@ -40,14 +40,18 @@ from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
+from pipeline.writing.originality import in_own_words
 from pipeline.writing.saying import Saying
+
+PLANNED = 1.3
+"""Times the article's words that are planned for a model that says one note a call."""
 
 
 class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "26"
+    rules = "27"
 
     def __init__(
         self,
@@ -106,7 +110,8 @@ class OurSystem(CitedWriting):
         plan = self.plan(evidence, stages)
         stages.once(OUTLINE, lambda: Outline(plan.title, tuple(section.heading for section in plan.sections)))
         saying = Saying(evidence, plan, self._writer, self._reader, stages, self._together)
-        lead, *sections = saying.lead(), *saying.sections()  # each answer is checked in both directions
+        said = [saying.lead(), *saying.sections()]  # each answer is checked in both directions
+        lead, *sections = in_own_words(evidence, plan, said)
         return stages.once(ARTICLE, lambda: self.assemble(evidence, plan, lead, sections))
 
     def plan(self, evidence: Evidence, stages: Stages | None = None) -> ArticlePlan:
@@ -136,7 +141,9 @@ class OurSystem(CitedWriting):
         opening = opening_statement(evidence, card, Verifier(self._generator))
         subject = NotedSubject(card.text, kind, opening, namesakes(evidence, about))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
-        return plan_notes(evidence, notes.statements, subject, self._kind_encoder, self._writing, banks)
+        more = 1.0 if self._together > 1 else PLANNED  # what a small model cannot say otherwise will go
+        most = replace(self._writing, max_words=round(more * self._writing.max_words))
+        return plan_notes(evidence, notes.statements, subject, self._kind_encoder, most, banks)
 
     def assemble(
         self, evidence: Evidence, plan: ArticlePlan, lead: WrittenSection, sections: Sequence[WrittenSection]

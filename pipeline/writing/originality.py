@@ -1,0 +1,80 @@
+"""No article is a copy: of what could only be said in its pages' own words, the least of worth goes.
+
+The bounds are those of the benchmark (`benchmark.scoring`), which nobody may pass: half of the words in copied runs, a quarter
+of the sentences word for word. A short article keeps what it has: two hundred words that a page has, too, serve a reader more
+than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from data.types import Repair, Sentence
+from pipeline.article_plan import ArticlePlan
+from pipeline.evidence import Evidence
+from pipeline.writing.assembly import WrittenSection
+from pipeline.writing.checks.compared_words import bare_words
+from pipeline.writing.checks.rewording import copied_runs
+
+MOST_COPIED, MOST_VERBATIM = 0.48, 0.24
+"""Share of the words in runs of five or more that a cited passage has, and of the sentences that stand there word for word; a
+little below the bounds, for another page may have a run, too."""
+LEAST_WORDS = 250
+"""Words of an article from which none goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A sentence: in which section, its words, how many of them are copied, whether all are, and how much it is needed."""
+
+    section: int
+    sentence: Sentence
+    words: int
+    copied: float
+    verbatim: bool
+    worth: float
+
+
+def in_own_words(evidence: Evidence, plan: ArticlePlan, sections: Sequence[WrittenSection]) -> list[WrittenSection]:
+    """The sections without the copied sentences that are one too many; what went is told in the repairs. The first section, the
+    lead, keeps all of its sentences."""
+    passages = {passage.id: passage.text for passage in evidence.passages}
+    worth = {one.text: one.worth for one in (*plan.lead, *(s for section in plan.sections for s in section.statements))}
+    kept = [
+        _weighed(n, sentence, [passages[cite] for cite in sentence.cites if cite in passages], worth)
+        for n, section in enumerate(sections)
+        for sentence in section.section.sentences
+    ]
+    # The least worth first.
+    open_ones = sorted((one for one in kept if one.section and one.copied > 0), key=lambda one: one.worth)
+    gone: set[tuple[int, str]] = set()
+    for one in open_ones:
+        if sum(other.words for other in kept) <= LEAST_WORDS:
+            break
+        too_many = sum(other.verbatim for other in kept) > MOST_VERBATIM * len(kept)
+        too_much = sum(other.copied for other in kept) > MOST_COPIED * sum(other.words for other in kept)
+        if not (too_many or too_much):
+            break
+        if one.copied > MOST_COPIED * one.words and (too_much or one.verbatim):
+            kept.remove(one)
+            gone.add((one.section, one.sentence.text))
+    return [_without(section, frozenset(text for at, text in gone if at == n)) for n, section in enumerate(sections)]
+
+
+def _weighed(section: int, sentence: Sentence, passages: Sequence[str], worth: dict[str, float]) -> _Weighed:
+    words = len(sentence.text.split())
+    copied, _ = copied_runs(sentence.text, passages)
+    own = f" {bare_words(sentence.text)} "
+    verbatim = any(own in f" {bare_words(passage)} " for passage in passages)
+    return _Weighed(section, sentence, words, copied * words, verbatim, worth.get(sentence.text, 0.0))
+
+
+def _without(section: WrittenSection, gone: frozenset[str]) -> WrittenSection:
+    if not gone:
+        return section
+    heading = section.section.heading.text
+    left = tuple(tuple(s for s in paragraph if s.text not in gone) for paragraph in section.section.paragraphs)
+    why = "in its page's own words, and more of the article would be copied than may be"
+    repairs = tuple(Repair("sentence_removed", heading, text, why) for text in sorted(gone))
+    return WrittenSection(replace(section.section, paragraphs=tuple(p for p in left if p)), (*section.repairs, *repairs))
