@@ -13,8 +13,8 @@ class Statement(Strict):
 
     `text` is an evidence sentence that can be read alone: whole, no dateline, what it leans on resolved from its own page.
     `cites` are the passages that hold it, best first; pages that say the same in other words are among them, their wordings
-    in `also`. `day` is the ISO day that it reports, empty where it names none. `worth` says how much the article needs it, beside
-    others of its plan.
+    in `also`. `day` is the ISO day that it reports, empty where it names none. `worth` says how much the article needs it,
+    beside others of its plan.
     """
 
     text: str

@@ -26,14 +26,15 @@ LEAST_WORDS = 250
 
 @dataclass(frozen=True, slots=True)
 class _Weighed:
-    """A sentence: in which section, its words, how many of them are copied, whether all are, and how much it is needed."""
+    """A sentence: in which section, its words, how many of them are copied, whether all are, and how much it is needed; None
+    for one in the model's words, which stays."""
 
     section: int
     sentence: Sentence
     words: int
     copied: float
     verbatim: bool
-    worth: float
+    worth: float | None
 
 
 def in_own_words(evidence: Evidence, plan: ArticlePlan, sections: Sequence[WrittenSection]) -> list[WrittenSection]:
@@ -47,16 +48,19 @@ def in_own_words(evidence: Evidence, plan: ArticlePlan, sections: Sequence[Writt
         for sentence in section.section.sentences
     ]
     # The least worth first.
-    open_ones = sorted((one for one in kept if one.section and one.copied > 0), key=lambda one: one.worth)
+    open_ones = sorted(
+        ((one.worth, one) for one in kept if one.section and one.worth is not None and one.copied > MOST_COPIED * one.words),
+        key=lambda pair: pair[0],
+    )
     gone: set[tuple[int, str]] = set()
-    for one in open_ones:
+    for _, one in open_ones:
         if sum(other.words for other in kept) <= LEAST_WORDS:
             break
         too_many = sum(other.verbatim for other in kept) > MOST_VERBATIM * len(kept)
         too_much = sum(other.copied for other in kept) > MOST_COPIED * sum(other.words for other in kept)
         if not (too_many or too_much):
             break
-        if one.copied > MOST_COPIED * one.words and (too_much or one.verbatim):
+        if too_much or one.verbatim:
             kept.remove(one)
             gone.add((one.section, one.sentence.text))
     return [_without(section, frozenset(text for at, text in gone if at == n)) for n, section in enumerate(sections)]
@@ -67,7 +71,7 @@ def _weighed(section: int, sentence: Sentence, passages: Sequence[str], worth: d
     copied, _ = copied_runs(sentence.text, passages)
     own = f" {bare_words(sentence.text)} "
     verbatim = any(own in f" {bare_words(passage)} " for passage in passages)
-    return _Weighed(section, sentence, words, copied * words, verbatim, worth.get(sentence.text, 0.0))
+    return _Weighed(section, sentence, words, copied * words, verbatim, worth.get(sentence.text))
 
 
 def _without(section: WrittenSection, gone: frozenset[str]) -> WrittenSection:

@@ -44,9 +44,9 @@ SAME, SURELY_SAME = 0.75, 0.85
 """Least chance, by the model itself, that the answer says the same as its note; and where the reader doubts, or the note is
 long."""
 MOST_WORDS, LIGHT = 22, 0.33
-"""Words of a note from which an answer must keep this share of them in runs. Of 37 answers with a chance of at least 0.75, which
-were labelled by reading, 20 of 25 to shorter notes were right, of the longer ones 5 of 5 that keep so much and 0 of 7 that keep
-less (LOG.md)."""
+"""Words of a note from which an answer must keep this share of them in runs. Of 37 answers with a chance of at least 0.75,
+which were labelled by reading, 20 of 25 to shorter notes were right, of the longer ones 5 of 5 that keep so much and 0 of 7
+that keep less (LOG.md)."""
 NEW_WORDS_COST = 0.5
 """What a share of words that no fact has counts against a share of copied ones."""
 AGREED_WORTH = 0.5
