@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from data.cleaning import host_of, registrable_domain
 from decoding.api import Encoder
@@ -11,6 +11,7 @@ from pipeline.choosing.facts import names, numbers, with_digits
 from pipeline.evidence import Evidence
 from pipeline.notes import Note, Notes, TakenNotes
 from pipeline.retrieval import terms
+from pipeline.writing.checks.rewording import copied_runs
 
 SAME, ALIKE = 0.86, 0.72
 """Cosine from which two notes of the same figures are one; and from which a note is a part of one that has all its words'
@@ -45,7 +46,8 @@ def merged(evidence: Evidence, taken: Sequence[TakenNotes], encoder: Encoder) ->
         else:
             groups.append([i])
     groups.sort(key=lambda group: group[0])
-    return Notes(tuple(_statement(evidence, [notes[i] for i in group]) for group in groups), dropped)
+    passages = {passage.id: passage.text for passage in evidence.passages}
+    return Notes(tuple(_statement(evidence, passages, [notes[i] for i in group]) for group in groups), dropped)
 
 
 def _is_named(found: frozenset[str], text: str) -> bool:
@@ -53,7 +55,7 @@ def _is_named(found: frozenset[str], text: str) -> bool:
     return all(any(word in plain for word in name.split()) for name in found)
 
 
-def _statement(evidence: Evidence, group: Sequence[Note]) -> Statement:
+def _statement(evidence: Evidence, passages: Mapping[str, str], group: Sequence[Note]) -> Statement:
     """The first note, with a passage of each publisher that says it."""
     cites: dict[str, str] = {}
     for note in group:
@@ -61,4 +63,6 @@ def _statement(evidence: Evidence, group: Sequence[Note]) -> Statement:
         cites.setdefault(registrable_domain(url) or host_of(url), note.passage)
     day = next((note.day for note in group if note.day), "")
     others = tuple(note.text for note in group[1:] if note.text != group[0].text)[:4]
-    return Statement(group[0].text, tuple(dict.fromkeys(cites.values()))[:MOST_CITES], others, day)
+    cited = tuple(dict.fromkeys(cites.values()))[:MOST_CITES]
+    copied, _ = copied_runs(group[0].text, [passages[cite] for cite in cited if cite in passages])
+    return Statement(group[0].text, cited, others, day, round(copied, 3))

@@ -34,7 +34,7 @@ from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "20"
+RULES = "21"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -58,6 +58,10 @@ OUTCOME = 0.3
 """What a note adds to its worth for the lead that names the subject and tells how it ended."""
 NEARNESS = 0.5
 """What is added to a note's cosine with the card, by which its chance of use is weighed."""
+COPIED, STAYING = 0.5, 0.15
+"""Share of copied words from which a note is its page's, and what remains of the worth of such a one that is too long for the
+model to say otherwise: an article may hold few. Of 0.15, 0.5, 0.7 and 1 the first leaves most when no more than half may be
+copied (LOG.md)."""
 LEAST_USABLE, FEW = 0.35, 6
 """Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""
 UNTRUSTED = 0.3
@@ -186,9 +190,10 @@ def plan_notes(
     encoder: Encoder,
     writing: WritingSettings,
     banks: PlanningBanks,
+    carried: int = 0,
 ) -> ArticlePlan:
-    """The same from notes (`pipeline.noting`): those first that an editor would most likely use. Raises NoEvidence when there
-    is none."""
+    """The same from notes (`pipeline.noting`): those first that an editor would most likely use. `carried`: words of a note
+    that the model can say otherwise; 0 for any. Raises NoEvidence when there is no note."""
     title = evidence.event.title
     if not statements:
         raise NoEvidence(
@@ -197,7 +202,9 @@ def plan_notes(
     pool = noted_pool(evidence, statements, encoder)
     # Nearness tells less of a note's use than `usable` (LOG.md), and keeps what is about something else out of the lead.
     near = np.clip(pool.vectors @ encoder.encode([f"{title}. {subject.card}"])[0], 0.0, 1.0)
-    worth_using = pool.usable * (NEARNESS + near)
+    own = [statements[o.candidate.index] for o in pool.offered]
+    stays = np.array([carried > 0 and len(one.text.split()) > carried and one.copied > COPIED for one in own])
+    worth_using = pool.usable * (NEARNESS + near) * np.where(stays, STAYING, 1.0)
     floor = min(LEAST_USABLE, float(np.sort(pool.usable)[-FEW:][0]))
     chosen, left_out = choose(pool, writing.max_words, np.where(pool.usable >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)

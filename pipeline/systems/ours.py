@@ -41,7 +41,7 @@ from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.originality import in_own_words
-from pipeline.writing.saying import Saying
+from pipeline.writing.saying import MOST_WORDS, Saying
 
 PLANNED = 1.3
 """Times the article's words that are planned for a model that says one note a call."""
@@ -51,7 +51,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "27"
+    rules = "28"
 
     def __init__(
         self,
@@ -141,9 +141,10 @@ class OurSystem(CitedWriting):
         opening = opening_statement(evidence, card, Verifier(self._generator))
         subject = NotedSubject(card.text, kind, opening, namesakes(evidence, about))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
-        more = 1.0 if self._together > 1 else PLANNED  # what a small model cannot say otherwise will go
+        carried = MOST_WORDS if self._together == 1 else 0
+        more = PLANNED if carried else 1.0  # what the model cannot say otherwise may go
         most = replace(self._writing, max_words=round(more * self._writing.max_words))
-        return plan_notes(evidence, notes.statements, subject, self._kind_encoder, most, banks)
+        return plan_notes(evidence, notes.statements, subject, self._kind_encoder, most, banks, carried)
 
     def assemble(
         self, evidence: Evidence, plan: ArticlePlan, lead: WrittenSection, sections: Sequence[WrittenSection]

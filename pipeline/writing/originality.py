@@ -17,7 +17,7 @@ from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.checks.compared_words import bare_words
 from pipeline.writing.checks.rewording import copied_runs
 
-MOST_COPIED, MOST_VERBATIM = 0.48, 0.24
+MOST_COPIED, MOST_VERBATIM = 0.44, 0.22
 """Share of the words in runs of five or more that a cited passage has, and of the sentences that stand there word for word; a
 little below the bounds, for another page may have a run, too."""
 LEAST_WORDS = 250
