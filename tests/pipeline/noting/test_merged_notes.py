@@ -1,0 +1,68 @@
+"""Notes that say the same are one, with how much of each its passages have; a plan prefers what can be said otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from data.decoding_counts import Usage
+from data.settings import WritingSettings
+from pipeline.article_plan import ArticlePlan, Statement
+from pipeline.evidence import Evidence
+from pipeline.notes import Note, TakenNotes
+from pipeline.noting.merged_notes import merged
+from pipeline.planning import filing
+from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes
+from pipeline.planning.headings import HeadingBank
+from pipeline.planning.kinds import KindRecogniser
+from tests.fakes import FixedEncoder
+from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RETRIEVAL, REVIEW
+
+ENCODER = FixedEncoder()
+RECOGNISER, HEADINGS = KindRecogniser(ENCODER), HeadingBank(ENCODER)
+BANKS = PlanningBanks(lambda: RECOGNISER, lambda: HEADINGS, ENCODER)
+EVIDENCE = Evidence.unlapped(EVENT, PAGES, RETRIEVAL)
+COPIED = "Fourteen people died and 212 houses were destroyed."
+OWN = "In Vasterlow 212 houses were lost, and the dead numbered fourteen."
+
+
+def of(*notes: tuple[str, str]) -> list[Statement]:
+    taken = TakenNotes((), tuple(Note(text, passage) for text, passage in notes), (), Usage())
+    return list(merged(EVIDENCE, [taken], ENCODER).statements)
+
+
+def test_a_note_twice_is_one() -> None:
+    (one,) = of((COPIED, LEDGER), (COPIED, LEDGER))
+    assert one.text == COPIED and one.cites == (LEDGER,)
+
+
+def test_how_much_of_a_note_its_passages_have() -> None:
+    assert [one.copied for one in of((COPIED, LEDGER))] == [1.0]
+    assert [one.copied for one in of((OWN, LEDGER))] == [0.0]
+
+
+def plan(carried: int) -> ArticlePlan:
+    long = "It found that the levee at Lower Quay had not been inspected since 2019."
+    statements = [
+        Statement(COPIED, (LEDGER,), copied=1.0),
+        Statement(long, (REVIEW,), copied=1.0),
+        Statement("Nine shelters took in 4,300 residents of Vasterlow.", (PROVINCE,), copied=0.3),
+    ]
+    subject = NotedSubject("The 2031 Tolvane flood was a flood.", RECOGNISER.ranked(EVENT.title, ["A flood."])[0][1], None)
+    return plan_notes(EVIDENCE, statements, subject, ENCODER, WritingSettings(), BANKS, carried)
+
+
+def test_what_a_model_cannot_say_otherwise_is_worth_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fourteen words, of a model that carries ten."""
+    monkeypatch.setattr(filing, "LEAST_USABLE", 0.0)
+
+    def worths(carried: int) -> dict[int, float]:
+        made = plan(carried)
+        told = (*made.lead, *(s for section in made.sections for s in section.statements))
+        return {len(s.text.split()): s.worth for s in told}
+
+    any_length, short = worths(0), worths(10)
+    assert any_length.keys() == short.keys() and 14 in short
+    for words, worth in any_length.items():
+        assert short[words] == pytest.approx(worth * (filing.STAYING if words == 14 else 1.0), abs=2e-3)
+    assert np.all(np.array(list(short.values())) > 0)
