@@ -18,6 +18,8 @@ SAME, ALIKE = 0.86, 0.72
 names and figures and most of its other words."""
 OVERLAP = 0.6
 MOST_CITES = 4
+COPIED = 0.5
+"""Share of copied words from which a note is its page's sentence."""
 
 
 def merged(evidence: Evidence, taken: Sequence[TakenNotes], encoder: Encoder) -> Notes:
@@ -32,8 +34,10 @@ def merged(evidence: Evidence, taken: Sequence[TakenNotes], encoder: Encoder) ->
     words = [frozenset(terms(with_digits(note.text))) - usual for note in notes]
     figures = [numbers(with_digits(note.text)) for note in notes]
     named = [names(note.text) for note in notes]
-    # The fuller note is kept: it is the first of its group.
-    order = sorted(range(len(notes)), key=lambda i: (-len(figures[i]), -len(words[i]), i))
+    passages = {passage.id: passage.text for passage in evidence.passages}
+    copied = [copied_runs(note.text, [passages[note.passage]])[0] > COPIED for note in notes]
+    # The fuller note is kept: it is the first of its group. A sentence of a page takes no note in other words in.
+    order = sorted(range(len(notes)), key=lambda i: (copied[i], -len(figures[i]), -len(words[i]), i))
     groups: list[list[int]] = []
     for i in order:
         for group in groups:
@@ -46,7 +50,6 @@ def merged(evidence: Evidence, taken: Sequence[TakenNotes], encoder: Encoder) ->
         else:
             groups.append([i])
     groups.sort(key=lambda group: group[0])
-    passages = {passage.id: passage.text for passage in evidence.passages}
     return Notes(tuple(_statement(evidence, passages, [notes[i] for i in group]) for group in groups), dropped)
 
 
