@@ -164,7 +164,24 @@ def _only_person(before: str) -> str:
     # "Final Destination" and "Managing Editor" have the form of a person's name, too: a given name is no word of the language.
     found = {re.sub(r"[’']s?\Z", "", n) for n in found}
     people = {n for n in found if " " in n and not is_no_person(n) and not is_common(n.split()[0])}
-    return people.pop() if len(people) == 1 and not any(_ends_as_thing(name) for name in people) else ""
+    if len(people) != 1 or any(_ends_as_thing(name) for name in people) or _acts_beside(before, people):
+        return ""
+    return people.pop()
+
+
+_ACTS = re.compile(r"(?<![A-Z] )(?<![\w’'-])([A-Z][a-z]{2,}) ([a-z]+)\b")
+
+
+def _acts_beside(before: str, people: set[str]) -> bool:
+    """Whether somebody of one name does something in the sentence, too: "Ruby talks of the line that Pete McTighe wrote"."""
+    named = {word for name in people for word in name.split()}
+    others = [m for m in _ACTS.finditer(before) if m[1] not in named and not is_common(m[1])]
+    return any(
+        (m[2] in VERBS or (m[2].endswith(("s", "ed")) and "VERB" in getAllLemmas(m[2])))
+        and m[1] not in _MONTHS
+        and m[1] not in _WEEKDAYS
+        for m in others
+    )
 
 
 _NOT_SOMEBODY = re.compile(r"(?:\bThe|\b[Ii]n|\b[Aa]t|&\w+|\b(?:book|novel|film|titled|called|including),?) \Z|[“‘\"(]\Z")

@@ -122,3 +122,15 @@ def test_days() -> None:
 )
 def test_a_weekday_may_be_a_name(text: str, said: str) -> None:
     assert standing_alone(text, "", "2025-05-03") == said
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("Ruby talks of what she saw, and I love the line that Pete McTighe wrote for her.", ""),
+        ("Pete McTighe wrote the line for Ruby in April.", "Pete McTighe is opening up to Conrad."),
+        ("In April the mayor met Pete McTighe.", "Pete McTighe is opening up to Conrad."),
+    ],
+)
+def test_she_is_nobody_where_another_acts_beside_the_only_full_name(before: str, said: str) -> None:
+    assert standing_alone("She is opening up to Conrad.", before, None) == said
