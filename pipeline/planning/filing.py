@@ -34,7 +34,7 @@ from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "22"
+RULES = "23"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -58,9 +58,9 @@ OUTCOME = 0.3
 """What a note adds to its worth for the lead that names the subject and tells how it ended."""
 NEARNESS = 0.5
 """What is added to a note's cosine with the card, by which its chance of use is weighed."""
-COPIED, STAYING = 0.5, 0.3
+COPIED, STAYING = 0.5, 0.15
 """Share of copied words from which a note is its page's, and what remains of the worth of such a one that is too long for the
-model to say otherwise: an article may hold few. Of 0.05, 0.15, 0.3, 0.5 and 1 it leaves most when no more than half may be
+model to say otherwise: an article may hold few. Of 0.15, 0.3, 0.6 and 1 it leaves most when no more than half may be
 copied (LOG.md)."""
 LEAST_USABLE, FEW = 0.35, 6
 """Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""

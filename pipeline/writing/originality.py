@@ -1,4 +1,4 @@
-"""No article is a copy: of what could only be said in its pages' own words, the least of worth goes.
+"""No article is a copy: of what could only be said in its pages' own words goes what is worth least for the words it copies.
 
 The bounds are those of the benchmark (`benchmark.scoring`), which nobody may pass: half of the words in copied runs, a quarter
 of the sentences word for word. A short article keeps what it has: two hundred words that a page has, too, serve a reader more
@@ -47,9 +47,13 @@ def in_own_words(evidence: Evidence, plan: ArticlePlan, sections: Sequence[Writt
         for n, section in enumerate(sections)
         for sentence in section.section.sentences
     ]
-    # The least worth first.
+    # The least worth for each word that is copied first: short notes leave room for more of them.
     open_ones = sorted(
-        ((one.worth, one) for one in kept if one.section and one.worth is not None and one.copied > MOST_COPIED * one.words),
+        (
+            (one.worth / one.copied, one)
+            for one in kept
+            if one.section and one.worth is not None and one.copied > MOST_COPIED * one.words
+        ),
         key=lambda pair: pair[0],
     )
     gone: set[tuple[int, str]] = set()
