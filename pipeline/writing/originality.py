@@ -1,8 +1,8 @@
 """No article is a copy: of what could only be said in its pages' own words goes what is worth least for the words it copies.
 
 The bounds are those of the benchmark (`benchmark.scoring`), which nobody may pass: half of the words in copied runs, a quarter
-of the sentences word for word. A short article keeps what it has: two hundred words that a page has, too, serve a reader more
-than none.
+of the sentences word for word. A short article keeps what it has: four hundred words that a page has, too, serve a reader more
+than half of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.writing.checks.rewording import copied_runs
 MOST_COPIED, MOST_VERBATIM = 0.44, 0.22
 """Share of the words in runs of five or more that a cited passage has, and of the sentences that stand there word for word; a
 little below the bounds, for another page may have a run, too."""
-LEAST_WORDS = 250
+LEAST_WORDS = 400
 """Words of an article from which none goes."""
 
 

@@ -94,11 +94,12 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
         ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|like|of whom|of which|counting)\b"),
         ("each", r"\b(?:each|every|both|(?<!after )(?<!at )all(?!-)(?! (?:\d|over|around|across|along|through)\b))\b"),
-        ("only", r"\b(?:only|just|solely|sole|alone)\b"),
+        ("only", r"\b(?:only|just(?! (?:before|after|over|under|outside))|solely|sole|alone)\b"),
+        ("need not", r"\b(?:need(?:n['’]t| not)|(?:should|could) (?:not )?have|avoid\w*|prevent\w*)\b"),  # of what did happen
         (
             "first",
-            r"\b(?:first(?!-?hand)|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|(?<!on )top|"
-            r"deadliest|most(?! cases))\b",
+            r"\b(?:first(?!-?hand)|last|final|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|"
+            r"(?<!on )top|deadliest|most(?! cases))\b",
         ),
     )
 )
@@ -113,8 +114,8 @@ _ATTRIBUTION = re.compile(
     re.I,
 )
 _SAID = re.compile(
-    r"\b(?:said|says|say|according to|told|stated|announced|reported|argued|claimed|warned|estimated|testified|alleged|accused|"
-    r"believed?|insisted|admitted|acknowledged)\b",
+    r"\b(?:said|says|say|according to|(?<!were )(?<!was )told|stated|announced|reported|argued|claimed|warned|estimated|"
+    r"testified|alleged|accused|believed?|insisted|admitted|acknowledged)\b",
     re.I,
 )
 """What may not go: "is called" and "confirmed as" say no source."""
@@ -128,7 +129,7 @@ _OPENERS = (
     "four five six seven eight nine ten eleven twelve among according following under over about around between within "
     "without until upon through throughout more less other others another no not only once also later earlier then thus "
     "meanwhile additionally subsequently initially officials police authorities people residents local national even based "
-    "like such so but yet given being having unlike apart rather just still together instead"
+    "approximately nearly roughly like such so but yet given being having unlike apart rather just still together instead"
 )
 _OPENING_WORDS = frozenset(_OPENERS.split())
 _CALENDAR = frozenset(name.lower() for name in (*calendar.month_name, *calendar.day_name) if name)

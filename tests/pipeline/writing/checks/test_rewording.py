@@ -40,6 +40,9 @@ def faults(text: str, *facts: str, also: tuple[str, ...] = ()) -> str:
             "The Long Rain begins where The Levee ended, as villagers face an all-new threat.",
             "Based where “The Levee” ended, “The Long Rain” begins as villagers face a new threat.",
         ),
+        ("Residents were told to boil their water.", "Residents were advised to boil their water."),
+        ("Power was back for the last of 300 homes in Osmere.", "The final 300 homes in Osmere had power again."),
+        ("About 300 people left Osmere.", "Approximately 300 people left Osmere."),
         ("A first-hand report of the flood was printed in Osmere.", "In Osmere a direct report of the flood was printed."),
     ],
 )
@@ -212,3 +215,9 @@ def test_what_the_title_has_in_parentheses_stays_with_it() -> None:
 )
 def test_what_is_not_certain_must_not_become_certain(fact: str, text: str, gone: str) -> None:
     assert gone in faults(text, fact)
+
+
+def test_what_need_not_have_happened_did() -> None:
+    fact = "The flood of March 2031 need not have killed fourteen people."
+    assert '"need not" is gone' in faults("The flood of March 2031 did not kill fourteen people.", fact)
+    assert not faults("Fourteen people need not have been killed by the flood of March 2031.", fact)
