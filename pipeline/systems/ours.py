@@ -51,7 +51,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "31"
+    rules = "32"
 
     def __init__(
         self,

@@ -94,11 +94,11 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
         ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|like|of whom|of which|counting)\b"),
         ("each", r"\b(?:each|every|both|(?<!after )(?<!at )all(?!-)(?! (?:\d|over|around|across|along|through)\b))\b"),
-        ("only", r"\b(?:only|just(?! (?:before|after|over|under|outside))|solely|sole|alone)\b"),
+        ("only", r"\b(?:only|just|solely|sole|alone)\b"),
         ("need not", r"\b(?:need(?:n['’]t| not)|(?:should|could) (?:not )?have|avoid\w*|prevent\w*)\b"),  # of what did happen
         (
             "first",
-            r"\b(?:first(?!-?hand)|last|final|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|"
+            r"\b(?:first(?!-?hand)|last|second|third|largest|biggest|highest|lowest|oldest|youngest|worst|best|"
             r"(?<!on )top|deadliest|most(?! cases))\b",
         ),
     )

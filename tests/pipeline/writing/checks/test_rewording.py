@@ -41,7 +41,6 @@ def faults(text: str, *facts: str, also: tuple[str, ...] = ()) -> str:
             "Based where “The Levee” ended, “The Long Rain” begins as villagers face a new threat.",
         ),
         ("Residents were told to boil their water.", "Residents were advised to boil their water."),
-        ("Power was back for the last of 300 homes in Osmere.", "The final 300 homes in Osmere had power again."),
         ("About 300 people left Osmere.", "Approximately 300 people left Osmere."),
         ("A first-hand report of the flood was printed in Osmere.", "In Osmere a direct report of the flood was printed."),
     ],
@@ -221,3 +220,10 @@ def test_what_need_not_have_happened_did() -> None:
     fact = "The flood of March 2031 need not have killed fourteen people."
     assert '"need not" is gone' in faults("The flood of March 2031 did not kill fourteen people.", fact)
     assert not faults("Fourteen people need not have been killed by the flood of March 2031.", fact)
+
+
+def test_the_last_of_some_are_not_all_of_them_and_hours_before_is_not_just_before() -> None:
+    assert faults(
+        "Power was back for the final 300 homes in Osmere.", "Power was back for the last of the 300 homes in Osmere."
+    )
+    assert faults("The mayor left just before the breach.", "The mayor left, hours before the breach.")
