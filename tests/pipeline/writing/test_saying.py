@@ -87,13 +87,13 @@ def test_a_note_in_words_of_its_own_is_not_asked_of() -> None:
     assert text_of(section) == [(own, (LEDGER,))] and not section.repairs and not model.asked
 
 
-def test_a_long_note_is_not_asked_of() -> None:
-    long = f"{NOTE[:-1]} in Vasterlow and on the other bank of the river, where the water had been {'very ' * 8}high."
-    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(long, (LEDGER,)),),)),))
-    model = NotingModel(say=lambda _: SAID)
-    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
-    (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored()).sections()
-    assert text_of(section) == [(long, (LEDGER,))] and "say" not in model.asked
+def test_a_long_note_is_only_said_lightly_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert text_of(said(lambda _: SAID))[0][0] == SAID
+    monkeypatch.setattr(saying, "MOST_WORDS", len(NOTE.split()) - 1)
+    section = said(lambda _: SAID)
+    assert text_of(section)[0][0] == NOTE and "of a long note" in section.repairs[0].detail
+    light = "Fourteen people died, and 212 houses were destroyed in all."
+    assert text_of(said(lambda _: light))[0][0] == light
 
 
 def test_of_two_answers_that_which_copies_less() -> None:
