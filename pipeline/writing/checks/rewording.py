@@ -219,7 +219,7 @@ def _form(text: str, facts: Sequence[str]) -> list[str]:
 def _is_title(quote: str, said: str) -> bool:
     """Whether what stands in quotation marks is a name of the facts: “The Well” for The Well."""
     words = WORD.findall(quote)
-    named = all(word[0].isupper() or word in STOPWORDS for word in words) and words[0][0].isupper()
+    named = bool(words) and words[0][0].isupper() and all(word[0].isupper() or word in STOPWORDS for word in words)
     return named and f" {bare_words(quote)} " in f" {bare_words(said)} "
 
 

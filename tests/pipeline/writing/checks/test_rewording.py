@@ -227,3 +227,9 @@ def test_the_last_of_some_are_not_all_of_them_and_hours_before_is_not_just_befor
         "Power was back for the final 300 homes in Osmere.", "Power was back for the last of the 300 homes in Osmere."
     )
     assert faults("The mayor left just before the breach.", "The mayor left, hours before the breach.")
+
+
+def test_a_number_in_quotation_marks_is_no_title() -> None:
+    assert "in quotation marks" in faults(
+        "In Osmere “24” people were hurt by the flood.", "The flood hurt 24 people in Osmere."
+    )
