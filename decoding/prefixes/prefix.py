@@ -14,11 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from data.errors import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -54,6 +53,7 @@ def prefixes_for(model: str) -> tuple[TunedPrefix, ...]:
 
 def read_prefix(path: Path) -> TunedPrefix:
     """Raises UserError for a file that is no prefix."""
+    import numpy as np
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -72,6 +72,7 @@ def read_prefix(path: Path) -> TunedPrefix:
 
 def write_prefix(path: Path, ids: Sequence[int], keys: NDArray[np.float32], values: NDArray[np.float32]) -> None:
     """As `TunedPrefix` has them; stored in half precision."""
+    import numpy as np
     from safetensors.numpy import save_file
 
     path.parent.mkdir(parents=True, exist_ok=True)
