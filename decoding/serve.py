@@ -40,6 +40,7 @@ from decoding.api import Completion, DecodeStats, Json, SamplingParams
 from decoding.methods import METHODS, check_draft_model, check_method
 from decoding.models.naming import add_draft_model_flag
 from decoding.models.registry import NAMES
+from decoding.serving.admission import OwnNames, ProgramsOnly, is_loopback
 from decoding.serving.chat_requests import Asked, Refused, read_request
 from decoding.serving.logprobs import LogprobWatch, TokenLogprob, chat_form, completion_form
 from decoding.serving.totals import Totals, exposition
@@ -334,8 +335,8 @@ def _statistics(done: Completion, seed: int) -> dict[str, Any]:
 # --- HTTP ---------------------------------------------------------------------------------------------------------------
 
 
-def build_app(service: Service, api_key: str | None = None) -> FastAPI:
-    """The ASGI application. With `api_key` everything below /v1 needs it."""
+def build_app(service: Service, api_key: str | None = None, names: OwnNames = OwnNames()) -> FastAPI:  # noqa: B008: frozen
+    """The ASGI application. With `api_key` everything below /v1 needs it. `names` are those it may be asked by."""
     from fastapi import FastAPI
     from fastapi.responses import JSONResponse, Response
     from starlette.exceptions import HTTPException
@@ -346,6 +347,7 @@ def build_app(service: Service, api_key: str | None = None) -> FastAPI:
         service.closing.set()  # a text in the making would keep the process alive
 
     app = FastAPI(title="Wiki-GenBen decoder", openapi_url=None, lifespan=lifespan)
+    app.add_middleware(ProgramsOnly, names=names)
 
     def answering(make: Callable[[Request], Any]) -> Callable[[Request], Any]:
         """A handler whose refusals are answers."""
@@ -564,6 +566,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name that clients ask by, as in a container network; may be given several times (always: localhost, "
+        "--host, and any IP address when --host is not this machine only)",
+    )
     parser.add_argument("--api-key-env", metavar="VARIABLE", help="environment variable with the key that clients must send")
     return parser
 
@@ -580,6 +590,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         if arguments.draft_model:
             check_draft_name(arguments.draft_model)
         model = arguments.model.removeprefix("hf:")
+        sys.stderr.write(f"decoding.serve: loading {model}; the address is printed when it can answer\n")
         loaded = load_named(model, device=arguments.device, dtype=arguments.dtype)
         calibration = calibration_for(loaded, arguments.method, arguments.calibration)
         engine = Engine(
@@ -591,10 +602,15 @@ def _serve(arguments: argparse.Namespace) -> int:
             draft=load_draft(arguments.draft_model, loaded) if arguments.draft_model else None,
         )
         service = Service(loaded, engine, arguments.served_name or _served_name(model))
-        return _run(service, listening, api_key)
+        return _run(service, listening, api_key, own_names(arguments.host, arguments.allow_host))
 
 
-def _run(service: Service, listening: socket.socket, api_key: str | None) -> int:
+def own_names(host: str, allowed: Sequence[str]) -> OwnNames:
+    """What a server that listens on `host` may be called by."""
+    return OwnNames(frozenset(name.lower() for name in (host, *allowed)), addresses=not is_loopback(host))
+
+
+def _run(service: Service, listening: socket.socket, api_key: str | None, names: OwnNames) -> int:
     import uvicorn
 
     host, port = listening.getsockname()[:2]
@@ -604,7 +620,7 @@ def _run(service: Service, listening: socket.socket, api_key: str | None) -> int
     listening.listen(64)  # connections wait here until the server takes over
     sys.stdout.write(f"{service.name} ({service.describe()}) at http://{shown}:{port}/v1\n")
     sys.stdout.flush()
-    config = uvicorn.Config(build_app(service, api_key), log_level="warning", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(build_app(service, api_key, names), log_level="warning", timeout_graceful_shutdown=5)
     uvicorn.Server(config).run(sockets=[listening])
     return 0
 

@@ -1,19 +1,20 @@
 """Who may ask: the person at this machine, or one with the token. A page of another site may not, whatever it sends.
 
-Checked before anything is read: the Host header (against DNS rebinding), where a request comes from (Origin and Sec-Fetch-Site,
-https://www.w3.org/TR/fetch-metadata/), the token where one is asked for, and the size of uploads.
+Checked before anything is read: the Host header and where a request comes from, by the rules of `decoding.serving.admission`, the
+token where one is asked for, and the size of uploads.
 """
 
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from decoding.serving.admission import OwnNames, headers_of, is_of_another_site
 
 COOKIE = "wikigenben"
 _SAFE = ("GET", "HEAD")
@@ -28,13 +29,6 @@ _HEADERS = (
 )  # fmt: skip
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 @dataclass(frozen=True, slots=True)
 class Admission:
     """`token` of None: only this machine can connect, so none is asked for. `names` are hosts that may be asked by."""
@@ -44,30 +38,16 @@ class Admission:
 
     def refusal(self, scope: Scope) -> tuple[int, str] | None:
         """(status, why), or None."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = headers_of(scope)
         host = headers.get("host", "")
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            name = ""
-        if not (is_loopback(name) or name in self.names or (self.token is not None and _is_address(name))):
+        if not OwnNames(self.names, addresses=self.token is not None).has(host):
             return 400, f"this page is not called {host[:80]!r}; open the address that `wikigenben web` printed"
-        origin = headers.get("origin")
-        own = f"{scope.get('scheme', 'http')}://{host}"
-        foreign = (origin is not None and origin != own) or headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
         arriving = scope["method"] in _SAFE and scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
-        if foreign and not arriving:
+        if is_of_another_site(scope, headers) and not arriving:
             return 403, "another site may not ask this"
         if self.token is not None and not hmac.compare_digest(_cookie(headers.get("cookie", "")), self.token):
             return 401, "open the whole address that `wikigenben web` printed: it ends with the token"
         return None
-
-
-def _is_address(name: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(name))
-    except ValueError:
-        return False
 
 
 def _cookie(header: str) -> str:

@@ -421,6 +421,16 @@ def test_who_hangs_up_while_waiting_is_not_written_for(endless: str) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+def test_foreign_names_and_sites_are_refused_everywhere(base: str) -> None:
+    for path in ("/v1/models", "/health", "/metrics", "/nowhere"):
+        rebound = requests.get(base + path, headers={"Host": "rebound.example"}, timeout=10)
+        assert (rebound.status_code, rebound.json()["error"]["code"]) == (400, "unknown_host")
+        foreign = requests.get(base + path, headers={"Origin": "https://evil.example"}, timeout=10)
+        assert (foreign.status_code, foreign.json()["error"]["code"]) == (403, "foreign_origin")
+    asked = requests.post(base + "/v1/chat/completions", json=CHAT, headers={"Host": "rebound.example"}, timeout=10)
+    assert asked.status_code == 400 and "--allow-host" in asked.json()["error"]["message"]
+
+
 def test_a_key_is_asked_for(folder: Path) -> None:
     with served(folder, api_key="sk-tiny", method="greedy") as address:
         url = f"{address}/v1/models"

@@ -1,0 +1,65 @@
+"""Who may ask a server: by its Host, Origin and Sec-Fetch headers, the same rules for the decoder and for the web page."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from decoding.serve import own_names
+from decoding.serving.admission import OwnNames, ProgramsOnly
+
+
+def status(names: OwnNames, **headers: str) -> int:
+    """Of one GET through the gate; 200 is what stands behind it."""
+    sent: list[Any] = []
+
+    async def behind(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    raw = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
+    scope: Any = {"type": "http", "method": "GET", "path": "/v1/models", "scheme": "http", "headers": raw}
+    asyncio.run(ProgramsOnly(behind, names)(scope, receive, send))
+    return int(sent[0]["status"])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "localhost:8000", "[::1]:8000", "LOCALHOST", "127.3.4.5"])
+def test_programs_of_this_machine_may_ask(host: str) -> None:
+    assert status(own_names("127.0.0.1", []), host=host) == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["rebound.example", "rebound.example:8000", "", "localhost.rebound.example", "127.0.0.1.rebound.example", "192.168.1.7",
+     "[::1", "127.0.0.1@rebound.example:80", "rebound.example:127.0.0.1", "localhost."],
+)  # fmt: skip
+def test_a_name_that_is_made_to_point_here_is_refused(host: str) -> None:
+    assert status(own_names("127.0.0.1", []), host=host) == 400
+
+
+def test_a_request_without_a_host_is_refused() -> None:
+    assert status(own_names("127.0.0.1", [])) == 400
+
+
+def test_where_others_may_connect_addresses_and_told_names_are_known() -> None:
+    names = own_names("0.0.0.0", ["Decoder"])
+    assert [status(names, host=host) for host in ("10.0.0.7:8000", "[fd00::7]:8000", "decoder:8000", "localhost")] == [200] * 4
+    assert [status(names, host=host) for host in ("rebound.example", "decoder.example")] == [400, 400]
+    assert status(own_names("server.lan", []), host="server.lan:8000") == 200
+
+
+def test_a_page_of_another_site_is_refused() -> None:
+    names, host = own_names("127.0.0.1", []), "127.0.0.1:8000"
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:3000", "http://localhost:8000"):
+        assert status(names, host=host, origin=origin) == 403, origin
+    for site in ("cross-site", "same-site"):
+        assert status(names, host=host, sec_fetch_site=site) == 403, site
+    assert status(names, host=host, origin=f"http://{host}", sec_fetch_site="same-origin") == 200
+    assert status(names, host=host, sec_fetch_site="none") == 200  # typed by the person at the machine
