@@ -6,10 +6,10 @@
 
 The evidence is cleaned anew from the data and must have the hashes of evidence.json; the cited passages must be in it. All
 means, intervals, rows, strata, floors and ceilings are computed from that. FOLDER/rescored.json says when, by which commit and
-from which data, and what differed. With --write they replace what submission.json says, with `recomputed: true`; only that is
-ranked. --strip writes them into another folder, which holds hashes in place of all text and is ranked, too, with the remark
-that the text was left out afterwards. Variants and cost stay as submitted. Exit code: 0 same numbers, 1 some differ by more
-than 1e-6 (each is printed), 2 wrong input.
+from which data, and what differed. With --write they replace what submission.json says, and the judge's verdicts what results/
+says; --strip writes them into another folder, which holds hashes in place of all text. Both are noted in scored-here.json,
+beside the folder and not in it: the leaderboard ranks by that note alone, for a folder can say anything of itself. Variants and
+cost stay as submitted. Exit code: 0 same numbers, 1 some differ by more than 1e-6 (each is printed), 2 wrong input.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from data.settings import add_setting_flags, load_settings
 
 if TYPE_CHECKING:
     from benchmark.strata import Traits
-    from benchmark.submissions.folder import EvidencePage
+    from benchmark.submissions.folder import EvidencePage, JudgedSentence
     from benchmark.submissions.submission import Submission, SubmittedJudge, SubmittedStratum
     from data.runs import RunFolder
     from data.scores import EventScores, SystemScores
@@ -42,11 +42,13 @@ if TYPE_CHECKING:
 class Rescored:
     """`differences` say what the submitter had otherwise. Scores, rows, strata, floors, ceilings, judges and the list of events
     are computed here; what cannot be (the description of the system, its cost, variants, notes) stays as submitted.
-    `data_sha256` is of all that was scored against."""
+    `data_sha256` is of all that was scored against; `results` has the judge's verdicts on each article, where the metrics have
+    a judge."""
 
     submission: Submission
     differences: tuple[str, ...]
     data_sha256: str
+    results: Mapping[str, Sequence[JudgedSentence]]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -108,16 +110,20 @@ def written(folder: Path, found: Rescored, *, write: bool, strip: Path | None) -
     """The files that now hold the computed values, the record in `folder` first."""
     from benchmark.submissions import folder as files
     from benchmark.submissions import submission
+    from benchmark.submissions.ledger import note_scored
     from benchmark.submissions.records import write_record
 
     places = [folder / files.RESCORED]
     if write:
         submission.write(folder / files.SUBMISSION, found.submission)
+        files.write_results(folder, found.results)
         places.append(folder / files.SUBMISSION)
-    write_record(folder, found.submission, found.data_sha256, found.differences)
+    record = write_record(folder, found.submission, found.data_sha256, found.differences)
+    if write:
+        note_scored(folder, record)
     if strip is not None:
         files.write_hashes(found.submission, files.read_evidence(folder), strip)
-        write_record(strip, found.submission, found.data_sha256, found.differences)
+        note_scored(strip, write_record(strip, found.submission, found.data_sha256, found.differences))
         places.append(strip / files.SUBMISSION)
     return places
 
@@ -179,6 +185,7 @@ def rescore(
     from benchmark.submissions.agreement import disagreements
     from benchmark.submissions.records import data_sha256
     from benchmark.submissions.submission import judges_of
+    from benchmark.submit import verdicts
     from data.runs import RunFolder
 
     given = {event.id: event for event in made.events}
@@ -186,6 +193,7 @@ def rescore(
         run = RunFolder(Path(place))
         pages, false_sources = _restored(run, folder, made, snapshot, collect)
         rows = [_as_listed(row, given[row.id]) for row in score_run(run, snapshot, list(given), metrics, collect)]
+        results = verdicts(run, made, metrics)
         traits = read_traits(run, snapshot, given, collect) if made.strata else {}
         beside = _floors(run, made, snapshot, metrics, collect, kept_floors) if made.floors or made.ceilings else {}
     scores = system_scores(
@@ -199,7 +207,21 @@ def rescore(
     )
     again = _built(made, scores, snapshot, judges_of(metrics, card), beside)
     again = replace(again, strata=_strata(traits, rows, again))
-    return Rescored(again, (*false_sources, *disagreements(made, again)), data_sha256(snapshot, pages))
+    differences = (*false_sources, *disagreements(made, again), *_other_verdicts(folder, results))
+    return Rescored(again, differences, data_sha256(snapshot, pages), results)
+
+
+def _other_verdicts(folder: Path, computed: Mapping[str, Sequence[JudgedSentence]]) -> list[str]:
+    """Where results/ says otherwise than the judge does here."""
+    from benchmark.submissions import folder as files
+
+    given = {path.stem: files.read_results(folder, path.stem) for path in sorted((folder / files.RESULTS).glob("*.json"))}
+    said = []
+    for event_id, claimed in given.items():
+        true = computed.get(event_id, ())
+        n = len(set(claimed) ^ set(true))
+        said += [f"{files.RESULTS}/{event_id}.json: {n} verdicts are not the judge's"] if n else []
+    return said
 
 
 def _restored(

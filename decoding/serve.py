@@ -335,8 +335,8 @@ def _statistics(done: Completion, seed: int) -> dict[str, Any]:
 # --- HTTP ---------------------------------------------------------------------------------------------------------------
 
 
-def build_app(service: Service, api_key: str | None = None, names: OwnNames = OwnNames()) -> FastAPI:  # noqa: B008: frozen
-    """The ASGI application. With `api_key` everything below /v1 needs it. `names` are those it may be asked by."""
+def build_app(service: Service, api_key: str | None = None, names: OwnNames | None = None) -> FastAPI:
+    """The ASGI application. With `api_key` everything below /v1 needs it. `names` are its own (default: loopback)."""
     from fastapi import FastAPI
     from fastapi.responses import JSONResponse, Response
     from starlette.exceptions import HTTPException
@@ -347,7 +347,7 @@ def build_app(service: Service, api_key: str | None = None, names: OwnNames = Ow
         service.closing.set()  # a text in the making would keep the process alive
 
     app = FastAPI(title="Wiki-GenBen decoder", openapi_url=None, lifespan=lifespan)
-    app.add_middleware(ProgramsOnly, names=names)
+    app.add_middleware(ProgramsOnly, names=names or OwnNames())
 
     def answering(make: Callable[[Request], Any]) -> Callable[[Request], Any]:
         """A handler whose refusals are answers."""

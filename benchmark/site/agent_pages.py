@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark.comparing.agents import GROUP, Group, Standings, read_group, standings
-from benchmark.site.entries import Entry, Refused, group_folders, read_all
+from benchmark.site.entries import Entry, Refused, group_folders, ledger_for, read_all
 from data.errors import UserError
 
 
@@ -17,12 +17,15 @@ class AgentsPage:
     split: str
     n_topics: int
     found: Standings
+    unscored: tuple[str, ...] = ()
+    """Members whose scores this site has only read."""
 
 
 def read_agents(folder: Path, entries: Sequence[Entry], *, skip: Path | None = None) -> tuple[list[AgentsPage], list[Refused]]:
     """The groups in `folder` and one level below. Only valid submissions of a group are shown."""
     pages: list[AgentsPage] = []
     refused: list[Refused] = []
+    ledger = ledger_for(folder)
     for place in group_folders(folder, skip=skip):
         try:
             group = read_group(place)
@@ -31,7 +34,7 @@ def read_agents(folder: Path, entries: Sequence[Entry], *, skip: Path | None = N
             if place == folder:  # its submissions were read with the others, and refused ones are listed
                 known = entries
             else:
-                known, wrong = read_all(place, skip=skip)
+                known, wrong = read_all(place, skip=skip, ledger=ledger)  # a folder that was sent in brings no ledger
                 refused += [Refused(f"{place.name}/{one.folder}", one.system, one.reasons) for one in wrong]
             found = _standings(group, known)
         except UserError as error:
@@ -40,7 +43,8 @@ def read_agents(folder: Path, entries: Sequence[Entry], *, skip: Path | None = N
             continue
         href = "agents.html" if not pages else f"agents-{len(pages) + 1}.html"
         data = found.made[group.base].data
-        pages.append(AgentsPage(href, data.split, data.n_events, found))
+        unscored = tuple(sorted(one.folder.name for one in known if one.folder.name in found.made and not one.recomputed))
+        pages.append(AgentsPage(href, data.split, data.n_events, found, unscored))
     return pages, refused
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmark.comparing.agents import GROUP
 from benchmark.submissions import folder as submitted
 from benchmark.submissions.folder import JudgedSentence, Record
+from benchmark.submissions.ledger import Ledger, ScoredHere, read_ledger, results_digest
 from benchmark.submissions.submission import Submission
 from data.errors import UserError
 from data.markup import reread
@@ -21,15 +22,32 @@ from data.types import Article
 
 @dataclass(frozen=True)
 class Entry:
-    """A valid submission. `slug` names its pages: safe in any file system and address, and no other entry has it."""
+    """A valid submission. `slug` names its pages: safe in any file system and address, and no other entry has it. What the
+    submission says of its own scores is not what the site knows of them: that is `scored`."""
 
     folder: Path
     slug: str
     submission: Submission
+    scored: ScoredHere | None = None
+    """When this site computed the scores itself; None where it has only read them."""
 
     @cached_property
     def rows(self) -> dict[str, EventScores]:
         return {event.id: event for event in self.submission.events}
+
+    @property
+    def recomputed(self) -> bool:
+        return self.scored is not None
+
+    @property
+    def only_says_so(self) -> bool:
+        """It says of itself that it was scored again, and this site has not done it."""
+        return self.scored is None and (self.submission.recomputed or self.record is not None)
+
+    @cached_property
+    def judged_here(self) -> bool:
+        """Whether the verdicts on its sentences were computed with its scores, and are still those."""
+        return self.scored is not None and bool(made := self.scored.results_sha256) and made == results_digest(self.folder)
 
     @property
     def has_text(self) -> bool:
@@ -66,17 +84,25 @@ class Refused:
     reasons: tuple[str, ...]
 
 
-def read_all(folder: Path, *, skip: Path | None = None) -> tuple[list[Entry], list[Refused]]:
-    """Every folder in `folder`, by name; `skip` is the site itself. Raises UserError when there is none."""
+def read_all(folder: Path, *, skip: Path | None = None, ledger: Ledger | None = None) -> tuple[list[Entry], list[Refused]]:
+    """Every folder in `folder`, by name; `skip` is the site itself; `ledger` is by default that of `folder`. Raises UserError
+    when there is none."""
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder; name the one that holds the submission folders")
     children = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     groups = group_folders(folder, skip=skip)
     wanted = [path for path in children if path not in groups and (skip is None or path.resolve() != skip.resolve())]
-    found = [_read_one(path) for path in wanted]
+    known = ledger_for(folder) if ledger is None else ledger
+    found = [_read_one(path, known) for path in wanted]
     if not found and not groups:
         raise UserError(f"{folder} holds no submission folder; put at least one NAME/submission.json there")
     return [e for e in found if isinstance(e, Entry)], [e for e in found if isinstance(e, Refused)]
+
+
+def ledger_for(folder: Path) -> Ledger:
+    """Of the site that is made of `folder`; a group's own folder counts as a submission, so its ledger lies beside it."""
+    is_group = (folder / GROUP).is_file() and not (folder / submitted.SUBMISSION).exists()
+    return read_ledger(folder.parent if is_group else folder)
 
 
 def group_folders(folder: Path, *, skip: Path | None = None) -> list[Path]:
@@ -101,7 +127,7 @@ def event_ids(entries: Sequence[Entry]) -> list[tuple[str, str]]:
     return sorted({(entry.submission.data.benchmark, event_id) for entry in entries for event_id in entry.rows})
 
 
-def _read_one(folder: Path) -> Entry | Refused:
+def _read_one(folder: Path, ledger: Ledger) -> Entry | Refused:
     """Whatever a folder holds, it is no reason to leave the others out."""
     if folder.is_symlink():
         return Refused(folder.name, "", ("it is a link",))
@@ -113,7 +139,7 @@ def _read_one(folder: Path) -> Entry | Refused:
     read = checked.submission
     if checked.problems or read is None:
         return Refused(folder.name, "" if read is None else read.system.name, _local(checked.problems, folder))
-    return Entry(folder, safe_name(read.system.name, folder.name), read)
+    return Entry(folder, safe_name(read.system.name, folder.name), read, ledger.of(folder))
 
 
 def _local(lines: Sequence[str], folder: Path) -> tuple[str, ...]:

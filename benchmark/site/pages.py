@@ -377,11 +377,11 @@ def _system(entry: Entry) -> list[tuple[str, object]]:
 
 
 def _rescored(entry: Entry) -> str:
-    record = entry.record
-    if record is None:
-        return ""
-    by = f" by commit {record.commit[:20]}" if record.commit else ""
-    return f"{record.rescored_at}{by}, {record.n_differences} differences, data {record.data_sha256[:16]}"
+    known = entry.scored
+    if known is None:
+        return "not by this site, whatever the submission says" if entry.only_says_so else ""
+    by = f" by commit {known.commit[:20]}" if known.commit else ""
+    return f"{known.rescored_at}{by}, data {known.data_sha256[:16]}"
 
 
 def _no_memory(entry: Entry) -> str:

@@ -1,8 +1,9 @@
 """Who is compared with whom, and who shares a rank.
 
-Only rows made under one condition meet in a table: scores as submitted are never ranked with recomputed ones, nor systems
-that find text of their own with those that do not. Within it rows are sorted by `benchmark.scoring.ranking_key`: those that
-fail fewer preconditions (support, originality, junk) are in a higher tier, and no rank is shared between tiers. Inside a
+Only rows made under one condition meet in a table: scores as submitted are never ranked with those that this site computed
+itself (`benchmark.submissions.ledger`; what a submission says of that is not asked), nor systems that find text of their own
+with those that do not. Within it rows are sorted by `benchmark.scoring.ranking_key`: those that fail fewer preconditions
+(support, originality, junk) are in a higher tier, and no rank is shared between tiers. Inside a
 tier ranks come from one metric of RANKED after the other: a row shares the rank of the first row above it that it cannot be
 separated from in the first metric, by the sign-flip test of `eval.aggregate.paired`, Holm's adjustment over all tests inside
 the tiers of the table, at 5%; among those that share it the next metric decides in the same way. "Cannot be separated from"
@@ -85,7 +86,7 @@ def condition_of(entry: Entry) -> Condition:
         track=made.system.evidence_track,
         leak_filter=made.data.leak_filter,
         uses_web=made.system.uses_web,
-        recomputed=made.recomputed,
+        recomputed=entry.recomputed,
         n_events=made.data.n_events,
         ids_sha256=made.data.ids_sha256,
         signature=made.profile.signature,

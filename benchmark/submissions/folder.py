@@ -5,9 +5,10 @@
     NAME/articles/<event id>.json   `data.types.Article` as `data.codec` writes it; no folder where rights forbid text
     NAME/results/<event id>.json    what the judge said of each claim that could be judged; optional
     NAME/rescored.json              when, by which code and from which data `benchmark.rescore` scored it again; optional
+    scored-here.json                beside the folders: which of them this site scored again itself (`ledger`)
 
-Where rights forbid text, evidence.json holds one hash for the pages of an event, and scores are believed only as far as
-rescored.json says that they were computed from the articles before those were left out.
+Where rights forbid text, evidence.json holds one hash for the pages of an event. What a folder says of its own scores, its
+rescored.json among it, is the word of whoever sent it.
 
 A folder comes from anyone: it is read within limits of size, links in it are not followed, and no name of it becomes a path.
 """
@@ -163,10 +164,19 @@ def write(run: RunFolder, made: Submission, out: Path, results: Mapping[str, Seq
     else:
         for event_id, text in texts.items():
             codec.write_atomic(out / ARTICLES / f"{event_id}.json", text)
-        for event_id, sentences in results.items():
-            codec.write_atomic(out / RESULTS / f"{event_id}.json", codec.to_json(list(sentences)) + "\n")
+        write_results(out, results)
         codec.write_atomic(out / EVIDENCE, codec.to_json(Evidence(SCHEMA, pages), indent=1) + "\n")
         submission.write(out / SUBMISSION, made)
+
+
+def write_results(folder: Path, results: Mapping[str, Sequence[JudgedSentence]]) -> None:
+    """The judge's verdicts in place of those that lie there."""
+    if (folder / RESULTS).is_symlink():  # it may lead to files that are not ours
+        (folder / RESULTS).unlink()
+    for old in (folder / RESULTS).glob("*.json"):
+        old.unlink()
+    for event_id, sentences in results.items():
+        codec.write_atomic(folder / RESULTS / f"{event_id}.json", codec.to_json(list(sentences)) + "\n")
 
 
 def write_hashes(made: Submission, evidence: Evidence, out: Path) -> None:
@@ -328,6 +338,7 @@ class _FolderCheck:
         if evidence is not None:
             problems += self._evidence_problems(evidence)
         problems += self._record_problems()
+        self.notes += self._unasked()
         if not has_articles(self.folder):
             if (self.folder / RESULTS).is_dir():
                 problems.append(f"{RESULTS}/ speaks of articles that are not there")
@@ -344,6 +355,13 @@ class _FolderCheck:
                 "ranked apart: set uses_web = true"
             )
         return problems
+
+    def _unasked(self) -> Iterator[str]:
+        """What nobody can see from the folder alone."""
+        if self.made.recomputed:
+            yield "it says that its scores were computed again: a leaderboard believes its own scored-here.json alone"
+        if (self.folder / RESULTS).is_dir():
+            yield f"whether a judge said what {RESULTS}/ holds is not looked at here; rescore does"
 
     def _record_problems(self) -> Iterator[str]:
         """Without articles the scores rest on the record alone, so it must be there and be of this very file."""

@@ -19,7 +19,7 @@ MOST_TOLD = 20
 """Differences that rescored.json names; all are printed."""
 
 
-def write_record(folder: Path, made: Submission, data: str, differences: Sequence[str] = ()) -> None:
+def write_record(folder: Path, made: Submission, data: str, differences: Sequence[str] = ()) -> Record:
     """Beside the submission.json that lies in `folder`. `data` is as `data_sha256` gives it."""
     record = Record(
         schema=RECORD_SCHEMA,
@@ -32,6 +32,7 @@ def write_record(folder: Path, made: Submission, data: str, differences: Sequenc
         differences=tuple(differences[:MOST_TOLD]),
     )
     codec.write_atomic(folder / RESCORED, codec.to_json(record, indent=1) + "\n")
+    return record
 
 
 def data_sha256(snapshot: Snapshot, pages: Mapping[str, Sequence[Page]]) -> str:

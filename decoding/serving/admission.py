@@ -1,7 +1,8 @@
 """Who may ask a server of this package: a program, or a page that the server itself gave. A page of another site may not.
 
-Checked before anything is read: the Host header (against DNS rebinding, where a site's name is made to point at this machine), and
-where a request comes from (Origin and Sec-Fetch-Site, https://www.w3.org/TR/fetch-metadata/). Programs send neither of the latter.
+Checked before anything is read: the Host header (against DNS rebinding, where a site's name is made to point at this machine),
+and where a request comes from (Origin and Sec-Fetch-Site, https://www.w3.org/TR/fetch-metadata/). Programs send neither of the
+latter.
 """
 
 from __future__ import annotations

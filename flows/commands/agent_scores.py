@@ -29,6 +29,7 @@ from benchmark.runner import run_event
 from benchmark.splits import choose
 from benchmark.submissions import folder, submission
 from benchmark.submissions.agreement import disagreements, row_disagreements
+from benchmark.submissions.ledger import note_scored
 from benchmark.submissions.made_elsewhere import ArticleFiles
 from benchmark.submissions.records import data_sha256, write_record
 from benchmark.submissions.statement import Statement, joined
@@ -340,7 +341,7 @@ def _write(asked: Asked, one: Prepared, made: Submission) -> list[str]:
         article = one.run.event(event.id).article() if event.article_sha256 else None
         pages[event.id], evidence[event.id] = stored, folder.evidence_pages(stored, article)
     folder.write_hashes(made, folder.Evidence(folder.SCHEMA, evidence), out)
-    write_record(out, made, data_sha256(asked.snapshot, pages))
+    note_scored(out, write_record(out, made, data_sha256(asked.snapshot, pages)), holding=asked.target.parent)
     problems = folder.check(out).problems
     if asked.whole:
         problems = (*problems, *validate.list_problems(made, asked.snapshot))

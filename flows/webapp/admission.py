@@ -1,7 +1,7 @@
 """Who may ask: the person at this machine, or one with the token. A page of another site may not, whatever it sends.
 
-Checked before anything is read: the Host header and where a request comes from, by the rules of `decoding.serving.admission`, the
-token where one is asked for, and the size of uploads.
+Checked before anything is read: the Host header and where a request comes from, by the rules of `decoding.serving.admission`,
+the token where one is asked for, and the size of uploads.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import pytest
 
 from benchmark import rescore, submit
 from benchmark.submissions import folder, statement, submission
+from benchmark.submissions.ledger import read_ledger, results_digest
 from benchmark.submissions.submission import Submission
 from data import codec
 from data.errors import UserError
@@ -230,6 +231,24 @@ def test_what_was_computed_outlives_the_text(good: Path, tmp_path: Path) -> None
     assert any("rescored.json is of a submission.json with the hash" in problem for problem in folder.check(out).problems)
     (out / "rescored.json").unlink()
     assert any("holds neither articles nor rescored.json" in problem for problem in folder.check(out).problems)
+
+
+def test_forged_verdicts_are_found_and_replaced(good: Path) -> None:
+    """`validate` cannot see them, and says so; `rescore` computes them again."""
+    path = good / "results" / f"{FIRST}.json"
+    true = path.read_bytes()
+    forged = [replace(one, supported=not one.supported) for one in folder.read_results(good, FIRST)]
+    codec.write_atomic(path, codec.to_json(forged))
+    checked = folder.check(good)
+    assert checked.problems == () and any("not looked at here; rescore does" in note for note in checked.notes)
+    found = rescored(good)
+    (said,) = found.differences
+    assert said.startswith(f"results/{FIRST}.json: {2 * len(forged)} verdicts are not the judge's")
+    rescore.written(good, found, write=True, strip=None)
+    assert path.read_bytes() == true
+    (known,) = read_ledger(good.parent).submissions.values()
+    assert known.folder == good.name and known.results_sha256 == results_digest(good) != ""
+    assert read_ledger(good.parent).of(good) == known
 
 
 def test_floors_that_were_made_up_are_found(good: Path) -> None:

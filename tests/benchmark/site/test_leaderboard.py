@@ -25,10 +25,11 @@ from hypothesis import strategies as st
 
 from benchmark.leaderboard import Built, build, main
 from benchmark.site.article_view import web_address
-from benchmark.site.entries import safe_name
+from benchmark.site.entries import read_all, safe_name
 from benchmark.site.pages import COLUMNS, event_file, readable
 from benchmark.submissions import folder as submitted
 from benchmark.submissions import submission
+from benchmark.submissions.ledger import LEDGER, note_scored
 from benchmark.submissions.submission import SubmittedCost, SubmittedModel, SubmittedSystem, VariantScore
 from data import codec
 from data.errors import UserError
@@ -218,7 +219,6 @@ def test_other_judges_and_other_evidence_stand_apart(site: Path) -> None:
     "other",
     [
         {"track": "cited"},
-        {"made": {"recomputed": True}},
         {"signature": FIRST.signature.replace("v1", "v2")},
     ],
 )
@@ -343,11 +343,56 @@ def test_where_less_is_better_the_bars_and_headings_say_so(site: Path) -> None:
     )
 
 
+def test_what_a_submission_says_of_itself_does_not_rank_it(tmp_path: Path) -> None:
+    """`recomputed: true` and a rescored.json can be written by anybody: the site's own note alone counts."""
+    honest = write(tmp_path / "in", THIRD)
+    note_scored(honest, record(honest))
+    forged = write(tmp_path / "in", replace(FIRST, made={"recomputed": True}))
+    record(forged)
+    codec.write_atomic(forged / LEDGER, (tmp_path / "in" / LEDGER).read_text(encoding="utf-8"))
+    assert build(tmp_path / "in", tmp_path / "refused").n_refused == 1  # a ledger of its own is no part of a submission
+    (forged / LEDGER).unlink()
+    build(tmp_path / "in", tmp_path / "out")
+    shown = page(tmp_path / "out" / "index.html").xpath("//section[@class='block' and .//table[contains(@class, 'board')]]")
+    (computed, read) = ((words(one.xpath("./p[@class='meta']")[0]), words(one.xpath(".//tbody//th//a")[0])) for one in shown)
+    assert "scored again from the articles by this site" in computed[0] and computed[1] == "third"
+    assert "scores as submitted" in read[0] and read[1] == "first"
+    (badge,) = shown[1].xpath(".//span[@class='badge warn'][contains(@title, 'this site has not')]")
+    assert words(badge) == "scores as submitted"
+
+
+def test_a_note_is_of_the_very_bytes(tmp_path: Path) -> None:
+    folder = write(tmp_path / "in", FIRST)
+    note_scored(folder, record(folder))
+    assert read_all(tmp_path / "in")[0][0].recomputed
+    path = folder / "submission.json"
+    path.write_bytes(path.read_bytes() + b"\n")
+    (folder / "rescored.json").unlink()
+    assert not read_all(tmp_path / "in")[0][0].recomputed
+    (tmp_path / "in" / LEDGER).write_text("{", encoding="utf-8")
+    with pytest.raises(UserError, match=r"scored-here\.json"):
+        read_all(tmp_path / "in")
+
+
+def test_verdicts_are_the_judges_only_where_the_site_made_them(tmp_path: Path) -> None:
+    folder = write(tmp_path / "in", FIRST)
+    note_scored(folder, record(folder))
+    build(tmp_path / "in", tmp_path / "out")
+    made = tmp_path / "out" / "events" / f"{IDS[0]}.html"
+    assert "The judge: " in made.read_text(encoding="utf-8")
+    forged = [replace(one, supported=True) for one in verdicts(article(IDS[0], "Flood"))]
+    codec.write_atomic(folder / "results" / f"{IDS[0]}.json", codec.to_json(forged))
+    build(tmp_path / "in", tmp_path / "out")
+    text = made.read_text(encoding="utf-8")
+    assert "The judge: " not in text and "As submitted: " in text and "Verdicts as submitted" in text
+
+
 def test_text_that_was_left_out_after_scoring_is_said(tmp_path: Path) -> None:
-    """Ranked with those that were scored again, by the record alone; without it the submission is refused."""
-    write(tmp_path / "in", replace(FIRST, made={"recomputed": True}))
+    """Ranked with those that were scored again, by the site's note; without a record the submission is refused."""
+    first = write(tmp_path / "in", replace(FIRST, made={"recomputed": True}))
+    note_scored(first, record(first))
     folder = write(tmp_path / "in", replace(SECOND, folder="hashes", with_articles=False, made={"recomputed": True}))
-    record(folder)
+    note_scored(folder, record(folder))
     write(tmp_path / "in", replace(THIRD, folder="claims", made={"recomputed": True}))
     assert build(tmp_path / "in", tmp_path / "out").n_refused == 1
     ((first, second),) = (board_rows(board) for board in boards(tmp_path / "out"))
@@ -359,12 +404,13 @@ def test_text_that_was_left_out_after_scoring_is_said(tmp_path: Path) -> None:
     assert "holds neither articles nor rescored.json" in words(reason)
 
 
-def record(folder: Path) -> None:
+def record(folder: Path) -> submitted.Record:
     digest = codec.sha256_bytes((folder / "submission.json").read_bytes())
     made = submitted.Record(
         submitted.RECORD_SCHEMA, "2031-03-17T12:00:00+00:00", "0.1.0", "3fa9c1d", codec.sha256("data"), digest, 0
     )
     codec.write_atomic(folder / "rescored.json", codec.to_json(made))
+    return made
 
 
 # ---- numbers
