@@ -185,7 +185,7 @@ def rescore(
     from benchmark.submissions.agreement import disagreements
     from benchmark.submissions.records import data_sha256
     from benchmark.submissions.submission import judges_of
-    from benchmark.submit import verdicts
+    from benchmark.submissions.verdicts import verdicts
     from data.runs import RunFolder
 
     given = {event.id: event for event in made.events}

@@ -40,11 +40,11 @@ from decoding.api import Completion, DecodeStats, Json, SamplingParams
 from decoding.methods import METHODS, check_draft_model, check_method
 from decoding.models.naming import add_draft_model_flag
 from decoding.models.registry import NAMES
-from decoding.serving.admission import OwnNames, ProgramsOnly, is_loopback
 from decoding.serving.chat_requests import Asked, Refused, read_request
 from decoding.serving.logprobs import LogprobWatch, TokenLogprob, chat_form, completion_form
 from decoding.serving.totals import Totals, exposition
 from decoding.serving.turns import Turns, Waiting
+from decoding.serving.visitors import OwnNames, ProgramsOnly, is_loopback
 from decoding.waiting import spin_briefly
 
 if TYPE_CHECKING:

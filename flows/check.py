@@ -58,6 +58,8 @@ ARCHIVED = "archived"
 GONE = frozenset({"dns", "soft_404"})
 GONE_STATUS = (404, 410)
 """Of `http_4xx`; others refuse this program, or ask for a subscription, and the page may well be there."""
+NOTHING_CHECKED = 3
+"""The exit code: that no page could be read does not mean that nothing is wrong."""
 OFFLINE = 3
 """From so many hosts on, of which none is found, it is this machine that has no network."""
 READABLE = 30
@@ -76,6 +78,8 @@ class Request:
     bundle: Path | None = None
     out: Path | None = None
     wiki: str = WIKI
+    local: bool = True
+    """Whether files beside the article are read where it cites them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ def main(argv: Sequence[str]) -> int:
         request = request_from(arguments)
         report = check(request, console_tell())
         _show(report, request, as_json=arguments.json)
-        return 1 if any(finding.verdict in BAD for finding in report.findings) else 0
+        return exit_code(report)
 
     return guarded(run)
 
@@ -142,7 +146,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="wikigenben check",
         description="Judge each statement of an article against the pages that it cites. Exit code: 0 nothing is wrong, 1 a "
-        "statement is not on its page, or the page is gone or too old, 2 wrong input, 130 interrupted.",
+        "statement is not on its page, or the page is gone or too old, 2 wrong input, 3 nothing was checked, for no cited page "
+        "could be read, 130 interrupted.",
     )
     parser.add_argument(
         "article",
@@ -152,6 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a file (wikitext, HTML, Markdown, our article.json), a run folder, an address, or the title of a Wikipedia page",
     )
     parser.add_argument("--bundle", type=Path, metavar="DIR", help="recorded pages (`evidence` of a run); nothing is fetched")
+    parser.add_argument("--no-files", action="store_true", help="do not read files beside the article that it cites as pages")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the report (default: runs/check/NAME)")
     parser.add_argument("--judge", default="embedded", metavar="NAME", help="as for evaluate (default: embedded)")
     parser.add_argument("--wiki", default=WIKI, metavar="URL", help=f"where titles are looked up (default: {WIKI})")
@@ -169,7 +175,8 @@ def request_from(arguments: argparse.Namespace) -> Request:
     if not arguments.article.strip():
         raise UserError("name an article: wikigenben check FILE, or an address, or the title of a Wikipedia page")
     settings = load_settings(arguments.config, arguments.assignments)
-    return Request(arguments.article, settings, arguments.judge, arguments.bundle, arguments.out, arguments.wiki)
+    given = arguments
+    return Request(given.article, settings, given.judge, given.bundle, given.out, given.wiki, local=not given.no_files)
 
 
 def console_tell() -> Tell:
@@ -184,6 +191,12 @@ def console_tell() -> Tell:
         last = what
 
     return tell
+
+
+def exit_code(report: CheckReport) -> int:
+    if any(finding.verdict in BAD for finding in report.findings):
+        return 1
+    return 0 if report.n_pages_read else NOTHING_CHECKED
 
 
 def check(request: Request, tell: Tell = lambda n, of, what: None) -> CheckReport:
@@ -221,7 +234,7 @@ def read_article(request: Request) -> tuple[CitedArticle, Path | None]:
 
     name = request.article.strip()
     if "\n" in name or len(name) > 1000:
-        return parse(request.article), request.bundle
+        return parse(request.article, local=request.local), request.bundle
     if re.match(r"https?://", name):
         return _fetched(name, request), request.bundle
     path = Path(name).expanduser()
@@ -234,12 +247,27 @@ def read_article(request: Request) -> tuple[CitedArticle, Path | None]:
         if path.stat().st_size > MOST_BYTES:
             raise UserError(f"{path} has more than {MOST_BYTES:,} bytes; give a shorter one")
         try:
-            return parse(path.read_text(encoding="utf-8"), path.name), request.bundle
+            return parse(path.read_text(encoding="utf-8"), path.name, local=request.local), request.bundle
         except UnicodeDecodeError:
             raise UserError(f"{path} is not text in UTF-8; give wikitext, HTML or Markdown") from None
-    if re.search(r"[/\\]|\.(?:md|html?|wiki|json|txt)\Z", name) and "/wiki/" not in name:
+    if _is_path(name):
         raise UserError(f"there is no file {name}; name a file, an address, or the title of a Wikipedia page")
-    return _fetched(request.wiki + quote(name.replace(" ", "_")), request), request.bundle
+    return _fetched(title_address(name, request.wiki), request), request.bundle
+
+
+def _is_path(name: str) -> bool:
+    """Whether somebody meant a file: a title may have slashes ("AC/DC"), but neither begins nor ends as paths do."""
+    first, slash, _ = name.partition("/")
+    begins = name.startswith(("/", "./", "../", "~", ".\\", "..\\")) or re.match(r"[A-Za-z]:\\", name)
+    return bool(begins or re.search(r"\.(?:md|html?|wiki|json|txt)\Z", name) or (slash and Path(first).is_dir()))
+
+
+def title_address(title: str, wiki: str = WIKI) -> str:
+    """Where a wiki has the page of that title. Raises UserError for what no title can be."""
+    name = title.strip().replace(" ", "_")
+    if re.search(r"[#<>\[\]|{}\x00-\x1f]", name) or {".", ".."} & set(name.split("/")):
+        raise UserError(f"no page can have the title {title[:80]!r}; name a title, an address, or a file")
+    return wiki + quote(name)
 
 
 def _as_corrected(path: Path) -> str:
@@ -265,7 +293,8 @@ def _fetched(url: str, request: Request) -> CitedArticle:
     if fetched.drop_reason is not None:
         why = f"{DROP_REASONS[fetched.drop_reason]} ({fetched.drop_detail})"
         raise UserError(f"cannot fetch {url}: {why}; check the address, or give the article as a file")
-    title = unquote(urlsplit(url).path.rpartition("/")[2]).replace("_", " ")
+    path = urlsplit(url).path
+    title = unquote(path.partition("/wiki/")[2] or path.rpartition("/")[2]).replace("_", " ")
     kind, why = kind_of(fetched.body, fetched.content_type)
     if kind is None or kind == "pdf":
         raise UserError(f"{url} is no article that can be read ({why or kind}); give its wikitext, HTML or Markdown")
@@ -279,12 +308,15 @@ def _fetched(url: str, request: Request) -> CitedArticle:
 def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | None, tell: Tell) -> dict[str, EvidenceRecord]:
     """The cited pages by their address, kept or not, with the reason. In place of a page that is gone there is the archived
     copy that the article names, where that can be read."""
+    from flows.local_pages import by_cited_name
+    from pipeline.checking.cited import FILE
     from pipeline.web.bundle import Bundle
 
     cited = [article.references[i] for i in sorted({i for statement in article.statements for i in statement.references})]
     urls = list(dict.fromkeys(r.url for r in cited if r.url and not r.passage))
     if given is not None:
         found = _recorded(Bundle(given))
+        found |= by_cited_name([url for url in urls if url.startswith(FILE)], found)
     elif len(urls) > MOST_PAGES:
         raise UserError(f"the article cites {len(urls):,} pages; at most {MOST_PAGES} are asked for; check a part of it")
     else:
@@ -315,10 +347,14 @@ def _recorded(bundle: Bundle) -> dict[str, EvidenceRecord]:
 
 
 def _gathered(urls: Sequence[str], request: Request, bundle: Path, what: str, tell: Tell) -> dict[str, EvidenceRecord]:
+    from flows.local_pages import files_beside
     from flows.wiring.page_sources import build_live
+    from pipeline.checking.cited import FILE
     from pipeline.provenance import host_of
 
-    web = replace(request.settings.web, search="", max_pages=len(urls), leak_hosts=False)
+    files = files_beside(request.article, [url for url in urls if url.startswith(FILE)])
+    urls = [url for url in urls if not url.startswith(FILE)]
+    web = replace(request.settings.web, search="", max_pages=max(len(urls), 1), leak_hosts=False)
     read = 0
 
     def fetched(_: FetchRecord) -> None:
@@ -328,7 +364,7 @@ def _gathered(urls: Sequence[str], request: Request, bundle: Path, what: str, te
 
     tell(0, len(urls), what)
     settings = replace(request.settings, web=web)
-    gathered = build_live(settings, urls=urls, bundle=bundle, keep_bodies=False, fetched=fetched).gather("")
+    gathered = build_live(settings, urls=urls, files=files, bundle=bundle, keep_bodies=False, fetched=fetched).gather("")
     hosts = {host_of(one.url) for one in gathered.records if one.drop_reason == "dns"}
     if len(hosts) >= OFFLINE and all(one.drop_reason == "dns" for one in gathered.records):
         raise UserError(f"none of the {len(hosts)} hosts was found; connect this machine to the internet and check again")
@@ -438,6 +474,8 @@ def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
         if finding.remark:
             console.result(f"To look at ({finding.remark}): {finding.text}")
     console.result(report.in_words())
+    if exit_code(report) == NOTHING_CHECKED:
+        console.note("nothing was checked: " + ("no cited page could be read" if report.n_pages else "it cites no page"))
     article, _ = read_article(request) if request.out is None else (None, None)
     folder = request.out or (report_folder(request, article) if article is not None else Path())
     console.result(f"the report: {(folder / 'report.html').resolve()}")

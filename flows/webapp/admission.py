@@ -1,6 +1,6 @@
 """Who may ask: the person at this machine, or one with the token. A page of another site may not, whatever it sends.
 
-Checked before anything is read: the Host header and where a request comes from, by the rules of `decoding.serving.admission`,
+Checked before anything is read: the Host header and where a request comes from, by the rules of `decoding.serving.visitors`,
 the token where one is asked for, and the size of uploads.
 """
 
@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from decoding.serving.admission import OwnNames, headers_of, is_of_another_site
+from decoding.serving.visitors import OwnNames, headers_of, is_of_another_site
 
 COOKIE = "wikigenben"
 _SAFE = ("GET", "HEAD")

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from data import codec
 from data.errors import UserError
-from flows.check import LABELS, VERDICTS, CheckReport
+from flows.check import LABELS, VERDICTS, CheckReport, title_address
 from flows.webapp.desk import ENDED, Desk, Job
 from flows.webapp.shelf import Shelf
 from pipeline.checking.reading import MOST_BYTES
@@ -58,21 +58,23 @@ def add_checks(
         body = CheckBody.model_validate(await read_json(request))
         if desk.is_full:
             raise UserError("too many articles are waiting; ask again when one is done")
-        article = body.article.strip()
+        article, given = body.article.strip(), ""
         if body.run:
-            article = str(kept / _keep(kept, shelf.download(body.run, "json")[1], ".json"))
+            given = _keep(kept, shelf.download(body.run, "json")[1], ".json")
         elif body.file:
             if Path(body.file).name != body.file or not (kept / body.file).is_file():
                 raise UserError(f"{body.file[:80]!r} was not uploaded; choose the file again")
-            article = str(kept / body.file)
+            given = body.file
         elif "\n" in article or len(article) > 300:
-            article = str(kept / _keep(kept, article.encode("utf-8", "replace"), ""))
+            given = _keep(kept, article.encode("utf-8", "replace"), "")
+        if given:
+            article = str(kept / given)
         if not article:
             raise UserError("give the address of an article, its text, or a file")
         name = codec.sha256(article)[:16]
-        # Only files that were given here are read: an address and a title are fetched with the guard.
-        looked_up = article if article.startswith(("http://", "https://", str(kept))) else article.replace("/", "%2F")
-        flags = [word for word in words if word.startswith(("--set=", "--config="))]
+        # Only files that were given here are read, and none beside them: an address and a title are fetched with the guard.
+        looked_up = article if given or article.startswith(("http://", "https://")) else title_address(article)
+        flags = ["--no-files", *(word for word in words if word.startswith(("--set=", "--config=")))]
         return {"name": desk.ask(Job("check", name, article[:80], (*flags, f"--out={checks / name}", "--", looked_up))).name}
 
     @app.get("/api/checks")

@@ -35,7 +35,7 @@ def serve(host: str, port: int, words: tuple[str, ...]) -> int:
     """Raises UserError for flags that no article can be written with, and for an address that cannot be used."""
     import uvicorn
 
-    from decoding.serving.admission import is_loopback
+    from decoding.serving.visitors import is_loopback
     from flows.showing import console
     from flows.webapp.admission import Admission
     from flows.webapp.app import Page, build_app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from data.sentences import split_sentences
 from data.types import Strict
@@ -21,6 +22,9 @@ UNREAD = re.compile(
 )
 """Headings of sections that state nothing."""
 _WORD = re.compile(r"\w")
+FILE = "file:"
+PAGE_ENDINGS = (".html", ".htm", ".xhtml", ".txt", ".md", ".pdf")
+"""Of files that may be cited as pages."""
 _NOTICE = re.compile(r"\W*Machine-written draft\b")
 """How the notice of this package's own articles begins (`pipeline.formats`): it states nothing about the subject."""
 
@@ -56,11 +60,27 @@ class CitedArticle(Strict):
     references: tuple[Reference, ...]
 
 
+def page_address(address: str, *, local: bool = False) -> str:
+    """`address` where it leads to a page that can be cited, else "". With `local` that may be a file beside the article, by a
+    relative path or with `file:`: its address is `file:` and the path."""
+    if address.startswith(("http://", "https://")):
+        return address
+    path = unquote(address.strip().removeprefix(FILE).partition("#")[0]).removeprefix("./")
+    if not local or not path.lower().endswith(PAGE_ENDINGS) or "://" in path or "\0" in path or path.startswith("//"):
+        return ""
+    return FILE + path
+
+
 @dataclass
 class References:
-    """References gathered while an article is read, each kept once."""
+    """References gathered while an article is read, each kept once. `local`: files beside the article are pages, too."""
 
     found: list[Reference] = field(default_factory=list)
+    local: bool = False
+
+    def address(self, address: str) -> str:
+        """As `page_address`."""
+        return page_address(address, local=self.local)
 
     def mark(self, reference: Reference) -> str:
         if reference not in self.found:

@@ -28,7 +28,7 @@ def read_html(text: str, form: str = "HTML", known: References | None = None) ->
         root = lxml_html.document_fromstring(text)
     except (etree.ParserError, ValueError) as error:
         raise UserError(f"the article cannot be read as HTML ({error}); give its wikitext or Markdown") from None
-    references = known or References()
+    references = known if known is not None else References()
     title = _title(root)
     cited = _targets(root)
     for element in root.xpath(_DROPPED):
@@ -72,16 +72,16 @@ def _mark(root: lxml_html.HtmlElement, cited: dict[str, lxml_html.HtmlElement], 
     for a in list(root.iter("a")):
         if any(id(one) in notes for one in a.iterancestors()):
             continue
-        address, fragment = urldefrag(a.get("href", ""))
+        fragment = urldefrag(a.get("href", ""))[1]
         if fragment in cited and _is_note_mark(a):
             mark = refs.mark(_of_note(cited[fragment]))
             for child in list(a):
                 a.remove(child)
             a.text = mark
-        elif address.startswith(("http://", "https://")) and _leaves(a):
+        elif (page := refs.address(a.get("href", ""))) and _leaves(a):
             words = a.text_content()
             bare = words.strip().startswith(("http", "www.", "[")) or bool(_NOTE.fullmatch(words.strip()))
-            mark = refs.mark(Reference(a.get("href"), title="" if bare else " ".join(words.split())))
+            mark = refs.mark(Reference(page, title="" if bare else " ".join(words.split())))
             if bare:
                 for child in list(a):
                     a.remove(child)

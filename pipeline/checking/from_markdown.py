@@ -10,21 +10,29 @@ from pipeline.checking.cited import CitedArticle, Reference, References
 from pipeline.checking.from_html import read_html
 
 _URL = re.compile(r"https?://[^\s<>)\]\"]+")
+_FILE = re.compile(r"\]\(\s*<?([^\s()<>]+\.\w{2,5})>?(?:\s[^()]*)?\)|((?:file:)?[\w./%~-]+\.(?:html?|xhtml|txt|md|pdf))\b")
+"""A file as the goal of a link, or by its bare path."""
+_FILE_LINK = re.compile(r"\]\(\s*file:(?!//)")
 _FOOTNOTE = re.compile(r"^\[\^([^\]\s]+)\]:[ \t]*(.*(?:\n(?:[ ]{2,}|\t).*)*)", re.MULTILINE)
-_NUMBERED = re.compile(r"^[ \t]*(?:[-*][ \t]+)?(?:\[(\d{1,3})\]:?|(\d{1,3})[.)])[ \t]+(.*https?://.*)$", re.MULTILINE)
+_NUMBERED = re.compile(
+    r"^[ \t]*(?:[-*][ \t]+)?(?:\[(\d{1,3})\]:?|(\d{1,3})[.)])[ \t]+(.*(?:https?://|\.(?:x?html?|txt|md|pdf)\b).*)$",
+    re.MULTILINE,
+)
 _USED = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\](?![(:\[])")
 
 
-def read_markdown(text: str) -> CitedArticle:
-    references = References()
+def read_markdown(text: str, known: References | None = None) -> CitedArticle:
+    references = known if known is not None else References()
     notes: dict[str, str] = {}
+    if references.local:
+        text = _FILE_LINK.sub("](", text)  # the scheme is none that Markdown makes a link of
 
     def taken(match: re.Match[str]) -> str:
         notes[match[1]] = match[2]
         return ""
 
     text = _FOOTNOTE.sub(taken, text)
-    text = re.sub(r"\[\^([^\]\s]+)\]", lambda m: references.mark(_of(notes[m[1]])) if m[1] in notes else m[0], text)
+    text = re.sub(r"\[\^([^\]\s]+)\]", lambda m: references.mark(_of(notes[m[1]], references)) if m[1] in notes else m[0], text)
     listed: dict[int, str] = {}
 
     def listed_one(match: re.Match[str]) -> str:
@@ -39,10 +47,12 @@ def read_markdown(text: str) -> CitedArticle:
 
 
 def _marks(numbers: str, listed: dict[int, str], references: References) -> str:
-    return "".join(references.mark(_of(listed[k])) for k in map(int, re.findall(r"\d+", numbers)) if k in listed)
+    return "".join(references.mark(_of(listed[k], references)) for k in map(int, re.findall(r"\d+", numbers)) if k in listed)
 
 
-def _of(note: str) -> Reference:
+def _of(note: str, references: References) -> Reference:
     found = _URL.search(note)
+    if found is None and (local := _FILE.search(note)) and (url := references.address(local[1] or local[2])):
+        return Reference(url, " ".join(_FILE.sub(" ", note).split()).strip(" <>[]()-–:.")[:200])
     words = " ".join(_URL.sub("", note).split()).strip(" <>[]()-–:.")
     return Reference(found[0].rstrip(".,;") if found else "", words[:200])

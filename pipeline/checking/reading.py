@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from data import codec
 from data.errors import UserError
 from data.markup import is_invalid
 from data.types import Article, is_unknown
-from pipeline.checking.cited import END, MARK, CitedArticle, CitedStatement, Reference
+from pipeline.checking.cited import END, MARK, CitedArticle, CitedStatement, Reference, References, page_address
 
 MOST_BYTES = 5_000_000
 _HTML = re.compile(r"\s*(?:<!doctype|<html|<body|<article|<main|<div|<p\b|<h[1-6])", re.IGNORECASE)
@@ -18,11 +19,13 @@ _MARKUP = re.compile(r"\[\[[^\]]+\]\]|^==[^=].*==\s*$", re.MULTILINE)
 _ENDINGS = ("html", "htm", "xhtml", "md", "markdown", "txt")
 
 
-def parse(text: str, name: str = "", title: str = "") -> CitedArticle:
-    """`name` is that of its file, if any. Raises UserError for what holds no statement."""
+def parse(text: str, name: str = "", title: str = "", *, local: bool = False) -> CitedArticle:
+    """`name` is that of its file, if any; with `local` files beside it are pages. Raises UserError where nothing is stated."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise UserError(f"the article has more than {MOST_BYTES:,} bytes; give a shorter one")
-    article = _parsed(text.translate(_OWN_MARKS), name, title)
+    article = _parsed(text.translate(_OWN_MARKS), name, title, References(local=local))
+    if local:
+        article = replace(article, references=tuple(map(_with_file, article.references)))
     if not article.statements:
         raise UserError(
             f"{name or 'the text'}, read as {article.form}, holds no statement; give wikitext, HTML, or Markdown with links"
@@ -30,7 +33,14 @@ def parse(text: str, name: str = "", title: str = "") -> CitedArticle:
     return article
 
 
-def _parsed(text: str, name: str, title: str) -> CitedArticle:
+def _with_file(reference: Reference) -> Reference:
+    """Wikitext has the address of a file, or its bare path in place of a title, as they were typed."""
+    typed = reference.url or ("" if " " in reference.title else reference.title)
+    address = "" if reference.passage else page_address(typed, local=True)
+    return replace(reference, url=address) if address else reference
+
+
+def _parsed(text: str, name: str, title: str, references: References) -> CitedArticle:
     if text.lstrip().startswith("{") and '"event_id"' in text:
         return _own(codec.from_json(Article, text, where=name or "the article"))
     ending = name.lower().rpartition(".")[2]
@@ -41,10 +51,10 @@ def _parsed(text: str, name: str, title: str) -> CitedArticle:
     if ending in ("html", "htm", "xhtml") or (ending not in _ENDINGS and _HTML.match(text)):
         from pipeline.checking.from_html import read_html
 
-        return read_html(text)
+        return read_html(text, known=references)
     from pipeline.checking.from_markdown import read_markdown
 
-    return read_markdown(text)
+    return read_markdown(text, references)
 
 
 def _is_wikitext(text: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark import submit
 from benchmark.runner import run_event
 from benchmark.scoring import score_run, system_scores
-from benchmark.submissions import folder, submission
+from benchmark.submissions import folder, submission, verdicts
 from benchmark.submissions.submission import SubmittedCost, SubmittedSystem
 from data.errors import NoEvidence
 from data.runs import RunFolder, Stages
@@ -76,5 +76,5 @@ def score(run: RunFolder) -> None:
 
 def make(run: RunFolder, out: Path, *, hash_only: bool = False) -> Path:
     made = submit.completed(run, submit.scored(run.path, metrics()), metrics())
-    folder.write(run, made, out, None if hash_only else submit.verdicts(run, made, metrics()))
+    folder.write(run, made, out, None if hash_only else verdicts.verdicts(run, made, metrics()))
     return out

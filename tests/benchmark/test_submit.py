@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmark import rescore, submit
-from benchmark.submissions import folder, statement, submission
+from benchmark.submissions import folder, statement, submission, verdicts
 from benchmark.submissions.ledger import read_ledger, results_digest
 from benchmark.submissions.submission import Submission
 from data import codec
@@ -97,7 +97,7 @@ def test_needless_and_invented_citations_are_wrong(made_folder: Path) -> None:
     needless = next(source.id for source in article.sources[::-1] if source.id != right)
     changed = replace(sentence, cites=(right, needless, "invalid:99"))
     lead = replace(article.lead, paragraphs=((changed,),))
-    (one,) = submit.judged_sentences(replace(article, lead=lead, sections=()), judge)
+    (one,) = verdicts.judged_sentences(replace(article, lead=lead, sections=()), judge)
     assert one.supported and [(c.id, c.right) for c in one.citations] == [
         (right, True),
         (needless, False),

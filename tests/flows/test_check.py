@@ -134,7 +134,7 @@ def test_without_a_network_no_page_is_called_gone(wikigenben: Command, monkeypat
 
 def test_an_article_of_a_wiki_by_its_title(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
     ran = wikigenben("check", "Larrow dam", "--wiki", server.url("/wiki/"), *flags, "--json")
-    assert ran.code == 0 and ran.json["title"] == "Larrow dam", ran.err
+    assert ran.code == 3 and ran.json["title"] == "Larrow dam", ran.err  # its one sentence cites nothing
     absent = wikigenben("check", "No such page", "--wiki", server.url("/wiki/"), *flags)
     assert absent.code == 2 and "No_such_page" in absent.err.replace("%20", "_") and "404" in absent.err
 

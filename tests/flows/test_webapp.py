@@ -188,9 +188,14 @@ def test_an_article_is_checked_in_the_page(written: Web) -> None:
     assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "done"
     _, report = written.ask("GET", f"/api/checks/{asked['name']}")
     assert report["statements"] and {one["verdict"] for one in report["statements"]} == {"supported"}
-    for wrong in ("/etc/passwd", "../../secret"):
-        _, asked = written.ask("POST", "/api/checks", {"article": wrong})
-        assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["status"] == "failed"  # a title, not a file
+    secret = written.folder / "secret.md"
+    secret.write_text("The secret of the folder is [forty-two](http://e.org).", encoding="utf-8")
+    for wrong in ("/etc/passwd", str(secret), str(Path("runs/check/.articles/../../../secret.md"))):
+        status, asked = written.ask("POST", "/api/checks", {"article": wrong})
+        if status == 200:
+            ended = written.followed(f"/api/checks/{asked['name']}/events")[-1]
+            assert ended["status"] == "failed" and "%25" not in ended["why"], wrong  # a title, not a file
+    assert written.ask("POST", "/api/checks", {"article": "../../secret"})[0] == 400
 
 
 def test_two_browsers_on_one_run_and_a_closed_tab(web: Web) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from benchmark import evaluate, rescore, submit, validate
 from benchmark.runner import EventOutcome, run_event
-from benchmark.submissions import folder, made_elsewhere, submission
+from benchmark.submissions import folder, made_elsewhere, submission, verdicts
 from data.errors import StageError, UserError
 from data.runs import RunFolder, Unstored
 from data.settings import Settings
@@ -268,7 +268,7 @@ def test_unknown_texts_travel_from_the_file_to_the_verdicts(
     assert made.system.uses_web
     article = RunFolder(tmp_path / "run").event(event_id).article()
     assert article is not None
-    judged = submit.judged_sentences(article, LexicalJudge())
+    judged = verdicts.judged_sentences(article, LexicalJudge())
     assert len(judged) == round(share * n_claims)
     recalled = sum(one.supported for one in judged) / len(judged)
     assert recalled == pytest.approx(made.events[0].scores["cite_recall"])

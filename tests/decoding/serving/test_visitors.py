@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decoding.serve import own_names
-from decoding.serving.admission import OwnNames, ProgramsOnly
+from decoding.serving.visitors import OwnNames, ProgramsOnly
 
 
 def status(names: OwnNames, **headers: str) -> int:

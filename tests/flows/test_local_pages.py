@@ -1,0 +1,130 @@
+"""`wikigenben check` where the cited pages are files beside the article, and where nothing can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from data.errors import UserError
+from flows.check import title_address
+from pipeline.checking.cited import PAGE_ENDINGS, page_address
+from pipeline.web.live import FILE_TYPES
+from tests.conftest import Command
+
+DAM = (
+    "The Larrow dam broke on 3 May 2021 after a week of rain, and 14 people died in the village of Sall. The mayor of Sall, "
+    "Ana Bray, said that the warning came too late. Engineers had noted cracks in the dam in 2017 and again in 2019, and "
+    "the water authority had promised repairs. The railway was closed for a month."
+)
+PAGE = f"<html lang='en'><head><title>Dam breaks</title></head><body><article><p>{DAM}</p></article></body></html>"
+SAID = "14 people died in the village of Sall"
+
+
+@pytest.fixture(autouse=True)
+def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder `work` with an article's place and pages below it, and a file outside of it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "work" / "pages").mkdir(parents=True)
+    for place in ("work/p1.html", "work/pages/p1.html", "work/pages/a page.html", "outside.html"):
+        (tmp_path / place).write_text(PAGE, encoding="utf-8")
+    return tmp_path
+
+
+def verdicts(ran: object) -> list[str]:
+    return [finding["verdict"] for finding in ran.json["findings"]]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "article"),
+    [
+        ("a.md", f"{SAID} [T](pages/p1.html)."),
+        ("a.md", f"{SAID} [T](./p1.html)."),
+        ("a.md", f"{SAID} [T](file:p1.html)."),
+        ("a.md", f"{SAID} [T](pages/a%20page.html)."),
+        ("a.md", f"{SAID} [T](<pages/a page.html>)."),
+        ("a.md", f"{SAID}.[^1]\n\n[^1]: pages/p1.html"),
+        ("a.md", f"{SAID}.[^1]\n\n[^1]: [Dam breaks](file:pages/p1.html), 4 May 2021"),
+        ("a.md", f"{SAID} [1].\n\n[1] Dam breaks, pages/p1.html"),
+        ("a.html", f"<p>{SAID} <a href='pages/p1.html'>T</a>.</p>"),
+        ("a.html", f"<p>{SAID} <a href='file:p1.html#top'>[1]</a>.</p>"),
+        ("a.wiki", f"{SAID}.<ref>{{{{cite web|url=pages/p1.html|title=Dam breaks}}}}</ref>"),
+        ("a.wiki", f"{SAID}.<ref>file:p1.html</ref>"),
+    ],
+)
+def test_files_beside_the_article_are_pages(wikigenben: Command, name: str, article: str) -> None:
+    Path("work", name).write_text(article, encoding="utf-8")
+    ran = wikigenben("check", f"work/{name}", "--judge", "lexical", "--json", "--out", "report")
+    assert (ran.code, verdicts(ran)) == (0, ["supported"]), (ran.err, ran.json["findings"])
+    again = wikigenben("check", f"work/{name}", "--judge", "lexical", "--json", "--bundle", "report/evidence")
+    assert verdicts(again) == ["supported"]
+
+
+def test_the_bundle_of_write_has_its_files_by_shorter_paths(wikigenben: Command) -> None:
+    """`write --file work/pages/p1.html` records `file:p1.html`; the article beside the folder cites `pages/p1.html`."""
+    Path("work/pages/only.html").write_text(PAGE, encoding="utf-8")
+    Path("work/a.md").write_text(f"{SAID} [T](only.html).", encoding="utf-8")
+    Path("work/pages/b.md").write_text(f"{SAID} [T](only.html).", encoding="utf-8")
+    assert wikigenben("check", "work/pages/b.md", "--judge", "lexical", "--out", "report").code == 0
+    Path("work/a.md").write_text(f"{SAID} [T](pages/only.html).", encoding="utf-8")
+    ran = wikigenben("check", "work/a.md", "--judge", "lexical", "--json", "--bundle", "report/evidence")
+    assert verdicts(ran) == ["supported"], ran.json
+
+
+@pytest.mark.parametrize("link", ["../outside.html", "pages/../../outside.html", "linked.html", "no-such-page.html", "p1.exe"])
+def test_what_is_not_in_the_folder_is_not_read(wikigenben: Command, pages: Path, link: str) -> None:
+    (pages / "work" / "linked.html").symlink_to(pages / "outside.html")
+    for address in (link, f"file:{link}", str(pages / "outside.html"), f"file://{pages / 'outside.html'}"):
+        Path("work/a.md").write_text(f"{SAID} [T]({address}).", encoding="utf-8")
+        ran = wikigenben("check", "work/a.md", "--judge", "lexical", "--json")
+        assert ran.json["n_pages_read"] == 0 and ran.code == 3, (address, ran.json)
+
+
+def test_files_are_left_alone_when_asked_to(wikigenben: Command) -> None:
+    Path("work/a.md").write_text(f"{SAID} [T](p1.html).", encoding="utf-8")
+    ran = wikigenben("check", "work/a.md", "--judge", "lexical", "--no-files", "--json")
+    assert ran.json["n_pages"] == 0 and ran.code == 3
+
+
+def test_nothing_checked_is_not_nothing_wrong(wikigenben: Command) -> None:
+    """0 is for articles of which something was read; the text says why, too."""
+    for article, told in (
+        (f"{SAID} [T](missing.html).", "nothing was checked: no cited page could be read"),
+        (f"{SAID}. Nobody cites anything here.", "nothing was checked: it cites no page"),
+        (f"{SAID} [T](missing.html). {SAID} [T](p1.html).", ""),
+    ):
+        Path("work/a.md").write_text(article, encoding="utf-8")
+        ran = wikigenben("check", "work/a.md", "--judge", "lexical")
+        assert (ran.code, told in ran.err) == (3 if told else 0, True), ran.err
+
+
+def test_titles_may_have_slashes() -> None:
+    assert title_address("AC/DC") == "https://en.wikipedia.org/wiki/AC/DC"
+    assert title_address("Is it so?") == "https://en.wikipedia.org/wiki/Is_it_so%3F"
+    for wrong in ("../../x", "a/../b", "a|b", "a#b", "."):
+        with pytest.raises(UserError, match="no page can have the title"):
+            title_address(wrong)
+
+
+def test_a_path_is_told_from_a_title(wikigenben: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def fetched(url: str, request: object) -> object:
+        asked.append(url)
+        raise UserError("no network")
+
+    monkeypatch.setattr("flows.check._fetched", fetched)
+    for title in ("AC/DC", "Face/Off", "9/11"):
+        assert wikigenben("check", title).code == 2
+    assert [url.rpartition("/wiki/")[2] for url in asked] == ["AC/DC", "Face/Off", "9/11"]
+    for path in ("work/NAME", "./x", "/etc/nothing", "~/x", "draft.md", "AC/DC.md"):
+        assert "there is no file" in wikigenben("check", path).err, path
+    assert len(asked) == 3
+
+
+def test_addresses_of_pages() -> None:
+    assert {*PAGE_ENDINGS} == {*FILE_TYPES}  # what may be cited can be read
+    assert page_address("https://e.org/a") == "https://e.org/a" and page_address("a.html") == ""
+    assert page_address("./a%20b.html#c", local=True) == "file:a b.html"
+    for no in ("javascript:a.html", "//e.org/a.html", "ftp://e.org/a.html", "mailto:a@b.html", "a.exe", "", "#a.html"):
+        assert page_address(no, local=True) in ("", f"file:{no}")
