@@ -78,10 +78,10 @@ class Installation:
 
 @contextmanager
 def brought_up(
-    home: Path, port: int, *, code: int = 0, err: str = "up.err", cwd: Path = ROOT, **more: str
+    home: Path, port: int, *, code: int = 0, err: str = "up.err", cwd: Path = ROOT, told: bool = False, **more: str
 ) -> Iterator[Installation]:
     """`wikigenben up`, told to stop at the end of the block, unless it ended by itself, with that exit code. `more` is put
-    into its environment."""
+    into its environment. With `told`, commands in `cwd` find its server."""
     home.mkdir(exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "WIKIGEN_"))}
     env |= {
@@ -94,9 +94,10 @@ def brought_up(
         **more,
     }
     command = [sys.executable, "-m", "flows.cli", "up", "--port", str(port), "--logs", str(home / "logs")]
+    command += [] if told else ["--no-env"]  # other tests start in the same folder
     with (
-        (home / err).open("w") as told,
-        subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=told, text=True) as process,
+        (home / err).open("w") as errors,
+        subprocess.Popen(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
     ):
         try:
             assert process.stdout is not None

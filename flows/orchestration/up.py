@@ -1,7 +1,7 @@
 """`wikigenben up`: server, work pool, deployment and worker in one command, until Ctrl-C or SIGTERM.
 
     wikigenben up                                       # then, in a second terminal:
-    prefect deployment run wiki-gen/wiki-gen -p limit=2 --watch
+    prefect deployment run wiki-gen/wiki-gen -p limit=2 --watch      # in the same folder, whose .env says where the server is
 
 Each child leads a process group and writes a log. On the way out the worker ends first, with the run that it holds (which
 goes on where it was when it is run again), then the server; a group that does not end within `GRACE_S` is killed. A server
@@ -20,13 +20,14 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError, WikigenError
 from flows.orchestration import prefect_server
+from flows.orchestration.client_env import told_to_clients
 from flows.showing import console
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ HOST = "127.0.0.1"
 START_S = 180.0
 """For a server's first start, which makes its database, on a busy machine."""
 GRACE_S = 15.0
+ENDING_S = 2.0
+"""For a port to become free, or its server to answer, before it is called taken by another program."""
 LOOK_EVERY_S = 0.2
 TAIL = 12
 """Lines of a log that are shown when its process ends by itself."""
@@ -52,13 +55,14 @@ class Stopped(Exception):
 @dataclass(frozen=True, slots=True)
 class Up:
     """`root` is the folder with prefect.yaml, where Prefect is started; `limit` how many runs the worker takes at once.
-    Relative outputs go into `work`, by default the root."""
+    Relative outputs go into `work`, by default the root. Commands in the folder `clients` are told of the server."""
 
     root: Path
     port: int
     logs: Path
     limit: int = 1
     work: Path | None = None
+    clients: Path | None = None
 
     @property
     def ui(self) -> str:
@@ -75,6 +79,8 @@ class Up:
             **os.environ,
             "PREFECT_API_URL": self.api,
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            # any site could else have this machine run what it likes: by default the server lets all pages ask
+            "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": self.ui,
             "DO_NOT_TRACK": "1",
             "PWD": str(work),  # prefect.yaml reads it
         }
@@ -132,20 +138,30 @@ def up(asked: Up) -> int:
     here = _server_there(asked)
     _make_folder(asked.logs)
     children: list[Child] = []
-    with _told_to_stop(), _adopting():
+    with _told_to_stop(), _adopting(), ExitStack() as held:
         try:
             if not here:
-                console.note(f"starting the Prefect server; the first start takes a quarter of a minute (log: {asked.logs})")
-                children.append(_start(asked, "server", "server", "start", "--host", HOST, "--port", str(asked.port)))
-                _wait_for_health(asked, children[0])
+                children.append(_start_server(asked))
             else:
                 console.note(f"using the Prefect server that is there: {asked.ui}")
-            _make_deployment(asked)
+            try:
+                _make_deployment(asked)
+            except WikigenError:
+                if children or prefect_server.is_well(asked.api):
+                    raise
+                console.note("that server has just ended")
+                _wait_for_port(asked)
+                children.append(_start_server(asked))
+                _make_deployment(asked)
             _end_dead_runs(asked)
             worker = ("worker", "start", "--pool", POOL, "--type", "process", "--limit", str(asked.limit))
             children.append(_start(asked, "worker", *worker))
+            told = held.enter_context(told_to_clients(asked.clients, asked.api)) if asked.clients is not None else False
             console.result(f"dashboard: {asked.ui}")
-            console.result(f"run it:    PREFECT_API_URL={asked.api} prefect deployment run {DEPLOYMENT} -p limit=2 --watch")
+            named = "" if told else f"PREFECT_API_URL={asked.api} "
+            console.result(f"run it:    {named}prefect deployment run {DEPLOYMENT} -p limit=2 --watch")
+            if told:
+                console.result(f"           in {asked.clients}; elsewhere with PREFECT_API_URL={asked.api} before it")
             console.result(f"outputs:   {(asked.work or asked.root) / 'runs'}")
             console.result(f"logs:      {asked.logs}   (Ctrl-C stops everything)")
             sys.stdout.flush()
@@ -162,18 +178,51 @@ def up(asked: Up) -> int:
     return 0
 
 
-def _server_there(asked: Up) -> bool:
-    """Whether a Prefect server has the port. Raises UserError when something else has it."""
+def _start_server(asked: Up) -> Child:
+    """Returns when it answers."""
+    console.note(f"starting the Prefect server; the first start takes a quarter of a minute (log: {asked.logs})")
+    server = _start(asked, "server", "server", "start", "--host", HOST, "--port", str(asked.port))
+    try:
+        _wait_for_health(asked, server)
+    except BaseException:  # also Stopped: nobody else knows of it yet
+        server.stop()
+        raise
+    return server
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: one that just ended is no hindrance
         try:
-            probe.bind((HOST, asked.port))
-            return False
+            probe.bind((HOST, port))
         except PermissionError:
-            raise UserError(f"port {asked.port} may not be used by you; choose one above 1023 with --port") from None
+            raise UserError(f"port {port} may not be used by you; choose one above 1023 with --port") from None
         except OSError:
-            pass
-    version = prefect_server.ask(asked.api, "/admin/version")
+            return False
+    return True
+
+
+def _wait_for_port(asked: Up) -> None:
+    deadline = time.monotonic() + GRACE_S
+    while not _is_free(asked.port):
+        if time.monotonic() > deadline:
+            raise WikigenError(
+                f"the server that had port {asked.port} does not end; end it, or choose another port with --port"
+            )
+        time.sleep(LOOK_EVERY_S)
+
+
+def _server_there(asked: Up) -> bool:
+    """Whether a Prefect server has the port. One that is ending may hold it and not answer any more. Raises UserError when
+    something else has it."""
+    deadline = time.monotonic() + ENDING_S
+    while True:
+        if _is_free(asked.port):
+            return False
+        version = prefect_server.ask(asked.api, "/admin/version")
+        if isinstance(version, str) or time.monotonic() > deadline:
+            break
+        time.sleep(LOOK_EVERY_S)
     if not isinstance(version, str):
         raise UserError(f"port {asked.port} is used by a program that is no Prefect server; choose another with --port")
     from prefect import __version__
@@ -259,7 +308,11 @@ def _prefect(asked: Up, *words: str) -> None:
         check=False,
     )
     if done.returncode:
-        raise WikigenError(f"prefect {' '.join(words)} failed: {(done.stderr or done.stdout).strip()[-600:]}")
+        said = (done.stderr or done.stdout).strip()
+        log = asked.logs / "prefect.log"
+        log.write_text(said + "\n", encoding="utf-8")
+        last = said.splitlines()[-1].strip() if said else f"it ended with code {done.returncode}"
+        raise WikigenError(f"prefect {' '.join(words)} failed: {last[:300]} (all that it said: {log})")
 
 
 @contextmanager
@@ -326,6 +379,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=4200, metavar="N", help="of the server, on loopback (default: %(default)s)")
     parser.add_argument("--limit", type=int, default=1, metavar="N", help="runs at once (default: 1, for they share a GPU)")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="folder of the logs (default: runs/prefect)")
+    parser.add_argument("--no-env", action="store_true", help="do not tell commands in this folder of the server, by its .env")
     arguments = parser.parse_args(argv)
     if not 0 < arguments.port < 65536 or arguments.limit < 1:
         parser.error("--port lies between 1 and 65535, --limit is at least 1")
@@ -333,7 +387,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     checkout, installed = Path(__file__).resolve().parents[2], Path(__file__).resolve().parent / "deployment"
     in_checkout = (checkout / "prefect.yaml").is_file()
     root, work = (checkout, None) if in_checkout else (installed, Path.cwd())
-    return console.guarded(lambda: up(Up(root, arguments.port, logs.absolute(), arguments.limit, work)))
+    clients = None if arguments.no_env else Path.cwd()
+    return console.guarded(lambda: up(Up(root, arguments.port, logs.absolute(), arguments.limit, work, clients)))
 
 
 if __name__ == "__main__":

@@ -8,15 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
-from flows.orchestration.up import HOST, Up, up
+from data.errors import UserError, WikigenError
+from flows.orchestration.up import HOST, Up, _prefect, _server_there, up
 from tests.conftest import Command
-from tests.prefect_installation import ROOT, Installation, brought_up, free_port, wait_until
+from tests.prefect_installation import PREFECT, ROOT, Installation, brought_up, free_port, wait_until
 from tests.servers import in_thread
 from tests.toy_events import make_events
 
@@ -72,6 +73,46 @@ def test_commands_without_their_server_say_how_to_start_one(tmp_path: Path) -> N
         assert done.returncode == 2, done.stderr
         assert f"no Prefect server answers at {env['PREFECT_API_URL']}" in done.stderr and "wikigenben up" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_server_that_is_ending_is_no_other_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds its port a little longer than it answers."""
+    asked = Up(ROOT, free_port(), tmp_path / "logs")
+    with socket.create_server((HOST, asked.port)) as ending:
+
+        def silent(api: str, path: str, body: object = None) -> None:
+            ending.close()
+
+        monkeypatch.setattr("flows.orchestration.prefect_server.ask", silent)
+        assert _server_there(asked) is False
+
+
+def test_a_failed_command_of_prefect_is_one_line(tmp_path: Path) -> None:
+    asked = Up(ROOT, free_port(), tmp_path)
+    with pytest.raises(WikigenError) as failed:
+        _prefect(asked, "no-such-command")
+    assert "\n" not in str(failed.value) and "all that it said: " in str(failed.value)
+    assert "no-such-command" in (tmp_path / "prefect.log").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_command_of_the_docs_finds_the_server_of_its_folder(tmp_path: Path) -> None:
+    """Without an address in its environment; other sites may not ask that server."""
+    with brought_up(tmp_path / "home", free_port(), cwd=tmp_path, told=True, PYTHONPATH=str(ROOT)) as here:
+        assert "run it:    prefect deployment run wiki-gen/wiki-gen -p limit=2 --watch" in here.said
+        env = {name: value for name, value in here.env.items() if name != "PREFECT_API_URL"}
+        words = ["deployment", "run", "wiki-gen/wiki-gen", "-p", "limit=1", "-p", "system=lead", "--watch"]
+        out = f"out={tmp_path / 'run'}"
+        done = subprocess.run(
+            [str(PREFECT), *words, "-p", out], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert here.states() == ["COMPLETED"]
+        asking = urllib.request.Request(f"{here.env['PREFECT_API_URL']}/health", headers={"Origin": "https://evil.example"})
+        with urllib.request.urlopen(asking, timeout=30) as answer:
+            assert answer.headers.get("Access-Control-Allow-Origin") is None
+    assert not (tmp_path / ".env").exists()
 
 
 @pytest.mark.slow
