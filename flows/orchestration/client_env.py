@@ -1,8 +1,8 @@
 """Lets Prefect's commands in the folder where `wikigenben up` runs find its server: they read `.env` of their folder.
 
 Without an address a command such as `prefect deployment run` starts a server of its own and waits there for a worker that
-never comes. What we write stands between two marks, and is taken back when `up` ends; whatever else the file holds stays byte for
-byte.
+never comes. What we write stands between two marks, and is taken back when `up` ends; whatever else the file holds stays as it
+was.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from data.types import DropReason, PageFlag, RawPage
 from pipeline.reading.dates import Dates, find_dates
 from pipeline.reading.jsonld import Node, article_node, text_of
 from pipeline.reading.markdown_pages import is_markdown, plain_text
-from pipeline.reading.stylesheets import declarations, hidden_by_sheets, hides
+from pipeline.reading.stylesheets import hidden_by_sheets
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -284,8 +284,5 @@ def _mark_hidden(tree: HtmlElement) -> None:
             element.set(_BY_CLASS, "")
     for element in list(hidden_by_sheets(tree)):
         element.set("hidden", "")
-    for element in tree.xpath("//*[@style]"):
-        if hides(declarations(str(element.get("style")))):
-            element.set("hidden", "")
-        else:  # trafilatura drops whatever has the word in its style, `overflow: hidden` too
-            del element.attrib["style"]
+    for element in tree.xpath("//*[@style]"):  # trafilatura drops whatever has the word in its style, `overflow: hidden` too
+        del element.attrib["style"]

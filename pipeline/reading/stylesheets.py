@@ -1,169 +1,307 @@
-"""Which elements of a page its own stylesheets hide: rules of `<style>`, resolved by a CSS library, and style attributes.
+"""Which elements of a page its own stylesheets, style attributes and old attributes hide, as a browser would compute it.
 
-Sheets of other addresses are not fetched. Where a page has such, nothing is said about the ground that text is on.
+Rules come from `sheets`, what values mean from `visibility`; selectors are matched by cssselect2. Where it cannot be decided
+whether text is seen (a variable that nobody sets, a condition or function that is not known), it counts as hidden as long as
+most of the page is plainly visible. Sheets at other addresses are not fetched: where a page has such, nothing is said about the
+ground that text is on. What scripts and foreign sheets hide is not seen here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from math import inf
+from dataclasses import dataclass, field
 from typing import Any
 
 import cssselect2
 import tinycss2
-from lxml.html import HtmlElement
-from tinycss2.color4 import parse_color
+from lxml.html import Element, HtmlElement
 
-MOST_CSS = 600_000
-"""Characters of a page's stylesheets that are read; news pages have some 100,000."""
-MOST_RULES = 4_000
-_SMALL = 1.5
-_FAINT = 0.05
-_FAR = -500.0
-_NEAR = 0.08
-"""Distance of two colours, in [0, 1] a channel, up to which nobody reads one on the other."""
-_LENGTH = re.compile(r"(-?(?:\d+\.?\d*|\.\d+))([a-z%]*)")
-_PIXELS = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "vw": 13.0, "vh": 8.0, "%": 8.0}
-"""About how long a unit is; a hundredth of the window or of the box around counts as eight."""
-_SHARE = {"": 1.0, "%": 0.01}
-_CLIPPED = re.compile(r"rect\((?:0|1px)|inset\((?:50|100)%|polygon\(00|circle\(0")
-_SCALED = re.compile(r"scale[xy3d]*\((0(?:\.0\d*)?)[,)]")
-_MOVED = re.compile(r"translate[xy3d]*\((?:calc\()?(-[^,)]*)")
-_FADED = re.compile(r"opacity\(([^)]*)\)")
-_EXTENTS = ("height", "width", "max-height", "max-width", "line-height")
-_SIDES = ("left", "top", "right", "bottom", "inset", "inset-inline-start")
-_COLOURS = frozenset(("color", "background", "background-color", "-webkit-text-fill-color"))
-_TOLD = frozenset(
-    ("display", "visibility", "content-visibility", "opacity", "filter", "font-size", "font", "position", "text-indent",
-     "margin-left", "margin-top", "margin", "translate", "scale", "zoom", "transform", "clip", "clip-path", "color",
-     "background", "background-color", "-webkit-text-fill-color", "overflow", "overflow-x", "overflow-y", "letter-spacing",
-     *_EXTENTS, *_SIDES)
-)  # fmt: skip
+from pipeline.reading.colours import FAINT, Rgba, alike, colour_of, is_clear
+from pipeline.reading.lengths import SHARE, pixels
+from pipeline.reading.sheets import AGAIN, UNLAYERED, Declared, Rule, Sheets, declarations_of, sheets_of
+from pipeline.reading.visibility import (
+    SMALL,
+    TOLD,
+    declared_value,
+    ends_hidden,
+    font_pixels,
+    hides,
+    is_clipped,
+    is_text_of_ground,
+    may_hide,
+)
+
+UNSURE_UP_TO = 0.3
+"""Share of a page's words up to which those that may be invisible count as hidden. Beyond it they are the page."""
+MOST_STYLE = 20_000
+"""Characters of a style attribute that are read."""
+MOST_VALUE = 2_000
 _WHOLE = frozenset(("html", "body", "main", "article"))
 """Hidden by a sheet until a script shows them: their text is the page."""
+_NEVER = frozenset(("datalist", "noframes", "noembed", "template", "title", "metadata", "desc", "defs", "symbol", "clippath",
+                    "annotation", "annotation-xml", "rp", "video", "audio", "canvas", "iframe"))  # fmt: skip
+"""Of which a browser paints no text, or only where it cannot do what it should."""
+_UNTOLD = frozenset(("script", "style", "head", "noscript", "meta", "link"))
+_VAR = re.compile(r"var\(\s*(--[^\s,()]+)\s*(?:,((?:[^()]|\((?:[^()]|\([^()]*\))*\))*))?\)", re.IGNORECASE)
+BLACK: Rgba = (0.0, 0.0, 0.0, 1.0)
+WHITE: Rgba = (1.0, 1.0, 1.0, 1.0)
+_LINK: Rgba = (0.0, 0.0, 0.93, 1.0)
 
-Said = Mapping[str, str]
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What an element hands on to those inside of it. `ground` is None where it is not known; `unsure` says that the ink may be
+    another one."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    font: float = 16.0
+    opacity: float = 1.0
+    ink: Rgba | None = BLACK
+    fill: Rgba | None = None
+    ground: Rgba | None = WHITE
+    visible: bool = True
+    unsure: bool = False
+    is_inked: bool = False
+    """Whether anything says which colour the text has; where nothing does, it may be set by what is not read here."""
+    said: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Unseen:
+    """`boxes` are elements that are invisible with all that is in them, `texts` those whose own words are, whatever becomes of
+    elements inside; `unsure` are both kinds where nobody can tell."""
+
+    boxes: set[HtmlElement] = field(default_factory=set)
+    texts: set[HtmlElement] = field(default_factory=set)
+    unsure: set[HtmlElement] = field(default_factory=set)
 
 
 def hidden_by_sheets(tree: HtmlElement) -> Iterator[HtmlElement]:
-    """Elements that rules of the page's `<style>` elements hide, alone or with their style attribute."""
-    matcher = _matcher(tree)
-    if matcher is None:
-        return
-    own_ground = not tree.xpath("//link[contains(@rel, 'stylesheet')]")
-    grounds: dict[Any, str] = {}
+    """Elements that the page hides. Words whose element also holds visible ones are put into an element of their own first."""
+    found = _unseen(tree)
+    n_words = _n_words(tree)
+    unsure = [one for one in found.unsure if one not in found.boxes and not _is_inside(one, found.boxes)]
+    outer = [one for one in unsure if not _is_inside(one, found.unsure)]
+    if sum(len(str(one.text_content()).split()) for one in outer) <= UNSURE_UP_TO * n_words:
+        found.boxes.update(outer)
+    yield from found.boxes
+    for element in found.texts:
+        if not _is_inside(element, found.boxes) and element not in found.boxes:
+            yield from _own_words(element)
+
+
+def declarations(style: str) -> dict[str, tuple[str, bool]]:
+    """Of a style attribute."""
+    return declarations_of(tinycss2.parse_blocks_contents(style[:MOST_STYLE]))
+
+
+def _unseen(tree: HtmlElement) -> Unseen:
+    sheets = sheets_of(tree)
+    has_foreign = bool(tree.xpath("//link[contains(@rel, 'stylesheet') and not(starts-with(@href, 'data:'))]"))
+    found = Unseen()
+    root = _State(ground=None if has_foreign else WHITE)
+    states: dict[HtmlElement, _State] = {}
+    rem = 16.0
     for wrapper in cssselect2.ElementWrapper.from_html_root(tree).iter_subtree():
         element = wrapper.etree_element
-        said: dict[str, str] = {}
-        for _, _, pseudo, declared in sorted(matcher.match(wrapper), key=lambda match: match[:2]):
-            if pseudo is None:
-                said.update(declared)
-        style = element.get("style")
-        said.update(declarations(style) if style else {})
-        above = grounds.get(element.getparent(), "#fff" if own_ground else "")
-        grounds[element] = said.get("background-color") or said.get("background") or above
-        if not said or element.tag in _WHOLE:
+        above = states.get(element.getparent(), root)
+        state, box, unsure = _judged(wrapper, element, above, sheets, rem, has_foreign)
+        states[element] = state
+        if element is tree and state.font >= 6:
+            rem = state.font
+        if element.tag in _WHOLE or element.tag in _UNTOLD:
             continue
-        if hides(said) or (own_ground and _is_same_colour(said.get("color", ""), grounds[element])):
-            yield element
+        if box:
+            found.boxes.add(element)
+        elif unsure:
+            found.unsure.add(element)
+        elif _has_words(element) and not _is_seen(state):
+            sure = not state.unsure and (state.is_inked or not alike(state.ink, state.ground))
+            (found.texts if sure else found.unsure).add(element)
+    return found
 
 
-def declarations(style: str) -> dict[str, str]:
-    """The last value of each property of a style attribute, in small letters and without white space."""
-    return _declared(tinycss2.parse_blocks_contents(style[:20_000]))
-
-
-def hides(said: Said) -> bool:
-    """Whether these properties of one element make its text invisible to a reader.
-
-    White text on a white page is not found here: one element does not say what it is on, unless it says so itself.
-    """
-    clipped = any(
-        "hidden" in said.get(name, "") or "clip" in said.get(name, "") for name in ("overflow", "overflow-x", "overflow-y")
+def _judged(
+    wrapper: Any, element: HtmlElement, above: _State, sheets: Sheets, rem: float, has_foreign: bool
+) -> tuple[_State, bool, bool]:
+    """The element's state, whether all of it is invisible, and whether that is not known."""
+    said, variables, open_names = _computed(wrapper, element, above, sheets)
+    is_whole = element.tag in _WHOLE
+    ink, fill, ground, doubt = _colours(element, said, above)
+    if has_foreign:  # which may set the variables of colours, as most do
+        open_names -= {"color", "background", "background-color", "-webkit-text-fill-color"}
+    doubt = doubt or bool(open_names & {"color", "-webkit-text-fill-color"})
+    visibility = said.get("visibility")
+    visible = above.visible if visibility in (None, "inherit", "unset") else visibility not in ("hidden", "collapse")
+    share = 1.0 if is_whole else pixels(said.get("opacity"), SHARE)
+    state = _State(
+        variables=variables,
+        font=font_pixels(said, above.font, rem),
+        opacity=above.opacity * min(share, 1.0),
+        ink=ink,
+        fill=fill,
+        ground=ground,
+        visible=above.visible if is_whole else visible,
+        unsure=above.unsure or doubt,
+        is_inked=above.is_inked or "color" in said or element.get("color") is not None or element.get("text") is not None,
+        said=said,
     )
-    ground = said.get("background-color") or said.get("background", "")
-    ink = said.get("-webkit-text-fill-color") or said.get("color", "")
-    moved = (said.get("translate", ""), *_MOVED.findall(said.get("transform", "")))
-    return (
-        said.get("display") == "none"
-        or said.get("visibility") in ("hidden", "collapse")
-        or said.get("content-visibility") == "hidden"
-        or _pixels(said.get("opacity"), _SHARE) <= _FAINT
-        or any(_pixels(share, _SHARE) <= _FAINT for share in _FADED.findall(said.get("filter", "")))
-        or any(_pixels(said.get(name), _SHARE) <= _FAINT for name in ("scale", "zoom"))
-        or bool(_SCALED.search(said.get("transform", "")))
-        or _pixels(said.get("font-size")) <= _SMALL
-        or bool(re.match(r"0(?:px)?[/a-z]", said.get("font", "")))
-        or (clipped and any(_pixels(said.get(name)) <= _SMALL for name in _EXTENTS))
-        or any(_pixels(said.get(name)) <= _FAR for name in ("text-indent", "margin-left", "margin-top", "margin"))
-        or _pixels(said.get("letter-spacing")) <= -8
-        or (said.get("position", "static") != "static" and any(_pixels(said.get(name)) <= _FAR for name in _SIDES))
-        or any(_CLIPPED.match(said.get(name, "")) for name in ("clip", "clip-path"))
-        or any(_pixels(value) <= _FAR for value in moved if value)
-        or _is_clear(ink)
-        or _is_same_colour(ink, ground)
+    closed = said.get("display") in (None, "none") and (
+        element.get("popover") is not None or (element.tag == "dialog" and element.get("open") is None)
+    )
+    folded = is_clipped(said) and re.fullmatch(r"0(?:fr|px|%)?", above.said.get("grid-template-rows", "")) is not None
+    box = (
+        str(element.tag).lower() in _NEVER
+        or closed
+        or folded
+        or hides(said)
+        or state.opacity <= FAINT
+        or ends_hidden(said, sheets.frames)
+        or _is_behind_shadow(element)
+    )
+    unsure = may_hide(said) or bool(open_names - {"color", "-webkit-text-fill-color", "background", "background-color"})
+    return state, box, unsure
+
+
+def _computed(
+    wrapper: Any, element: HtmlElement, above: _State, sheets: Sheets
+) -> tuple[dict[str, str], Mapping[str, str], set[str]]:
+    """The values of the element's own properties, its variables, and the properties whose value is not known."""
+    ranked: dict[str, list[tuple[tuple[Any, ...], str, bool]]] = {}
+    for specificity, order, pseudo, rule in sheets.matcher.match(wrapper) if sheets.n_rules else ():
+        if pseudo is None:
+            _rank(ranked, rule, specificity, order)
+    if style := element.get("style"):
+        _rank(ranked, Rule(declarations(str(style))), (1_000,), 0, is_own=True)
+    if not ranked:
+        return {}, above.variables, set()
+    for values in ranked.values():
+        values.sort(key=lambda one: one[0])
+    own = {name: values[-1][1].rpartition(AGAIN)[2] for name, values in ranked.items() if name.startswith("--")}
+    variables = {**above.variables, **own} if own else above.variables
+    said: dict[str, str] = {}
+    unknown: set[str] = set()
+    for name, values in ranked.items():
+        if name not in TOLD:
+            continue
+        known: list[str] = []
+        doubtful: list[str] = []
+        for _, value, is_sure in values:
+            resolved = [_resolved(part, variables) for part in value.split(AGAIN)]
+            (known if is_sure else doubtful).extend(resolved)
+        value_of, unsure = declared_value(name, known)
+        if value_of is not None:
+            said[name] = value_of
+        if unsure or any(_may_matter(name, one) for one in doubtful):
+            unknown.add(name)
+    return said, variables, unknown
+
+
+def _may_matter(name: str, value: str) -> bool:
+    """Whether a value that may hold would hide."""
+    return hides({name: value}) or (name == "visibility" and value in ("hidden", "collapse"))
+
+
+def _rank(
+    ranked: dict[str, list[tuple[tuple[Any, ...], str, bool]]], rule: Rule, specificity: Any, order: int, *, is_own: bool = False
+) -> None:
+    """https://www.w3.org/TR/css-cascade-5/#cascade-sort: importance, the element's own style, layers, specificity, order. Of
+    important rules the earlier layer wins."""
+    declared: Declared = rule.declared
+    for name, (value, important) in declared.items():
+        if name in TOLD or name.startswith("--"):
+            layer = (UNLAYERED - rule.layer) if important else rule.layer
+            ranked.setdefault(name, []).append(((important, is_own, layer, tuple(specificity), order), value, rule.sure))
+
+
+def _resolved(value: str, variables: Mapping[str, str]) -> str:
+    """With the variables that are set; `var(` stays where none is."""
+    for _ in range(6):
+        if "var(" not in value or len(value) > MOST_VALUE:
+            break
+        value = _VAR.sub(lambda match: variables.get(match[1], match[2] if match[2] is not None else match[0]).strip(), value)
+    return value.lower()
+
+
+def _colours(
+    element: HtmlElement, said: Mapping[str, str], above: _State
+) -> tuple[Rgba | None, Rgba | None, Rgba | None, bool]:
+    """Ink, fill and ground, and whether the ink is not known."""
+    typed = said.get("color", "")
+    old = element.get("color") if element.tag == "font" else element.get("text") if element.tag == "body" else None
+    doubt = False
+    if typed and typed not in ("inherit", "unset", "currentcolor"):
+        ink = BLACK if typed in ("initial", "revert") else colour_of(typed)
+        doubt = ink is None
+    elif not typed and old:
+        ink = colour_of(str(old))
+    elif not typed and element.tag == "a" and element.get("href") is not None:
+        ink = _LINK
+    else:
+        ink = above.ink
+    filled = said.get("-webkit-text-fill-color", "")
+    fill = colour_of(filled) if filled else None if typed else above.fill
+    ground = above.ground
+    for value in (said.get("background", ""), said.get("background-color", ""), said.get("background-image", "")):
+        if any(word in value for word in ("url(", "gradient(", "image-set(")):
+            ground = None
+        elif (colour := colour_of(value)) is not None and not is_clear(colour):
+            ground = colour if colour[3] == 1 else None
+    if not said.get("background") and not said.get("background-color") and element.get("bgcolor"):
+        ground = colour_of(str(element.get("bgcolor")))
+    if element.get("background") is not None:
+        ground = None
+    if is_text_of_ground(said):
+        ink, fill = None, None
+    return ink, fill, ground, doubt
+
+
+def _is_seen(state: _State) -> bool:
+    ink = state.fill or state.ink
+    return state.visible and state.font > SMALL and not is_clear(ink) and not alike(ink, state.ground)
+
+
+def _is_behind_shadow(element: HtmlElement) -> bool:
+    """Children of an element with a shadow tree are painted where that has a slot, and nowhere without."""
+    parent = element.getparent()
+    if parent is None or element.tag == "template":
+        return False
+    shadow = next((one for one in parent if one.tag == "template" and one.get("shadowrootmode") is not None), None)
+    return shadow is not None and next(shadow.iter("slot"), None) is None
+
+
+def _own_words(element: HtmlElement) -> Iterator[HtmlElement]:
+    """The element, where nothing in it says otherwise, else new elements around its own words."""
+    if not len(element):
+        yield element
+        return
+    if element.text and element.text.strip():
+        first = Element("span")
+        first.text, element.text = element.text, None
+        element.insert(0, first)
+        yield first
+    for child in list(element):
+        if child.tail and child.tail.strip():
+            after = Element("span")
+            after.text, child.tail = child.tail, None
+            child.addnext(after)
+            yield after
+
+
+def _has_words(element: HtmlElement) -> bool:
+    return bool(element.text and element.text.strip()) or any(child.tail and child.tail.strip() for child in element)
+
+
+def _is_inside(element: HtmlElement, others: set[HtmlElement]) -> bool:
+    return any(above in others for above in element.iterancestors())
+
+
+def _n_words(tree: HtmlElement) -> int:
+    return sum(
+        len(piece.split())
+        for element in tree.iter()
+        if isinstance(element.tag, str) and element.tag not in _UNTOLD
+        for piece in (element.text or "", *(child.tail or "" for child in element))
     )
 
-
-def _matcher(tree: HtmlElement) -> cssselect2.Matcher | None:
-    """The rules of the page's sheets that could hide something; None where there are none."""
-    matcher, n, room = cssselect2.Matcher(), 0, MOST_CSS
-    for sheet in tree.xpath("//style"):
-        css = (sheet.text or "")[: max(room, 0)]
-        room -= len(css)
-        for selectors, declared in _rules(tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)):
-            if n >= MOST_RULES:
-                return matcher
-            for selector in selectors:
-                matcher.add_selector(selector, declared)
-                n += 1
-    return matcher if n else None
-
-
-def _rules(parsed: list[Any]) -> Iterator[tuple[list[Any], dict[str, str]]]:
-    for rule in parsed:
-        if rule.type == "at-rule" and rule.lower_at_keyword in ("media", "supports", "layer", "container") and rule.content:
-            media = tinycss2.serialize(rule.prelude).lower()
-            # A page is read on a wide screen: text hidden on paper or on phones alone is visible.
-            if not re.search(r"\bprint\b|max-width|\bnot\b|prefers-|orientation", media):
-                yield from _rules(tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True))
-        elif rule.type == "qualified-rule":
-            declared = _declared(tinycss2.parse_blocks_contents(rule.content))
-            if declared:
-                try:
-                    yield cssselect2.compile_selector_list(rule.prelude), declared
-                except cssselect2.SelectorError:
-                    continue
-
-
-def _declared(parsed: list[Any]) -> dict[str, str]:
-    return {
-        part.lower_name: " ".join(tinycss2.serialize(part.value).lower().split())
-        if part.lower_name in _COLOURS  # whose parts may be separated by spaces alone
-        else re.sub(r"\s+", "", tinycss2.serialize(part.value).lower())
-        for part in parsed
-        if part.type == "declaration" and part.lower_name in _TOLD
-    }
-
-
-def _is_clear(colour: str) -> bool:
-    found = parse_color(colour) if colour else None
-    return found is not None and found != "currentcolor" and found.alpha <= _FAINT
-
-
-def _is_same_colour(one: str, other: str) -> bool:
-    first, second = (parse_color(colour) if colour else None for colour in (one, other))
-    if first in (None, "currentcolor") or second in (None, "currentcolor") or first.alpha < 1 or second.alpha < 1:
-        return False
-    try:
-        here, there = (colour.to("srgb").coordinates for colour in (first, second))
-    except NotImplementedError:
-        return False
-    return all(abs(a - b) <= _NEAR for a, b in zip(here, there))
-
-
-def _pixels(value: str | None, units: Mapping[str, float] = _PIXELS) -> float:
-    """About how many pixels (or what share) a value means; infinite where it says nothing of the kind."""
-    found = _LENGTH.match(value.removeprefix("calc(")) if value else None
-    return float(found[1]) * units.get(found[2], 1.0) if found else inf
