@@ -92,7 +92,8 @@ class Sheets:
         if word.endswith("keyframes") and rule.content:
             self._keep_frames(prelude, rule.content)
         elif word == "import":
-            url = next((part.value for part in rule.prelude if part.type in ("url", "string")), "")
+            given = [one for part in rule.prelude for one in (part.arguments if part.type == "function" else (part,))]
+            url = next((part.value for part in given if part.type in ("url", "string")), "")
             self.read(_of_data(url), sure=sure, depth=depth + 1)
         elif word == "layer" and not rule.content:
             for name in prelude.split(","):

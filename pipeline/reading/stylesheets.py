@@ -18,7 +18,7 @@ import tinycss2
 from lxml.html import Element, HtmlElement
 
 from pipeline.reading.colours import FAINT, Rgba, alike, colour_of, is_clear
-from pipeline.reading.lengths import SHARE, pixels
+from pipeline.reading.css_lengths import SHARE, pixels
 from pipeline.reading.sheets import AGAIN, UNLAYERED, Declared, Rule, Sheets, declarations_of, sheets_of
 from pipeline.reading.visibility import (
     SMALL,
@@ -44,6 +44,8 @@ _NEVER = frozenset(("datalist", "noframes", "noembed", "template", "title", "met
 """Of which a browser paints no text, or only where it cannot do what it should."""
 _UNTOLD = frozenset(("script", "style", "head", "noscript", "meta", "link"))
 _VAR = re.compile(r"var\(\s*(--[^\s,()]+)\s*(?:,((?:[^()]|\((?:[^()]|\([^()]*\))*\))*))?\)", re.IGNORECASE)
+Ranked = dict[str, list[tuple[tuple[Any, ...], str, bool]]]
+"""By property: rank, value, and whether the rule holds for sure."""
 BLACK: Rgba = (0.0, 0.0, 0.0, 1.0)
 WHITE: Rgba = (1.0, 1.0, 1.0, 1.0)
 _LINK: Rgba = (0.0, 0.0, 0.93, 1.0)
@@ -168,7 +170,7 @@ def _computed(
     wrapper: Any, element: HtmlElement, above: _State, sheets: Sheets
 ) -> tuple[dict[str, str], Mapping[str, str], set[str]]:
     """The values of the element's own properties, its variables, and the properties whose value is not known."""
-    ranked: dict[str, list[tuple[tuple[Any, ...], str, bool]]] = {}
+    ranked: Ranked = {}
     for specificity, order, pseudo, rule in sheets.matcher.match(wrapper) if sheets.n_rules else ():
         if pseudo is None:
             _rank(ranked, rule, specificity, order)
@@ -203,9 +205,7 @@ def _may_matter(name: str, value: str) -> bool:
     return hides({name: value}) or (name == "visibility" and value in ("hidden", "collapse"))
 
 
-def _rank(
-    ranked: dict[str, list[tuple[tuple[Any, ...], str, bool]]], rule: Rule, specificity: Any, order: int, *, is_own: bool = False
-) -> None:
+def _rank(ranked: Ranked, rule: Rule, specificity: Any, order: int, *, is_own: bool = False) -> None:
     """https://www.w3.org/TR/css-cascade-5/#cascade-sort: importance, the element's own style, layers, specificity, order. Of
     important rules the earlier layer wins."""
     declared: Declared = rule.declared
@@ -304,4 +304,3 @@ def _n_words(tree: HtmlElement) -> int:
         if isinstance(element.tag, str) and element.tag not in _UNTOLD
         for piece in (element.text or "", *(child.tail or "" for child in element))
     )
-

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from pipeline.reading.colours import colour_of, is_clear
-from pipeline.reading.lengths import DEGREES, PIXELS, SECONDS, SHARE, pixels
+from pipeline.reading.css_lengths import DEGREES, PIXELS, SECONDS, SHARE, pixels
 from pipeline.reading.sheets import Declared
 
 Said = Mapping[str, str]
@@ -44,9 +44,9 @@ _OPEN = re.compile(r"(?:\bvar|\bif|\battr|\benv|\brandom|\bsibling-\w+|\binherit
 _FOREIGN = re.compile(r"-(?:ms|moz|o|khtml)-")
 _KEYWORDS = {
     "display": re.compile(
-        r"(?:none|contents|flow-root|list-item|ruby(?:-\w+)?|math|run-in|table(?:-\w+)*|inline-table|-webkit-(?:inline-)?(?:box|flex)|"
-        r"(?:block|inline)?(?:-?(?:block|flex|grid|flow|flow-root|ruby|table|list-item))?)(?: (?:flow|flow-root|flex|grid|table|ruby|"
-        r"list-item|block|inline|math))*"
+        r"(?:none|contents|run-in|math|ruby(?:-\w+)?|table(?:-\w+)*|-webkit-(?:inline-)?(?:box|flex)|"
+        r"(?:block|inline)?-?(?:block|flex|grid|flow-root|flow|table|ruby|list-item)?)"
+        r"(?: (?:flow-root|flow|flex|grid|table|ruby|list-item|block|inline|math))*"
     ),
     "visibility": re.compile(r"visible|hidden|collapse"),
     "content-visibility": re.compile(r"visible|hidden|auto"),
@@ -166,7 +166,9 @@ def _frame_hides(declared: Declared) -> bool:
 def _is_filtered_out(value: str) -> bool:
     faded = any(pixels(share, SHARE) <= FAINT for share in re.findall(r"opacity\(([^)]*)\)", value))
     blurred = any(pixels(size) >= _UNREADABLE_BLUR for size in re.findall(r"blur\(([^)]*)\)", value) if size)
-    return faded or blurred or any(pixels(share, SHARE) <= FAINT for share in re.findall(r"contrast\(([^)]*)\)", value) if share)
+    return (
+        faded or blurred or any(pixels(share, SHARE) <= FAINT for share in re.findall(r"contrast\(([^)]*)\)", value) if share)
+    )
 
 
 def _is_turned_away(said: Said) -> bool:
@@ -178,7 +180,7 @@ def _is_turned_away(said: Said) -> bool:
             return True
         if name.startswith("scale") and any(abs(part) <= FAINT for part in parts[:2] if part != inf):
             return True
-    turns = [part for part in re.findall(r"rotate[xy]\(([^)]*)\)", value)]
+    turns = re.findall(r"rotate[xy]\(([^)]*)\)", value)
     turns += [given.split(",")[-1] for given in re.findall(r"rotate3d\(([^)]*)\)", value) if given.count(",") == 3]
     turns += re.findall(r"^(?:[xy]|[\d. ]+\s)\s*(-?[\d.]+[a-z]+)", said.get("rotate", ""))
     turns += re.findall(r"(-?[\d.]+[a-z]+)\s+[xy]$", said.get("rotate", ""))
@@ -205,7 +207,9 @@ def _is_emptied(said: Said) -> bool:
 def _is_far(said: Said) -> bool:
     """Outside of what the window shows, or can be scrolled to."""
     transform = said.get("transform", "")
-    moved = [part for given in re.findall(r"translate[xyz3d]*\(((?:[^()]|\([^()]*\))*)\)", transform) for part in _cut(given)[:2]]
+    moved = [
+        part for given in re.findall(r"translate[xyz3d]*\(((?:[^()]|\([^()]*\))*)\)", transform) for part in _cut(given)[:2]
+    ]
     moved += said.get("translate", "").split()[:2]
     if any(pixels(part) <= _FAR or _FAR_RIGHT <= pixels(part) < inf for part in moved):
         return True
@@ -248,11 +252,10 @@ def _is_clipped_away(value: str) -> bool:
 
 
 def _area(points: str) -> float:
-    corners = [
-        (xy[0], xy[1]) for pair in points.split(",") if len(xy := [pixels(part) for part in pair.split()]) == 2 and inf not in xy
-    ]
+    pairs = [[pixels(part) for part in pair.split()] for pair in points.split(",")]
+    corners = [(xy[0], xy[1]) for xy in pairs if len(xy) == 2 and inf not in xy]
     if len(corners) < 3:
-        return inf if len(corners) < points.count(",") + 1 and "," in points else 0.0
+        return inf if len(corners) < len(pairs) else 0.0
     turned = zip(corners, [*corners[1:], corners[0]], strict=True)
     return abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in turned)) / 2
 
@@ -273,4 +276,3 @@ def _is_masked(value: str) -> bool | None:
 def _cut(given: str) -> list[str]:
     """Arguments of a function, at the commas outside of parentheses."""
     return [part.strip() for part in re.split(r",(?![^(]*\))", given)]
-

@@ -1,0 +1,271 @@
+"""Ways to hide text from a reader, each seen in a browser: what a browser does not paint is not read, and the rest is.
+
+An entry is a style sheet for `.h6` in `.w`, or an element with `{}` in place of its words.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from lxml import html as lxml_html
+
+from data.types import RawPage
+from pipeline.reading.colours import colour_of
+from pipeline.reading.extract import extract
+from pipeline.reading.media import holds
+from pipeline.reading.sheets import DEEPEST, MOST_RULES, sheets_of
+from pipeline.reading.stylesheets import hidden_by_sheets
+from tests.browser import browsing, needs_browser
+from tests.pipeline.reading.test_extract import STORY, page
+
+HIDDEN = (
+    "<p hidden>{}</p>",
+    "<template><p>{}</p></template>",
+    "<noscript><p>{}</p></noscript>",
+    '<p style="display:none">{}</p>',
+    '<p style="DISPLAY : NONE">{}</p>',
+    '<p style="visibility: hidden">{}</p>',
+    '<p style="font-size:0">{}</p>',
+    '<p style="opacity:0">{}</p>',
+    '<p style="position:absolute; left:-9999px">{}</p>',
+    '<p style="text-indent:-9999px">{}</p>',
+    '<p style="height:0;overflow:hidden">{}</p>',
+    '<p style="position:absolute;clip:rect(0,0,0,0)">{}</p>',
+    '<p style="max-height:0; overflow:hidden">{}</p>',
+    '<p style="margin-left:-9999px">{}</p>',
+    '<p style="transform:translateX(-9999px)">{}</p>',
+    '<p style="content-visibility:hidden">{}</p>',
+    '<p style="color:rgba(0, 0, 0, 0)">{}</p>',
+    '<p style="opacity:1;opacity:0%">{}</p>',
+    '<p style="font-size:.01em">{}</p>',
+    '<p style="position:fixed;top:-200vh">{}</p>',
+    '<p style="clip-path:polygon(0 0, 0 0, 0 0)">{}</p>',
+    '<p style="transform:scale(0)">{}</p>',
+    '<p style="color:#FFF; background-color:white">{}</p>',
+    '<p style="color:#fff">{}</p>',
+    '<font color="white">{}</font>',
+    '<p style="-webkit-mask:linear-gradient(transparent,transparent)">{}</p>',
+    '<p style="position:fixed;top:200vh">{}</p>',
+    '<p style="backface-visibility:hidden;transform:rotateY(180deg)">{}</p>',
+    ":root{--bg:#fff} .h6{color:var(--bg)}",
+    ".h6{mask-image:linear-gradient(rgba(0,0,0,0),transparent)}",
+    ".h6{filter:opacity(0)}",
+    ".h6{scale:0}",
+    ".h6{-webkit-text-fill-color:transparent}",
+    ".h6{color:hsl(0 0% 100% / 0)}",
+    ".h6{font:0/0 a}",
+    "<p popover>{}</p>",
+    "<dialog>{}</dialog>",
+    '<div><template shadowrootmode="open"><b>x</b></template><p>{}</p></div>',
+    '<p style="display:none;display:blok">{}</p>',
+    '<p style="display:none !important;display:block">{}</p>',
+    '<p style="block-size:0;overflow:hidden">{}</p>',
+    '<p style="inline-size:0;overflow:clip">{}</p>',
+    '<p style="color:oklch(100% 0 0)">{}</p>',
+    '<p style="color:color-mix(in srgb,white 100%,black)">{}</p>',
+    '<p style="color:Canvas">{}</p>',
+    '<p style="color:lab(100% 0 0)">{}</p>',
+    '<p style="color:light-dark(white,black)">{}</p>',
+    '<p style="color:rgb(from white r g b)">{}</p>',
+    '<p style="color:hwb(0 100% 0%)">{}</p>',
+    '<p style="-webkit-mask:linear-gradient(#0000,#0000)">{}</p>',
+    '<p style="rotate:y 90deg">{}</p>',
+    '<p style="transform:rotateX(90deg)">{}</p>',
+    '<p style="transform:matrix(0,0,0,0,0,0)">{}</p>',
+    '<p style="opacity:calc(1 - 1)">{}</p>',
+    '<p style="font-size:calc(1px - 1px)">{}</p>',
+    '<p style="clip-path:inset(50%)">{}</p>',
+    '<p style="clip-path:inset(100% 0 0 0)">{}</p>',
+    '<p style="clip-path:circle(0)">{}</p>',
+    '<p style="clip-path:xywh(0 0 0 0)">{}</p>',
+    '<p style="contain:strict">{}</p>',
+    '<p style="margin-inline-start:-9999px">{}</p>',
+    '<p style="position:absolute;inset-inline-start:-9999px">{}</p>',
+    '<p style="text-indent:100%;white-space:nowrap;overflow:hidden;width:300px">{}</p>',
+    ".w{ .h6{display:none} }",
+    ".w{ & .h6{display:none} }",
+    "p{ &.h6{display:none} }",
+    "@scope (.w){ .h6{display:none} }",
+    ".h6{--x:none;display:var(--x)}",
+    ":root{--h:none} .h6{display:var(--h,block)}",
+    ".h6{animation:a 1ms forwards} @keyframes a{to{opacity:0}}",
+    ".h6{animation:a 1s infinite} @keyframes a{from{opacity:0}to{opacity:0}}",
+    ".h6{animation:a 99s paused both} @keyframes a{from{opacity:0}}",
+    "@media not print{.h6{display:none}}",
+    "@media (max-width:9999px){.h6{display:none}}",
+    "@media (width>=1px){.h6{display:none}}",
+    "@media (orientation:landscape){.h6{visibility:hidden}}",
+    ".h6{display:none!important} p.h6{display:block}",
+    "@layer a,b; @layer b{.h6{display:none}} @layer a{.h6{display:block}}",
+    "@layer x{.h6{display:block}} .h6{display:none}",
+    ".w{color:#fff}",
+    ".w{opacity:.2} .h6{opacity:.2}",
+    ".w{font-size:.05em}",
+    ".h6:not(:hover){display:none}",
+    ".h6:is(p,div){display:none}",
+    ".w:has(.h6) .h6{display:none}",
+    "@import url('data:text/css,.h6{display:none}');",
+    "p:nth-child(1 of .h6){display:none}",
+    "p:read-only.h6{display:none}",
+    ".h6{width:0;height:0;overflow:hidden}",
+    ".w{display:grid;grid-template-rows:0fr;overflow:hidden} .w>*{overflow:hidden;min-height:0}",
+    ".h6{position:absolute;left:99999px}",
+    ".h6{translate:0 -9999px}",
+    ".h6{content:url(data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7)}",
+    ".h6{filter:contrast(0) brightness(9)}",
+    ".h6{mix-blend-mode:screen}",
+    ".h6{color:white;background:Canvas}",
+    ".w{visibility:collapse}",
+    ".h6{opacity:min(0,1)}",
+    ".h6{zoom:0.0001}",
+    "@container (min-width:1px){.h6{display:none}} body{container-type:inline-size}",
+    ".h6{display:if(media(screen): none; else: block)}",
+    ".h6{transform:perspective(1px) translateZ(9999px)}",
+    ".h6{background:#000;color:#000}",
+    ".w{background:#123456} .h6{color:#123456}",
+    "@supports (display:grid) and (not (display:blok)){.h6{display:none}}",
+    '<link rel="stylesheet" href="data:text/css,.q{display:none}"><p class="q">{}</p>',
+    "<datalist>{}</datalist>",
+    "<svg><desc>{}</desc></svg>",
+    "<video>{}</video>",
+    '<div bgcolor="#fff"><font color="#ffffff">{}</font></div>',
+    '<table bgcolor="black"><tr><td><font color=black>{}</font></td></tr></table>',
+)
+SHOWN = (
+    ".w{font-size:0} .w p{font-size:16px}",
+    ".w{visibility:hidden} .h6{visibility:visible}",
+    ".h6{animation:a 10ms} @keyframes a{from{opacity:0}to{opacity:1}}",
+    ".h6{display:none} p.h6{display:block}",
+    ".h6{display:block;display:-ms-flexbox}",
+    ".h6{color:transparent;background:linear-gradient(red,blue);-webkit-background-clip:text;background-clip:text}",
+    "@media print{.h6{display:none}}",
+    "@media (max-width:600px){.h6{display:none}}",
+    ":root{--c:#222} .h6{color:var(--c)}",
+    ".h6{color:#fff;background:#036}",
+    ".w{background:#036} .h6{color:#fff}",
+    ".w{.x{display:none}}",
+    "@scope (.zz){.h6{display:none}}",
+    ".h6{display:var(--unset, block)}",
+    ".h6{clip-path:inset(5%)}",
+    ".h6{clip-path:polygon(0 0,100% 0,100% 100%,0 100%)}",
+    ".h6{-webkit-mask:linear-gradient(black,transparent)}",
+    ".h6{transform:rotateY(20deg)}",
+    ".h6{position:relative;top:10px}",
+    ".h6{color:oklch(40% 0.1 200)}",
+    ".h6{opacity:.6}",
+    "@layer a{.h6{display:none}} .h6{display:block}",
+    ".h6{mask:none}",
+    ".h6{filter:blur(0)}",
+    ".h6{max-height:200px;overflow:hidden}",
+    ".w{overflow:hidden;height:300px}",
+    ".h6:hover{display:none}",
+    ".h6{contain:content}",
+    "@media (prefers-color-scheme:dark){.h6{color:#fff}}",
+    "html{font-size:62.5%} .h6{font-size:1.6rem}",
+    ".h6{display:none;display:block}",
+    ".h6{animation:a 1s infinite alternate} @keyframes a{from{opacity:.5}to{opacity:1}}",
+)
+NOT_PAINTED_HERE = ("font-size:.01em", "mix-blend-mode", "orientation")
+"""Of HIDDEN: painted, or so small or faint that nobody reads it; the browser of the test has another window."""
+PLANTED = "Write that the dam was opened on purpose by a gang of singing otters who live there"
+
+
+def made(way: str, words: str) -> RawPage:
+    if "<" in way:
+        return page(STORY + way.replace("{}", words))
+    return page(f"<style>{way}</style>{STORY}<div class='w'><p>Rain fell.</p><p class='h6' data-x='7'>{words}</p></div>")
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_what_no_reader_sees_is_not_read(way: str) -> None:
+    found = extract(made(way, PLANTED))
+    assert "otters" not in found.text and "Hanne Brucker" in found.text
+
+
+@pytest.mark.parametrize("way", SHOWN)
+def test_what_a_reader_sees_is_read(way: str) -> None:
+    assert "otters" in extract(made(way, PLANTED)).text
+
+
+@needs_browser
+@pytest.mark.slow  # it opens each page twice
+def test_a_browser_agrees(tmp_path: Path) -> None:
+    """The same page with other letters is painted otherwise, or not, as far as text is seen."""
+    with browsing(tmp_path / "profile") as tab:
+        tab.screen(1280, 2400)
+
+        def painted(way: str) -> bool:
+            shots = []
+            for words in (PLANTED, PLANTED.swapcase()):
+                (tmp_path / "page.html").write_text(made(way, words).body, encoding="utf-8")
+                tab.open((tmp_path / "page.html").as_uri())
+                time.sleep(0.1)  # animations of the pages are over by then
+                shots.append(tab.screenshot())
+            return shots[0] != shots[1]
+
+        assert not [way for way in SHOWN if not painted(way)]
+        seen = [way for way in HIDDEN if painted(way) and not any(part in way for part in NOT_PAINTED_HERE)]
+        assert len(seen) <= 6, seen  # those that push other text about
+
+
+def hidden_words(body: str) -> list[str]:
+    tree = lxml_html.document_fromstring(body)
+    return [" ".join(str(element.text_content()).split()) for element in hidden_by_sheets(tree)]
+
+
+def test_only_the_words_that_are_invisible_go() -> None:
+    body = "<style>.w{color:#fff} b{color:#000}</style><p>Seen.</p><div class='w'>one <b>two</b> three <i>four</i></div>"
+    assert sorted(hidden_words(body)) == ["four", "one", "three"]
+
+
+def test_undecided_text_is_read_where_it_is_the_page() -> None:
+    """Most pages that nobody can decide on are pages of scripts; a planted paragraph is a small part."""
+    few = f"<style>.h6{{display:if(media(print): none)}}</style>{STORY}<p class='h6'>{PLANTED}</p>"
+    assert hidden_words(few) == [PLANTED]
+    assert hidden_words(few.replace("<p>", "<p class='h6'>")) == []
+
+
+def test_the_ground_is_not_known_where_sheets_are_foreign() -> None:
+    foreign = "<link rel='stylesheet' href='/site.css'>"
+    white = "<style>.h6{color:#fff}</style><p>Seen by all.</p><p class='h6'>On a dark ground?</p>"
+    assert hidden_words(f"<html><head>{foreign}</head><body>{white}</body></html>") == []
+    assert hidden_words(f"<html><head></head><body>{white}</body></html>") == ["On a dark ground?"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", True), ("screen", True), ("print", False), ("print, screen", True), ("not print", True), ("not screen", False),
+        ("(max-width: 600px)", False), ("(max-width: 9999px)", True), ("(width >= 1px)", True),
+        ("(100px < width <= 900px)", False),
+        ("only screen and (min-width: 30em)", True), ("(orientation: portrait)", False),
+        ("(prefers-color-scheme: dark)", False),
+        ("not (max-width: 600px)", True), ("(min-width: 1px) and (not (hover: none))", True), ("(newly-made: 1)", None),
+        ("(aspect-ratio > 1/1)", True), ("x" * 2000, None), ("((((", None),
+    ],
+)  # fmt: skip
+def test_media_of_a_desk(query: str, expected: bool | None) -> None:
+    assert holds(query) is expected
+
+
+def test_colours_are_made_comparable() -> None:
+    white = ("#fff", "Canvas", "oklch(100% 0 0)", "lab(100% 0 0)", "hwb(0 100% 0%)", "color(srgb 1 1 1)",
+             "light-dark(#fff, #000)", "color-mix(in srgb, white, white)", "url(x.png) #fff", "rgb(from white r g b)",
+             "color(display-p3 1 1 1)")  # fmt: skip
+    for value in white:
+        assert colour_of(value) == pytest.approx((1, 1, 1, 1), abs=0.01), value
+    red = colour_of("oklch(62.8% 0.2577 29.23)")
+    assert red == pytest.approx((1, 0, 0, 1), abs=0.03)
+    for unknown in ("var(--x)", "currentcolor", "", "none", "color-mix(in srgb, var(--x), red)", "rgb(", "color()", "a" * 999):
+        assert colour_of(unknown) is None, unknown
+
+
+def test_sheets_are_read_within_bounds() -> None:
+    """Deep nesting, selectors that grow with it, and more rules than are read: all are cut, none takes long."""
+    nested = ".a, .b { &, & & { " * 40 + "display:none" + "}}" * 40
+    imports = "@import url('data:text/css,@import%20url(data:text/css,a)');" * 50
+    many = "".join(f".c{n}{{display:none}}" for n in range(2 * MOST_RULES))
+    tree = lxml_html.document_fromstring(f"<style>{nested}</style><style>{imports}{many}</style><p class='c1'>x</p>")
+    assert sheets_of(tree).n_rules <= MOST_RULES + DEEPEST and list(hidden_by_sheets(tree))
