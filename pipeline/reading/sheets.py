@@ -55,6 +55,8 @@ class Sheets:
     """All rules of a page, with `matcher`, whose matches carry a `Rule`; `frames` are those of its animations by their name,
     in order."""
 
+    told: frozenset[str] = frozenset()
+    """The properties that matter: rules without one of them, and without a variable, are passed over."""
     matcher: cssselect2.Matcher = field(default_factory=cssselect2.Matcher)
     frames: dict[str, list[tuple[float, Declared]]] = field(default_factory=dict)
     n_rules: int = 0
@@ -127,7 +129,7 @@ class Sheets:
         self.frames[name.strip("\"'").lower()] = sorted(frames, key=lambda frame: frame[0])
 
     def _add(self, selector: str, declared: Declared, layer: int, sure: bool) -> None:
-        if not declared or len(selector) > MOST_SELECTOR:
+        if len(selector) > MOST_SELECTOR or not any(name in self.told or name.startswith("--") for name in declared):
             return
         compiled, understood = compiled_selectors(selector)
         for one in compiled:
@@ -135,9 +137,9 @@ class Sheets:
             self.n_rules += 1
 
 
-def sheets_of(tree: HtmlElement) -> Sheets:
-    """Of `<style>` elements and of links to `data:` addresses, in the page's order."""
-    sheets = Sheets()
+def sheets_of(tree: HtmlElement, told: frozenset[str]) -> Sheets:
+    """Of `<style>` elements and of links to `data:` addresses, in the page's order. `told` are the properties that matter."""
+    sheets = Sheets(told)
     for element in tree.iter("style", "link"):
         kind = str(element.get("type") or "text/css").strip().lower()
         if kind != "text/css" or any(one.tag in ("template", "noscript") for one in element.iterancestors()):

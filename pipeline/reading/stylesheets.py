@@ -99,7 +99,7 @@ def declarations(style: str) -> dict[str, tuple[str, bool]]:
 
 
 def _unseen(tree: HtmlElement) -> Unseen:
-    sheets = sheets_of(tree)
+    sheets = sheets_of(tree, TOLD)
     has_foreign = bool(tree.xpath("//link[contains(@rel, 'stylesheet') and not(starts-with(@href, 'data:'))]"))
     found = Unseen()
     root = _State(ground=None if has_foreign else WHITE)
