@@ -95,7 +95,8 @@ class CitedPage(Strict):
 @dataclass(frozen=True, slots=True)
 class Finding(Strict):
     """`passage` is the best place on the cited pages, `score` the judge's; a statement that `inherits` has its neighbour's
-    citation. `remark` says what else an editor should look at, whatever the verdict."""
+    citation. `remark` says what else an editor should look at, whatever the verdict; `unsettled` what the judge, who would
+    accept the statement, cannot see (`pipeline.checking.unsettled`)."""
 
     text: str
     section: str
@@ -105,6 +106,7 @@ class Finding(Strict):
     cited: tuple[CitedPage, ...]
     inherits: bool = False
     remark: str = ""
+    unsettled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,14 +378,15 @@ def _gathered(urls: Sequence[str], request: Request, bundle: Path, what: str, te
 
 def _judged(article: CitedArticle, pages: dict[str, EvidenceRecord], judge: Judge, tell: Tell) -> CheckReport:
     from eval.statement_support import PageText
+    from pipeline.checking.page_days import with_page_days
 
     texts: dict[int, PageText] = {}
     for i, reference in enumerate(article.references):
         record = pages.get(reference.url)
         if reference.passage:
-            texts[i] = PageText(reference.title, reference.passage)
+            texts[i] = PageText(reference.title, with_page_days(reference.passage, reference.published))
         elif record is not None and _is_readable(record):
-            texts[i] = PageText(record.title, record.text)
+            texts[i] = PageText(record.title, with_page_days(record.text, _published(reference, record)))
     findings = []
     for n, statement in enumerate(article.statements, 1):
         findings.append(_finding(statement, article.references, pages, texts, judge))
@@ -401,7 +404,9 @@ def _finding(
 ) -> Finding:
     from eval.statement_support import judge_statement
     from pipeline.checking.ageing import tells_of_later_day
+    from pipeline.checking.unsettled import unsettled
 
+    left_open = ""
     cited = tuple(_cited_page(references[i], pages.get(references[i].url)) for i in statement.references)
     readable = [i for i in statement.references if i in texts]
     found = judge_statement(judge, statement.text, [texts[i] for i in readable])
@@ -414,7 +419,11 @@ def _finding(
     elif found.support == "unjudged":
         verdict = "unread"
     elif found.support == "supported":
-        verdict = "supported"
+        known = [
+            f"{texts[i].title} {_published(references[i], pages.get(references[i].url))} {texts[i].text}" for i in readable
+        ]
+        left_open = unsettled(statement.text, found.passage, "\n".join(known))
+        verdict = "doubtful" if left_open else "supported"
     elif len(readable) < len(statement.references):
         verdict = "doubtful"  # what could not be read may hold it
     elif tells_of_later_day(statement.text, [_published(references[i], pages.get(references[i].url)) for i in readable]):
@@ -424,7 +433,8 @@ def _finding(
     else:
         verdict = "doubtful" if found.support == "doubtful" else "unsupported"
     remark = _remark(statement, references)
-    return Finding(statement.text, statement.section, verdict, found.score, found.passage, cited, statement.inherits, remark)
+    text, section, passage = statement.text, statement.section, found.passage
+    return Finding(text, section, verdict, found.score, passage, cited, statement.inherits, remark, left_open)
 
 
 def _remark(statement: CitedStatement, references: Sequence[Reference]) -> str:
@@ -470,7 +480,8 @@ def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
     for finding in report.findings:
         if finding.verdict not in ("supported", "uncited"):
             where = "; ".join(page.url or page.title or "no address" for page in finding.cited)
-            console.result(f"{LABELS[finding.verdict]}: {finding.text}\n    {where}")
+            why = f" ({finding.unsettled})" if finding.unsettled else ""
+            console.result(f"{LABELS[finding.verdict]}{why}: {finding.text}\n    {where}")
         if finding.remark:
             console.result(f"To look at ({finding.remark}): {finding.text}")
     console.result(report.in_words())

@@ -6,6 +6,7 @@ import re
 from datetime import date
 from urllib.parse import quote, urlsplit
 
+from data.cleaning import registrable_domain
 from data.types import Article
 
 NOTICE = (
@@ -48,6 +49,12 @@ def host_of(url: str) -> str:
     link = web_link(url)
     host = (urlsplit(link).hostname or "") if link else ""
     return host.removeprefix("www.")
+
+
+def publisher_of(url: str, site: str = "") -> str:
+    """Who answers for a page, so that pages of one publisher can be told from those of several: the domain of its address, of a
+    file the site that its page names, else the file itself. `site` is what the page says of itself."""
+    return registrable_domain(url) or host_of(url) or " ".join(site.lower().split()) or url
 
 
 def day_of(published: str | None) -> date | None:

@@ -123,7 +123,7 @@ def add_checks(
                     "section": one.section,
                     "verdict": one.verdict,
                     "label": LABELS[one.verdict],
-                    "remark": one.remark,
+                    "remark": one.remark or one.unsettled,
                     "passage": shortened(one.passage, 600),
                     "cited": [{**codec.to_plain(page), "link": web_link(page.url) or ""} for page in one.cited],
                 }

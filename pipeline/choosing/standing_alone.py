@@ -81,7 +81,7 @@ def standing_alone(text: str, before: str, published: str | None, subject: Subje
         return ""
     if _THAT_DAY.search(bare) and not _DAY.search(bare):
         return ""
-    text = _with_days(text, published)  # "on Monday" -> "on 3 March 2031", from the page's own day
+    text = with_days(text, published)  # "on Monday" -> "on 3 March 2031", from the page's own day
     text = _with_months(text, published)
     bare = QUOTED.sub(" ", text)
     if re.search(r"\b(?:yesterday|today)\b", bare, re.I) or _LAST_SEASON.search(bare):
@@ -211,7 +211,7 @@ def is_no_person(name: str) -> bool:
     return bool(_NO_PERSON.search(name))
 
 
-def _with_days(text: str, published: str | None) -> str:
+def with_days(text: str, published: str | None) -> str:
     """Weekdays, today and yesterday as dates, counted back from the page's day. Without one, "on Sunday" is left away.
 
     Empty where the day cannot be known: it is still to come, or is in a place where its date would read otherwise.

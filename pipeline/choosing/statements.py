@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 
-from data.cleaning import host_of, registrable_domain
 from pipeline.article_plan import LeftOut, Statement
 from pipeline.choosing import usable, worth
 from pipeline.choosing.candidates import Candidate
@@ -23,6 +22,7 @@ from pipeline.choosing.subject import Subject
 from pipeline.choosing.usable import usable_rows
 from pipeline.choosing.worth import fact_weights, worth_rows, worths
 from pipeline.evidence import Evidence
+from pipeline.provenance import publisher_of
 from pipeline.retrieval import terms
 
 # Cosines are of MiniLM's sentence vectors. All of these were chosen by reading plans of development topics of Wiki Live
@@ -83,8 +83,8 @@ class Pool:
         trust: np.ndarray,
     ) -> Pool:
         """`features` and `near` as in `worth_rows`; `title_vector`, shape (D,)."""
-        urls = [evidence.pages[o.candidate.page].url for o in offered]
-        hosts = [registrable_domain(url) or host_of(url) for url in urls]
+        read = [evidence.pages[o.candidate.page] for o in offered]
+        hosts = [publisher_of(page.url, page.site) for page in read]
         rows = worth_rows(Subject(evidence.event.title, evidence.pages), offered, hosts, vectors, features, near)
         every = usable_rows(evidence, offered, vectors, title_vector, rows)
         return cls(evidence.event.title, offered, vectors, title_vector, near * trust, hosts, rows, every, trust)

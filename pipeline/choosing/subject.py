@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from data.cleaning import host_of, registrable_domain
 from data.types import Page
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.word_lists import words_of
+from pipeline.provenance import publisher_of
 from pipeline.retrieval import STOPWORDS, terms
 
 OPENING_WORDS = 150
@@ -166,7 +166,7 @@ class Subject:
                 for noun in _CALLED.findall(page.text):
                     if noun in THINGS:
                         counts[noun] += 1
-                        hosts.setdefault(noun, set()).add(registrable_domain(page.url) or host_of(page.url))
+                        hosts.setdefault(noun, set()).add(publisher_of(page.url, page.site))
         return Counter({n: c for n, c in counts.items() if c >= LEAST_CALLED and len(hosts[n]) >= LEAST_HOSTS})
 
     @cached_property

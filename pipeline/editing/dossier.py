@@ -14,7 +14,7 @@ from pipeline.checking.ageing import tells_of_later_day
 from pipeline.checking.phrases import chatbot_phrase
 from pipeline.following.disagreements import Disagreement
 from pipeline.planning.kinds import load_kinds
-from pipeline.provenance import host_of
+from pipeline.provenance import host_of, publisher_of
 from pipeline.web.reliability import Reliability, reliability
 from pipeline.writing.checks.rewording import copied_runs
 
@@ -71,8 +71,8 @@ class Dossier(Strict):
 
     @property
     def rests_on_one_publisher(self) -> bool:
-        hosts = {host_of(row.url) or row.url for row in self.sources}
-        return len(hosts) == 1 and len(self.one_publisher) > 1
+        publishers = {publisher_of(row.url, row.publisher) for row in self.sources}
+        return len(publishers) == 1 and len(self.one_publisher) > 1
 
 
 def dossier_of(article: Article, pages: Sequence[Page], disagreements: Sequence[Disagreement] = ()) -> Dossier:
@@ -148,7 +148,7 @@ def _worth(row: SourceRow) -> tuple[bool, bool, bool, int]:
 
 
 def _publishers(sentence: Sentence, by_id: dict[str, Source]) -> set[str]:
-    return {host_of(by_id[c].url) or by_id[c].url for c in sentence.cites if c in by_id}
+    return {publisher_of(by_id[c].url, by_id[c].site) for c in sentence.cites if c in by_id}
 
 
 def _missing(article: Article) -> tuple[str, tuple[str, ...]]:

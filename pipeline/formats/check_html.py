@@ -34,6 +34,8 @@ class _Finding(Protocol):
     def cited(self) -> Sequence[_CitedPage]: ...
     @property
     def remark(self) -> str: ...
+    @property
+    def unsettled(self) -> str: ...
 
 
 class _Report(Protocol):
@@ -72,7 +74,8 @@ def _finding(finding: _Finding, label: str) -> str:
 
 
 def _remark(finding: _Finding) -> str:
-    return f'<p class="warning">To look at: {escape(finding.remark)}</p>' if finding.remark else ""
+    told = "; ".join(one for one in (finding.remark, finding.unsettled) if one)
+    return f'<p class="warning">To look at: {escape(told)}</p>' if told else ""
 
 
 def _page(page: _CitedPage) -> str:

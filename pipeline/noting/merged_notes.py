@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from data.cleaning import host_of, registrable_domain
 from decoding.api import Encoder
 from pipeline.article_plan import Statement
 from pipeline.choosing.facts import names, numbers, with_digits
 from pipeline.evidence import Evidence
 from pipeline.notes import Note, Notes, TakenNotes
+from pipeline.provenance import publisher_of
 from pipeline.retrieval import terms
 from pipeline.writing.checks.rewording import copied_runs
 
@@ -62,8 +62,8 @@ def _statement(evidence: Evidence, passages: Mapping[str, str], group: Sequence[
     """The first note, with a passage of each publisher that says it."""
     cites: dict[str, str] = {}
     for note in group:
-        url = evidence.pages[int(note.passage.split(":")[0])].url
-        cites.setdefault(registrable_domain(url) or host_of(url), note.passage)
+        page = evidence.pages[int(note.passage.split(":")[0])]
+        cites.setdefault(publisher_of(page.url, page.site), note.passage)
     day = next((note.day for note in group if note.day), "")
     others = tuple(note.text for note in group[1:] if note.text != group[0].text)[:4]
     cited = tuple(dict.fromkeys(cites.values()))[:MOST_CITES]

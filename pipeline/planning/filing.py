@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from data import codec
-from data.cleaning import registrable_domain
 from data.errors import NoEvidence
 from data.settings import WritingSettings
 from data.types import Heading
@@ -31,6 +30,7 @@ from pipeline.evidence import Evidence
 from pipeline.planning.arranging import fits, fits_from, opening_scores
 from pipeline.planning.headings import BANK_FILE, HeadingBank, OfferedHeading
 from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
+from pipeline.provenance import publisher_of
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
@@ -464,7 +464,7 @@ def _when(pool: Pool, run: Sequence[int]) -> str:
 def _notice(evidence: Evidence, pool: Pool, chosen: Sequence[int]) -> str:
     """What a reader must know of how thin the evidence is; empty if it is not."""
     pages = {pool.offered[i].candidate.page for i in chosen}
-    hosts = {registrable_domain(evidence.pages[n].url) for n in pages}
+    hosts = {publisher_of(evidence.pages[n].url, evidence.pages[n].site) for n in pages}
     if len(hosts) > 1 and len(pages) > THIN_PAGES:
         return ""
     told = f"{len(pages)} page{'s' * (len(pages) != 1)}, {len(hosts) or 1} publisher{'s' * (len(hosts) > 1)}"

@@ -108,6 +108,27 @@ def test_cited_pdfs_are_read_and_paywalls_are_no_refusal(
     assert verdicts[2] == "unread", ran.json["findings"][2]
 
 
+def test_what_the_judge_cannot_see_is_doubtful(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
+    """Alike in all words but one; and a weekday of the page, said as its date."""
+    server.put(
+        "/day",
+        "<html lang='en'><head><title>Dam</title><meta property='article:published_time' content='2021-05-05'></head>"
+        f"<body><article><p>The Larrow dam broke on Monday after a week of rain. {DAM.partition('. ')[2]}</p></article>",
+    )
+    url = server.url("/day")
+    said = (
+        f"The Larrow dam broke on 3 May 2021 after a week of rain [x]({url}).",
+        f"The Larrow dam broke on 4 May 2021 after a week of rain [x]({url}).",
+        f"The ministry sent two hundred soldiers to the valley, and the railway was opened for a month [x]({url}).",
+    )
+    Path("dam.md").write_text("\n\n".join(said), encoding="utf-8")
+    ran = wikigenben("check", "dam.md", *flags, "--json", "--out", "report")
+    found = [(finding["verdict"], finding["unsettled"]) for finding in ran.json["findings"]]
+    assert found[0] == ("supported", ""), found
+    assert found[1][0] == "doubtful" and found[2] == ("doubtful", "it says “opened”, the page “closed”"), found
+    assert "To look at: it says “opened”, the page “closed”" in Path("report/report.html").read_text(encoding="utf-8")
+
+
 def test_signs_of_a_chatbot_are_told(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
     url = server.url("/dam")
     Path("dam.md").write_text(

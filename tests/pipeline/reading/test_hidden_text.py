@@ -192,6 +192,7 @@ def test_what_a_reader_sees_is_read(way: str) -> None:
 
 @needs_browser
 @pytest.mark.slow  # it opens each page twice
+@pytest.mark.timeout(900)
 def test_a_browser_agrees(tmp_path: Path) -> None:
     """The same page with other letters is painted otherwise, or not, as far as text is seen."""
     with browsing(tmp_path / "profile") as tab:
