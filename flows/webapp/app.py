@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -80,6 +81,8 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
 
     @app.exception_handler(OSError)
     async def no_disk(_: Request, error: OSError) -> JSONResponse:
+        if error.errno == errno.ENAMETOOLONG:
+            return JSONResponse({"error": "that name is too long: no run, check or file has it"}, 400)
         return JSONResponse({"error": f"cannot use the disk: {error.strerror}; nothing that was there is lost"}, 507)
 
     @app.exception_handler(ValidationError)

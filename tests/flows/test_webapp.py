@@ -299,6 +299,12 @@ def test_uploads_are_bounded(web: Web) -> None:
     assert not any(path.stat().st_size > 20_000_000 for path in kept.glob("*"))
 
 
+def test_a_name_of_any_length_is_no_fault_of_the_disk(web: Web) -> None:
+    for path in ("runs/{}", "runs/{}/download/md", "checks/{}"):
+        status, told = web.ask("GET", "/api/" + path.format("x" * 5_000))
+        assert status in (200, 400) and (status == 200 or "too long" in told["error"]), path
+
+
 def test_other_sites_may_not_ask(web: Web) -> None:
     own = f"http://127.0.0.1:{web.port}"
     asked = {"title": "T", "urls": ["http://e.org"]}

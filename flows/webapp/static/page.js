@@ -347,7 +347,9 @@ async function evidence(cite, from) {
   $("evidence").hidden = false;
   $("evidence").focus({ preventScroll: true });
   const mark = marks.find((one) => one.className === "same") || marks[0];
-  $("evidence-text").scrollTop = Math.max(0, mark.offsetTop - $("evidence-text").offsetTop - 40);
+  const box = $("evidence-text");
+  // by what is on the screen: what an offset counts from depends on the layout
+  box.scrollTop += mark.getBoundingClientRect().top - box.getBoundingClientRect().top - Math.min(40, box.clientHeight / 5);
   if (sentence) uncover(sentence);
 }
 
