@@ -176,9 +176,9 @@ class Prefill:
     last: Rows
     """Logits of the last position: (1, V)."""
     vector: NDArray[np.float32] | None = None
-    """(D,), float32, not normalised, the mean over the tokens that were read: all but a tuned prefix; None unless wanted."""
+    """(D,), float32, not normalised; None unless wanted."""
     top_ids: NDArray[np.int64] | None = None
-    """(tokens that were read, the last ones of the prompt; k), best first; None unless wanted."""
+    """(P, k), best first; None unless wanted."""
 
 
 @dataclass(frozen=True, slots=True)

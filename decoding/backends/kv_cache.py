@@ -248,13 +248,6 @@ class StepCache:
                 f"positions up to {end} are needed but only {self.capacity} were reserved; prefill with a larger capacity"
             )
 
-    def put(self, keys: NDArray[np.float16], values: NDArray[np.float16], at: int) -> None:
-        """Store keys and values (layers, H_kv, T, D) at positions at..at+T-1 of all layers."""
-        end = at + keys.shape[2]
-        self.need(end)
-        self.keys[..., at:end] = keys.swapaxes(2, 3)
-        self.values[:, :, at:end] = values
-
     def commit(self, k: int, path: Sequence[int] | None = None) -> None:
         """n += k. With `path` (k ascending indices) rows n+path[i] move to n+i first."""
         if path is not None and list(path) != list(range(len(path))):

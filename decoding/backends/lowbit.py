@@ -27,7 +27,6 @@ from decoding.backends.masks import ancestry
 from decoding.backends.places import Places
 from decoding.backends.proof import Unfit
 from decoding.backends.torch_backend import relative_error
-from decoding.prefixes.prefix import prefix_of
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from decoding.backends.nearest_sets import SetSearch
     from decoding.lowbit.matrix import Matrix
     from decoding.models.loading import LoadedModel
-    from decoding.prefixes.prefix import TunedPrefix
 
 _ROWS_A_THREAD = 32
 """Fewer rows are not worth a thread, which has to be waited for twice a layer."""
@@ -137,13 +135,10 @@ class LowBitBackend(DrivenBackend):
         """Raises StageError for a prompt beyond the context."""
         self._check_prompt(prompt, capacity)
 
-    def begin(self, capacity: int, prefix: TunedPrefix | None = None) -> None:
-        """A sequence with room for `capacity` positions, empty but for a prefix; nothing of the one before is kept."""
+    def begin(self, capacity: int) -> None:
+        """An empty sequence with room for `capacity` positions; nothing of the one before is kept."""
         self.forget()
         self._restart(capacity)
-        if prefix is not None:
-            self.put(prefix, 0)
-            self.kv.commit(len(prefix))
 
     @property
     def reserved(self) -> int:
@@ -154,21 +149,6 @@ class LowBitBackend(DrivenBackend):
         """Of the keys and values of so many tokens."""
         assert self._step_cache is not None
         return self._step_cache.bytes_for(n_tokens)
-
-    @property
-    def prefixes(self) -> tuple[TunedPrefix, ...]:
-        return self._loaded.prefixes
-
-    def put(self, prefix: TunedPrefix, at: int) -> None:
-        """Its keys and values at positions at.. of the cache."""
-        assert self._step_cache is not None
-        self._step_cache.put(prefix.keys, prefix.values, at)
-
-    def _put(self, prefix: TunedPrefix) -> None:
-        if self._step_cache is None:  # being proved
-            super()._put(prefix)
-        else:
-            self.put(prefix, 0)
 
     def copy(self, start: int, count: int, to: int) -> None:
         """Keys and values of positions start..start+count-1 to `to` and behind it."""
@@ -338,8 +318,6 @@ class LowBitBackend(DrivenBackend):
         """Rows do not depend on each other, so that a prompt which begins like the last one finds the same bits there."""
         before, self._read = self._read, ()  # until this prompt is read whole
         if self._step_cache is None or wants.vector or wants.top_k or self._read_at != self._step_cache.allocations:
-            return 0
-        if prefix_of(self.prefixes, ids) is not prefix_of(self.prefixes, before):
             return 0
         same = next((i for i, (a, b) in enumerate(zip(ids, before, strict=False)) if a != b), min(len(ids), len(before)))
         return min(same, len(ids) - 1)  # the last one is read for its logits

@@ -18,7 +18,6 @@ from decoding.backends.places import Places, Placing
 from decoding.backends.rows import TorchRows
 from decoding.backends.torch_backend import PREFILL_TOKENS
 from decoding.machine import available_bytes
-from decoding.prefixes.prefix import prefix_of
 
 if TYPE_CHECKING:
     import torch
@@ -58,10 +57,6 @@ class LowBitTexts:
         self._prompts = [np.array(prompt, dtype=np.int64) for prompt in prompts]
         # the last token of a prompt is for the first step, which gives its logits
         self._shared = min(min(_alike(self._prompts[0], other) for other in self._prompts), min(map(len, prompts)) - 1)
-        self._prefixes = [prefix_of(backend.prefixes, prompt) for prompt in prompts]
-        if any(one is not None and len(one) > self._shared for one in self._prefixes):
-            # what they share is no whole prefix: the tuned ones have other keys and values there than the others
-            self._shared = 0
         self._sizes = [len(prompt) - self._shared + room for prompt, room in zip(prompts, rooms, strict=True)]
         self._segments: list[_Segment] = []
         """By their starts. Those of texts that have left stay until their place is taken: others may begin like them."""
@@ -72,9 +67,7 @@ class LowBitTexts:
         capacity = self._shared + self._room + _LANES
         for prompt in prompts:
             backend.check(prompt, max(capacity, len(prompt)))
-        if (prefix := self._prefixes[0]) is not None and len(prefix) == self._shared:
-            backend.begin(capacity, prefix)
-        elif self._shared:
+        if self._shared:
             backend.prefill(list(prompts[0][: self._shared]), capacity=capacity)
         else:
             backend.begin(capacity)
@@ -158,10 +151,6 @@ class LowBitTexts:
         if best is not None and (count := self._copyable(segment, best)) and segment.start != best.start:
             self._backend.copy(self._shared + best.start, count, self._shared + segment.start)
         segment.length = 0 if best is None else self._copyable(segment, best)
-        prefix = self._prefixes[segment.text]
-        if prefix is not None and self._shared + segment.length < len(prefix):
-            self._backend.put(prefix, self._shared + segment.start)
-            segment.length = len(prefix)
         kept = [other for other in self._segments if other.end <= segment.start or segment.end <= other.start]
         self._segments = sorted([*kept, segment], key=lambda one: one.start)
         self._of[segment.text] = segment
@@ -169,8 +158,6 @@ class LowBitTexts:
     def _copyable(self, segment: _Segment, other: _Segment, *, unread: bool = False) -> int:
         """Tokens behind the shared beginning whose keys and values are those of `other`, all but the last one at most; with
         `unread`, once its prompt is read."""
-        if self._prefixes[segment.text] is not self._prefixes[other.text]:
-            return 0
         mine, theirs = self._prompts[segment.text], self._prompts[other.text]
         there = len(theirs) - 1 - self._shared if unread else other.length
         return min(_alike(mine, theirs) - self._shared, there, len(mine) - 1 - self._shared)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from decoding.prefixes.prefix import TunedPrefix
-
 
 class Places(NamedTuple):
     """Where the T rows of a step lie, and what each of them sees: the n committed positions, then its scratch rows
@@ -37,8 +35,8 @@ class Placing(Protocol):
         """Raises StageError for a prompt beyond the context."""
         ...
 
-    def begin(self, capacity: int, prefix: TunedPrefix | None = None) -> None:
-        """A sequence with room for `capacity` positions, empty but for a prefix."""
+    def begin(self, capacity: int) -> None:
+        """An empty sequence with room for `capacity` positions."""
         ...
 
     @property
@@ -48,13 +46,6 @@ class Placing(Protocol):
 
     def bytes_for(self, n_tokens: int) -> int:
         """Of the keys and values of so many tokens."""
-        ...
-
-    @property
-    def prefixes(self) -> tuple[TunedPrefix, ...]: ...
-
-    def put(self, prefix: TunedPrefix, at: int) -> None:
-        """Its keys and values at positions at.. of the cache."""
         ...
 
     def copy(self, start: int, count: int, to: int) -> None:

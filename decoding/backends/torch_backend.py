@@ -11,7 +11,6 @@ from data.errors import StageError
 from decoding.backend import FULL, BackendInfo, Chain, CostTable, Prefill, SkipSet, Wants
 from decoding.backends.kv_cache import KVCache, transformers_cache
 from decoding.backends.rows import TorchRows, not_numbers
-from decoding.prefixes.prefix import prefix_of
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from decoding.backend import Budget
     from decoding.backends.nearest_sets import SetSearch
     from decoding.models.loading import LoadedModel
-    from decoding.prefixes.prefix import TunedPrefix
 
 PREFILL_TOKENS = 512
 """Prompt tokens per forward: bounds the memory for activations and masks."""
@@ -91,10 +89,6 @@ class TorchBackend(ABC):
         with torch.inference_mode():
             self._restart(capacity)
             kept = self._kept(ids, wants)
-            prefix = prefix_of(self._loaded.prefixes, ids)
-            if prefix is not None and kept < len(prefix):
-                self._put(prefix)
-                kept = len(prefix)
             prompt = torch.tensor([list(ids)], device=self._device)
             total = torch.zeros(self._info.hidden_size, device=self._device)
             top_ids: list[torch.Tensor] = []
@@ -112,7 +106,7 @@ class TorchBackend(ABC):
                 raise not_numbers(last.dtype)
             return Prefill(
                 last=TorchRows(last),
-                vector=(total / (len(ids) - kept)).cpu().numpy() if wants.vector else None,
+                vector=(total / len(ids)).cpu().numpy() if wants.vector else None,
                 top_ids=torch.cat(top_ids).cpu().numpy() if wants.top_k else None,
             )
 
@@ -226,14 +220,6 @@ class TorchBackend(ABC):
     def _kept(self, ids: Sequence[int], wants: Wants) -> int:
         """How many of the first tokens need not be read, as their keys and values are there from the text before."""
         return 0
-
-    def _put(self, prefix: TunedPrefix) -> None:
-        """Its keys and values at the beginning of the cache, in the model's precision."""
-        import torch
-
-        for layer, (keys, values) in enumerate(zip(prefix.keys, prefix.values, strict=True)):
-            own = [torch.from_numpy(part[None]).to(self._device, self._model.dtype) for part in (keys, values)]
-            self.kv.write(layer, own[0], own[1], 0)
 
     def _keeps(self, ids: Sequence[int]) -> None:  # noqa: B027
         """A prompt was read whole: its keys and values are there."""

@@ -186,8 +186,7 @@ class RecycleDrafter:
         self._pending = None
         if self.wants.top_k:
             assert request.prefill.top_ids is not None, "the prefill gave no rows"
-            rows = request.prefill.top_ids.tolist()
-            self._table.update(zip(request.prompt[-len(rows) :], rows, strict=True))
+            self._table.update(zip(request.prompt, request.prefill.top_ids.tolist()))
         if self._fixed is None:
             self._template = template_from(self.statistics, self._costs, self.max_tokens)
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from decoding.backend import StepBackend
     from decoding.lowbit.matrix import Bits
-    from decoding.prefixes.prefix import TunedPrefix
 
 LOW_BITS: dict[str, Bits] = {"int8": 8, "int4": 4}
 """Names of dtypes whose matrices `load` quantises (`decoding.lowbit`)."""
@@ -76,8 +75,6 @@ class LoadedModel:
     dtype: str
     is_low_bit: bool = False
     """Whether its matrices are those of `decoding.lowbit`."""
-    prefixes: tuple[TunedPrefix, ...] = field(default=(), repr=False, compare=False)
-    """Beginnings of prompts whose keys and values were trained: no prompt begins with two of them."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     tokenizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     backends: dict[str, StepBackend] = field(default_factory=dict, repr=False, compare=False)
@@ -176,27 +173,6 @@ def lowered(loaded: LoadedModel, dtype: str) -> LoadedModel:
         raise UserError(f"{loaded.name} cannot be rounded to {dtype}: {error}; use dtype float32") from error
     fingerprint = hashlib.sha256(f"{loaded.fingerprint} {dtype}".encode()).hexdigest()
     return dataclasses.replace(loaded, dtype=dtype, fingerprint=fingerprint, is_low_bit=True, backends={})
-
-
-def with_prefixes(loaded: LoadedModel, prefixes: Sequence[TunedPrefix]) -> LoadedModel:
-    """The same with trained beginnings of prompts, which make it another model to whoever compares fingerprints.
-
-    Raises UserError where they are those of another shape of model.
-    """
-    config = loaded.model.config.get_text_config(decoder=True)
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    for one in prefixes:
-        if (shape := (one.keys.shape[0], one.keys.shape[1], one.keys.shape[3])) != (config.num_hidden_layers, heads, size):
-            raise UserError(
-                f"{loaded.name}: the prefix {one.task!r} is of another model: layers, heads and their size are {shape}, not "
-                f"{(config.num_hidden_layers, heads, size)}"
-            )
-    if not prefixes:
-        return loaded
-    identity = " ".join((loaded.fingerprint, *(one.sha256 for one in prefixes)))
-    fingerprint = hashlib.sha256(identity.encode()).hexdigest()
-    return dataclasses.replace(loaded, prefixes=tuple(prefixes), fingerprint=fingerprint, backends={})
 
 
 def in_memory(model: Any, tokenizer: Any) -> LoadedModel:

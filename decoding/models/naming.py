@@ -9,9 +9,8 @@ from pathlib import Path
 from data.errors import UserError
 from data.model_name import parse_model
 from decoding.models.gguf import Tell, load_gguf
-from decoding.models.loading import LoadedModel, load, lowered, with_prefixes
+from decoding.models.loading import LoadedModel, load, lowered
 from decoding.models.registry import KNOWN, NAMES, check_here, checked_file
-from decoding.prefixes.prefix import prefixes_for
 
 
 def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Tell | None = None) -> LoadedModel:
@@ -21,8 +20,7 @@ def load_named(name: str, *, device: str = "auto", dtype: str = "auto", tell: Te
     """
     if name in KNOWN:
         file = checked_file(KNOWN[name])
-        found = replace(load_gguf(file, device=device, dtype=dtype, tell=tell), name=name)
-        return with_prefixes(found, prefixes_for(name))
+        return replace(load_gguf(file, device=device, dtype=dtype, tell=tell), name=name)
     asked = parse_model(name)
     if asked.kind in ("gguf", "hf") and not asked.is_whole:
         raise UserError(f"--model {name!r} names no model; known: {NAMES}")
