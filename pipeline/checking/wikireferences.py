@@ -424,17 +424,20 @@ def _by_any_address(parts: dict[str, Part]) -> Reference | None:
 
 def _of_links(words: str, found: list[Reference]) -> None:
     """The addresses in the words of a reference; a copy in an archive belongs to what is before it."""
+    beside = re.sub(r"'{2,}", "", _BRACKETED.sub("", words)).strip(" .,;:()[]\n")[:500]
+    seen = {reference.url for reference in found}
     for link in _BRACKETED.finditer(words):
+        if len(found) >= MOST_IN_ONE:
+            return
         bracketed = link[1] or ""
         url = citations.cleaned(f"https:{bracketed}" if bracketed.startswith("//") else bracketed or link[3])
-        title = re.sub(r"'{2,}", "", link[2] or "").strip() or re.sub(r"'{2,}", "", _BRACKETED.sub("", words)).strip(
-            " .,;:()[]\n"
-        )
+        title = re.sub(r"'{2,}", "", link[2] or "").strip() or beside
         if citations.ARCHIVES.match(url) and found and found[-1].url and not citations.ARCHIVES.match(found[-1].url):
             page = citations.original(url)
             if not found[-1].archive_url and (not page or page.rstrip("/") == found[-1].url.rstrip("/") or len(found) == 1):
                 found[-1] = citations.with_archive(found[-1], url)
                 continue
         one = citations.of_address(url, " ".join(title.split()))
-        if one.url not in {reference.url for reference in found}:
+        if one.url not in seen:
+            seen.add(one.url)
             found.append(one)

@@ -119,7 +119,9 @@ def test_a_sentence_that_leans_on_the_one_before_is_judged_with_it(
     second: str, alone: float, whole: float, verdict: str
 ) -> None:
     statements = tuple(CitedStatement(text, "", (0,)) for text in ("Ana Bray was the mayor.", second))
-    article = CitedArticle("Sall", "wikitext", statements, (Reference("", passage=DAM),))
+    article = CitedArticle(
+        "Sall", "wikitext", statements, (Reference("", passage=f"The mayor, Ana Bray, resigned in June. {DAM}"),)
+    )
     found = judged(article, {}, Stern(alone, whole), lambda n, of, what: None, "")
     assert found.findings[1].verdict == verdict
 

@@ -12,6 +12,7 @@ from pipeline.checking.cited import OWN_MARKS
 from pipeline.checking.reading import parse
 from pipeline.checking.wikimarkup import DEEPEST, ExtensionTag, Link, Template, walk
 from pipeline.checking.wikimarkup import parse as markup
+from pipeline.checking.wikireferences import MOST_IN_ONE
 
 
 def cited(text: str) -> list[tuple[str, list[str]]]:
@@ -203,3 +204,9 @@ def test_a_file_beside_the_article_is_a_page(url: str) -> None:
     text = f"The dam broke in May.<ref>{{{{cite web|url={url}|title=A}}}}</ref>"
     assert parse(text, "a.wiki", local=True).references[0].url == f"file:{url.removeprefix('file:').removeprefix('./')}"
     assert parse("The dam broke.<ref>{{cite web|url=www.a.org/x|title=A}}</ref>").references[0].url == "http://www.a.org/x"
+
+
+def test_a_reference_of_ten_thousand_addresses() -> None:
+    text = f"The dam broke in May.<ref>{' '.join(f'http://a.org/{n}' for n in range(10_000))}</ref>"
+    (statement,) = parse(text, "a.wiki").statements
+    assert len(statement.references) == MOST_IN_ONE
