@@ -6,6 +6,7 @@ score is the highest, as WiCE scores claims against long pages (Kamoi et al. 202
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from data.sentences import split_sentences
 from data.types import Strict
 from eval.judges.judge import Judge, Pair
 from eval.metrics.citations import Ranking, with_title
+from eval.text import content_words
 
 Support = Literal["supported", "doubtful", "unsupported", "unjudged"]
 PIECE_WORDS = 120
@@ -81,6 +83,18 @@ def judge_statement(judge: Judge, statement: str, pages: Sequence[PageText]) -> 
     score, at = max(known)
     n, piece = places[-at]
     return Judgement(support_of(score, judge.threshold), round(score, 3), piece, n)
+
+
+def supporting_sentence(statement: str, passage: str) -> str:
+    """The sentence of a passage that says most of the statement: by the content words that they share, numbers and rare words
+    first. "" where none shares a third of them."""
+    sentences = split_sentences(passage)
+    asked = set(content_words(statement))
+    shared = [asked & set(content_words(sentence)) for sentence in sentences]
+    often = Counter(word for words in shared for word in words)
+    worth = [sum((2.0 if any(map(str.isdigit, word)) else 1.0) / often[word] for word in words) for words in shared]
+    best = max(range(len(sentences)), key=lambda n: (worth[n], len(shared[n]), -n), default=-1)
+    return sentences[best] if best >= 0 and 3 * len(shared[best]) >= len(asked) > 0 else ""
 
 
 def support_of(score: float, threshold: float) -> Support:

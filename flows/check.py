@@ -1,6 +1,7 @@
 """`wikigenben check`: each statement of an article that was made anywhere, judged against the pages that it cites.
 
-    runs/check/NAME/  evidence/ (a bundle)  archived/ (another)  report.json  report.html
+    runs/check/NAME/  evidence/ (a bundle)  archived/ (another)  report.html  report.json  report.csv
+                      to_look_at.wiki (a list to paste)  marked.wiki (of wikitext: the article with templates at their places)
 
 The same command again takes pages from the bundle and judgements from the judge's memory: it goes on where it was stopped.
 """
@@ -11,61 +12,32 @@ import argparse
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from data.errors import UserError
 from data.settings import Settings, add_setting_flags, load_settings
-from data.types import Strict
+from flows.judging import Tell, is_gone, is_readable, judged
 from flows.write import slug
+from pipeline.checking.report import BAD, JUDGED, LABELS, CheckReport, with_changes
 
 if TYPE_CHECKING:
-    from eval.judges.judge import Judge
-    from eval.statement_support import PageText
-    from pipeline.checking.cited import CitedArticle, CitedStatement, Reference
+    from pipeline.checking.cited import CitedArticle
     from pipeline.web.bundle import Bundle, EvidenceRecord, FetchRecord
 
 WIKI = "https://en.wikipedia.org/wiki/"
 MOST_PAGES = 400
-"""Of one article."""
-Verdict = Literal["supported", "doubtful", "unsupported", "older", "gone", "unread", "uncited"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-LABELS: dict[str, str] = {
-    "supported": "Supported",
-    "doubtful": "Doubtful",
-    "unsupported": "Not found on the cited page",
-    "older": "The page is older than what it is cited for",
-    "gone": "The cited page is gone",
-    "unread": "The cited page could not be read",
-    "uncited": "No citation",
-}
-IN_WORDS: dict[str, str] = {
-    "supported": "supported",
-    "doubtful": "doubtful",
-    "unsupported": "not found on the cited page",
-    "older": "younger than the cited page",
-    "gone": "on a page that is gone",
-    "unread": "on a page that could not be read",
-    "uncited": "without a citation",
-}
-"""What a number of statements is, in a summary."""
-BAD: frozenset[Verdict] = frozenset({"unsupported", "older", "gone"})
+"""Of one article, in its order. What is beyond them is told as not asked for."""
+REPORT = "report.json"
 ARCHIVED = "archived"
 """Beside the bundle `evidence`: the archived copies that were read in place of pages that are gone."""
-GONE = frozenset({"dns", "soft_404"})
-GONE_STATUS = (404, 410)
-"""Of `http_4xx`; others refuse this program, or ask for a subscription, and the page may well be there."""
 NOTHING_CHECKED = 3
 """The exit code: that no page could be read does not mean that nothing is wrong."""
 OFFLINE = 3
 """From so many hosts on, of which none is found, it is this machine that has no network."""
-READABLE = 30
-"""Words of a page from which it says something."""
-Tell = Callable[[int, int, str], None]
-"""(so many, of so many, what)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,53 +52,6 @@ class Request:
     wiki: str = WIKI
     local: bool = True
     """Whether files beside the article are read where it cites them."""
-
-
-@dataclass(frozen=True, slots=True)
-class CitedPage(Strict):
-    """`note` says why it could not be used, or how old it is; empty where there is nothing to say."""
-
-    url: str
-    title: str
-    published: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding(Strict):
-    """`passage` is the best place on the cited pages, `score` the judge's; a statement that `inherits` has its neighbour's
-    citation. `remark` says what else an editor should look at, whatever the verdict; `unsettled` what the judge, who would
-    accept the statement, cannot see (`pipeline.checking.unsettled`)."""
-
-    text: str
-    section: str
-    verdict: Verdict
-    score: float | None
-    passage: str
-    cited: tuple[CitedPage, ...]
-    inherits: bool = False
-    remark: str = ""
-    unsettled: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport(Strict):
-    title: str
-    form: str
-    judge: str
-    findings: tuple[Finding, ...]
-    n_pages: int
-    n_pages_read: int
-
-    @property
-    def counts(self) -> Counter[Verdict]:
-        return Counter(finding.verdict for finding in self.findings)
-
-    def in_words(self) -> str:
-        told = ", ".join(f"{self.counts[v]} {IN_WORDS[v]}" for v in VERDICTS if self.counts[v])
-        remarks = sum(bool(finding.remark) for finding in self.findings)
-        more = f"; {remarks} with a sign of a chatbot" if remarks else ""
-        return f"{len(self.findings)} statements: {told}; {self.n_pages_read} of {self.n_pages} cited pages read{more}"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -198,7 +123,8 @@ def console_tell() -> Tell:
 def exit_code(report: CheckReport) -> int:
     if any(finding.verdict in BAD for finding in report.findings):
         return 1
-    return 0 if report.n_pages_read else NOTHING_CHECKED
+    is_foreign = bool(report.counts["foreign"]) and not any(finding.verdict in JUDGED for finding in report.findings)
+    return 0 if report.n_pages_read and not is_foreign else NOTHING_CHECKED
 
 
 def check(request: Request, tell: Tell = lambda n, of, what: None) -> CheckReport:
@@ -206,17 +132,45 @@ def check(request: Request, tell: Tell = lambda n, of, what: None) -> CheckRepor
     from data import codec
     from flows.wiring.judges import build_judge
     from flows.wiring.page_sources import check_web
+    from pipeline.formats.check_csv import check_csv
     from pipeline.formats.check_html import check_html
+    from pipeline.formats.check_wikitext import listed, marked
 
     check_web(request.settings.web)
     judge = build_judge(request.judge, device=request.settings.model.device)
     article, bundle = read_article(request)
     folder = report_folder(request, article)
+    earlier = _earlier(folder, article.title)
     pages = _pages(article, request, folder, bundle, tell)
-    report = _judged(article, pages, judge, tell)
+    missing = "not among the pages" if bundle is not None else f"not asked for: more than {MOST_PAGES} pages are cited"
+    report = with_changes(judged(article, pages, judge, tell, missing), earlier)
+    to_paste = listed(article.source, report)
+    codec.write_atomic(folder / "report.html", check_html(report, to_paste))
+    codec.write_atomic(folder / "report.csv", check_csv(report))
+    codec.write_atomic(folder / "to_look_at.wiki", to_paste)
+    if article.source:
+        codec.write_atomic(folder / "marked.wiki", marked(article.source, report))
     codec.write_atomic(folder / "report.json", codec.to_json(report, indent=1) + "\n")
-    codec.write_atomic(folder / "report.html", check_html(report, LABELS))
     return report
+
+
+def _earlier(folder: Path, title: str) -> CheckReport | None:
+    """The last report on the same article: of this text in its own folder, of another version in one beside it."""
+    from data import codec
+
+    beside = folder.parent.glob(f"{slug(title or 'article')[:60]}-*/{REPORT}") if folder.parent.is_dir() else ()
+    for path in sorted({folder / REPORT, *beside}, key=_age, reverse=True):
+        try:
+            report = codec.read(CheckReport, path)
+        except (UserError, OSError):
+            continue
+        if report.title == title:
+            return report
+    return None
+
+
+def _age(path: Path) -> float:
+    return path.stat().st_mtime if path.is_file() else 0.0
 
 
 def report_folder(request: Request, article: CitedArticle) -> Path:
@@ -319,11 +273,10 @@ def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | 
     if given is not None:
         found = _recorded(Bundle(given))
         found |= by_cited_name([url for url in urls if url.startswith(FILE)], found)
-    elif len(urls) > MOST_PAGES:
-        raise UserError(f"the article cites {len(urls):,} pages; at most {MOST_PAGES} are asked for; check a part of it")
     else:
+        urls = urls[:MOST_PAGES]
         found = _gathered(urls, request, folder / "evidence", "reading the cited pages", tell) if urls else {}
-    copies = {r.archive_url: r.url for r in cited if r.archive_url and r.url in found and _is_gone(found[r.url])}
+    copies = {r.archive_url: r.url for r in cited if r.archive_url and r.url in found and is_gone(found[r.url])}
     if not copies:
         return found
     if given is None:
@@ -331,17 +284,8 @@ def _pages(article: CitedArticle, request: Request, folder: Path, given: Path | 
     else:
         beside = Bundle(given.with_name(ARCHIVED))
         archived = _recorded(beside) if beside.is_whole else {}
-    read = {url: replace(one, archive_url=at) for at, url in copies.items() if (one := archived.get(at)) and _is_readable(one)}
+    read = {url: replace(one, archive_url=at) for at, url in copies.items() if (one := archived.get(at)) and is_readable(one)}
     return found | read
-
-
-def _is_readable(record: EvidenceRecord) -> bool:
-    """Also of a page too short or too odd to write from."""
-    return len(record.text.split()) >= READABLE and not _is_gone(record)
-
-
-def _is_gone(record: EvidenceRecord) -> bool:
-    return record.drop_reason in GONE or (record.drop_reason == "http_4xx" and record.http_status in GONE_STATUS)
 
 
 def _recorded(bundle: Bundle) -> dict[str, EvidenceRecord]:
@@ -373,100 +317,6 @@ def _gathered(urls: Sequence[str], request: Request, bundle: Path, what: str, te
     return {one.url: one for one in gathered.records}
 
 
-# --- judging -------------------------------------------------------------------------------------------------------------
-
-
-def _judged(article: CitedArticle, pages: dict[str, EvidenceRecord], judge: Judge, tell: Tell) -> CheckReport:
-    from eval.statement_support import PageText
-    from pipeline.checking.page_days import with_page_days
-
-    texts: dict[int, PageText] = {}
-    for i, reference in enumerate(article.references):
-        record = pages.get(reference.url)
-        if reference.passage:
-            texts[i] = PageText(reference.title, with_page_days(reference.passage, reference.published))
-        elif record is not None and _is_readable(record):
-            texts[i] = PageText(record.title, with_page_days(record.text, _published(reference, record)))
-    findings = []
-    for n, statement in enumerate(article.statements, 1):
-        findings.append(_finding(statement, article.references, pages, texts, judge))
-        tell(n, len(article.statements), "judging statements")
-    cited = {i for statement in article.statements for i in statement.references}
-    return CheckReport(article.title, article.form, judge.name, tuple(findings), len(cited), len(cited & texts.keys()))
-
-
-def _finding(
-    statement: CitedStatement,
-    references: Sequence[Reference],
-    pages: dict[str, EvidenceRecord],
-    texts: Mapping[int, PageText],
-    judge: Judge,
-) -> Finding:
-    from eval.statement_support import judge_statement
-    from pipeline.checking.ageing import tells_of_later_day
-    from pipeline.checking.unsettled import unsettled
-
-    left_open = ""
-    cited = tuple(_cited_page(references[i], pages.get(references[i].url)) for i in statement.references)
-    readable = [i for i in statement.references if i in texts]
-    found = judge_statement(judge, statement.text, [texts[i] for i in readable])
-    verdict: Verdict
-    if not statement.references:
-        verdict = "uncited"
-    elif not readable:
-        records = [one for i in statement.references if (one := pages.get(references[i].url)) is not None]
-        verdict = "gone" if records and all(map(_is_gone, records)) else "unread"
-    elif found.support == "unjudged":
-        verdict = "unread"
-    elif found.support == "supported":
-        known = [
-            f"{texts[i].title} {_published(references[i], pages.get(references[i].url))} {texts[i].text}" for i in readable
-        ]
-        left_open = unsettled(statement.text, found.passage, "\n".join(known))
-        verdict = "doubtful" if left_open else "supported"
-    elif len(readable) < len(statement.references):
-        verdict = "doubtful"  # what could not be read may hold it
-    elif tells_of_later_day(statement.text, [_published(references[i], pages.get(references[i].url)) for i in readable]):
-        verdict = "older"
-    elif statement.inherits:
-        verdict = "uncited" if found.support == "unsupported" else "doubtful"
-    else:
-        verdict = "doubtful" if found.support == "doubtful" else "unsupported"
-    remark = _remark(statement, references)
-    text, section, passage = statement.text, statement.section, found.passage
-    return Finding(text, section, verdict, found.score, passage, cited, statement.inherits, remark, left_open)
-
-
-def _remark(statement: CitedStatement, references: Sequence[Reference]) -> str:
-    from pipeline.checking.phrases import chatbot_phrase, is_from_chatbot
-
-    if phrase := chatbot_phrase(statement.text):
-        return f"a phrase of chatbots: “{phrase}”"
-    if not statement.inherits and any(is_from_chatbot(references[i].url) for i in statement.references):
-        return "a chatbot's mark is in the address of its source"
-    return ""
-
-
-def _cited_page(reference: Reference, record: EvidenceRecord | None) -> CitedPage:
-    from pipeline.formats.html import DROP_REASONS
-
-    note = ""
-    if not reference.url and not reference.passage:
-        note = "no address"
-    elif record is not None and record.drop_reason and len(record.text.split()) < READABLE:
-        note = DROP_REASONS[record.drop_reason]
-    elif record is None and not reference.passage:
-        note = "not among the pages"
-    elif record is not None and record.archive_url:
-        note = "the page is gone; an archived copy was read"
-    title = (record.title if record is not None else "") or reference.title
-    return CitedPage(reference.url, title, _published(reference, record), note)
-
-
-def _published(reference: Reference, record: EvidenceRecord | None) -> str:
-    return (record.published.day if record is not None else "") or reference.published[:10]
-
-
 # --- the report on screen ------------------------------------------------------------------------------------------------
 
 
@@ -478,7 +328,7 @@ def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
         console.result_json({**codec.to_plain(report), "counts": dict(report.counts)})
         return
     for finding in report.findings:
-        if finding.verdict not in ("supported", "uncited"):
+        if finding.verdict not in ("supported", "uncited", "foreign"):
             where = "; ".join(page.url or page.title or "no address" for page in finding.cited)
             why = f" ({finding.unsettled})" if finding.unsettled else ""
             console.result(f"{LABELS[finding.verdict]}{why}: {finding.text}\n    {where}")
@@ -486,10 +336,22 @@ def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
             console.result(f"To look at ({finding.remark}): {finding.text}")
     console.result(report.in_words())
     if exit_code(report) == NOTHING_CHECKED:
-        console.note("nothing was checked: " + ("no cited page could be read" if report.n_pages else "it cites no page"))
+        console.note(f"nothing was checked: {_why_nothing(report)}")
+    if report.since:
+        console.result(f"since {report.since}: " + (f"{len(report.changes)} changed" if report.changes else "nothing changed"))
+        for change in report.changes:
+            console.result(
+                f"    {LABELS.get(change.before, 'new')} -> {LABELS.get(change.after, 'no longer there')}: {change.text}"
+            )
     article, _ = read_article(request) if request.out is None else (None, None)
     folder = request.out or (report_folder(request, article) if article is not None else Path())
     console.result(f"the report: {(folder / 'report.html').resolve()}")
+
+
+def _why_nothing(report: CheckReport) -> str:
+    if report.counts["foreign"]:
+        return "the article, or what it cites, is in another language"
+    return "no cited page could be read" if report.n_pages else "it cites no page"
 
 
 def _accuracy(arguments: argparse.Namespace) -> int:

@@ -108,7 +108,8 @@ def _write(title: str, urls: Sequence[str], search: str, words: int, flags: Sequ
 
 
 def _check(article: str, flags: Sequence[str]) -> dict[str, Any]:
-    from flows.check import LABELS, check, request_for
+    from flows.check import check, request_for
+    from pipeline.checking.report import LABELS
 
     text = article.strip()
     if "\n" not in text and not text.startswith(("http://", "https://")):

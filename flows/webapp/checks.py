@@ -14,10 +14,11 @@ from pydantic import BaseModel, ConfigDict
 
 from data import codec
 from data.errors import UserError
-from flows.check import LABELS, VERDICTS, CheckReport, title_address
+from flows.check import title_address
 from flows.webapp.desk import ENDED, Desk, Job
 from flows.webapp.shelf import Shelf
 from pipeline.checking.reading import MOST_BYTES
+from pipeline.checking.report import LABELS, VERDICTS, CheckReport
 from pipeline.provenance import shortened, web_link
 
 KEPT = ".articles"
@@ -25,6 +26,8 @@ KEPT = ".articles"
 
 
 MOST_LISTED = 100
+FILES = {"html": "report.html", "csv": "report.csv", "list": "to_look_at.wiki", "marked": "marked.wiki"}
+"""What can be downloaded of a check."""
 _NAME = re.compile(r"[\w-]+")
 
 
@@ -114,6 +117,16 @@ def add_checks(
         return {
             "title": report.title,
             "summary": report.in_words(),
+            "since": report.since,
+            "changes": [
+                {
+                    "text": change.text,
+                    "before": LABELS[change.before] if change.before else "New statement",
+                    "after": LABELS[change.after] if change.after else "No longer in the article",
+                }
+                for change in report.changes
+            ],
+            "files": [kind for kind, file in FILES.items() if (path.parent / file).is_file()],
             "counts": [
                 {"verdict": one, "label": LABELS[one], "n": report.counts[one]} for one in VERDICTS if report.counts[one]
             ],
@@ -125,19 +138,24 @@ def add_checks(
                     "label": LABELS[one.verdict],
                     "remark": one.remark or one.unsettled,
                     "passage": shortened(one.passage, 600),
+                    "sentence": shortened(one.sentence, 600),
+                    "language": one.language,
                     "cited": [{**codec.to_plain(page), "link": web_link(page.url) or ""} for page in one.cited],
                 }
                 for one in report.findings
             ],
         }
 
-    @app.get("/api/checks/{name}/download/html")
-    def download(name: str) -> Response:
-        path = _folder(checks, name) / "report.html"
+    @app.get("/api/checks/{name}/download/{kind}")
+    def download(name: str, kind: str) -> Response:
+        if kind not in FILES:
+            raise UserError(f"there is no report of the kind {kind[:40]!r}; ask for one of {', '.join(FILES)}")
+        path = _folder(checks, name) / FILES[kind]
         if not path.is_file():
-            raise UserError("the check is not finished")
-        disposition = f"attachment; filename={name}.html"
-        return Response(path.read_bytes(), media_type="text/html", headers={"Content-Disposition": disposition})
+            raise UserError("the check is not finished, or has no such report")
+        disposition = f"attachment; filename={name}-{path.name}"
+        media = {".html": "text/html", ".csv": "text/csv"}.get(path.suffix, "text/plain")
+        return Response(path.read_bytes(), media_type=media, headers={"Content-Disposition": disposition})
 
 
 def _folder(checks: Path, name: str) -> Path:

@@ -1,25 +1,45 @@
-"""HTML articles: Wikipedia's pages, this package's own, and others that cite by links or footnotes; Markdown, too."""
+"""HTML articles: Wikipedia's pages (as readers get them, and Parsoid's), this package's own, and others that cite by links or
+footnotes; Markdown, too."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from urllib.parse import urldefrag
+from dataclasses import replace
+from urllib.parse import unquote, urldefrag
 
 from lxml import etree
 from lxml import html as lxml_html
 
 from data.errors import UserError
-from pipeline.checking.cited import UNREAD, CitedArticle, CitedStatement, Reference, References, statements_of
+from pipeline.checking import citations
+from pipeline.checking.cited import END, FILE, NOTE, UNREAD, CitedArticle, CitedStatement, Reference, References, statements_of
 
 _BLOCKS = ("p", "li", "dd", "blockquote")
 _TAGS = ("header", "script", "style", "noscript", "nav", "footer", "aside", "table", "form", "figure", "template")
-_CLASSES = ("mw-editsection", "navbox", "hatnote")
+_CLASSES = (
+    "mw-editsection",
+    "navbox",
+    "hatnote",
+    "Inline-Template",
+    "mw-cite-backlink",
+    "Z3988",
+    "shortdescription",
+    "cs1-maint",
+)
 _DROPPED = "|".join(
     [*(f"//{tag}" for tag in _TAGS), "//*[@hidden]", "//*[@role='note']", *(f"//*[contains(@class,'{c}')]" for c in _CLASSES)]
 )
-_ARCHIVES = re.compile(r"https?://(?:web\.archive\.org|archive\.(?:today|ph|is|org))/")
-_NOTE = re.compile(r"\[?\s*[\w†*‡]{1,4}\s*\]?")
+_NOTE_MARK = re.compile(r"\[?\s*(?:[\w-]{1,14}[\s\xa0]+)?[\w†*‡]{1,4}\s*\]?")
+_NOTED = re.compile(rf"{NOTE}(\d+){END}")
+_PAGE = re.compile(r"\b(?:pp?|S|ch|chap)\.[\s\xa0]?(\d[\d–—, -]*\d|\d)")
+_UNDEFINED = re.compile(
+    r"[\"“„«]?([\w :.-]{1,80})[\"”“»]? (?:was invoked but never defined|wurde nicht gefunden)", re.IGNORECASE
+)
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,3}")
+_DEEPEST = 5
+"""References within references."""
 
 
 def read_html(text: str, form: str = "HTML", known: References | None = None) -> CitedArticle:
@@ -28,16 +48,11 @@ def read_html(text: str, form: str = "HTML", known: References | None = None) ->
         root = lxml_html.document_fromstring(text)
     except (etree.ParserError, ValueError) as error:
         raise UserError(f"the article cannot be read as HTML ({error}); give its wikitext or Markdown") from None
-    references = known if known is not None else References()
+    reading = _Reading(root, known if known is not None else References())
     title = _title(root)
-    cited = _targets(root)
-    for element in root.xpath(_DROPPED):
-        if isinstance(element, lxml_html.HtmlElement) and element.getparent() is not None:
-            element.drop_tree()
-    notes = {id(target) for target in cited.values()}
-    _mark(root, cited, notes, references)
-    statements = tuple(_statements(_content(root), notes))
-    return CitedArticle(title, form, statements, tuple(references.found))
+    reading.mark()
+    statements = tuple(reading.statements())
+    return CitedArticle(title, form, statements, reading.references.found)
 
 
 def _title(root: lxml_html.HtmlElement) -> str:
@@ -55,61 +70,197 @@ def _content(root: lxml_html.HtmlElement) -> lxml_html.HtmlElement:
     return root
 
 
-def _targets(root: lxml_html.HtmlElement) -> dict[str, lxml_html.HtmlElement]:
-    """What links within the page lead to: notes, by their id."""
-    by_id = {element.get("id"): element for element in root.xpath("//*[@id]")}
-    asked = {urldefrag(a.get("href"))[1] for a in root.xpath("//a[contains(@href,'#')]") if _is_note_mark(a)}
-    return {name: by_id[name] for name in asked if name in by_id}
+class _Reading:
+    def __init__(self, root: lxml_html.HtmlElement, references: References) -> None:
+        self.references = references
+        self._root = root
+        self._by_id = {element.get("id"): element for element in root.xpath("//*[@id]")}
+        asked = {_fragment(a) for a in root.xpath("//a[contains(@href,'#')]") if _is_note_mark(a)}
+        self._cited = {name: self._by_id[name] for name in asked if name in self._by_id}
+        for element in root.xpath(_DROPPED):
+            if isinstance(element, lxml_html.HtmlElement) and element.getparent() is not None:
+                element.drop_tree()
+        self._notes = {id(target) for target in self._cited.values()}
+        self._works: dict[str, list[Reference]] = {}
+        self._said: dict[str, int] = {}
+        self._texts: list[str] = []
+        """Footnotes with words of their own, with the marks of what they cite."""
+
+    # --- what a note cites ------------------------------------------------------------------------------------------------
+
+    def _works_of(self, name: str, depth: int = 0) -> list[Reference]:
+        """The works of a note by its id, found once."""
+        if name not in self._works:
+            self._works[name] = []
+            self._works[name] = self._of_note(self._cited[name], depth)
+        return self._works[name]
+
+    def _of_note(self, note: lxml_html.HtmlElement, depth: int) -> list[Reference]:
+        found: list[Reference] = []
+        short: list[Reference] = []
+        for a in note.iter("a"):
+            fragment = _fragment(a)
+            if fragment.startswith("CITEREF"):
+                short.append(self._short(a, fragment))
+            elif fragment in self._cited and _is_note_mark(a) and depth < _DEEPEST and self._cited[fragment] is not note:
+                short += self._works_of(fragment, depth + 1)
+        cites = [one for one in note.iter() if isinstance(one.tag, str) and _is_citation(one)]
+        for cite in cites:
+            found += [of_element(cite)]
+        found = [*short, *found] if short or found else [_of_links(note)]
+        if len(found) == 1 and not found[0].url and not found[0].kind and not short:
+            found = [self._without_address(note, found[0])]
+        return list(dict.fromkeys(found))
+
+    def _short(self, a: lxml_html.HtmlElement, fragment: str) -> Reference:
+        words = " ".join(a.text_content().split())
+        page = _PAGE.search((a.tail or "")[:60]) or _PAGE.search(words)
+        target = self._by_id.get(fragment)
+        if target is None:
+            return Reference("", words, kind="undefined", page=page[1] if page else "")
+        work = of_element(target)
+        return replace(work, page=page[1] if page else "")
+
+    def _without_address(self, note: lxml_html.HtmlElement, reference: Reference) -> Reference:
+        words = " ".join(note.text_content().split()).strip("^ ↑")
+        if undefined := _UNDEFINED.search(words):
+            return Reference("", undefined[1].strip(), kind="undefined")
+        if not words or note.xpath(".//*[contains(@class,'mw-ext-cite-error') or contains(@typeof,'mw:Error')]"):
+            name = re.sub(r"\Acite_note-|-\d+\Z", "", note.get("id") or "")
+            return Reference("", name.replace("_", " "), kind="undefined")
+        return citations.of_words(words)
+
+    # --- marks ------------------------------------------------------------------------------------------------------------
+
+    def mark(self) -> None:
+        """Put a mark in place of each link that cites."""
+        for a in list(self._root.iter("a")):
+            if any(id(one) in self._notes for one in a.iterancestors()):
+                continue
+            self._mark_one(a)
+        for name in list(self._said):
+            note = self._cited[name]
+            for a in list(note.iter("a")):
+                self._mark_one(a, name)
+            self._texts[self._said[name]] = note.text_content()
+
+    def _mark_one(self, a: lxml_html.HtmlElement, within: str = "") -> None:
+        fragment = _fragment(a)
+        if fragment in self._cited and _is_note_mark(a):
+            mark = "".join(self.references.mark(work) for work in self._works_of(fragment)) if fragment != within else ""
+            if not within and self._is_said(fragment):
+                if fragment not in self._said:
+                    self._said[fragment] = len(self._texts)
+                    self._texts.append("")
+                mark += f"{NOTE}{self._said[fragment]}{END}"
+            _replace(a, mark)
+        elif (page := self.references.address(a.get("href", ""))) and _leaves(a):
+            words = a.text_content()
+            bare = words.strip().startswith(("http", "www.", "[")) or bool(_NOTE_MARK.fullmatch(words.strip()))
+            title = "" if bare else " ".join(words.split())
+            mark = self.references.mark(Reference(page, title) if page.startswith(FILE) else citations.of_address(page, title))
+            if bare:
+                _replace(a, mark)
+            else:
+                a.tail = mark + (a.tail or "")
+
+    def _is_said(self, name: str) -> bool:
+        """Whether a note has words of its own: one that cites others, or one of prose without a work."""
+        note = self._cited[name]
+        inner = [a for a in note.iter("a") if _is_note_mark(a) and _fragment(a) in self._cited]
+        works = self._works_of(name)
+        is_work = any(work.url or work.kind in ("book", "article", "undefined") for work in works)
+        words = re.findall(r"[^\W\d_]{2,}", note.text_content())
+        is_note = bool(inner) or re.match(r"cite_note-(?:note|nb|efn|fn|n|lower|upper)\b", name, re.IGNORECASE) is not None
+        return is_note and len(words) >= 5 and (bool(inner) or not is_work)
+
+    # --- statements -------------------------------------------------------------------------------------------------------
+
+    def statements(self) -> Iterator[CitedStatement]:
+        heading, unread = "", 0
+        for element in _content(self._root).iter():
+            if element.tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
+                level = int(element.tag[1])
+                if unread and level > unread:
+                    continue
+                words = " ".join(element.text_content().split())
+                heading = "" if level == 1 else words
+                unread = level if UNREAD.fullmatch(heading) else 0
+            elif element.tag in _BLOCKS and not unread:
+                inner = [one for one in element.iterdescendants() if one.tag in _BLOCKS]
+                if (
+                    not inner
+                    and id(element) not in self._notes
+                    and not any(id(one) in self._notes for one in element.iterancestors())
+                ):
+                    text = element.text_content()
+                    yield from statements_of(text, heading, self.references)
+                    for number in dict.fromkeys(_NOTED.findall(text)):
+                        yield from statements_of(self._texts[int(number)], heading, self.references)
+
+
+def _replace(a: lxml_html.HtmlElement, text: str) -> None:
+    for child in list(a):
+        a.remove(child)
+    a.text = text
+
+
+def _fragment(a: lxml_html.HtmlElement) -> str:
+    return unquote(urldefrag(a.get("href", ""))[1])
 
 
 def _is_note_mark(a: lxml_html.HtmlElement) -> bool:
     address, fragment = urldefrag(a.get("href", ""))
     inside = not address.startswith(("http://", "https://")) or "cite_note" in fragment
-    return bool(fragment) and inside and bool(_NOTE.fullmatch(a.text_content().strip()))
-
-
-def _mark(root: lxml_html.HtmlElement, cited: dict[str, lxml_html.HtmlElement], notes: set[int], refs: References) -> None:
-    for a in list(root.iter("a")):
-        if any(id(one) in notes for one in a.iterancestors()):
-            continue
-        fragment = urldefrag(a.get("href", ""))[1]
-        if fragment in cited and _is_note_mark(a):
-            mark = refs.mark(_of_note(cited[fragment]))
-            for child in list(a):
-                a.remove(child)
-            a.text = mark
-        elif (page := refs.address(a.get("href", ""))) and _leaves(a):
-            words = a.text_content()
-            bare = words.strip().startswith(("http", "www.", "[")) or bool(_NOTE.fullmatch(words.strip()))
-            mark = refs.mark(Reference(page, title="" if bare else " ".join(words.split())))
-            if bare:
-                for child in list(a):
-                    a.remove(child)
-                a.text = mark
-            else:
-                a.tail = mark + (a.tail or "")
+    return bool(fragment) and inside and bool(_NOTE_MARK.fullmatch(a.text_content().strip()))
 
 
 def _leaves(a: lxml_html.HtmlElement) -> bool:
     return not re.search(r"//[\w.-]*(?:wikipedia|wikimedia|wiktionary|wikidata)\.org", a.get("href", ""))
 
 
-def _of_note(note: lxml_html.HtmlElement) -> Reference:
+def _is_citation(element: lxml_html.HtmlElement) -> bool:
+    return (element.tag == "cite" and "citation" in (element.get("class") or "").split()) or bool(_template(element))
+
+
+def _template(element: lxml_html.HtmlElement) -> dict[str, object]:
+    """The citation template that Parsoid says an element was made by; empty for none."""
+    written = element.get("data-mw") or ""
+    if '"template"' not in written or len(written) > 50_000:
+        return {}
+    try:
+        parts = json.loads(written)["parts"]
+        found = next(part["template"] for part in parts if isinstance(part, dict) and "template" in part)
+        name = str(found["target"]["wt"])
+        values = {str(key): str(value["wt"]) for key, value in found["params"].items()}
+    except (ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
+        return {}
+    from pipeline.checking.wikitemplates import normal, templates
+
+    return {"name": normal(name), "values": values} if templates().is_citation(normal(name)) else {}
+
+
+def of_element(element: lxml_html.HtmlElement) -> Reference:
+    """The work that a citation's element describes, by its template where Parsoid names it, else by its links."""
+    found = _template(element)
+    if found and isinstance(found["values"], dict):
+        from pipeline.checking.wikimarkup import parse
+        from pipeline.checking.wikireferences import plain
+
+        values = {key: plain(parse(value)) for key, value in found["values"].items()}
+        if (reference := citations.reference_of(str(found["name"]), values)) is not None:
+            return reference
+    linked = _of_links(element)
+    kind = "book" if "book" in (element.get("class") or "") else linked.kind
+    return replace(linked, kind=kind) if kind == "book" else linked
+
+
+def _of_links(note: lxml_html.HtmlElement) -> Reference:
     links = [a.get("href") for a in note.iter("a") if a.get("href", "").startswith(("http://", "https://")) and _leaves(a)]
-    pages = [link for link in links if not _ARCHIVES.match(link)]
-    archives = [link for link in links if _ARCHIVES.match(link)]
+    pages = [link for link in links if not citations.ARCHIVES.match(link)]
+    archives = [link for link in links if citations.ARCHIVES.match(link)]
     words = " ".join(note.text_content().split())
-    url = pages[0] if pages else archives[0] if archives else ""
-    return Reference(url, words[:200], archives[0] if archives and pages else "")
-
-
-def _statements(content: lxml_html.HtmlElement, notes: set[int]) -> Iterator[CitedStatement]:
-    heading = ""
-    for element in content.iter():
-        if element.tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
-            words = " ".join(element.text_content().split())
-            heading = "" if element.tag == "h1" else words
-        elif element.tag in _BLOCKS and not UNREAD.fullmatch(heading):
-            inner = [one for one in element.iterdescendants() if one.tag in _BLOCKS]
-            if not inner and id(element) not in notes and not any(id(one) in notes for one in element.iterancestors()):
-                yield from statements_of(element.text_content(), heading)
+    if not pages and archives:
+        return citations.of_address(archives[0], words)
+    of_words = citations.of_words(words)
+    return replace(of_words, url=pages[0] if pages else of_words.url, archive_url=archives[0] if archives else "")

@@ -1,100 +1,385 @@
-"""Wikitext with `<ref>` citations, read with mwparserfromhell: broken templates are text, never an error."""
+"""Wikitext in all the ways in which Wikipedia cites. Broken markup is text or a broken reference, never an error.
+
+`wikimarkup` finds templates, links and tags, `wikireferences` what they cite; here the article's running text is made, with a
+mark at each place where it cites, and cut into statements.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-import mwparserfromhell
-from mwparserfromhell.nodes import Heading, Node, Tag, Template, Wikilink
-from mwparserfromhell.wikicode import Wikicode
+from pipeline.checking import citations
+from pipeline.checking.cited import (
+    END,
+    GAP,
+    MARK,
+    NOTE,
+    UNREAD,
+    CitedArticle,
+    CitedStatement,
+    Reference,
+    References,
+    statements_of,
+)
+from pipeline.checking.shown import is_shown, shown
+from pipeline.checking.wikimarkup import Argument, ExtensionTag, HtmlTag, Link, Node, Part, Template, parse
+from pipeline.checking.wikireferences import (
+    Works,
+    link_text,
+    name_of,
+    named_uses,
+    note_content,
+    parts_of,
+    plain,
+    plain_values,
+    reference_of,
+)
+from pipeline.checking.wikitemplates import templates
 
-from pipeline.checking.cited import UNREAD, CitedArticle, Reference, References, statements_of
-
-_URL = re.compile(r"https?://[^\s|\]}<>\"]+")
-_NOT_TEXT = re.compile(r"\s*(?:file|image|category|media)\s*:", re.IGNORECASE)
-_SHOWN = frozenset({"nowrap", "nobr", "lang", "small", "em", "abbr", "tooltip", "ill", "interlanguage link", "as of"})
-"""Inline templates that show an argument of theirs."""
-_LAST = frozenset({"lang"})
-_NAMED = frozenset({"r", "ref name"})
+_NOT_TEXT = re.compile(
+    r"\s*(?:file|image|category|media|datei|bild|kategorie|fichier|catégorie|archivo|categoría|categoria|immagine|ficheiro|imagem"
+    r"|bestand|afbeelding|categorie|plik|grafika|kategoria|fil|kategori|tiedosto|luokka|файл|изображение|категория)\s*:",
+    re.IGNORECASE,
+)
+_LANGUAGE_LINK = re.compile(r"[a-z]{2,3}(?:-[a-z]+)?:", re.IGNORECASE)
+_HEADING = re.compile(r"(={1,6})(.+?)\1\s*\Z")
+_LIST = re.compile(r"[*#:;]+\s*")
+_SWITCH = re.compile(r"__[A-ZÄÖÜ]+__")
+_LINK = re.compile(
+    r"\[((?:https?:)?//[^\s\[\]<>\"\ue000-\ue00f]+)[^\S\n]*([^\[\]\n]*)\]|(?<![\w/])(https?://[^\s|\[\]{}<>\"\ue000-\ue00f]+)"
+)
+_WIKIS = re.compile(
+    r"https?://[\w.-]*\b(?:wikipedia|wikimedia|wiktionary|wikidata|wikisource|wikiquote|toolforge)\.org", re.IGNORECASE
+)
+_BLOCKS = frozenset(
+    (
+        "p",
+        "div",
+        "blockquote",
+        "center",
+        "table",
+        "tr",
+        "li",
+        "ul",
+        "ol",
+        "dl",
+        "dd",
+        "dt",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "hr",
+        "section",
+        "gallery",
+    )
+)
+_UNCLOSED = re.compile(r"\{\{([^{}|\n\ue000-\ue00f]{0,60})(?:\|[^.!?{}\ue000-\ue00f]*\Z|\|?)")
+"""A template that nothing closes; what follows is its own if no sentence ends in it."""
+_LOOSE = re.compile(r"\}\}|\[\[|\]\]")
+"""Braces and brackets that nothing closes."""
+_OWN_LINE = re.compile(rf"[{MARK}{NOTE}{GAP}\d{END}\s]*\Z")
+_NOTE = re.compile(rf"{NOTE}(\d+){END}")
+_NOTE_GROUPS = re.compile(
+    r"(?:notes?|nb|n|fn|footnotes?|lower-\w+|upper-\w+|anm\.?|a|α|lower|upper|explanatory|efn|remark|comment)\Z", re.IGNORECASE
+)
+_MOST_BEFORE = 60
+"""Pieces that are looked at to find the beginning of a line."""
+_LAST_USE = re.compile(rf"{MARK}\d+{END}\Z")
 
 
 def read_wikitext(text: str, title: str = "") -> CitedArticle:
-    code = mwparserfromhell.parse(text, skip_style_tags=False)
-    references = References()
-    named: dict[str, Reference] = {}
-    tags = [tag for tag in code.filter_tags(recursive=True) if str(tag.tag).strip().lower() == "ref"]
-    for tag in tags:
-        if (name := _name(tag)) and _content(tag):
-            named.setdefault(name, _reference(_content(tag)))
-    for tag in tags:
-        content, name = _content(tag), _name(tag)
-        reference = _reference(content) if content else named.get(name, Reference("", title=name))
-        _put(code, tag, references.mark(reference))
-    for template in code.filter_templates(recursive=True):
-        _put(code, template, _shown(template, named, references))
-    for link in code.filter_wikilinks(recursive=True):
-        if isinstance(link, Wikilink) and _NOT_TEXT.match(str(link.title)):
-            _put(code, link, "")
-    for table in code.filter_tags(recursive=True, matches=lambda tag: str(tag.tag) in ("table", "gallery", "math")):
-        _put(code, table, "")
-    statements = []
-    for section in code.get_sections(flat=True, include_lead=True):
-        headings = section.filter_headings()
-        heading = str(headings[0].title.strip_code()).strip() if headings else ""
-        if UNREAD.fullmatch(heading):
-            continue
-        for one in headings:
-            if isinstance(one, Heading):
-                section.remove(one)
-        for paragraph in section.strip_code().split("\n"):
-            statements += statements_of(paragraph, heading)
-    return CitedArticle(title or _title(text), "wikitext", tuple(statements), tuple(references.found))
+    nodes = parse(text)
+    reading = _Reading(Works(nodes, text))
+    statements = tuple(reading.statements(nodes))
+    return CitedArticle(title or _title(text), "wikitext", statements, reading.references.found, source=text)
 
 
 def _title(text: str) -> str:
     """What the text calls its subject: the first bold words, else the title of its infobox."""
     bold = (match[1] for match in re.finditer(r"'''(.+?)'''", text) if not match[1].startswith("Machine-written draft"))
     boxed = re.search(r"^\|\s*(?:title|name)\s*=\s*([^|{}\[\]<>\n]+)$", text, re.MULTILINE)
-    return next(bold, boxed[1].strip() if boxed else "")
+    found = next(bold, boxed[1].strip() if boxed else "")
+    return " ".join(plain(parse(found)).split())[:200]
 
 
-def _put(code: Wikicode, node: Node, text: str) -> None:
-    try:
-        code.replace(node, text)
-    except ValueError:  # it stood in a node that is gone
-        return
+class _Reading:
+    def __init__(self, works: Works) -> None:
+        self.references = References()
+        self._works = works
+        self._notes: list[str] = []
+        """Texts of footnotes, with the marks of what they cite."""
+        self._note_of: dict[str, int] = {}
+        self._told: set[int] = set()
+
+    # --- statements -------------------------------------------------------------------------------------------------------
+
+    def statements(self, nodes: Sequence[Node]) -> list[CitedStatement]:
+        found: list[CitedStatement] = []
+        heading, unread = "", 0
+        paragraph: list[str] = []
+        text = self._linked("".join(self._text(nodes)))
+        for line in [*_without_tables(text.split("\n")), ""]:
+            line = _SWITCH.sub("", citations.decoded(line)).strip()
+            title = _HEADING.match(line)
+            is_block = title is not None or not line or line[0] in "*#:;" or line.startswith("----")
+            if is_block and paragraph:
+                found += self._paragraph(" ".join(paragraph), heading)
+                paragraph = []
+            if title is not None:
+                words = re.sub(rf"'{{2,}}|[{MARK}{NOTE}{GAP}]\d+{END}", "", title[2]).strip()
+                level = len(title[1])
+                if unread and level > unread:
+                    continue
+                heading, unread = words, level if UNREAD.fullmatch(words) else 0
+            elif line and not unread:
+                if is_block:
+                    found += self._paragraph(_LIST.sub("", line, count=1).strip("-"), heading)
+                else:
+                    paragraph.append(line)
+        return found
+
+    def _paragraph(self, text: str, heading: str) -> list[CitedStatement]:
+        text = _UNCLOSED.sub(lambda match: self.references.gap(match[1].strip() or "{{") + " ", re.sub(r"'{2,}", "", text))
+        text = _LOOSE.sub("", text)
+        found = statements_of(text, heading, self.references)
+        waiting = [int(number) for number in _NOTE.findall(text)]
+        while waiting:
+            number = waiting.pop(0)
+            if number not in self._told:  # a footnote may have footnotes, and be used again
+                self._told.add(number)
+                found += statements_of(self._notes[number], heading, self.references)
+                waiting += [int(inner) for inner in _NOTE.findall(self._notes[number])]
+        return found
+
+    def _linked(self, text: str) -> str:
+        """External links of the running text, as citations."""
+
+        def link(match: re.Match[str]) -> str:
+            address = match[1] or match[3]
+            url = citations.cleaned(f"https:{address}" if address.startswith("//") else address)
+            label = match[2] or ""
+            trailing = match[3][len(match[3].rstrip(".,;:!?")) :] if match[3] else ""
+            if _WIKIS.match(url):
+                return label + trailing
+            return label + self.references.mark(citations.of_address(url, re.sub(r"'{2,}", "", label))) + trailing
+
+        return _LINK.sub(link, text)
+
+    # --- running text -----------------------------------------------------------------------------------------------------
+
+    def _text(self, nodes: Sequence[Node]) -> list[str]:
+        out: list[str] = []
+        only = False  # in <includeonly>
+        for node in nodes:
+            if isinstance(node, HtmlTag) and node.name == "includeonly":
+                only = not node.closes
+            elif only:
+                continue
+            elif isinstance(node, str):
+                out.append(node)
+            elif isinstance(node, HtmlTag):
+                out.append("\n\n" if node.name in _BLOCKS else " " if node.name == "br" else "")
+            elif isinstance(node, ExtensionTag):
+                out += self._tag(node)
+            elif isinstance(node, Link):
+                out += self._link(node)
+            elif isinstance(node, Template):
+                out += self._template(node, out, _begins_line(out))
+            elif isinstance(node, Argument) and len(node.parts) > 1:
+                out += self._text(node.parts[1].nodes)
+        return out
+
+    def _link(self, link: Link) -> list[str]:
+        target = plain(link.parts[0].nodes)
+        if _NOT_TEXT.match(target) or (len(link.parts) == 1 and _LANGUAGE_LINK.match(target)):
+            return []
+        if len(link.parts) == 1:
+            return self._text(link.parts[0].nodes) if not target.startswith(":") else [link_text(link)]
+        shown_text = self._text(link.parts[-1].nodes)
+        return shown_text if "".join(shown_text).strip() else [link_text(link)]
+
+    def _tag(self, tag: ExtensionTag) -> list[str]:
+        if tag.name == "ref":
+            return self._ref(tag)
+        if tag.name == "poem":
+            return ["\n\n", *self._text(tag.nodes), "\n\n"]
+        if tag.name == "nowiki":
+            return [_hidden_markup(tag.inner or "")]
+        if tag.name in ("math", "chem", "ce", "score", "hiero"):
+            return [self.references.gap(f"<{tag.name}>")]
+        return []
+
+    def _ref(self, tag: ExtensionTag) -> list[str]:
+        name, group = tag.attributes.get("name", ""), tag.attributes.get("group", "")
+        definition = self._works.named(name, group) if name and not (tag.inner or "").strip() else None
+        inside = definition.inside if definition is not None else tag.inner_end if tag.inner and not tag.broken else -1
+        nodes = definition.nodes if definition is not None else tuple(tag.nodes)
+        if nodes and _NOTE_GROUPS.match(group) and self._works.has_prose(nodes):
+            return self._note(f"{group}\0{name or tag.start}", nodes, tag.start, tag.end)
+        return self._marks(self._works.of_tag(tag), tag.start, tag.end, inside)
+
+    def _marks(self, works: Sequence[Reference], start: int, end: int, inside: int = -1) -> list[str]:
+        return [self.references.mark(work, start, end, inside) for work in works]
+
+    def _note(self, key: str, nodes: Sequence[Node], start: int, end: int) -> list[str]:
+        """What a footnote cites belongs to its sentence; what it says is a statement of its own, said once."""
+        cited = self._works.cited_in(nodes)
+        known = self._note_of.get(key)
+        if known is None:
+            known = self._note_of[key] = len(self._notes)
+            self._notes.append("")  # a note that cites itself is said once
+            text = self._linked("".join(self._text(nodes)))
+            self._notes[known] = re.sub(r"'{2,}", "", citations.decoded(" ".join(text.split())))
+        return [*self._marks([one for one in cited if one.kind != "template"], start, end), f"{NOTE}{known}{END}"]
+
+    def _template(self, node: Template, before: list[str], begins_line: bool) -> list[str]:
+        known, name = templates(), name_of(node)
+        parts = parts_of(node)
+        if name == "#tag:ref":
+            return self._tagged(node, parts)
+        if name in known.notes:
+            return self._note_template(name, node, parts)
+        if self._works.is_short(name):
+            found = self._works.short(name, plain_values(parts))
+            told = _told(plain_values(parts)) if name in ("harvtxt", "harvcoltxt") else ""
+            return [told, *(self.references.mark(work, node.start, node.end, inside) for work, inside in found)]
+        if name in known.named:
+            return self._by_names(node, plain_values(parts))
+        if name in known.page_mark:
+            if before and _LAST_USE.search(before[-1]):
+                values = plain_values(parts)
+                page = next((values[key] for key in ("1", "p", "page", "pp", "pages", "loc", "at") if key in values), "")
+                before[-1] = self.references.on_page(before[-1], page[:60])
+            return []
+        if name in ("ref", "ref label") and "1" in parts:
+            note = self._works.old_note(plain(parts["1"].nodes).strip())
+            works = (
+                self._works.works_of(parse(note))
+                if note
+                else [Reference("", plain(parts["1"].nodes).strip(), kind="undefined")]
+            )
+            return self._marks(works, node.start, node.end)
+        if name in known.quoted:
+            quoted = parts.get("text") or parts.get("quote") or parts.get("1")
+            source = self._inner_references(node, skip=quoted)
+            return ["\n\n", *self._text(quoted.nodes if quoted else ()), *source, "\n\n"]
+        if known.is_citation(name) and not (name == "citation" and set(parts) <= {"1"}):
+            work = reference_of(node)
+            return self._marks([work], node.start, node.end, node.end - 2) if work is not None and not begins_line else []
+        if name in known.archives or name in known.lists or name in citations.IDENTIFIERS:
+            return []
+        if name == "citation":
+            return ["“", *self._text(parts["1"].nodes), "”"] if "1" in parts else []
+        return self._shown(name, node, parts, begins_line)
+
+    def _shown(self, name: str, node: Template, parts: dict[str, Part], begins_line: bool) -> list[str]:
+        if not is_shown(name):  # beginning a line it is a box or a notice, no part of a sentence
+            return [] if begins_line else [self.references.gap(name[:80]), *self._inner_references(node)]
+        if templates().is_ignored(name):
+            return []
+        values = {key: "".join(self._text(part.nodes)).strip() for key, part in parts.items() if key.isdigit() or key == "text"}
+        others = {key: part for key, part in parts.items() if key not in values}
+        return [shown(name, values | plain_values(others)) or ""]
+
+    def _inner_references(self, node: Template, skip: Part | None = None) -> list[str]:
+        """The references within a template of which nothing else is read."""
+        found: list[str] = []
+        for part in node.parts[1:]:
+            values = part.nodes[part.split + 1 :] if part.split >= 0 else part.nodes
+            if skip is not None and values and skip.nodes and values[0] is skip.nodes[0]:
+                continue
+            for inner in values:
+                if isinstance(inner, ExtensionTag) and inner.name == "ref":
+                    found += self._ref(inner)
+                elif isinstance(inner, Template):
+                    name = name_of(inner)
+                    if name in templates().notes or name in templates().named or self._works.is_short(name):
+                        found += [one for one in self._template(inner, [], True) if one.startswith((MARK, NOTE))]
+                    else:
+                        found += self._inner_references(inner)
+        return found
+
+    def _tagged(self, node: Template, parts: dict[str, Part]) -> list[str]:
+        """`{{#tag:ref|text|name=a|group=note}}`: a reference that may hold others."""
+        values = plain_values({key: part for key, part in parts.items() if key in ("name", "group")})
+        name, group = values.get("name", ""), values.get("group", "")
+        content = note_content("#tag:ref", parts)
+        definition = self._works.named(name, group) if content is None and name else None
+        nodes = tuple(content) if content is not None else definition.nodes if definition is not None else ()
+        if not nodes:
+            kind = [Reference("", name, kind="undefined") if name else Reference("", "an empty reference", kind="broken")]
+            return self._marks(kind, node.start, node.end)
+        if self._works.has_prose(nodes) and (group or any(isinstance(one, ExtensionTag) for one in nodes)):
+            return self._note(f"{group}\0{name or node.start}", nodes, node.start, node.end)
+        return self._marks(self._works.works_of(nodes), node.start, node.end)
+
+    def _note_template(self, name: str, node: Template, parts: dict[str, Part]) -> list[str]:
+        content = note_content(name, parts)
+        values = plain_values({key: part for key, part in parts.items() if key in ("name", "group", "1")})
+        called = values.get("name", "")
+        if content is None:
+            definition = self._works.named(called, values.get("group", "")) if called else None
+            if definition is None:
+                return self._marks([Reference("", called or f"{{{{{name}}}}}", kind="undefined" if called else "broken")],
+                                   node.start, node.end)  # fmt: skip
+            return self._note(f"{values.get('group', '')}\0{called}", definition.nodes, node.start, node.end)
+        if not self._works.has_prose(content) and (works := self._works.cited_in(content)):
+            return self._marks(works, node.start, node.end)
+        return self._note(f"{values.get('group', '')}\0{called or node.start}", content, node.start, node.end)
+
+    def _by_names(self, node: Template, values: dict[str, str]) -> list[str]:
+        found: list[str] = []
+        for _, name, group, page in named_uses(values):
+            tag = ExtensionTag("ref", {"name": name, "group": group, "details": page}, None, [], node.start, node.end, node.end)
+            found += self._ref(tag)
+        return found
 
 
-def _name(tag: Tag) -> str:
-    return str(tag.get("name").value).strip(" \"'") if tag.has("name") else ""
+def _told(values: dict[str, str]) -> str:
+    """`{{harvtxt|Hale|Voss|1999}}` in running text: Hale and Voss (1999)."""
+    words = [values[str(n)] for n in range(1, 6) if str(n) in values]
+    return f"{' and '.join(words[:-1])} ({words[-1]})" if len(words) > 1 else "".join(words)
 
 
-def _content(tag: Tag) -> str:
-    return "" if tag.self_closing or tag.contents is None else str(tag.contents).strip()
+def _begins_line(out: Sequence[str]) -> bool:
+    """Whether what follows is the first on its line."""
+    for piece in out[: -_MOST_BEFORE - 1 : -1]:
+        _, newline, line = piece.rpartition("\n")
+        if not _OWN_LINE.match(line):
+            return not _LIST.sub("", line).strip()
+        if newline:
+            return True
+    return True
 
 
-def _reference(content: str) -> Reference:
-    for template in mwparserfromhell.parse(content).filter_templates():
-        value = {str(one.name).strip().lower(): str(one.value.strip_code()).strip() for one in template.params}
-        if url := value.get("url") or value.get("chapter-url") or value.get("article-url"):
-            archive = value.get("archive-url") or value.get("archiveurl") or ""
-            return Reference(url, value.get("title", ""), archive, value.get("date", ""))
-        if value.get("title"):
-            return Reference("", value["title"], "", value.get("date") or value.get("year") or "")
-    found = _URL.search(content)
-    plain = str(mwparserfromhell.parse(content).strip_code()).strip()
-    return Reference(found[0] if found else "", plain[:200])
+def _hidden_markup(text: str) -> str:
+    """Words of <nowiki>: what looks like markup in them is none."""
+    return re.sub(r"[\[\]{}|='*#:;](?=[\[\]{}|='])", "", text)
 
 
-def _shown(template: Template, named: dict[str, Reference], references: References) -> str:
-    name = str(template.name).strip().lower()
-    values = [str(one.value).strip() for one in template.params if not one.showkey]
-    if name in _NAMED:
-        return "".join(references.mark(named[value]) for value in values if value in named)
-    if name.startswith(("sfn", "harvnb", "efn")):
-        return references.mark(Reference("", title=" ".join(values)))
-    if name in ("convert", "cvt") and len(values) > 1:
-        return " ".join(values[:2])
-    if name in _SHOWN and values:
-        return values[-1 if name in _LAST else 0]
-    return ""
+def _without_tables(lines: Sequence[str]) -> list[str]:
+    """The lines outside of tables. A table that nothing ends loses its own rows, not what stands after it."""
+    opened: list[int] = []
+    inside = [0] * (len(lines) + 1)
+    for n, line in enumerate(lines):
+        start = line.lstrip(" :*#")
+        if start.startswith("{|"):
+            opened.append(n)
+        elif start.startswith("|}") and opened:
+            first = opened.pop()
+            inside[first] += 1
+            inside[n + 1] -= 1
+    kept: list[str] = []
+    depth = 0
+    unclosed = set(opened)
+    for n, line in enumerate(lines):
+        depth += inside[n]
+        if depth == 0:
+            start = line.lstrip()
+            is_row = n in unclosed or start.startswith(("|}", "|-")) or (unclosed and start.startswith(("|", "!")))
+            kept.append("" if is_row else line)
+        elif not kept or kept[-1]:
+            kept.append("")
+    return kept

@@ -9,11 +9,10 @@ from data import codec
 from data.errors import UserError
 from data.markup import is_invalid
 from data.types import Article, is_unknown
-from pipeline.checking.cited import END, MARK, CitedArticle, CitedStatement, Reference, References, page_address
+from pipeline.checking.cited import OWN_MARKS, CitedArticle, CitedStatement, Reference, References, page_address
 
 MOST_BYTES = 5_000_000
 _HTML = re.compile(r"\s*(?:<!doctype|<html|<body|<article|<main|<div|<p\b|<h[1-6])", re.IGNORECASE)
-_OWN_MARKS = {ord(MARK): None, ord(END): None}
 _CITED = re.compile(r"<ref[\s>/]|\{\{\s*cite", re.IGNORECASE)
 _MARKUP = re.compile(r"\[\[[^\]]+\]\]|^==[^=].*==\s*$", re.MULTILINE)
 _ENDINGS = ("html", "htm", "xhtml", "md", "markdown", "txt")
@@ -23,7 +22,7 @@ def parse(text: str, name: str = "", title: str = "", *, local: bool = False) ->
     """`name` is that of its file, if any; with `local` files beside it are pages. Raises UserError where nothing is stated."""
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise UserError(f"the article has more than {MOST_BYTES:,} bytes; give a shorter one")
-    article = _parsed(text.translate(_OWN_MARKS), name, title, References(local=local))
+    article = _parsed(OWN_MARKS.sub("", text), name, title, References(local=local))
     if local:
         article = replace(article, references=tuple(map(_with_file, article.references)))
     if not article.statements:

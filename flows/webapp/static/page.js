@@ -473,6 +473,29 @@ function followCheck(name) {
   }));
 }
 
+const FILES = { html: "The report as a page", csv: "As a table", list: "A list to paste, in wikitext", marked: "The article with templates at their places" };
+
+function downloadsOf(report, name) {
+  const links = report.files.map((kind) => make("a", { href: `/api/checks/${encodeURIComponent(name)}/download/${kind}`, download: true }, FILES[kind]));
+  return make("p", {}, ...links.flatMap((link, n) => (n ? [" · ", link] : [link])));
+}
+
+// What is other than in the check before, "" where there was none.
+function changesOf(report) {
+  if (!report.since) return "";
+  if (!report.changes.length) return make("p", {}, `Nothing changed since ${report.since}.`);
+  return make("details", {}, make("summary", {}, `${count(report.changes.length, "change")} since ${report.since}`),
+    make("ul", {}, ...report.changes.map((one) => make("li", {}, make("strong", {}, `${one.before} → ${one.after}. `), make("span", { dir: "auto" }, one.text)))));
+}
+
+// The sentence that supports a statement, with what stands around it folded.
+function passageOf(one) {
+  if (!one.passage) return null;
+  if (!one.sentence) return make("details", {}, make("summary", {}, "The nearest passage of the page"), make("blockquote", { dir: "auto" }, one.passage));
+  return make("div", {}, make("blockquote", { dir: "auto" }, make("mark", {}, one.sentence)),
+    one.sentence === one.passage ? null : make("details", {}, make("summary", {}, "Around it"), make("blockquote", { dir: "auto" }, one.passage)));
+}
+
 // `shown` is "all", "look" (what a person should look at), or a verdict.
 function drawCheck(report, name, shown) {
   const fine = (one) => one.verdict === "supported" && !one.remark;
@@ -487,13 +510,13 @@ function drawCheck(report, name, shown) {
   for (const one of wanted) {
     if (one.section !== section) { section = one.section; if (section) parts.push(make("h2", { dir: "auto" }, section)); }
     parts.push(make("div", { class: `finding ${one.verdict}` },
-      make("p", { dir: "auto" }, make("span", { class: "verdict" }, one.label), ` ${one.text}`),
+      make("p", { dir: "auto" }, make("span", { class: "verdict" }, one.language ? `Not judged: ${one.language}` : one.label), ` ${one.text}`),
       one.remark ? make("p", { class: "remark" }, `To look at: ${one.remark}`) : null,
       ...one.cited.map((page) => make("p", { class: "meta" }, linked(page.title || page.url || "no page", page.link),
         [page.published, page.note].filter(Boolean).map((part) => ` – ${part}`).join(""))),
-      one.passage ? make("blockquote", { dir: "auto" }, one.passage) : null));
+      passageOf(one)));
   }
-  $("check-result").replaceChildren(make("p", {}, make("a", { href: `/api/checks/${encodeURIComponent(name)}/download/html`, download: true }, "The report as a page")),
+  $("check-result").replaceChildren(downloadsOf(report, name), changesOf(report),
     ...(parts.length ? parts : [make("p", {}, "None.")]));
 }
 

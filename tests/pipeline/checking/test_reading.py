@@ -154,3 +154,55 @@ def test_broken_markup_is_no_error(parts: list[str]) -> None:
 )
 def test_a_day_after_its_sources(text: str, published: list[str], older: bool) -> None:
     assert tells_of_later_day(text, published) is older
+
+
+def test_a_page_of_a_wiki_as_parsoid_and_as_readers_have_it() -> None:
+    """Short citations, footnotes that cite, several works in one note, and names that are defined nowhere."""
+    template = (
+        '{"parts":[{"template":{"target":{"wt":"cite web","href":"./Template:Cite_web"},"params":{"url":{"wt":"https://a.org/1"},'
+        '"title":{"wt":"The [[dam]]"},"date":{"wt":"4 May 2021"},"archive-url":{"wt":"https://web.archive.org/web/2021/https://a.org/1"}},'
+        '"i":0}}]}'
+    )
+
+    def sup(name: str, shown: str) -> str:
+        return (
+            f'<sup class="mw-ref reference" typeof="mw:Extension/ref" data-mw=\'{{"name":"ref","attrs":{{}}}}\'>'
+            f'<a href="./Dam#cite_note-{name}"><span class="mw-reflink-text">[{shown}]</span></a></sup>'
+        )
+
+    told = (
+        f"The dam broke in May.{sup('d-1', '1')} Nine were hurt.{sup('s-2', '2')} It was raining.{sup('note-3', 'note 1')} "
+        f"Nobody knows why.{sup('cp-4', '4')} It is open.{sup('two-5', '5')}"
+    )
+    notes = (
+        "<li id='cite_note-d-1'><a href='./Dam#cite_ref-d_1-0'>↑</a> <span class='reference-text'><cite class='citation web' "
+        f"typeof='mw:Transclusion' data-mw='{template}'><a href='https://a.org/1'>x</a></cite></span></li>",
+        "<li id='cite_note-s-2'><a href='./Dam#CITEREFBrand2024'>Brand 2024</a>, p. 17.</li>",
+        f"<li id='cite_note-note-3'>It rained for nine days in a row.{sup('d-1', '1')}</li>",
+        "<li id='cite_note-cp-4'><span class='error mw-ext-cite-error'>Cite error: The named reference \"cp\" was invoked but "
+        "never defined</span></li>",
+        "<li id='cite_note-two-5'><cite class='citation web'><a href='https://b.org/2'>B</a></cite>; "
+        "<cite class='citation news'><a href='https://c.org/3'>C</a></cite></li>",
+    )
+    work = (
+        "<ul><li><cite id='CITEREFBrand2024' class='citation book'>Brand (2024). Dams. ISBN 978-0-00-000000-2</cite></li></ul>"
+    )
+    html = (
+        f"<html lang='en'><body><h1>Dam</h1><section><p>{told}</p></section><section><h2>References</h2><section><h3>Notes</h3>"
+        f"<p>No statement of the article.</p></section><ol class='mw-references references'>{''.join(notes)}</ol>{work}"
+        "</section></body></html>"
+    )
+    article = parse(html, "a.html")
+    told = [
+        (s.text, [(r.url, r.kind, r.page) for r in (article.references[i] for i in s.references)]) for s in article.statements
+    ]
+    assert told == [
+        ("The dam broke in May.", [("https://a.org/1", "", "")]),
+        ("Nine were hurt.", [("", "book", "17")]),
+        ("It was raining.", [("https://a.org/1", "", "")]),
+        ("Nobody knows why.", [("", "undefined", "")]),
+        ("It is open.", [("https://b.org/2", "", ""), ("https://c.org/3", "", "")]),
+        ("It rained for nine days in a row.", [("https://a.org/1", "", "")]),
+    ]
+    first = article.references[0]
+    assert (first.title, first.published, first.archive_url[:20]) == ("The dam", "2021-05-04", "https://web.archive.")
