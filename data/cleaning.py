@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from data.blocks import PHRASES, any_of, count_unspaced, is_headline, keep_content, keep_extracted
+from data.blocks import PHRASES, any_of, count_read, count_unspaced, is_headline, keep_content, keep_extracted
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 
 MAX_BYTES = 5_000_000
@@ -373,7 +373,7 @@ def _too_short(text: str, min_words: int) -> str:
     unspaced = count_unspaced(text)
     if unspaced * 2 >= len(text.replace(" ", "").replace("\n", "")) > 0:
         return f"{unspaced} characters" if unspaced < MIN_CHARS_UNSPACED else ""
-    n = sum(any(c.isalnum() for c in word) for word in text.split())  # cell separators and dashes are no words
+    n = count_read(text)
     return f"{n} words" if n < min_words else ""
 
 
