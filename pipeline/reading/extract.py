@@ -32,8 +32,10 @@ from data.types import DropReason, PageFlag, RawPage
 from pipeline.reading.consent import is_wall, without_boxes
 from pipeline.reading.dates import Dates, find_dates
 from pipeline.reading.jsonld import Node, article_node, is_paid
+from pipeline.reading.live_pages import say_times
 from pipeline.reading.markdown_pages import is_markdown, plain_text
 from pipeline.reading.page_data import Told, in_jsonld, in_scripts
+from pipeline.reading.posts import posts_of
 from pipeline.reading.stylesheets import hidden_by_sheets
 from pipeline.reading.tables import set_aside
 
@@ -124,6 +126,7 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
     node = article_node(tree, raw.url)
     dates = find_dates(tree, node, url=raw.url, provider_date=provider_date, latest=latest)
     had_box = without_boxes(tree)
+    say_times(tree, node)
     whole = deepcopy(tree)
     tables = set_aside(tree, unseen, f"x{hashlib.sha256(raw.body.encode('utf-8', 'replace')).hexdigest()[:20]}")
     document: Any = bare_extraction(
@@ -142,6 +145,9 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
     if text and _is_from_data(text, tree):
         text = ""
     text = tables.put_back(text)
+    posts = posts_of(whole, _marked_in(whole))
+    if sum(len(line.split()) for line in posts) > len(text.split()):
+        text = "\n".join(posts)
     title = clean_title(raw.title) or clean_title((document.title or "") if document is not None else "")
     paid = is_paid(node)
     told = None if paid else _told(whole, node, raw.url, text, min_words)
@@ -245,7 +251,7 @@ def _without_text(
     visible = html2txt(deepcopy(tree))
     n_visible = len(visible.split())
     shown = visible[:2000]
-    if (had_box and n_visible < _FEW_WORDS and not text.strip()) or (is_wall(url) and n_visible < _PART):
+    if (had_box and n_visible < _FEW_WORDS) or (is_wall(url) and n_visible < _PART):
         return "consent", "a box that asks for consent, and nothing else", shown
     # an obstacle is recognised by words that extraction may have taken for boilerplate
     if found := obstacle(title, visible, len(text.split()), min_words):
@@ -334,6 +340,10 @@ def _language(tree: HtmlElement) -> str | None:
 def hidden_in(tree: HtmlElement) -> Set[Any]:
     """The elements that a browser does not show; what is inside of them is not listed."""
     _mark_hidden(tree)
+    return _marked_in(tree)
+
+
+def _marked_in(tree: HtmlElement) -> Set[Any]:
     return {element for path in HIDDEN for element in tree.xpath(path)}
 
 

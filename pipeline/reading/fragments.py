@@ -50,11 +50,11 @@ def _of_markup(text: str, hidden: Hidden) -> list[str]:
     # the mark is one that the text does not hold
     mark = next(f"{_MARK}{n}" for n in range(len(text)) if f"{_MARK}{n}" not in text)
     tables = set_aside(tree, unseen, mark)
-    return [line for line in tables.put_back("\n".join(_lines(tree, unseen))).split("\n") if line]
+    return [line for line in tables.put_back("\n".join(block_lines(tree, unseen))).split("\n") if line]
 
 
-def _lines(tree: HtmlElement, hidden: Set[Any]) -> list[str]:
-    """Of a tree that may be deep: without recursion."""
+def block_lines(tree: HtmlElement, hidden: Set[Any]) -> list[str]:
+    """The text of each block of an element on one line; without recursion, for it may be deep."""
     lines: list[str] = []
     held: list[str] = []
 
@@ -74,7 +74,7 @@ def _lines(tree: HtmlElement, hidden: Set[Any]) -> list[str]:
             if breaks:
                 end()
             parent = element.getparent()
-            if element.tail and parent is not None and not _is_skipped(parent, hidden):
+            if element.tail and element is not tree and parent is not None and not _is_skipped(parent, hidden):
                 held.append(element.tail)
     end()
     return lines

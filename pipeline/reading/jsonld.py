@@ -101,6 +101,10 @@ def is_paid(node: Node) -> bool:
     return str(node.get("isAccessibleForFree", "")).strip().lower() in ("false", "0", "no", "http://schema.org/false")
 
 
+def is_live(node: Node) -> bool:
+    return "liveblogposting" in _types(node)
+
+
 def _time_of(node: Node) -> str:
     return text_of(node, "datePublished") or text_of(node, "dateCreated") or text_of(node, "dateModified")
 

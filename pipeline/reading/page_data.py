@@ -3,13 +3,11 @@ headed by its time, so that the newest fact can be told: "4 May 2031, 14:05: The
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.reading.dates import read_moment
+from pipeline.reading.dates import said_time
 from pipeline.reading.fragments import Hidden, lines_of
 from pipeline.reading.jsonld import Entry, Node, bodies_of, entries_of, headlines
 from pipeline.reading.state_text import article_in
@@ -58,18 +56,6 @@ def entry_lines(entries: Iterable[Entry], hidden: Hidden) -> list[str]:
             body = body[1:]
         lines += [": ".join(filter(None, (when, entry.headline))), *body]
     return [line for line in lines if line]
-
-
-def said_time(at: str) -> str:
-    """ "2031-05-04T14:05:00+02:00" as the page's readers see it: "4 May 2031, 14:05"; "" for what is no time."""
-    moment = read_moment(at)
-    if moment is None:
-        return ""
-    day = f"{moment.day.day} {calendar.month_name[moment.day.month]} {moment.day.year}"
-    if moment.time is None:
-        return day
-    zone = " UTC" if moment.time.utcoffset() == timedelta(0) else ""
-    return f"{day}, {moment.time:%H:%M}{zone}"
 
 
 def _is_repeat(bodies: Sequence[str], told: Sequence[str]) -> bool:

@@ -181,7 +181,9 @@ def _rows(table: HtmlElement, hidden: Set[Any], room: int) -> tuple[list[str], b
     cells = [_cells(row, hidden) for row in rows[: room + HEAD_ROWS]]
     caption = next((text_of(c, hidden) for c in table.iterchildren("caption") if c not in hidden), "")
     grid = _grid(cells, rows, caption or str(table.get("aria-label") or "").strip())
-    if grid is None or not _is_data(grid, cells):
+    if grid is not None and _is_month(grid):
+        _replace(table, "")
+    if grid is None or table.tag == "p" or not _is_data(grid, cells):
         return [], False
     lines = list(islice(said(grid), max(0, room)))
     return lines, len(rows) > room + HEAD_ROWS
@@ -205,15 +207,15 @@ def _lays_out(table: HtmlElement, rows: Sequence[HtmlElement]) -> bool:
 
 
 def _unwrap(table: HtmlElement, rows: Sequence[HtmlElement]) -> None:
-    """Boxes in the place of a table's parts: extractors take a column of prose in a cell for data."""
-    for row in rows:
-        for cell in row:
-            if cell.tag in ("td", "th"):
-                cell.tag = "div"
-        row.tag = "div"
-    for part in table.xpath("./tbody | ./thead | ./tfoot | ./caption"):
+    """Boxes in the place of a table's parts: extractors take a column of prose in a cell for data.
+
+    Their classes go: an extractor reads more into the class of a box ("comment") than into that of a cell.
+    """
+    cells = [cell for row in rows for cell in row if cell.tag in ("td", "th")]
+    for part in (table, *table.xpath("./tbody | ./thead | ./tfoot | ./caption"), *rows, *cells):
         part.tag = "div"
-    table.tag = "div"
+        part.attrib.pop("class", None)
+        part.attrib.pop("id", None)
 
 
 def _cells(row: HtmlElement, hidden: Set[Any]) -> list[_Cell]:
@@ -278,15 +280,19 @@ def _is_data(grid: Grid, cells: Sequence[Sequence[_Cell]]) -> bool:
     filled = [cell for row in body for cell in row if cell]
     if grid.width < 2 or len(filled) < 3 or len(body) < (1 if grid.n_head else 2):
         return False
-    days = sum(cell.isdecimal() and int(cell) <= 31 for cell in filled if len(cell) <= 2)
-    if grid.width == 7 and days >= 0.8 * len(filled):  # a month
-        return False
     figures = sum(is_number(cell) or any(c.isdigit() for c in cell) for cell in filled)
     if max(len(cell.split()) for cell in filled) > _LONGEST_CELL and not grid.n_head:
         return False
     if not figures and _linked(cells) > _LINKED:
         return False
     return bool(grid.n_head or grid.labels or grid.caption) or 4 * figures >= len(filled) or grid.width == 2
+
+
+def _is_month(grid: Grid) -> bool:
+    """A calendar, which says nothing."""
+    filled = [cell for row in grid.rows[grid.n_head :] for cell in row if cell]
+    days = sum(cell.isdecimal() and int(cell) <= 31 for cell in filled if len(cell) <= 2)
+    return grid.width == 7 and 0 < 0.8 * len(filled) <= days
 
 
 def _linked(rows: Sequence[Sequence[_Cell]]) -> float:
