@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -47,6 +47,8 @@ logger = logging.getLogger(__name__)
 _HIDDEN_WORDS = 8
 """From so many words on, hidden text is reported: icons and empty boxes are hidden on every page."""
 
+MAX_WITH_SCRIPTS = 20_000_000
+"""Bytes of a page with its scripts and styles, which cost an extractor nothing; what remains without them has `MAX_BYTES`."""
 _NO_LIMIT = "2099-12-31"
 """trafilatura's own search for a date, whose answer is not used, takes today without a limit."""
 
@@ -82,7 +84,9 @@ def extract(raw: RawPage, *, run_date: str | None = None) -> Extracted:
 def examine(raw: RawPage, *, run_date: str | None = None, provider_date: str = "", min_words: int = MIN_WORDS) -> Reading:
     """`extract`, with all that it learns. `provider_date` is what a search engine says, asked where the page says nothing;
     below `min_words` the page is looked at for an obstacle (a login, a captcha)."""
-    if (size := _bytes(raw.body)) > MAX_BYTES:
+    if (size := _bytes(raw.body)) > MAX_BYTES and (
+        raw.media == "text" or size > MAX_WITH_SCRIPTS or _bytes(_without(raw.body)) > MAX_BYTES
+    ):
         return Reading(_dropped(raw, "too_large", f"{size:,} bytes, limit {MAX_BYTES:,}", text=raw.body[:2000]))
     if detail := binary_detail(raw.body):
         return Reading(_dropped(raw, "bad_type", detail))
@@ -91,10 +95,40 @@ def examine(raw: RawPage, *, run_date: str | None = None, provider_date: str = "
         plain = Extracted(url=raw.url, title=raw.title, text=text, origin=raw.origin, media="text")
         return Reading(plain, text_kind="plain")
     try:
-        return _from_html(raw, run_date, provider_date, min_words)
+        short = replace(raw, body=_without(raw.body, longer=MOST_OF_A_SCRIPT)) if size > MOST_OF_A_SCRIPT else raw
+        reading = _from_html(short, run_date, provider_date, min_words)
+        if short.body == raw.body or reading.extracted.drop_reason not in ("js_required", "extract_none"):
+            return reading
+        detail = f"a script of it has more than {MOST_OF_A_SCRIPT:,} characters, and nothing else holds its text"
+        return replace(reading, extracted=replace(reading.extracted, drop_reason="too_large", drop_detail=detail))
     except Exception as error:  # trafilatura and lxml fail in many ways on broken pages; the fault is the page's
         logger.warning("no text from %s: %s: %s", raw.url, type(error).__name__, error)
         return Reading(_dropped(raw, "extract_none", f"{type(error).__name__}: {error}"))
+
+
+_OPENS = re.compile(r"<(script|style)\b", re.I)
+_CLOSES = {name: re.compile(rf"</{name}\s*>", re.I) for name in ("script", "style")}
+MOST_OF_A_SCRIPT = 9_000_000
+"""Characters; libxml2 gives a page up at ten million without a tag."""
+
+
+def _scripts(body: str) -> Iterator[tuple[int, int]]:
+    """Where the scripts and styles of a page begin and end."""
+    at = 0
+    while opened := _OPENS.search(body, at):
+        closed = _CLOSES[opened[1].lower()].search(body, opened.end())
+        at = closed.end() if closed is not None else len(body)
+        yield opened.start(), at
+
+
+def _without(body: str, *, longer: int = 0) -> str:
+    """A page without its scripts and styles of more than so many characters."""
+    kept, at = [], 0
+    for start, end in _scripts(body):
+        if end - start > longer:
+            kept.append(body[at:start])
+            at = end
+    return "".join((*kept, body[at:]))
 
 
 def _bytes(text: str) -> int:

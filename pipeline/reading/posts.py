@@ -36,7 +36,10 @@ _BY_CLASS = (
 
 def posts_of(tree: HtmlElement, hidden: Set[Any]) -> list[str]:
     """The lines of all posts in order; none where there are fewer than `LEAST_POSTS`."""
+    used = {name for value in tree.xpath("//@class") for name in value.split()}
     for classes in _BY_CLASS:
+        if not used.issuperset(classes):
+            continue
         path = "".join(f"//*[contains(concat(' ', normalize-space(@class), ' '), ' {name} ')]" for name in classes)
         if lines := _lines(tree.xpath(path), hidden):
             return lines

@@ -153,8 +153,7 @@ def _places(tree: HtmlElement) -> dict[HtmlElement, tuple[HtmlElement, ...]]:
 
 def _replace(table: HtmlElement, mark: str) -> None:
     tail, table.tail = table.tail, None
-    for child in list(table):
-        table.remove(child)
+    del table[:]
     table.attrib.clear()
     table.tag, table.text, table.tail = "p", mark, tail
 
@@ -308,9 +307,9 @@ def _linked(rows: Sequence[Sequence[_Cell]]) -> float:
 def _definitions(element: HtmlElement, hidden: Set[Any]) -> list[str]:
     """ "Mayor: Anna Berg" for each term of a list of short definitions; none where they are paragraphs or links."""
     pairs: list[tuple[list[str], list[str]]] = []
-    items = element.xpath("./dt | ./dd | ./div/dt | ./div/dd")
-    for item in islice(items, 2 * MOST_ROWS):
-        if item in hidden:
+    children = (inner for child in element for inner in (child if child.tag == "div" else (child,)))
+    for item in islice(children, 2 * MOST_ROWS):
+        if item.tag not in ("dt", "dd") or item in hidden:
             continue
         text = text_of(item, hidden)
         if item.tag == "dt":
