@@ -24,6 +24,8 @@ _LEAST = 300
 _STARTS = 60
 """Places in one script where data may begin; each is tried once."""
 _DEEPEST = 60
+_FAILURES = 1_000
+"""Rows of React's stream that are no JSON; some name a module."""
 _MOST_VALUES = 200_000
 """Of a flat Nuxt 3 state."""
 
@@ -127,10 +129,14 @@ def _unescaped(text: str) -> str:
 def _pushed(text: str) -> Iterator[str]:
     """The pieces of React's stream in a script of the Next.js app router: `self.__next_f.push([1, "..."])`."""
     decoder = json.JSONDecoder(strict=False)
+    failed = 0
     for match in _PUSH.finditer(text):
         try:
             value, _ = decoder.raw_decode(text, match.end())
         except (ValueError, RecursionError):
+            failed += 1  # an error counts the lines above it
+            if failed > _STARTS:
+                return
             continue
         if isinstance(value, list) and len(value) > 1 and isinstance(value[1], str):
             yield value[1]
@@ -139,8 +145,8 @@ def _pushed(text: str) -> Iterator[str]:
 def _flown(stream: str) -> Iterator[Any]:
     """The rows of React's stream: `id:JSON`, and `id:Tlength,text` with the length in bytes of UTF-8."""
     decoder = json.JSONDecoder(strict=False)
-    at = 0
-    while match := _FLIGHT.search(stream, at):
+    at, failed = 0, 0
+    while failed <= _FAILURES and (match := _FLIGHT.search(stream, at)):
         at = match.end()
         if match[2]:
             # no text has fewer bytes than characters: so many characters are enough
@@ -152,6 +158,7 @@ def _flown(stream: str) -> Iterator[Any]:
         try:
             value, at = decoder.raw_decode(stream, at)
         except (ValueError, RecursionError):
+            failed += 1
             continue
         if isinstance(value, (dict, list)):
             yield value
