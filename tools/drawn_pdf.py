@@ -66,15 +66,14 @@ class Drawn:
 def pdf(pages: Sequence[Drawn]) -> bytes:
     """A file of these pages, in a font that every reader has."""
     n = len(pages)
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{' '.join(f'{4 + 2 * i} 0 R' for i in range(n))}] /Count {n} >>",
-    ]
+    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(n))
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {n} >>"]
     objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
     for i, page in enumerate(pages):
         content = "\n".join(page.operators)
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * i} 0 R >>"
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >> "
+            f"/Contents {5 + 2 * i} 0 R >>"
         )
         objects.append(f"<< /Length {len(content.encode('cp1252'))} >>\nstream\n{content}\nendstream")
     body, places = b"%PDF-1.4\n", []
@@ -83,5 +82,6 @@ def pdf(pages: Sequence[Drawn]) -> bytes:
         body += f"{number} 0 obj\n{text}\nendobj\n".encode("cp1252")
     table = "".join(f"{at:010} 00000 n \n" for at in places)
     start = len(body)
-    body += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\n".encode()
+    size = len(objects) + 1
+    body += f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\n".encode()
     return body + f"startxref\n{start}\n%%EOF\n".encode()

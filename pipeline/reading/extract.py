@@ -1,6 +1,6 @@
 """A raw page -> its text. One bad page never stops an event: it comes back with a reason instead of text.
 
-HTML goes through trafilatura, its tables through `tables`; where the elements of a page hold no text, its data is asked
+HTML goes through trafilatura, its tables through `page_tables`; where the elements of a page hold no text, its data is asked
 (`page_data`). Markdown goes through `markdown_pages`; plain text passes as it is and is cleaned of its menus later
 (`data.blocks`).
 """
@@ -35,9 +35,9 @@ from pipeline.reading.jsonld import Node, article_node, is_paid
 from pipeline.reading.live_pages import say_times
 from pipeline.reading.markdown_pages import is_markdown, plain_text
 from pipeline.reading.page_data import Told, in_jsonld, in_scripts
+from pipeline.reading.page_tables import set_aside
 from pipeline.reading.posts import posts_of
 from pipeline.reading.stylesheets import hidden_by_sheets
-from pipeline.reading.tables import set_aside
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

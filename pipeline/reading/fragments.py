@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
-from pipeline.reading.tables import set_aside
+from pipeline.reading.page_tables import set_aside
 
 Hidden = Callable[[HtmlElement], Set[Any]]
 """The elements of a tree that a browser does not show."""

@@ -14,7 +14,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipeline.reading.rows import Grid, said
+from pipeline.reading.row_lines import Grid, said
 
 MENU = 0.6
 """Share of a block's characters in links from which it is a menu. Prose of news and fan pages has up to 0.4."""

@@ -1,8 +1,8 @@
 """The tables of a PDF's page, by where its words stand: columns are what white rivers through many lines divide.
 
 pypdf can write a page out with its words at their places. There a table shows whether it has rules or none, and its rows are
-said with their heads (`rows`). They replace the page's plain lines that hold the same characters; where those are not found
-together, the page stays as it is.
+said with their heads (`row_lines`). They replace the page's plain lines that hold the same characters; where those are not
+found together, the page stays as it is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.reading.rows import Grid, heads_of, is_number, said
+from pipeline.reading.row_lines import Grid, heads_of, is_number, said
 
 MOST_LINES = 2_000
 """Of one page; longer ones are looked at no further."""

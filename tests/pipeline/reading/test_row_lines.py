@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from data.blocks import count_read, is_row
-from pipeline.reading.rows import Grid, heads_of, said
+from pipeline.reading.row_lines import Grid, heads_of, said
 
 
 def lines(*rows: tuple[str, ...], heads: int = 1, **more: object) -> list[str]:

@@ -7,7 +7,7 @@ from data.cleaning import LIVE_MIN_WORDS, clean_pages
 from data.passages import cut_passages
 from data.types import Page
 from pipeline.reading.documents import read_document
-from pipeline.reading.tables import MOST_ROWS, set_aside
+from pipeline.reading.page_tables import MOST_ROWS, set_aside
 from tools.saved_pages import RESULT, SENTENCES, SHORT, URL, article, html, prose, results
 
 
@@ -54,7 +54,7 @@ def test_merged_cells_stand_in_each_place() -> None:
         "<table><tr><th>Club</th><th colspan=2>Points</th></tr><tr><th></th><th>Home</th><th>Away</th></tr>"
         "<tr><td rowspan=2>Ostrel</td><td>3</td><td>1</td></tr><tr><td colspan=2>not played</td></tr></table>"
     )
-    assert lines(table) == ["Ostrel: 3 points home, 1 points away", "Ostrel: Points home not played"]
+    assert lines(table) == ["Ostrel: 3 points home, 1 points away", "Ostrel: points home not played"]
 
 
 @pytest.mark.parametrize("span", ["99999", "0", "-4", "x", "1e9", "²"])

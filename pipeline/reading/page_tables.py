@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
-from pipeline.reading.rows import HEAD_ROWS, Grid, heads_of, is_number, said
+from pipeline.reading.row_lines import HEAD_ROWS, Grid, heads_of, is_number, said
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
