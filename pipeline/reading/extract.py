@@ -123,7 +123,8 @@ def _scripts(body: str) -> Iterator[tuple[int, int]]:
 
 def _without(body: str, *, longer: int = 0) -> str:
     """A page with empty scripts in the place of its scripts and styles of more than so many characters."""
-    kept, at = [], 0
+    kept: list[str] = []
+    at = 0
     for start, end in _scripts(body):
         if end - start > longer:
             kept += body[at:start], "<script></script>"

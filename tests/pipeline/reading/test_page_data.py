@@ -151,19 +151,16 @@ def test_why_a_page_without_text_cannot_be_read_and_what_to_do() -> None:
 
 
 def test_two_short_pages_about_a_storm_keep_what_an_article_needs() -> None:
-    """Figures in a list, a caption's neighbour and a short last paragraph: an extractor must not take them for boilerplate."""
-    first = (
-        "<p>The storm reached the coast of Varn on Monday night, with gusts of 141 kilometres an hour at the lighthouse, the weather "
-        "service said. It was the strongest since 1999.</p><ul><li>26,000 homes lost electricity in the north of the county.</li>"
-        "<li>The grid company Varn Net restored it to all but 400 of them by noon.</li></ul>"
-        "<p>Trains between Varn and Ostrel stood still until Tuesday evening, and two roads along the lake were closed by trees.</p>"
-    )
-    second = (
-        "<p>The café on the quay lost its roof, and the harbour office counted eleven boats that had sunk at their moorings.</p>"
-        "<p>Damage is put at 14 million euros.</p><p>The county promised help to owners without insurance, and a fund of two million "
-        "euros was opened on Thursday for schools and the hospital, whose cellars had been under water for a day and a night.</p>"
-        "<p>Nobody was hurt, because the warning had been sent to all telephones at four in the afternoon, the mayor said.</p>"
-    )
+    """A figure in a list and a short paragraph are no boilerplate."""
+    first = """<p>The storm reached the coast of Varn on Monday night, with gusts of 141 kilometres an hour at the lighthouse,
+        the weather service said. It was the strongest since 1999.</p>
+        <ul><li>26,000 homes lost electricity in the north of the county.</li>
+        <li>The grid company Varn Net restored it to all but 400 of them by noon.</li></ul>
+        <p>Trains between Varn and Ostrel stood still until Tuesday evening, and two roads along the lake were closed.</p>"""
+    second = """<p>The café on the quay lost its roof, and the harbour office counted eleven boats that had sunk there.</p>
+        <p>Damage is put at 14 million euros.</p><p>The county promised help to owners without insurance, and a fund of two
+        million euros was opened on Thursday for schools and the hospital, whose cellars had been under water for a day.</p>
+        <p>Nobody was hurt, because the warning had been sent to all telephones at four in the afternoon, the mayor said.</p>"""
     texts = [read(html(f"<main><article><h1>Storm</h1>{body}</article></main>")).extracted.text for body in (first, second)]
     for fact in ("26,000 homes lost electricity", "all but 400 of them", "the strongest since 1999"):
         assert fact in texts[0]
