@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from data.blocks import PHRASES, any_of, count_unspaced, is_headline, keep_content, keep_extracted
+from data.blocks import PHRASES, any_of, count_read, count_unspaced, count_words, is_headline, keep_content, keep_extracted
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 
 MAX_BYTES = 5_000_000
@@ -293,7 +293,7 @@ def _judge(
     # before the length: a wall of cookies or a login explains why a page is short
     if found := obstacle(page.title, page.text, len(text.split()), min_words):
         return verdict(*found)
-    if short := _too_short(text, min_words):
+    if short := _too_short(text, page.media, min_words):
         return verdict(*_without_content(page, short, min_words))
     if detail := _repeats(text):
         return verdict("too_short", detail)
@@ -369,11 +369,11 @@ def obstacle(title: str, text: str, n_words: int, min_words: int = MIN_WORDS) ->
     return None
 
 
-def _too_short(text: str, min_words: int) -> str:
+def _too_short(text: str, media: str, min_words: int) -> str:
     unspaced = count_unspaced(text)
     if unspaced * 2 >= len(text.replace(" ", "").replace("\n", "")) > 0:
         return f"{unspaced} characters" if unspaced < MIN_CHARS_UNSPACED else ""
-    n = sum(any(c.isalnum() for c in word) for word in text.split())  # cell separators and dashes are no words
+    n = count_read(text) if media == "html" else count_words(text)
     return f"{n} words" if n < min_words else ""
 
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 from lemminflect import getInflection, getLemma
 
 from data.cleaning import addresses_model
+from data.dated import day_at
 from pipeline.article_plan import LeftOut
 from pipeline.choosing.announced import is_overtaken, reported_day
 from pipeline.choosing.candidates import Candidate, has_personal_words, is_fragment
@@ -153,7 +154,7 @@ _ENDED = re.compile(r"[.][\"”’')\]]*\Z|[”\"]\Z")
 @dataclass(frozen=True, slots=True)
 class Offered:
     """A sentence that may be used: the candidate it comes from, its text as it can be read alone, the ISO day it reports, and
-    the day on which its page was published (empty where unknown)."""
+    the day on which its page, or its entry of a live page, was published (empty where unknown)."""
 
     candidate: Candidate
     text: str
@@ -184,6 +185,7 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
     elsewhere: list[int] = []  # places in `offered`
     for candidate in found:
         page = evidence.pages[candidate.page]
+        day = day_at(page, candidate.start)
         text = mended(without_heading(candidate.text, page.text))
         reason = siblings.get(candidate.page) or why_not(text, subject, page.text) or sibling_sentence(title, text)
         reason = reason or subject.is_on_another_work(text)
@@ -195,7 +197,7 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
             reason = "speaks to a model"  # the whole paragraph: the request comes beside the address
         if not reason:
             here = None if candidate.page in subject.elsewhere else subject  # elsewhere "the film" is another film
-            resolved = standing_alone(text, before.get((candidate.page, candidate.index - 1), ""), page.published, here)
+            resolved = standing_alone(text, before.get((candidate.page, candidate.index - 1), ""), day, here)
             text, reason = (resolved, "") if resolved else (text, "leans on another sentence")
         elif candidate.page not in subject.elsewhere:
             # What may not be said itself still tells what "It" in the next sentence is.
@@ -208,7 +210,7 @@ def gate(evidence: Evidence, found: Sequence[Candidate]) -> Gated:
         else:
             if candidate.page in subject.elsewhere and not subject.is_named_in(text):
                 elsewhere.append(len(offered))
-            offered.append(Offered(_retold(candidate, text), text, day_of(text), page.published or ""))
+            offered.append(Offered(_retold(candidate, text), text, day_of(text), day or ""))
     if len(offered) - len(elsewhere) >= ENOUGH_ON_SUBJECT:  # thin evidence may call its subject by another name
         left_out += [LeftOut(offered[n].text, offered[n].candidate.passage.id, "another subject") for n in elsewhere]
         offered = [one for n, one in enumerate(offered) if n not in set(elsewhere)]

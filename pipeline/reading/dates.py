@@ -6,10 +6,11 @@ two ways (03/04/2023) give no date.
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 from data.cleaning import Extracted
 from data.errors import UserError
 from data.types import Page
-from pipeline.reading.jsonld import Node, text_of
+from pipeline.reading.jsonld import Node, entries_of, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -44,13 +45,17 @@ def find_dates(
     tree: HtmlElement | None, node: Node, *, url: str, provider_date: str = "", pdf_date: str = "", latest: str | None = None
 ) -> Dates:
     """The first source that has a date, not after `latest` (YYYY-MM-DD). `node` is the page's own in its JSON-LD."""
-    published: list[Candidate] = [("jsonld", text_of(node, "datePublished"))]
-    modified = [text_of(node, "dateModified")]
+    entries = [entry.at for entry in entries_of(node) if entry.at]
+    published: list[Candidate] = [("jsonld", text_of(node, key)) for key in ("datePublished", "coverageStartTime")]
+    published += [("jsonld", min(entries))] if entries else []
+    # the newest entry is newer than what a live page says of itself
+    modified = [max([text_of(node, "dateModified"), *entries])]
     if tree is not None:
         meta = _metas(tree)
         published += [("meta", meta[name]) for name in _PUBLISHED if name in meta]
         published += [("time", value) for value in _times(tree)]
         modified += [meta[name] for name in _MODIFIED if name in meta]
+        modified += _updates(tree)
     published += [("url", _url_date(url)), ("provider", provider_date), ("pdf", pdf_date)]
     found = _first(published, latest)
     changed = _first((("", value) for value in modified), latest)
@@ -137,6 +142,18 @@ def read_moment(text: str) -> Moment | None:
     return Moment(day) if day else None
 
 
+def said_time(at: str) -> str:
+    """ "2031-05-04T14:05:00+02:00" as the page's readers see it: "4 May 2031, 14:05"; "" for what is no time."""
+    moment = read_moment(at)
+    if moment is None:
+        return ""
+    day = f"{moment.day.day} {calendar.month_name[moment.day.month]} {moment.day.year}"
+    if moment.time is None:
+        return day
+    zone = " UTC" if moment.time.utcoffset() == timedelta(0) else ""
+    return f"{day}, {moment.time:%H:%M}{zone}"
+
+
 def _day(year: str, month: str, day: str) -> date | None:
     try:
         found = date(int(year), int(month), int(day))
@@ -192,7 +209,7 @@ def _times(tree: HtmlElement) -> Iterator[str]:
     Not counted are those in comments and teasers, those of an update and those in a sentence, which report an event. Where
     the rest disagree, the page lists several articles, and none of the days is its own.
     """
-    elements = [e for e in tree.xpath("//time | //*[@itemprop and not(self::meta)]") if not _is_aside(e)]
+    elements = [e for e in tree.xpath("//time | //*[@itemprop and not(self::meta)]") if not is_aside(e)]
     tiers = (
         [e for e in elements if e.get("pubdate") is not None or "datePublished" in str(e.get("itemprop") or "")],
         [e for e in elements if e.tag == "time" and _MARKED.search(str(e.get("class") or ""))],
@@ -207,6 +224,17 @@ def _times(tree: HtmlElement) -> Iterator[str]:
             return
 
 
+def _updates(tree: HtmlElement) -> list[str]:
+    """The day of "updated" beside the page's text, if there is one."""
+    marked = (e for e in tree.xpath("//time[@datetime] | //*[contains(@itemprop, 'dateModified') and not(self::meta)]"))
+    values = [
+        str(e.get("datetime") or e.get("content") or e.text_content()).strip()
+        for e in marked
+        if _CHANGED.search(f"{e.get('class') or ''} {e.get('itemprop') or ''}") and not is_aside(e)
+    ]
+    return values if len({moment.day for value in values if (moment := read_moment(value))}) == 1 else []
+
+
 def _is_of_an_event(element: HtmlElement) -> bool:
     parent = element.getparent()
     words = str(parent.text_content()).split() if parent is not None and parent.tag != "body" else []
@@ -214,7 +242,8 @@ def _is_of_an_event(element: HtmlElement) -> bool:
     return changed is not None or (parent is not None and parent.tag in ("p", "li", "td") and len(words) > _PROSE_WORDS)
 
 
-def _is_aside(element: HtmlElement) -> bool:
+def is_aside(element: HtmlElement) -> bool:
+    """Whether an element belongs to comments, teasers or what else is beside the page's text."""
     return any(
         above.tag in ("aside", "nav", "footer") or _ASIDE.search(f"{above.get('class') or ''} {above.get('id') or ''}")
         for above in element.iterancestors()

@@ -27,7 +27,7 @@ from pipeline.reading.extract import Reading, examine
 from pipeline.reading.pdf import MAX_PDF_BYTES, paragraphs, read_pdf
 from pipeline.reading.sandbox import Lost, WorkerPool, serve
 
-TextKind = Literal["article", "jsonld", "pdf", "plain"]
+TextKind = Literal["article", "jsonld", "script", "pdf", "plain"]
 MAX_NAME = 200
 """Characters of an author's or a site's name: a longer one is a text in the wrong place."""
 
@@ -37,8 +37,9 @@ class Document(Strict):
     """What one fetched page holds. `extracted` goes on to cleaning; the rest is for the record and for citations.
 
     `extracted.published` is a day; `published_at` the whole time stamp with its zone, where the page gives one.
-    `published_source` says who dated it; a `pdf` date is a hint only. `text_kind` is `jsonld` where the text is in the
-    page's metadata and not on the page. `canonical_url` is the page's own name for its address, else that address.
+    `published_source` says who dated it; a `pdf` date is a hint only. `text_kind` is `jsonld` or `script` where the text is in
+    the page's metadata or scripts and not on the page. `alternate` is where the site has the same page for phones or printers,
+    given where this one has too little text. `canonical_url` is the page's own name for its address, else that address.
     """
 
     extracted: Extracted
@@ -52,6 +53,7 @@ class Document(Strict):
     text_kind: TextKind = "article"
     extractor: str = ""
     canonical_url: str = ""
+    alternate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,7 @@ def _document(job: Job, reading: Reading, charset: str, extractor: str) -> Docum
         text_kind=reading.text_kind,
         extractor=extractor,
         canonical_url=page.canonical or job.url,
+        alternate=reading.alternate,
     )
 
 

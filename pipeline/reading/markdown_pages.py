@@ -14,15 +14,20 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from pipeline.reading.row_lines import Grid, said
+
 MENU = 0.6
 """Share of a block's characters in links from which it is a menu. Prose of news and fan pages has up to 0.4."""
 PROSE_WORDS = 12
 """A block of so many words that ends as a sentence does is prose, even if all of it is one link."""
+HEAD_WORDS, CELL_WORDS = 6, 25
+"""Most words of a column's head, and of a cell in the mean: what holds more only lays the page out."""
 LEAST_MARKS = 3
 """Headings and bold words that make a text without links Markdown: one line of asterisks does not."""
 
 _LINK = re.compile(r"\]\((?:https?:|/|#|javascript:|mailto:)")
 _MARKS = re.compile(r"^#{1,6} \S|^[^\n]+\n={5,}$|\*\*\S[^*\n]*\*\*", re.M)
+_TABLE = re.compile(r"^ {0,3}\|(?: ?:?-{3,}:? ?\|){2,} *$", re.M)
 _FOOTNOTE = re.compile(r"\[?(?:\d{1,3}|[a-z]|\^|↑|edit|citation needed|note \d+)\]?", re.I)
 """The text of a link that is a footnote's mark."""
 _CUT_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\Z")
@@ -33,7 +38,7 @@ _TAG = re.compile(r"<[^<>]{1,300}>")
 
 
 def is_markdown(text: str) -> bool:
-    return bool(_LINK.search(text)) or len(_MARKS.findall(text)) >= LEAST_MARKS
+    return bool(_LINK.search(text) or _TABLE.search(text)) or len(_MARKS.findall(text)) >= LEAST_MARKS
 
 
 def plain_text(markdown: str) -> str:
@@ -49,13 +54,18 @@ def _parser() -> MarkdownIt:
 
 def _blocks(tokens: Sequence[Token]) -> Iterator[str]:
     row: list[str] | None = None
+    rows: list[list[str]] = []
     heading = False
     for token in tokens:
         match token.type:
+            case "table_open":
+                rows = []
+            case "table_close":
+                yield from _table(rows)
             case "tr_open":
                 row = []
             case "tr_close":
-                yield " | ".join(cell for cell in row or () if cell)
+                rows.append(row or [])
                 row = None
             case "heading_open" | "heading_close":
                 heading = token.nesting == 1
@@ -69,6 +79,18 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[str]:
                     row.append(text)  # tables of facts are full of links
                 elif heading or linked < MENU * len(text) or _is_prose(text):
                     yield text
+
+
+def _table(rows: Sequence[list[str]]) -> Iterator[str]:
+    """Its rows with their heads, or as they are: Markdown has to give every table a head, and some have none."""
+    head, body = rows[0] if rows else [], rows[1:]
+    filled = [cell for row in body for cell in row if cell]
+    headed = sum(map(bool, head)) >= max(2, len(head) - 1) and len(set(filter(None, head))) > 1
+    short = all(len(cell.split()) <= HEAD_WORDS for cell in head)
+    if headed and short and body and sum(len(cell.split()) for cell in filled) <= CELL_WORDS * len(filled):
+        yield from said(Grid(tuple(map(tuple, rows)), n_head=1))
+    else:
+        yield from (" | ".join(cell for cell in row if cell) for row in rows)
 
 
 def _is_prose(text: str) -> bool:

@@ -1,7 +1,7 @@
 """A PDF -> its text, page by page. No OCR: a PDF without text has none.
 
 Its lines are as wide as the paper. They become paragraphs again, because a sentence that ends at every line's end is no
-sentence, and the headers and footers that its pages share go.
+sentence, and the headers and footers that its pages share go. Tables become rows with their heads (`pdf_tables`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from data.cleaning import clean_characters, clean_title
+from pipeline.reading.pdf_tables import PdfTable, continued, may_hold_table, tables_in, with_tables
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
 MAX_PDF_BYTES = 20_000_000
 MAX_PAGES = 200
+MAX_TABLE_PAGES = 40
+"""Looked at for tables, which takes as long as reading them does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,9 @@ def _read(body: bytes) -> PdfText:
         return PdfText(problem="an encrypted PDF that asks for a password")
     n_pages = len(reader.pages)
     pages = [_lines(reader.pages[i].extract_text()) for i in range(min(n_pages, MAX_PAGES))]
-    texts = ["\n".join(paragraphs(lines)) for lines in _without_running_heads(pages)]
+    kept = _without_running_heads(pages)
+    tables = _tables(reader, kept)
+    texts = ["\n".join(_with_rows(lines, tables.get(i, []))) for i, lines in enumerate(kept)]
     if not any(texts):
         return PdfText(problem=f"a PDF of {n_pages} pages without text")
     text, breaks = texts[0], []
@@ -70,6 +75,34 @@ def _read(body: bytes) -> PdfText:
         breaks.append(len(text))
         text += following
     return PdfText(text, tuple(breaks), **_information(reader))
+
+
+def _tables(reader: PdfReader, pages: Sequence[list[str]]) -> dict[int, list[PdfTable]]:
+    """By page, where there are any; of the first `MAX_TABLE_PAGES` that may have some."""
+    found: dict[int, list[PdfTable]] = {}
+    last: PdfTable | None = None
+    likely = [i for i, lines in enumerate(pages) if may_hold_table(lines)]
+    for i in likely[:MAX_TABLE_PAGES]:
+        try:
+            layout = reader.pages[i].extract_text(extraction_mode="layout")
+        except Exception:  # of some fonts pypdf does not know the widths: the page's plain text is there
+            continue
+        tables = tables_in(_cleaned(layout))
+        if tables:
+            tables[0] = continued(tables[0], last if i - 1 in found else None)
+            last = tables[-1]
+            found[i] = tables
+    return found
+
+
+def _cleaned(layout: str) -> str:
+    """The characters of the plain text; blanks stay, for they say where words stand."""
+    return layout if layout.isascii() else re.sub(r"\S+", lambda word: clean_characters(word.group()), layout)
+
+
+def _with_rows(lines: Sequence[str], tables: Sequence[PdfTable]) -> list[str]:
+    parts = with_tables(lines, tables)
+    return [line for is_table, part in parts for line in (part if is_table else paragraphs(part))]
 
 
 # --- lines -------------------------------------------------------------------------------------------------------------

@@ -167,6 +167,7 @@ class LiveEvidence:
             collection.add_named([Candidate(url, "url", 0, 0, "url") for url in map(_storable, self._urls)])
             collection.add_named([Candidate(p.url, p.origin, 0, 0, "links", title=p.title) for p in self._links])
             log = self._search(title, collection) if self._provider is not None and title else None
+            collection.add_alternates()
             gathered = collection.gathered(title, log, has_bodies=keep is not None)
         if self._bundle is not None:
             self._bundle.write(gathered)
@@ -305,6 +306,24 @@ class _Collection:
             if self._is_new(one.hit.url):
                 refused = Candidate(one.hit.url, "search", n_round, rank, one.hit.provider, one.hit.query, one.hit.title)
                 self._drop(refused, Refused(one.reason, one.detail))
+        self._fetch(chosen)
+
+    def add_alternates(self) -> None:
+        """What sites have for phones or printers (AMP) in the place of pages without a text of their own. Only a link of such a
+        page, and only one on its own site, is followed: by the rules of every other address, and within the same number."""
+        documents = self._reading.documents()
+        chosen: list[Candidate] = []
+        for one in self._sorted():
+            document = documents.get(one.candidate.url)
+            if document is None or not document.alternate or len(chosen) >= self.room or not self._is_new(document.alternate):
+                continue
+            candidate = replace(one.candidate, url=document.alternate)
+            try:
+                admit(candidate.url, allow_origins=exempt(self._settings.allow_origins))
+            except Refused as refused:
+                self._drop(candidate, refused)
+            else:
+                chosen.append(candidate)
         self._fetch(chosen)
 
     def judged(self, leak: LeakCheck | None = None) -> tuple[EvidenceRecord, ...]:

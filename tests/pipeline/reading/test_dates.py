@@ -69,7 +69,6 @@ def test_the_time_and_its_zone_are_kept_beside_the_day() -> None:
         '<aside class="related"><time datetime="2030-02-01" pubdate>1 February</time></aside>',
         '<div class="comment"><time itemprop="datePublished" datetime="2030-02-01">1 February</time></div>',
         '<time pubdate datetime="2030-02-01">a</time><time pubdate datetime="2030-02-02">b</time>',
-        '<time class="updated" datetime="2030-02-01">1 February</time>',
         '<time pubdate datetime="1970-01-01T00:00:00Z">never</time>',
         '<time pubdate datetime="2030-02-31">no such day</time>',
         '<time pubdate datetime="2030-02">a month</time>',
@@ -77,6 +76,23 @@ def test_the_time_and_its_zone_are_kept_beside_the_day() -> None:
 )
 def test_no_date_is_better_than_a_wrong_one(trap: str) -> None:
     assert dates(trap) == Dates()
+
+
+def test_updated_is_when_it_was_changed_and_not_when_it_was_published() -> None:
+    found = dates('<time class="updated" datetime="2030-02-01">1 February</time>')
+    assert (found.day, found.modified) == ("", "2030-02-01")
+    two = '<time class="updated" datetime="2030-02-01">a</time><time class="updated" datetime="2030-02-02">b</time>'
+    assert dates(two).modified == ""  # a list of articles
+
+
+def test_a_live_page_is_as_new_as_its_newest_entry() -> None:
+    entries = [
+        {"@type": "BlogPosting", "datePublished": f"2031-05-0{n}T10:00:00Z", "articleBody": "It rained."} for n in (6, 5, 4)
+    ]
+    blog = {"@type": "LiveBlogPosting", "dateModified": "2031-05-05T09:00:00Z", "liveBlogUpdate": entries}
+    found = dates(head=ld(blog))
+    assert (found.day, found.modified) == ("2031-05-04", "2031-05-06T10:00:00+00:00")
+    assert dates(head=ld({**blog, "coverageStartTime": "2031-05-03T08:00:00Z"})).day == "2031-05-03"
 
 
 @pytest.mark.parametrize(

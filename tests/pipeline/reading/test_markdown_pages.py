@@ -39,8 +39,7 @@ def test_menus_images_and_marks_go() -> None:
         "The levee broke at 03:40",
         "The levee of Osmere broke on 13 March 2031, and the lower town was under water by noon.",
         "The bridge at Harrow was closed for a week.",
-        "Place | Dead",
-        "Osmere | 14",
+        "Osmere: 14 dead",
         "The mayor spoke to [the council of the to",
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from pipeline.web.archive import Archive
 from pipeline.web.bundle import Bundle
 from pipeline.web.cache import PageCache
 from pipeline.web.fetching import Fetcher, Limits
-from pipeline.web.live import LiveEvidence, local_files
+from pipeline.web.live import BundleEvidence, LiveEvidence, local_files
 from pipeline.web.queries import first_queries
 from pipeline.web.search.building import build_provider
 from pipeline.web.search.chain import ProviderChain
@@ -26,6 +27,7 @@ from tests.search_server import HOSTILE_URLS, Found, SearchServer, search_server
 from tests.web_server import Names, Reply, WebServer, serving
 
 EVENT = Event("e", TITLE)
+SAMPLE_PAGE = SAMPLE / json.loads((SAMPLE / "google" / "9000002.json").read_text(encoding="utf-8"))[0]["html"]
 
 
 @pytest.fixture
@@ -128,6 +130,31 @@ def test_what_the_run_has_no_number_left_for_is_recorded(tmp_path: Path, server:
     assert records[0].url == urls[0] and records[0].drop_reason != "budget"
     assert {record.drop_reason for record in records[1:]} == {"budget"} and len(records) == 10
     assert records[1].url == urls[1] and server.targets() == ["/robots.txt", "/drennar/halvenport-2032.htm"]
+
+
+def test_a_page_without_text_is_read_in_its_version_for_phones(tmp_path: Path, server: WebServer) -> None:
+    found = put_sample(server)
+    story = SAMPLE_PAGE.read_text(encoding="utf-8")
+    app = '<html><head><title>M</title><link rel="amphtml" href="{}"></head><body><div id="app"></div>{}</body></html>'
+    script = "<script src='/app.js'></script>"
+    whole = story.replace("</head>", '<link rel="amphtml" href="/amp/whole"></head>')
+    server.put("/app", app.format("/amp", script))
+    server.put("/elsewhere", app.format(server.url("/amp", "other.example"), script))
+    server.put("/refused", app.format("ftp://127.0.0.1/amp", script))
+    server.put("/whole", whole)
+    server.put("/amp", story.replace("</p>", " It was so.</p>", 3))
+    urls = [server.url(path) for path in ("/app", "/elsewhere", "/refused", "/whole")]
+    evidence = live(tmp_path, server, found, urls=urls, bundle=tmp_path / "bundle")
+    records = evidence.gather("").records
+    amp = server.url("/amp")
+    assert {record.url: record.rank for record in records} == {urls[0]: 1, amp: 1, urls[1]: 2, urls[2]: 3, urls[3]: 4}
+    reasons = {record.url: record.drop_reason for record in records}
+    assert [reasons[url] for url in urls[:3]] == ["js_required"] * 3
+    assert {reasons[amp], reasons[urls[3]]} == {None, "duplicate"}
+    assert all("save the page" in record.drop_detail for record in records if record.drop_reason == "js_required")
+    assert "/amp/whole" not in server.targets()  # of a page with a text nothing more is needed
+    again = BundleEvidence(tmp_path / "bundle").gather()
+    assert again.records == records
 
 
 def test_nothing_that_can_be_used(tmp_path: Path, server: WebServer) -> None:

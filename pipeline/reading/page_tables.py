@@ -1,0 +1,331 @@
+"""The tables and definition lists of a page, taken out of its tree as rows with their heads and put back into its text.
+
+Extractors drop tables or leave bare cells. So each table that holds data leaves a mark in the tree, and its rows take the
+mark's place in the extracted text; where the mark was lost, they stand where the table did. Tables that only lay a page out
+become ordinary boxes; menus and calendars are left to the extractor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+from pipeline.reading.row_lines import HEAD_ROWS, Grid, heads_of, is_number, said
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+MOST_TABLES = 200
+MOST_ROWS = 1_000
+"""Of a page. Longer tables are cut, and the page is flagged: no article tells 1,000 rows."""
+MOST_COLUMNS = 60
+MOST_CELL = 2_000
+"""Characters of a cell."""
+_LONG_CELLS = 25
+"""Mean words of a cell from which an unmarked table only lays the page out."""
+_LONGEST_CELL = 150
+_LINKED = 0.8
+_TERM_WORDS = 12
+_DEFINITION_WORDS = 60
+
+_GRIDS = ("table", "grid", "treegrid")
+_ABOVE = 6
+_LINES = frozenset(("p", "h1", "h2", "h3", "h4", "li"))
+_ROW = "self::tr or @role='row'"
+_SKIPPED_TAGS = frozenset(("script", "style", "noscript", "template", "svg", "button", "select", "option", "math", "head"))
+_BLOCKS = frozenset(("p", "div", "br", "li", "td", "th", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "dd", "dt", "ul", "ol"))
+_FOOTNOTE = re.compile(r"\[?(?:\d{1,3}|[a-z]|\*|†|‡|note \d+|citation needed|edit)\]?", re.I)
+_ASIDE = frozenset(("nav", "footer", "aside", "header", "form"))
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A table's lines, and the mark that stands in its place. `above` are the nearest lines before it, nearest first."""
+
+    mark: str
+    lines: tuple[str, ...]
+    above: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideTables:
+    tables: tuple[SetAside, ...] = ()
+    was_cut: bool = False
+
+    def put_back(self, text: str) -> str:
+        """The extracted text with the rows of its tables, each table as often as it was on the page: once."""
+        lost: list[SetAside] = []
+        for table in self.tables:
+            rows = "\n".join(table.lines)
+            before, found, after = text.partition(table.mark)
+            if found:
+                text = "\n".join(part for part in (before.rstrip(" |-•"), rows, after.lstrip(" |")) if part.strip())
+            else:
+                lost.append(table)
+        lines = text.split("\n") if text else []
+        for table in lost:
+            at = next((lines.index(line) + 1 for line in table.above if line in lines), len(lines))
+            lines[at:at] = table.lines
+        return "\n".join(lines)
+
+
+def set_aside(tree: HtmlElement, hidden: Set[Any], name: str) -> SetAsideTables:
+    """Replaces the data tables and short definition lists of `tree` by marks, which no page can hold: they begin with `name`,
+    a digest of the page. `hidden` are elements that a browser does not show."""
+    room = MOST_ROWS
+    cut = False
+    found: list[SetAside] = []
+    above = _places(tree)
+    for table in islice(reversed(above), MOST_TABLES):  # inner tables first
+        if table.getparent() is None or table in hidden or any(above in hidden for above in table.iterancestors()):
+            continue
+        lines, more = (_definitions(table, hidden), False) if table.tag == "dl" else _rows(table, hidden, room)
+        cut = cut or more
+        if not lines or _is_elsewhere(table):
+            continue
+        room -= len(lines)
+        mark = f"{name}t{len(found)}x"
+        found.append(SetAside(mark, tuple(lines), tuple(filter(None, (text_of(one, hidden) for one in above[table])))))
+        _replace(table, mark)
+    return SetAsideTables(tuple(reversed(found)), cut)
+
+
+def text_of(element: HtmlElement, hidden: Set[Any] = frozenset(), *, within: str = "") -> str:
+    """The text of a cell, on one line, without footnote marks and what is not shown; `within` is a tag not entered."""
+    parts: list[str] = []
+    size = 0
+    stack: list[Any] = [element]
+    while stack and size <= MOST_CELL:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+            size += len(item)
+            continue
+        if item.tail and item is not element:
+            stack.append(item.tail)
+        skipped = not isinstance(item.tag, str) or item.tag in _SKIPPED_TAGS or item in hidden or item.tag == within
+        if skipped or (item.tag in ("sup", "a") and item is not element and _is_footnote(item)):
+            parts.append(" ")
+            continue
+        if item.tag in _BLOCKS:
+            stack.append(" ")
+            parts.append(" ")
+        stack.extend(reversed(item))
+        if item.text:
+            stack.append(item.text)
+    return " ".join("".join(parts).split())[:MOST_CELL]
+
+
+def _is_footnote(element: HtmlElement) -> bool:
+    text = str(element.text_content()).strip()
+    linked = element.tag == "a" or element.find(".//a") is not None
+    marked = str(element.get("href") or "").startswith("#") if element.tag == "a" else linked or text.startswith("[")
+    return marked and (not text or _FOOTNOTE.fullmatch(text) is not None) and (element.tag == "sup" or text.startswith("["))
+
+
+def _is_elsewhere(table: HtmlElement) -> bool:
+    """In a menu or a footer of the page; the head and the box of an article are part of it."""
+    for above in table.iterancestors():
+        if above.tag in ("article", "main") or above.get("role") == "main":
+            return False
+        if above.tag in _ASIDE:
+            return True
+    return False
+
+
+def _places(tree: HtmlElement) -> dict[HtmlElement, tuple[HtmlElement, ...]]:
+    """The tables and definition lists in their order, with the nearest lines before each."""
+    last: deque[HtmlElement] = deque(maxlen=_ABOVE)
+    found: dict[HtmlElement, tuple[HtmlElement, ...]] = {}
+    for element in tree.iter(etree.Element):
+        if element.tag in ("table", "dl") or element.get("role") in _GRIDS:
+            found[element] = tuple(reversed(last))
+        elif element.tag in _LINES:
+            last.append(element)
+    return found
+
+
+def _replace(table: HtmlElement, mark: str) -> None:
+    tail, table.tail = table.tail, None
+    del table[:]
+    table.attrib.clear()
+    table.tag, table.text, table.tail = "p", mark, tail
+
+
+# --- tables --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    element: Any
+    text: str
+    head: bool
+    columns: int
+    rows: int
+
+
+def _rows(table: HtmlElement, hidden: Set[Any], room: int) -> tuple[list[str], bool]:
+    """The lines of a table that holds data, none for another; and whether it has more of them than there is room for."""
+    of_table = table.xpath(f".//*[{_ROW}]")
+    rows = [row for row in of_table if row not in hidden and _owner(row) is table]
+    if table.get("role") in ("presentation", "none") or _lays_out(table, rows):
+        _unwrap(table, rows)
+        return [], False
+    cells = [_cells(row, hidden) for row in rows[: room + HEAD_ROWS]]
+    caption = next((text_of(c, hidden) for c in table.iterchildren("caption") if c not in hidden), "")
+    grid = _grid(cells, rows, caption or str(table.get("aria-label") or "").strip())
+    if grid is not None and _is_month(grid):
+        _replace(table, "")
+    if grid is None or table.tag == "p" or not _is_data(grid, cells):
+        return [], False
+    lines = list(islice(said(grid), max(0, room)))
+    return lines, len(rows) > room + HEAD_ROWS
+
+
+def _owner(row: HtmlElement) -> Any:
+    return next((a for a in row.iterancestors() if a.tag == "table" or a.get("role") in _GRIDS), None)
+
+
+def _lays_out(table: HtmlElement, rows: Sequence[HtmlElement]) -> bool:
+    if table.xpath(".//table | .//form | .//iframe | .//article | .//h1 | .//h2"):
+        return True
+    marked = table.xpath("./caption | ./thead | .//th | .//*[@role='columnheader']")
+    texts = table.xpath(".//td | .//*[@role='cell']")
+    if marked or not texts:
+        return False
+    n_words = sum(len(str(cell.text_content()).split()) for cell in texts)
+    one_cell = all(len(row) <= 1 for row in rows)
+    many_paragraphs = len(table.xpath(".//td//p")) > len(texts) + 2
+    return one_cell or many_paragraphs or n_words >= _LONG_CELLS * len(texts)
+
+
+def _unwrap(table: HtmlElement, rows: Sequence[HtmlElement]) -> None:
+    """Boxes in the place of a table's parts: extractors take a column of prose in a cell for data.
+
+    Their classes go: an extractor reads more into the class of a box ("comment") than into that of a cell.
+    """
+    cells = [cell for row in rows for cell in row if cell.tag in ("td", "th")]
+    for part in (table, *table.xpath("./tbody | ./thead | ./tfoot | ./caption"), *rows, *cells):
+        part.tag = "div"
+        part.attrib.pop("class", None)
+        part.attrib.pop("id", None)
+
+
+def _cells(row: HtmlElement, hidden: Set[Any]) -> list[_Cell]:
+    cells = []
+    for cell in islice(row, MOST_COLUMNS):
+        role = cell.get("role")
+        if cell in hidden or not (cell.tag in ("td", "th") or role in ("cell", "gridcell", "columnheader", "rowheader")):
+            continue
+        head = cell.tag == "th" or role in ("columnheader", "rowheader")
+        spans = (_span(cell.get("colspan") or cell.get("aria-colspan")), _span(cell.get("rowspan")))
+        cells.append(_Cell(cell, text_of(cell, hidden), head, *spans))
+    return cells
+
+
+def _span(value: Any) -> int:
+    text = str(value or "1").strip()
+    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
+
+
+def _grid(rows: Sequence[Sequence[_Cell]], elements: Sequence[Any], caption: str) -> Grid | None:
+    """Merged cells stand in each place that they cover."""
+    full: list[list[str]] = []
+    heads: list[bool] = []
+    labels = 0
+    over: dict[int, tuple[str, int]] = {}  # by column: the text of a cell from above, and how many rows it goes on
+    for cells, element in zip(rows, elements):
+        line: dict[int, str] = {}
+        for column, (text, more) in list(over.items()):
+            line[column] = text
+            if more > 1:
+                over[column] = (text, more - 1)
+            else:
+                del over[column]
+        at = 0
+        for cell in cells:
+            while at in line:
+                at += 1
+            for column in range(at, min(at + cell.columns, MOST_COLUMNS)):
+                line[column] = cell.text
+                if cell.rows > 1:
+                    over[column] = (cell.text, cell.rows - 1)
+            at += cell.columns
+            if at >= MOST_COLUMNS:
+                break
+        filled = [cell for cell in cells if cell.text]
+        in_head = element.getparent() is not None and element.getparent().tag == "thead"
+        heads.append(bool(cells) and (in_head or (len(filled) > 1 and all(cell.head for cell in filled))))
+        labels += len(cells) > 1 and cells[0].head and not all(cell.head for cell in cells)
+        full.append([line.get(column, "") for column in range(max(line, default=-1) + 1)])
+    width = max((len(row) for row in full), default=0)
+    if not width:
+        return None
+    padded = tuple((*row, *[""] * (width - len(row))) for row in full)
+    n_head = next((i for i, head in enumerate(heads[:HEAD_ROWS]) if not head), min(len(heads), HEAD_ROWS))
+    while n_head and n_head == len(padded):
+        n_head -= 1
+    return Grid(padded, n_head or (0 if labels else heads_of(padded)), labels=2 * labels > len(full) - n_head, caption=caption)
+
+
+def _is_data(grid: Grid, cells: Sequence[Sequence[_Cell]]) -> bool:
+    body = grid.rows[grid.n_head :]
+    filled = [cell for row in body for cell in row if cell]
+    if grid.width < 2 or len(filled) < 3 or len(body) < (1 if grid.n_head else 2):
+        return False
+    figures = sum(is_number(cell) or any(c.isdigit() for c in cell) for cell in filled)
+    if max(len(cell.split()) for cell in filled) > _LONGEST_CELL and not grid.n_head:
+        return False
+    if not figures and _linked(cells) > _LINKED:
+        return False
+    return bool(grid.n_head or grid.labels or grid.caption) or 4 * figures >= len(filled) or grid.width == 2
+
+
+def _is_month(grid: Grid) -> bool:
+    """A calendar, which says nothing."""
+    filled = [cell for row in grid.rows[grid.n_head :] for cell in row if cell]
+    days = sum(cell.isdecimal() and int(cell) <= 31 for cell in filled if len(cell) <= 2)
+    return grid.width == 7 and 0 < 0.8 * len(filled) <= days
+
+
+def _linked(rows: Sequence[Sequence[_Cell]]) -> float:
+    """Share of the cells' characters that are links: a menu is made of them."""
+    n_all = sum(len(cell.text) for row in rows for cell in row)
+    n_linked = sum(len(text_of(link)) for row in rows for cell in row for link in cell.element.iter("a"))
+    return n_linked / n_all if n_all else 1.0
+
+
+# --- definition lists ----------------------------------------------------------------------------------------------------
+
+
+def _definitions(element: HtmlElement, hidden: Set[Any]) -> list[str]:
+    """ "Mayor: Anna Berg" for each term of a list of short definitions; none where they are paragraphs or links."""
+    pairs: list[tuple[list[str], list[str]]] = []
+    children = (inner for child in element for inner in (child if child.tag == "div" else (child,)))
+    for item in islice(children, 2 * MOST_ROWS):
+        if item.tag not in ("dt", "dd") or item in hidden:
+            continue
+        text = text_of(item, hidden)
+        if item.tag == "dt":
+            if not pairs or pairs[-1][1]:
+                pairs.append(([], []))
+            pairs[-1][0].append(text)
+        elif pairs:
+            pairs[-1][1].append(text)
+    told = [(" / ".join(filter(None, terms)), [d for d in found if d]) for terms, found in pairs]
+    told = [(term, found) for term, found in told if term and found]
+    n_long = sum(len(" ".join(found).split()) > _DEFINITION_WORDS or len(term.split()) > _TERM_WORDS for term, found in told)
+    if len(told) < 2 or n_long or len(element.xpath(".//dd//a")) > 3 * len(told):
+        return []
+    return [f"{term.rstrip(': ')}: {_listed(found)}" for term, found in told]
+
+
+def _listed(found: Sequence[str]) -> str:
+    join: Callable[[Sequence[str]], str] = ("; " if any("," in one for one in found) else ", ").join
+    return join(found)

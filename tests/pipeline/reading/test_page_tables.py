@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+from lxml import html as lxml_html
+
+from data.cleaning import LIVE_MIN_WORDS, clean_pages
+from data.passages import cut_passages
+from data.types import Page
+from pipeline.reading.documents import read_document
+from pipeline.reading.page_tables import MOST_ROWS, set_aside
+from tools.saved_pages import RESULT, SENTENCES, SHORT, URL, article, html, prose, results
+
+
+def read(body: bytes) -> Page:
+    document = read_document(body, url=URL, content_type="text/html", origin="url", run_date="2031-07-01")
+    (page,) = clean_pages([document.extracted], leak=None, leak_hosts=True, min_words=LIVE_MIN_WORDS)
+    return page
+
+
+def lines(table: str) -> list[str]:
+    tree = lxml_html.document_fromstring(f"<html><body><main>{table}</main></body></html>")
+    return [line for one in set_aside(tree, set(), "x").tables for line in one.lines]
+
+
+def test_a_table_of_results_is_evidence() -> None:
+    page = read(html(article(SHORT, results())))
+    assert page.usable, page.drop_detail
+    assert RESULT in page.text.split("\n")
+    (passage,) = cut_passages([page])
+    assert page.text[passage.start : passage.end] == passage.text and RESULT in passage.text
+
+
+def test_rows_stand_where_the_table_stood() -> None:
+    page = read(html(article(prose(0, 4), results(), prose(4, 8))))
+    assert page.text.index(SENTENCES[3]) < page.text.index(RESULT) < page.text.index(SENTENCES[4])
+
+
+def test_hidden_rows_and_cells_are_not_read() -> None:
+    table = (
+        results().replace("<tr><td>Labour", "<tr style='display:none'><td>Labour").replace("<td>14</td>", "<td hidden>14</td>")
+    )
+    page = read(html(article(prose(0, 6), table, "<div hidden>" + results([("Ghost List", "1", "2", "3")]) + "</div>")))
+    assert "Civic List: 18,204 votes, 38.1 %" in page.text
+    assert not any(words in page.text for words in ("Labour", "14 seats", "Ghost"))
+
+
+def test_a_page_cannot_forge_the_marks_of_tables() -> None:
+    page = read(html(article(prose(0, 6), "<p>x0t0x and t0x are on this page, too.</p>", results())))
+    assert "x0t0x and t0x are on this page, too." in page.text and page.text.count(RESULT) == 1
+
+
+def test_merged_cells_stand_in_each_place() -> None:
+    table = (
+        "<table><tr><th>Club</th><th colspan=2>Points</th></tr><tr><th></th><th>Home</th><th>Away</th></tr>"
+        "<tr><td rowspan=2>Ostrel</td><td>3</td><td>1</td></tr><tr><td colspan=2>not played</td></tr></table>"
+    )
+    assert lines(table) == ["Ostrel: 3 points home, 1 points away", "Ostrel: points home not played"]
+
+
+@pytest.mark.parametrize("span", ["99999", "0", "-4", "x", "1e9", "²"])
+def test_absurd_spans(span: str) -> None:
+    rows = "".join(f"<tr><td rowspan='{span}' colspan='{span}'>a{n}</td><td>{n}</td></tr>" for n in range(40))
+    assert len(lines(f"<table><tr><th>A</th><th>B</th></tr>{rows}</table>")) <= 41
+
+
+def test_fifty_thousand_rows_are_cut_and_the_page_says_so() -> None:
+    rows = "".join(f"<tr><td>Ward {n}</td><td>{n}</td></tr>" for n in range(50_000))
+    tree = lxml_html.document_fromstring(f"<html><body><table><tr><th>Ward</th><th>Votes</th></tr>{rows}</table></body></html>")
+    aside = set_aside(tree, set(), "x")
+    assert aside.was_cut and len(aside.tables[0].lines) == MOST_ROWS
+    page = read(html(article(prose(0, 6), results([(f"Ward {n}", str(n), "1 %", "2") for n in range(1_200)]))))
+    assert "long_table" in page.flags and "Ward 999" in page.text and "Ward 1199" not in page.text
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"<table><tr><td><a href='/'>Home</a></td><td>{prose()}</td></tr></table>",
+        f"<table role='presentation'><tr><td>{prose()}</td></tr></table>",
+        f"<table><tr><td><table><tr><td>{prose()}</td></tr></table></td></tr></table>",
+        f"<table><tr><td class='comment'>{prose(0, 6)}</td></tr><tr><td class='comment'>{prose(6)}</td></tr></table>",
+    ],
+)
+def test_a_table_that_only_lays_the_page_out_is_prose(table: str) -> None:
+    assert lines(table) == []
+    page = read(html(f"<center>{table}</center>"))
+    assert all(sentence in page.text for sentence in SENTENCES) and " | " not in page.text
+
+
+def test_menus_and_calendars_are_no_data() -> None:
+    menu = (
+        "<table>"
+        + "".join(f"<tr><td><a href='/{n}'>Page</a></td><td><a href='/{n}b'>More</a></td></tr>" for n in "abcd")
+        + "</table>"
+    )
+    assert lines(menu) == []
+    assert "Civic List" not in read(html(f"<footer>{results()}</footer>{article(prose())}")).text
+
+
+def test_definition_lists() -> None:
+    assert lines("<dl><dt>Mayor</dt><dd>Anna Berg</dd><dt>Twins</dt><dd>Lauren</dd><dd>Vale</dd></dl>") == [
+        "Mayor: Anna Berg",
+        "Twins: Lauren, Vale",
+    ]
+    assert lines(f"<dl><dt>First</dt><dd>{prose()}</dd><dt>Second</dt><dd>{prose()}</dd></dl>") == []
