@@ -126,9 +126,9 @@ def sample_passages() -> Iterator[Passage]:
     titles = {path.stem: json.loads(path.read_text(encoding="utf-8"))["key"] for path in (SAMPLE / "wiki").glob("*.json")}
     for path in sorted((SAMPLE / "html").glob("*/*.html")):
         html = path.read_text(encoding="utf-8", errors="replace")
-        found = trafilatura.bare_extraction(html)
-        if found is not None and found.text:
-            for text in paragraphs(joined(found.text)):
+        found = trafilatura.extract(html)
+        if found:
+            for text in paragraphs(joined(found)):
                 yield Passage("sample of Wiki-GenBen", "Apache-2.0", titles[path.parent.name], text)
 
 
