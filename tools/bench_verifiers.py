@@ -2,10 +2,10 @@
 
     python -m tools.bench_verifiers --model qwen-1.5b --limit 200
 
-Reads `tools/said_triples.jsonl`: a note, a rewording that says the same, and one as fluent that is wrong (roles exchanged, a hedge
-lost, a date moved ...), all written for this project on invented subjects. Prints, for the question that `ours` asks its model
-and for the two reader networks, the area under the ROC curve, and of how many triples the right one is ranked above the wrong
-one. Nothing was ever fitted on these triples.
+Reads `tools/said_triples.jsonl`: a note, a rewording that says the same, and one as fluent that is wrong (roles exchanged, a
+hedge lost, a date moved ...), all written for this project on invented subjects. Prints the area under the ROC curve, and how
+often the right one is ranked above the wrong one: for the question that `ours` asks its model, and for the two reader networks.
+Nothing was ever fitted on these triples.
 """
 
 from __future__ import annotations
