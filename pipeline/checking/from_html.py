@@ -13,7 +13,7 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from data.errors import UserError
-from pipeline.checking import citations
+from pipeline.checking import cited_works
 from pipeline.checking.cited import END, FILE, NOTE, UNREAD, CitedArticle, CitedStatement, Reference, References, statements_of
 
 _BLOCKS = ("p", "li", "dd", "blockquote")
@@ -128,7 +128,7 @@ class _Reading:
         if not words or note.xpath(".//*[contains(@class,'mw-ext-cite-error') or contains(@typeof,'mw:Error')]"):
             name = re.sub(r"\Acite_note-|-\d+\Z", "", note.get("id") or "")
             return Reference("", name.replace("_", " "), kind="undefined")
-        return citations.of_words(words)
+        return cited_works.of_words(words)
 
     # --- marks ------------------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,9 @@ class _Reading:
             words = a.text_content()
             bare = words.strip().startswith(("http", "www.", "[")) or bool(_NOTE_MARK.fullmatch(words.strip()))
             title = "" if bare else " ".join(words.split())
-            mark = self.references.mark(Reference(page, title) if page.startswith(FILE) else citations.of_address(page, title))
+            mark = self.references.mark(
+                Reference(page, title) if page.startswith(FILE) else cited_works.of_address(page, title)
+            )
             if bare:
                 _replace(a, mark)
             else:
@@ -248,7 +250,7 @@ def of_element(element: lxml_html.HtmlElement) -> Reference:
         from pipeline.checking.wikireferences import plain
 
         values = {key: plain(parse(value)) for key, value in found["values"].items()}
-        if (reference := citations.reference_of(str(found["name"]), values)) is not None:
+        if (reference := cited_works.reference_of(str(found["name"]), values)) is not None:
             return reference
     linked = _of_links(element)
     kind = "book" if "book" in (element.get("class") or "") else linked.kind
@@ -257,10 +259,10 @@ def of_element(element: lxml_html.HtmlElement) -> Reference:
 
 def _of_links(note: lxml_html.HtmlElement) -> Reference:
     links = [a.get("href") for a in note.iter("a") if a.get("href", "").startswith(("http://", "https://")) and _leaves(a)]
-    pages = [link for link in links if not citations.ARCHIVES.match(link)]
-    archives = [link for link in links if citations.ARCHIVES.match(link)]
+    pages = [link for link in links if not cited_works.ARCHIVES.match(link)]
+    archives = [link for link in links if cited_works.ARCHIVES.match(link)]
     words = " ".join(note.text_content().split())
     if not pages and archives:
-        return citations.of_address(archives[0], words)
-    of_words = citations.of_words(words)
+        return cited_works.of_address(archives[0], words)
+    of_words = cited_works.of_words(words)
     return replace(of_words, url=pages[0] if pages else of_words.url, archive_url=archives[0] if archives else "")

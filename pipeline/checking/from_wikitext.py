@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pipeline.checking import citations
+from pipeline.checking import cited_works
 from pipeline.checking.cited import (
     END,
     GAP,
@@ -121,7 +121,7 @@ class _Reading:
         paragraph: list[str] = []
         text = self._linked("".join(self._text(nodes)))
         for line in [*_without_tables(text.split("\n")), ""]:
-            line = _SWITCH.sub("", citations.decoded(line)).strip()
+            line = _SWITCH.sub("", cited_works.decoded(line)).strip()
             title = _HEADING.match(line)
             is_block = title is not None or not line or line[0] in "*#:;" or line.startswith("----")
             if is_block and paragraph:
@@ -158,12 +158,12 @@ class _Reading:
 
         def link(match: re.Match[str]) -> str:
             address = match[1] or match[3]
-            url = citations.cleaned(f"https:{address}" if address.startswith("//") else address)
+            url = cited_works.cleaned(f"https:{address}" if address.startswith("//") else address)
             label = match[2] or ""
             trailing = match[3][len(match[3].rstrip(".,;:!?")) :] if match[3] else ""
             if _WIKIS.match(url):
                 return label + trailing
-            return label + self.references.mark(citations.of_address(url, re.sub(r"'{2,}", "", label))) + trailing
+            return label + self.references.mark(cited_works.of_address(url, re.sub(r"'{2,}", "", label))) + trailing
 
         return _LINK.sub(link, text)
 
@@ -231,7 +231,7 @@ class _Reading:
             known = self._note_of[key] = len(self._notes)
             self._notes.append("")  # a note that cites itself is said once
             text = self._linked("".join(self._text(nodes)))
-            self._notes[known] = re.sub(r"'{2,}", "", citations.decoded(" ".join(text.split())))
+            self._notes[known] = re.sub(r"'{2,}", "", cited_works.decoded(" ".join(text.split())))
         return [*self._marks([one for one in cited if one.kind != "template"], start, end), f"{NOTE}{known}{END}"]
 
     def _template(self, node: Template, before: list[str], begins_line: bool) -> list[str]:
@@ -268,7 +268,7 @@ class _Reading:
         if known.is_citation(name) and not (name == "citation" and set(parts) <= {"1"}):
             work = reference_of(node)
             return self._marks([work], node.start, node.end, node.end - 2) if work is not None and not begins_line else []
-        if name in known.archives or name in known.lists or name in citations.IDENTIFIERS:
+        if name in known.archives or name in known.lists or name in cited_works.IDENTIFIERS:
             return []
         if name == "citation":
             return ["“", *self._text(parts["1"].nodes), "”"] if "1" in parts else []

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pipeline.checking import citations
+from pipeline.checking import cited_works
 from pipeline.checking.cited import Reference
 from pipeline.checking.shown import shown
 from pipeline.checking.wikimarkup import Argument, ExtensionTag, HtmlTag, Link, Node, Part, Template, walk
@@ -83,11 +83,11 @@ class Works:
         """`{{harvc|last=Lee|c=Chapter|in=Brand|year=2024}}`: a chapter of a work that is described elsewhere."""
         year = given.get("year", given.get("date", ""))
         editors = [given[key] for key in ("in", "in2", "in3", "in4") if key in given]
-        found = self._by_anchor.get(citations.anchor(*editors, given.get("anchor-year", year)))
+        found = self._by_anchor.get(cited_works.anchor(*editors, given.get("anchor-year", year)))
         if found is not None:
-            own = citations.reference_of("cite book", {**given, "title": given.get("c", "")})
+            own = cited_works.reference_of("cite book", {**given, "title": given.get("c", "")})
             work = own if own is not None and own.url else replace(found[0], title=given.get("c", found[0].title))
-            for anchor in citations.anchors("harvc", given):
+            for anchor in cited_works.anchors("harvc", given):
                 self._by_anchor.setdefault(anchor, (work, found[1]))
 
     def named(self, name: str, group: str = "") -> Definition | None:
@@ -100,7 +100,7 @@ class Works:
         """The work of a short citation, at its page, and the end of its description. Of kind `undefined` where the article
         describes none, or several that it may be."""
         names = [name for name in names if name]
-        found = self._by_anchor.get(citations.anchor(*names, year)) or self._listed(names, year)
+        found = self._by_anchor.get(cited_works.anchor(*names, year)) or self._listed(names, year)
         page = page.strip(" .,:;")[:60]
         if found is None:
             return Reference("", " ".join([*names, year]).strip(), kind="undefined", page=page), -1
@@ -117,9 +117,9 @@ class Works:
         if len(lines) != 1 or len(known) > 50:
             return None
         links = list(_BRACKETED.finditer(lines[0]))
-        words = re.sub(r"'{2,}|[\[\]]", "", citations.URL.sub("", lines[0]))
-        address = citations.cleaned(links[0][1] or links[0][3]) if links else citations.identified_in(words)
-        of_words = citations.of_words(words)
+        words = re.sub(r"'{2,}|[\[\]]", "", cited_works.URL.sub("", lines[0]))
+        address = cited_works.cleaned(links[0][1] or links[0][3]) if links else cited_works.identified_in(words)
+        of_words = cited_works.of_words(words)
         return replace(of_words, url=address) if address else of_words, -1
 
     # --- the works of one reference ---------------------------------------------------------------------------------------
@@ -143,8 +143,8 @@ class Works:
             elif isinstance(node, Link):
                 words.append(link_text(node))
         _of_links("".join(words), found)
-        if not found and (address := citations.identified_in("".join(words))):
-            found.append(replace(citations.of_words("".join(words)), url=address))
+        if not found and (address := cited_works.identified_in("".join(words))):
+            found.append(replace(cited_works.of_words("".join(words)), url=address))
         if not found:
             found += self._short_words("".join(words))
         return list(dict.fromkeys(found))[:MOST_IN_ONE]
@@ -191,9 +191,9 @@ class Works:
                 found.append(work)
             else:
                 found.append(Reference("", f"{{{{{name}}}}}", kind="template"))
-        elif name in citations.IDENTIFIERS:
+        elif name in cited_works.IDENTIFIERS:
             value = plain_values(parts).get("1", "") or plain_values(parts).get("id", "")
-            address = citations.address_of(name, value)
+            address = cited_works.address_of(name, value)
             if found and not found[-1].url and address:
                 found[-1] = replace(found[-1], url=address)
             elif not found and (address or name == "isbn"):
@@ -212,7 +212,7 @@ class Works:
 
     def _of_archive(self, values: dict[str, str], found: list[Reference], words: list[str]) -> None:
         """An archive's template: the copy of the work before it, else a work of its own."""
-        archive = citations.archived(values)
+        archive = cited_works.archived(values)
         if not archive:
             return
         if not found:
@@ -220,10 +220,10 @@ class Works:
             if found:
                 words.clear()
         if found:
-            found[-1] = citations.with_archive(found[-1], archive)
+            found[-1] = cited_works.with_archive(found[-1], archive)
         else:
             title = values.get("title") or values.get("text") or values.get("titel") or "".join(words).strip()
-            found.append(citations.of_address(archive, title))
+            found.append(cited_works.of_address(archive, title))
 
     def of_tag(self, tag: ExtensionTag, depth: int = 0) -> list[Reference]:
         """The works of a `<ref>`; one that names none is itself what it says."""
@@ -257,7 +257,7 @@ class Works:
             words = " ".join(plain(list(nodes)).split())
             if broken:
                 return [Reference("", words[:200] or broken, kind="broken")]
-            found = [citations.of_words(words)] if words else [Reference("", "an empty reference", kind="broken")]
+            found = [cited_works.of_words(words)] if words else [Reference("", "an empty reference", kind="broken")]
         return found
 
     def is_short(self, name: str) -> bool:
@@ -319,7 +319,7 @@ def plain_values(parts: dict[str, Part]) -> dict[str, str]:
     for key, part in parts.items():
         if key in ("id", "url", "ref"):
             for node in part.nodes:
-                if isinstance(node, Template) and (name := name_of(node)) in citations.IDENTIFIERS:
+                if isinstance(node, Template) and (name := name_of(node)) in cited_works.IDENTIFIERS:
                     inner = parts_of(node)
                     if "1" in inner:
                         found.setdefault(name, plain(inner["1"].nodes).strip())
@@ -354,7 +354,7 @@ def link_text(link: Link) -> str:
 
 
 def reference_of(template: Template) -> Reference | None:
-    return citations.reference_of(name_of(template), plain_values(parts_of(template)))
+    return cited_works.reference_of(name_of(template), plain_values(parts_of(template)))
 
 
 def note_content(name: str, values: dict[str, Part]) -> list[Node] | None:
@@ -410,16 +410,16 @@ def _anchors(name: str, node: Template, given: dict[str, str]) -> Iterable[str]:
     ref = parts_of(node).get("ref")
     for inner in ref.nodes if ref is not None else ():
         if isinstance(inner, Template):
-            yield citations.anchor(*(value for key, value in plain_values(parts_of(inner)).items() if key.isdigit()))
-    yield from citations.anchors(name, given)
+            yield cited_works.anchor(*(value for key, value in plain_values(parts_of(inner)).items() if key.isdigit()))
+    yield from cited_works.anchors(name, given)
 
 
 def _by_any_address(parts: dict[str, Part]) -> Reference | None:
     """Of a template that nothing is known of: the first address among its values."""
     values = plain_values(parts)
-    if not any(citations.URL.search(value) for value in values.values()):
+    if not any(cited_works.URL.search(value) for value in values.values()):
         return None
-    return citations.reference_of("", values)
+    return cited_works.reference_of("", values)
 
 
 def _of_links(words: str, found: list[Reference]) -> None:
@@ -430,14 +430,14 @@ def _of_links(words: str, found: list[Reference]) -> None:
         if len(found) >= MOST_IN_ONE:
             return
         bracketed = link[1] or ""
-        url = citations.cleaned(f"https:{bracketed}" if bracketed.startswith("//") else bracketed or link[3])
+        url = cited_works.cleaned(f"https:{bracketed}" if bracketed.startswith("//") else bracketed or link[3])
         title = re.sub(r"'{2,}", "", link[2] or "").strip() or beside
-        if citations.ARCHIVES.match(url) and found and found[-1].url and not citations.ARCHIVES.match(found[-1].url):
-            page = citations.original(url)
+        if cited_works.ARCHIVES.match(url) and found and found[-1].url and not cited_works.ARCHIVES.match(found[-1].url):
+            page = cited_works.original(url)
             if not found[-1].archive_url and (not page or page.rstrip("/") == found[-1].url.rstrip("/") or len(found) == 1):
-                found[-1] = citations.with_archive(found[-1], url)
+                found[-1] = cited_works.with_archive(found[-1], url)
                 continue
-        one = citations.of_address(url, " ".join(title.split()))
+        one = cited_works.of_address(url, " ".join(title.split()))
         if one.url not in seen:
             seen.add(one.url)
             found.append(one)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.errors import UserError
-from pipeline.checking import citations
+from pipeline.checking import cited_works
 from pipeline.checking.cited import OWN_MARKS
 from pipeline.checking.reading import parse
 from pipeline.checking.wikimarkup import DEEPEST, ExtensionTag, Link, Template, walk
@@ -104,7 +104,7 @@ def test_places_are_offsets_into_the_text() -> None:
     ],
 )
 def test_of_which_page_an_address_is_a_copy(url: str, page: str) -> None:
-    assert citations.original(url) == page
+    assert cited_works.original(url) == page
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_of_which_page_an_address_is_a_copy(url: str, page: str) -> None:
     ],
 )
 def test_the_address_of_an_identifier(key: str, value: str, address: str) -> None:
-    assert citations.address_of(key, value) == address
+    assert cited_works.address_of(key, value) == address
 
 
 def test_nesting_is_found_as_mediawiki_finds_it() -> None:
