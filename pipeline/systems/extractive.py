@@ -35,7 +35,7 @@ class ExtractiveSystem:
     @property
     def identity(self) -> Mapping[str, str]:
         return {
-            "rules": "extractive/4",
+            "rules": "extractive/5",
             "encoder": self._encoder.name,
             "filer": self._filer.name,
             "planning": planning_digest(),
