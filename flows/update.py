@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
     from pipeline.web.cache import PageCache
 
-RULES = "update/1"
+RULES = "update/2"
 ASKED_AGAIN: frozenset[DropReason] = frozenset({"timeout", "rate_limited", "http_5xx", "unreachable", "dns", "budget"})
 """What kept a page from being read and may have passed."""
 ROOM_FOR_NEW = 20
@@ -123,6 +123,7 @@ def update(request: Request, fetched: Callable[[FetchRecord], None] | None = Non
         report, joined, updated = _compared(request, earlier, settings, gathered)
         if request.news:
             report, updated = _with_news(earlier, settings, report, joined, updated)
+        report, updated = _settled(earlier, report, updated)
         _store(run, earlier, report, joined, updated)
     return report, run.where
 
@@ -331,6 +332,27 @@ def _with_news(
     return (
         replace(report, sections=tuple(fates), repairs=(*report.repairs, *added)),
         Updated(said, tuple(fates), (*updated.repairs, *added)),
+    )
+
+
+def _settled(earlier: Earlier, report: UpdateReport, updated: Updated) -> tuple[UpdateReport, Updated]:
+    """With one count of those killed, injured and missing in all of the article."""
+    from pipeline.following.settling import settled
+    from pipeline.following.updating import Updated, fate
+
+    article = settled(updated.article)
+    if article is updated.article:
+        return report, updated
+    before = {section.heading.text: section for section in earlier.article.all_sections}
+    now = {section.heading.text: section for section in article.all_sections}
+    fates = tuple(
+        fate(before.get(one.heading, now[one.heading]), now[one.heading]) if one.heading in now else replace(one, sha256="")
+        for one in updated.sections
+    )
+    added = article.repairs[len(updated.article.repairs) :]
+    return (
+        replace(report, sections=fates, repairs=(*report.repairs, *added)),
+        Updated(article, fates, (*updated.repairs, *added)),
     )
 
 

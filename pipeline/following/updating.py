@@ -19,6 +19,7 @@ from pipeline.choosing.candidates import Candidate, candidates, tidy
 from pipeline.choosing.facts import names, numbers
 from pipeline.evidence import Evidence
 from pipeline.following.changes import Change, Contradiction, PageState, Revisit, grounds, stands
+from pipeline.following.settling import with_toll
 from pipeline.retrieval import PassageIndex
 from pipeline.web.bundle import EvidenceRecord, pages_of
 from pipeline.writing.citing import Cited, may_stand, repair
@@ -293,10 +294,30 @@ class _Mending:
             return (sentence,)
         figures = "; ".join(dict.fromkeys(told))
         if said:
+            kept = self._with_latest(heading, sentence, changes, new)
             self._repairs += [Repair("sentence_added", heading, text, f"a newer figure: {figures}") for text in new]
-            return (sentence, *new.values())
+            return (*kept, *new.values())
         self._repairs.append(Repair("sentence_replaced", heading, sentence.text, f"a newer figure: {figures}: {' '.join(new)}"))
         return tuple(new.values())
+
+    def _with_latest(
+        self, heading: str, sentence: Sentence, changes: Sequence[Change], new: Mapping[str, Sentence]
+    ) -> Sequence[Sentence]:
+        """The sentence with the latest tolls in it, citing also what gives them; nothing where they have no place in it, for an
+        article does not contradict itself. Other figures stay: two of them may hold of two days."""
+        text, cites = sentence.text, sentence.cites
+        for change in changes:
+            for figure in change.figures:
+                placed = with_toll(text, figure.old, figure.new)
+                if placed is None:
+                    self._repairs.append(Repair("sentence_removed", heading, sentence.text, f"an older figure: {figure.old}"))
+                    return ()
+                if placed != text:
+                    text = placed
+                    cites = tuple(dict.fromkeys((*cites, *(c for one in new.values() for c in one.cites))))
+        if text != sentence.text:
+            self._repairs.append(Repair("sentence_replaced", heading, sentence.text, f"with the latest figure: {text}"))
+        return (replace(sentence, text=text, cites=cites),)
 
     def _passage_of(self, change: Change) -> Passage | None:
         """The passage that holds what is in the old sentence's place."""
