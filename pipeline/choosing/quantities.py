@@ -102,7 +102,7 @@ class Quantity:
 
     `unit` and `predicate` are stems: of "15 people were killed" `person` and `killed`. `names` are all of the sentence but
     those of who said it, `subject` the last of them before the number, or the sentence's first word. `bound` says `over`,
-    `about` and `under` apart from exact numbers and least ones. `move` says that it is the latest of several, and `shown` is the
+    `about` and `under` apart from exact numbers and least ones. `move` says that it is the latest of several, `shown` is the
     number with the words that belong to it.
     """
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from data.types import Article, Fact, Heading, Section, Sentence
+from data.settings import RetrievalSettings
+from data.types import Article, Event, Fact, Heading, Repair, Section, Sentence
+from pipeline.article_plan import Statement
 from pipeline.choosing.quantities import quantities
 from pipeline.choosing.tolls import Told, latest, whole_tolls
+from pipeline.evidence import Evidence
 from pipeline.following.changes import Comparison
 from pipeline.following.disagreements import disagreements
+from pipeline.following.news import NewsSection, with_news
 from pipeline.following.settling import contradictions, settled, with_toll
+from pipeline.writing.assembly import WrittenSection
 from tests.pipeline.following.test_updating import article_of, joined, record, texts, updated
 
 FIVE = "Five people were killed when a cable car fell near Lenzburgh on Friday."
@@ -135,3 +140,23 @@ def test_counts_of_their_days_and_open_disagreements_stay() -> None:
 )
 def test_a_count_in_a_sentence(text: str, old: str, new: str, found: str | None) -> None:
     assert with_toll(text, old, new) == found
+
+
+def test_what_comes_with_a_newer_figure_has_its_day() -> None:
+    then = [record("a", f"{FIVE} {HOTEL}")]
+    newer = record("b", "Eight people were killed near Lenzburgh, police said on Sunday evening.", day="2026-03-09")
+    found = updated(then, [*then, newer], article_of(then, [(FIVE.replace(" when a cable car fell", ""), 0)]))
+    told = texts(found.article.lead)
+    assert any("8 March 2026" in text for text in told), told
+    assert not any("Five people" in text for text in told)
+
+
+def test_a_sentence_that_is_said_already_is_no_news() -> None:
+    then = [record("a", HOTEL)]
+    made = article_of(then, [(HOTEL, 0)], [(HOTEL, 0)])
+    evidence = Evidence.cut(Event("1", "Hotel"), joined(then, then).pages, RetrievalSettings())
+    again = Sentence(HOTEL.replace(".", "!"), made.sources[:1] and (made.sources[0].id,))
+    gone = Repair("sentence_removed", "Part 1", "It was never there.", "an earlier sentence says the same")
+    news = (NewsSection("Part 1", (Statement(HOTEL, again.cites),)),)
+    found = with_news(made, evidence, news, lambda plan: [WrittenSection(Section(Heading("Part 1"), ((again,),)), (gone,))])
+    assert found.sections == made.sections and found.repairs == ()
