@@ -163,22 +163,47 @@ def test_a_sentence_that_is_said_already_is_no_news() -> None:
 
 
 PAIRS = [
-    ("Five people were killed when a cable car fell near Lenzburgh on Friday.", "The death toll rose to six on Saturday. {0}", "six", "Five people"),
-    ("At least 12 people were killed in the fire in Arvik.", "The death toll climbed to 15 after three people died in hospital. {0}", "15", "12"),
+    (FIVE, "The death toll rose to six on Saturday. {0}", "six", "Five people"),
+    (
+        "At least 12 people were killed in the fire in Arvik.",
+        "The death toll climbed to 15 after three people died in hospital. {0}",
+        "15",
+        "12",
+    ),
     ("The storm killed nine people in Tolvane.", "Eleven people are now known to have died. {0}", "leven", "nine"),
-    ("Nine people were killed in the crash near Lenzburgh.", "Police lowered the death toll from nine to seven. {0}", "seven", "Nine"),
+    (
+        "Nine people were killed in the crash near Lenzburgh.",
+        "Police lowered the death toll from nine to seven. {0}",
+        "seven",
+        "Nine",
+    ),
     ("Twelve people are missing after the flood in Arvik.", "The number of missing fell to three. {0}", "hree", "Twelve"),
-    ("Nine people were killed in the crash near Lenzburgh.", "Authorities corrected the death toll to eight. {0}", "ight", "Nine"),
-    ("Twenty people were injured in the crash near Lenzburgh.", "The number of injured was revised to 26. {0}", "26", "Twenty people"),
-    ("Five people were killed when a cable car fell near Lenzburgh on Friday.", "Eight people were killed when a cable car fell near Lenzburgh on Friday.", "Eight", "Five"),
-    ("At least 12 people were killed in the fire in Arvik.", "At least 15 people were killed in the fire in Arvik.", "15", "12"),
+    (
+        "Nine people were killed in the crash near Lenzburgh.",
+        "Authorities corrected the death toll to eight. {0}",
+        "ight",
+        "Nine",
+    ),
+    (
+        "Twenty people were injured in the crash near Lenzburgh.",
+        "The number of injured was revised to 26. {0}",
+        "26",
+        "Twenty people",
+    ),
+    (FIVE, "Eight people were killed when a cable car fell near Lenzburgh on Friday.", "Eight", "Five"),
+    (
+        "At least 12 people were killed in the fire in Arvik.",
+        "At least 15 people were killed in the fire in Arvik.",
+        "15",
+        "12",
+    ),
     ("Five people were killed and 12 were injured near Lenzburgh.", "The number of injured rose to 20. {0}", "20", "12 were"),
-    ("Five people were killed when a cable car fell near Lenzburgh on Friday.", "Two of the injured left hospital on Sunday. {0}", "Five", ""),
-    ("Five people were killed when a cable car fell near Lenzburgh on Friday.", "Two people died in hospital in another accident. {0}", "Five", "Two"),
-    ("Five people were killed when a cable car fell near Lenzburgh on Friday.", "The death toll reached eight on Sunday, officials said. {0}", "ight", "Five"),
-    ("Five people were killed when a cable car fell near Lenzburgh on Friday.", "The death toll now stands at eight. {0}", "ight", "Five"),
-    ("Five people were killed when a cable car fell near Lenzburgh on Friday.", "Eight people have now died. {0}", "ight", "Five"),
-]  # fmt: skip
+    (FIVE, "Two of the injured left hospital on Sunday. {0}", "Five", ""),
+    (FIVE, "Two people died in hospital in another accident. {0}", "Five", "Two"),
+    (FIVE, "The death toll reached eight on Sunday, officials said. {0}", "ight", "Five"),
+    (FIVE, "The death toll now stands at eight. {0}", "ight", "Five"),
+    (FIVE, "Eight people have now died. {0}", "ight", "Five"),
+]
 """A page's sentence; the page of later, {0} being that sentence; what the lead must have then, and what it may not."""
 
 
