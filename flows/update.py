@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
     from pipeline.web.cache import PageCache
 
-RULES = "update/1"
+RULES = "update/2"
 ASKED_AGAIN: frozenset[DropReason] = frozenset({"timeout", "rate_limited", "http_5xx", "unreachable", "dns", "budget"})
 """What kept a page from being read and may have passed."""
+MOST_A_DAY = 99
+"""Updates of one run on one day."""
 ROOM_FOR_NEW = 20
 """Pages that a search may bring besides those asked for again, where the run's own limit leaves less."""
 
@@ -84,7 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--search", default="", metavar="NAME[,NAME]", help="look for new pages as well (default: only RUN's)")
     parser.add_argument("--dry-run", action="store_true", help="say what changed and write nothing")
     parser.add_argument("--no-news", action="store_true", help="mend what the article says, and add nothing")
-    parser.add_argument("--out", type=place, metavar="DIR", help="new run folder, or a URL (default: RUN-YYYY-MM-DD)")
+    parser.add_argument(
+        "--out", type=place, metavar="DIR", help="new run folder, or a URL (default: RUN-YYYY-MM-DD, then -2 and so on)"
+    )
     add_setting_flags(parser, file=False)
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
     return parser
@@ -123,6 +127,7 @@ def update(request: Request, fetched: Callable[[FetchRecord], None] | None = Non
         report, joined, updated = _compared(request, earlier, settings, gathered)
         if request.news:
             report, updated = _with_news(earlier, settings, report, joined, updated)
+        report, updated = _settled(earlier, report, updated)
         _store(run, earlier, report, joined, updated)
     return report, run.where
 
@@ -193,12 +198,21 @@ def _new_run(request: Request, earlier: Earlier) -> RunFolder:
     from pipeline.web.pacing import SystemClock
 
     day = SystemClock().now().date().isoformat()
-    before = re.sub(r"-\d{4}-\d{2}-\d{2}\Z", "", _name(request.run))  # an update of an update gets one day, not two
-    out = request.out or _beside(request.run, f"{before}-{day}")
+    before = re.sub(
+        r"-\d{4}-\d{2}-\d{2}(?:-\d{1,2})?\Z", "", _name(request.run)
+    )  # an update of an update gets one day, not two
+    out = request.out or _free(request, earlier, f"{before}-{day}")
     if _is_same(out, request.run) or _has_article(out, earlier.folder.event_id):
         raise UserError(f"{out} holds an article already; choose another folder with --out")
     identity = {**(earlier.run.identity() or {}), "command": "update", "of": _name(request.run), "update": RULES}
     return RunFolder.open(out, identity)
+
+
+def _free(request: Request, earlier: Earlier, name: str) -> Place:
+    """The first folder of that name, of NAME-2 and so on, without an article: an update may come twice a day."""
+    tried = (_beside(request.run, name if n == 1 else f"{name}-{n}") for n in range(1, MOST_A_DAY + 1))
+    free = (one for one in tried if not _is_same(one, request.run) and not _has_article(one, earlier.folder.event_id))
+    return next(free, _beside(request.run, name))
 
 
 def _name(run: Place) -> str:
@@ -331,6 +345,27 @@ def _with_news(
     return (
         replace(report, sections=tuple(fates), repairs=(*report.repairs, *added)),
         Updated(said, tuple(fates), (*updated.repairs, *added)),
+    )
+
+
+def _settled(earlier: Earlier, report: UpdateReport, updated: Updated) -> tuple[UpdateReport, Updated]:
+    """With one count of those killed, injured and missing in all of the article."""
+    from pipeline.following.settling import settled
+    from pipeline.following.updating import Updated, fate
+
+    article = settled(updated.article)
+    if article is updated.article:
+        return report, updated
+    before = {section.heading.text: section for section in earlier.article.all_sections}
+    now = {section.heading.text: section for section in article.all_sections}
+    fates = tuple(
+        fate(before.get(one.heading, now[one.heading]), now[one.heading]) if one.heading in now else replace(one, sha256="")
+        for one in updated.sections
+    )
+    added = article.repairs[len(updated.article.repairs) :]
+    return (
+        replace(report, sections=fates, repairs=(*report.repairs, *added)),
+        Updated(article, fates, (*updated.repairs, *added)),
     )
 
 

@@ -26,6 +26,7 @@ from flows.webapp.worker import plain_note, plain_page, plain_verdict
 from flows.write import none_mentions, run_corrections
 from pipeline.editing.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
 from pipeline.formats.html import WARNINGS
+from pipeline.formats.reasons import in_words
 from pipeline.provenance import host_of, notice_of, web_link
 from pipeline.stages import ABOUT, CARD, DISAGREEMENTS, NOTES, OUTLINE, section_stage
 from pipeline.web.reliability import reliability
@@ -151,7 +152,7 @@ class Shelf:
             "numbers": numbers,
             "sources": _pages_cited(article),
             "disagreements": [one.in_words() for one in disagreements.found] if disagreements else [],
-            "left_out": [f"{r.text} ({r.detail})" for r in article.repairs if r.kind == "sentence_removed"][:100],
+            "left_out": [f"{r.text} ({in_words(r)})" for r in article.repairs if r.kind == "sentence_removed"][:100],
         }
 
     def passage(self, name: str, cite: str) -> dict[str, Any]:

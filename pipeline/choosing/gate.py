@@ -20,7 +20,7 @@ from data.dated import day_at
 from pipeline.article_plan import LeftOut
 from pipeline.choosing.announced import is_overtaken, reported_day
 from pipeline.choosing.candidates import Candidate, has_personal_words, is_fragment
-from pipeline.choosing.facts import names, numbers
+from pipeline.choosing.facts import names, numbers, with_digits
 from pipeline.choosing.joins import mended, run_together, without_heading
 from pipeline.choosing.standing_alone import MONTH, QUOTED, day_of, standing_alone
 from pipeline.choosing.subject import Subject, sibling_page, sibling_sentence
@@ -43,6 +43,13 @@ _FURNITURE = re.compile(
     r"|https?://|\b[a-z0-9-]{3,}\.(?:com|org|net|info|tv|co\.uk)\b|www\.|\S@\S|#\w+\s#\w+|[★☆]|→|►|•|\bpic\.twitter\b",
     re.I,
 )
+_IN_REPORTS = re.compile(rf"(?:{either('furniture_in_reports')}|[a-z0-9-]{{3,}}\.(?:com|org|net|info|tv|co\.uk))", re.I)
+"""What a page says of itself, and what a report may say of the world: "The wreck was retrieved on 3 March"."""
+_DAY = re.compile(rf"\b(?:{MONTH})\b|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:1[5-9]|20)\d{{2}}\b")
+_NO_FIGURE = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:{MONTH})\b|\b(?:{MONTH}) \d{{1,2}}\b|\b(?:1[5-9]|20)\d{{2}}\b|\b\d{{1,2}}[:.]\d{{2}}\b"
+)
+"""Dates and times of day."""
 _CAPITALS = re.compile(r"(?:[A-Z]{3,}[ ,&.]+){2,}[^A-Z]*[a-z]")
 _SUBJECTLESS = re.compile(
     r"(?:Ran|Was|Were|Had|Has|Have|Is|Are|Became|Began|Went|Took|Got|Did|Personally|Thinks)\b|"
@@ -263,7 +270,7 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
         return "fragment"
     if is_fragment(text) or not (text[0].isupper() or text[0].isdigit() or text[0] in "“\"'‘$€£"):
         return "fragment"
-    if _FURNITURE.search(text) or _CODE.search(text):
+    if _is_furniture(text) or _CODE.search(text):
         return "page furniture"
     if _CAPTION.search(bare):
         return "caption"
@@ -302,6 +309,16 @@ def why_not(text: str, subject: Subject | None = None, page: str = "") -> str:
     if (_EVALUATION.search(bare) or _VOICE.search(bare)) and not _HOLDER.search(text):
         return "an opinion of nobody"
     return ""
+
+
+def _is_furniture(text: str) -> bool:
+    """Whether a page speaks of itself. Words that a report may have, too, do not say so behind the opening of a sentence with a
+    day and a figure that is not the day's."""
+    found = list(_FURNITURE.finditer(text))
+    if not all(_IN_REPORTS.fullmatch(match.group()) and match.start() > 0 for match in found):
+        return True
+    reports = _DAY.search(text) and re.search(r"\d", with_digits(_NO_FIGURE.sub(" ", text)))
+    return bool(found) and not reports
 
 
 def is_foreign(text: str, tokens: Sequence[str]) -> bool:

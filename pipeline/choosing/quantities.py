@@ -11,10 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from pipeline.choosing.facts import KEPT_SENTENCES, names, with_digits
 from pipeline.retrieval import STOPWORDS, terms
 
+Move = Literal["", "rose", "fell", "corrected", "now"]
+"""How a sentence says that its number is the latest: "rose to eight", "are now known to have died"."""
 _NUMBER = re.compile(r"(?P<sign>[$€£¥]?)(?P<digits>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?P<percent>%?)")
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _MONEY = {"dollar": "$", "euro": "€", "pound": "£", "yen": "¥", "$": "$", "€": "€", "£": "£", "¥": "¥"}
@@ -38,7 +41,7 @@ _ADDED_BEFORE = frozenset(["another", "additional", "further", "extra", "by", "f
 _TIME = frozenset(["second", "minute", "hour", "day", "night", "week", "month", "year", "decade", "century"])
 _NUMBERED = "aged age number no route flight highway road room level grade chapter section article page"
 _NAMED_BY_NUMBER = frozenset(_NUMBERED.split())
-_PERSON = frozenset({"peopl", "person"})
+_PERSON = frozenset({"peopl", "person", "victim"})
 _BESIDES = frozenset(["other", "others"])
 """After a number: a part ("two others were hurt"), except where something else befell the rest ("killing 5 and injuring 17
 others")."""
@@ -53,7 +56,24 @@ _PREDICATES = frozenset(_TOLLS.values())
 BARE_TOLLS = frozenset({"killed", "injured", "missing"})
 """What befalls people: where that was is then often left out, for the text is about one event; with the bare ones, also that
 they are people ("30 were injured")."""
-_TOLL_NAMED = re.compile(r"\bdeath toll\b|\bnumber of (?:the )?(?:people )?(?P<of>\w+)")
+_TOLL_NAMED = re.compile(r"\b(?:death )?toll\b|\bnumber of (?:the )?(?:people )?(?P<of>\w+)")
+_PASSING = frozenset(["now", "known", "confirmed", "reported", "to", "have", "officially", "so", "far"])
+"""Between people and what befell them: "are now known to have died"."""
+_MOVES: tuple[tuple[Move, re.Pattern[str]], ...] = (
+    (
+        "corrected",
+        re.compile(r"\b(?:revised|corrected|amended|updated|lowered|reduced|put)\b.{0,60}\b(?:to|at|as)(?: only)?\Z"),
+    ),
+    ("fell", re.compile(r"\b(?:fell|fallen|falls|dropped|drops|shrank|declined|down)\b.{0,60}\bto(?: only)?\Z")),
+    (
+        "rose",
+        re.compile(
+            r"\b(?:r[oi]se\w*|rising|climb\w*|increas\w*|jump\w*|gr[eo]w\w*|went up|gone up|soar\w*|mount\w*)\b.{0,60}\bto\Z|"
+            r"\b(?:reach|hit)\w*\Z"
+        ),
+    ),
+)
+"""Words before a number that make it the latest of several."""
 _GRADES = frozenset(["seriously", "critically", "severely", "gravely", "badly", "slightly", "lightly"])
 """Whoever was seriously injured is a part of the injured."""
 _CALENDAR = frozenset(name.lower() for name in (*calendar.month_name, *calendar.month_abbr, *calendar.day_name) if name)
@@ -69,6 +89,8 @@ _FORMER = re.compile(
     r"compared (?:with|to))\b",
     re.I,
 )
+_FROM_TO = re.compile(r"\b(?:up |down |revised |corrected )?from \S+(?: \w+)? to\b", re.I)
+"""Of "revised from nine to seven" only the nine is an earlier belief."""
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Their|We|I|You|This|That)\b")
 _SAYING = re.compile(r"\b(?:said|says|according to|told|reported|announced|confirmed|wrote|added)\b", re.I)
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
@@ -80,7 +102,8 @@ class Quantity:
 
     `unit` and `predicate` are stems: of "15 people were killed" `person` and `killed`. `names` are all of the sentence but
     those of who said it, `subject` the last of them before the number, or the sentence's first word. `bound` says `over`,
-    `about` and `under` apart from exact numbers and least ones. `shown` is the number with the words that belong to it.
+    `about` and `under` apart from exact numbers and least ones. `move` says that it is the latest of several, `shown` is the
+    number with the words that belong to it.
     """
 
     shown: str
@@ -91,6 +114,7 @@ class Quantity:
     subject: str
     names: frozenset[str]
     years: frozenset[str]
+    move: Move = ""
 
     @property
     def is_toll(self) -> bool:
@@ -134,17 +158,20 @@ def quantities(sentence: str) -> tuple[Quantity, ...]:
     if _OTHER_TIME.search(sentence):
         return ()
     told = _unattributed(sentence)
-    named = frozenset(name for name in names(told) if not set(name.split()) <= _CALENDAR)
+    named = frozenset(name for one in names(told) if (name := _without_days(one)))
     years = frozenset(_YEAR.findall(sentence))
     found: list[Quantity] = []
     before = ""
     for clause in _clauses(sentence):
         text = " ".join(word.text for word in clause)
-        if not _FORMER.search(text):
+        if not _FORMER.search(_FROM_TO.sub(" to ", text)):
             found += (q for i in range(len(clause)) if (q := _quantity(clause, i, before, named, years)) is not None)
         before += f" {text}"
     if _PRONOUN.match(sentence):  # of whom, only the sentence before knows
         found = [q for q in found if q.is_toll]
+    if any(q.is_toll and q.move for q in found):  # "rose to seven after two people died in hospital": two are a part
+        latest = {q.predicate for q in found if q.is_toll and q.move}
+        found = [q for q in found if not q.is_toll or q.move or q.predicate not in latest]
     keys = [(q.unit, q.predicate, "" if q.is_toll else q.subject) for q in found]
     return tuple(q for q, key in zip(found, keys, strict=True) if keys.count(key) == 1)
 
@@ -164,6 +191,11 @@ def same_thing(a: Quantity, b: Quantity, context: frozenset[str], years: tuple[s
     if any(not set(name.split()) <= context for name in a.names ^ b.names):
         return False
     return a.is_toll or a.subject == b.subject
+
+
+def _without_days(name: str) -> str:
+    """A name without days and months: of "mondays" (Monday's) nothing, of "monday lenzburgh" the place."""
+    return " ".join(word for word in name.split() if word not in _CALENDAR and word.removesuffix("s") not in _CALENDAR)
 
 
 # --- one number -------------------------------------------------------------------------------------------------------
@@ -194,7 +226,15 @@ def _quantity(clause: Sequence[_Word], i: int, before: str, named: frozenset[str
         subject=_subject(f"{before} {' '.join(word.text for word in clause[:i])}", named),
         names=named,
         years=years,
+        move=_move(clause, begin, i, at),
     )
+
+
+def _move(clause: Sequence[_Word], begin: int, i: int, after: int) -> Move:
+    before = " ".join(word.low for word in clause[:begin])
+    found: Move = next((move for move, words in _MOVES if words.search(before)), "")
+    near = {word.low for word in (*clause[max(begin - 4, 0) : begin], *clause[after : after + 3])}
+    return found or ("now" if "now" in near else "")
 
 
 def _is_part(clause: Sequence[_Word], i: int, predicate: str, before: str) -> bool:
@@ -265,6 +305,11 @@ def _predicate(clause: Sequence[_Word], begin: int, i: int, after: int) -> tuple
     at = after
     while at < len(clause) and (clause[at].low in _AUXILIARY or clause[at].low.endswith("ly")):
         at += 1
+    further = at
+    while further < len(clause) and (clause[further].low in _AUXILIARY | _PASSING or clause[further].low.endswith("ly")):
+        further += 1
+    if further < len(clause) and clause[further].stem in _TOLLS and clause[further].low not in _NO_TOLLS:
+        at = further
     said = clause[at] if at < len(clause) and clause[at].low not in STOPWORDS | _NO_TOLLS else None
     if said is not None and (at > after or said.stem in _TOLLS or said.low.endswith("ed")):
         grade = next((f"{word.low} " for word in clause[after:at] if word.low in _GRADES), "")

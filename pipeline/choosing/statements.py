@@ -17,8 +17,8 @@ from pipeline.article_plan import LeftOut, Statement
 from pipeline.choosing import usable, worth
 from pipeline.choosing.candidates import Candidate
 from pipeline.choosing.gate import Offered
-from pipeline.choosing.quantities import BARE_TOLLS, quantities
 from pipeline.choosing.subject import Subject
+from pipeline.choosing.tolls import FAR, Told, latest, whole_tolls
 from pipeline.choosing.usable import usable_rows
 from pipeline.choosing.worth import fact_weights, worth_rows, worths
 from pipeline.evidence import Evidence
@@ -214,28 +214,29 @@ def _has_all(facts: Set[str], chosen: Sequence[Candidate], usual: Set[str]) -> b
 def outdated(pool: Pool) -> set[int]:
     """Sentences whose only toll is an earlier one: of several numbers of dead, say, the latest page's stays.
 
-    Later means: published later, or, where days are unknown, larger, for tolls rise. A toll that belongs to something else
+    Later means: published later, or said to be the latest ("rose to", "corrected to"), or, where days are unknown, larger, for
+    tolls rise. A toll that belongs to something else
     (another name beside it) is left alone.
     """
-    found: dict[str, list[tuple[str, float, int]]] = {}
+    found: dict[str, list[tuple[Told, int]]] = {}
     for i, one in enumerate(pool.offered):
-        for q in quantities(one.text):
+        for q in whole_tolls(one.text):
             # Tolls of another year are history, not earlier counts.
-            if q.is_toll and q.predicate in BARE_TOLLS and q.years <= {one.published[:4]}:
-                found.setdefault(q.predicate, []).append((one.published, q.number, i))
+            if q.years <= {one.published[:4]}:
+                found.setdefault(q.predicate, []).append((Told(q, one.published), i))
     old: set[int] = set()
     for tolls in found.values():
-        values = Counter(value for _, value, _ in tolls)
-        if len(values) < 2:
+        now = latest([told for told, _ in tolls])
+        if now is None:
             continue
-        dated = [t for t in tolls if t[0]]
-        if len(dated) > len(tolls) / 2:
-            latest = max(dated)[1]
+        number = next(told.quantity.number for told, _ in tolls if told.quantity.value == now)
+        n_dated = sum(bool(told.day) for told, _ in tolls)
+        falls = n_dated * 2 > len(tolls) or any(told.quantity.move for told, _ in tolls)
+        for told, i in tolls:
+            value = told.quantity.number
             # Within a factor of five: a number further off counts something else (one town, one day).
-            old |= {i for day, value, i in tolls if value != latest and latest / 5 < value < latest * 5 and day}
-        else:
-            latest = max(values, key=lambda v: (values[v], v))  # that most sentences have; of equals the larger
-            old |= {i for _, value, i in tolls if latest / 5 < value < latest}
+            if told.quantity.value != now and number / FAR < value < (number * FAR if falls else number):
+                old |= {i} if told.day or n_dated * 2 <= len(tolls) else set()
     return old
 
 

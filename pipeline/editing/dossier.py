@@ -13,6 +13,7 @@ from data.types import Article, Page, Sentence, Source, Strict
 from pipeline.checking.ageing import tells_of_later_day
 from pipeline.checking.phrases import chatbot_phrase
 from pipeline.following.disagreements import Disagreement
+from pipeline.following.settling import contradictions
 from pipeline.planning.kinds import load_kinds
 from pipeline.provenance import host_of, publisher_of
 from pipeline.web.reliability import Reliability, reliability
@@ -98,7 +99,10 @@ def dossier_of(article: Article, pages: Sequence[Page], disagreements: Sequence[
         copied=round(copied / words, 3) if words else 0.0,
         longest_run=longest,
         n_quotations=quoted,
-        remarks=tuple(_remarks(sentences, by_id, rows)),
+        remarks=(
+            *_remarks(sentences, by_id, rows),
+            *(Remark("the article gives another count before", t) for t in contradictions(article)),
+        ),
         notice=article.notice,
     )
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from data.cleaning import clusters
@@ -22,6 +23,7 @@ from data.types import Article, Page, Sentence, Strict
 from pipeline.choosing.candidates import is_fragment
 from pipeline.choosing.facts import names, with_digits
 from pipeline.choosing.quantities import Quantity, quantities, same_thing
+from pipeline.choosing.tolls import Told, is_whole_toll, latest
 from pipeline.retrieval import terms
 
 PageState = Literal["unchanged", "changed", "gone", "unread"]
@@ -34,6 +36,8 @@ COVERED = 0.8
 """Share of a sentence's words that its grounds hold between them."""
 MAX_GROUNDS = 4
 MAX_QUOTES = 3
+OPENING = 1_000
+"""Characters of a page in which it says what it reports."""
 LONGEST = 70
 
 
@@ -182,7 +186,19 @@ class Comparison:
         return page.retrieved_at[:10] if index in self._edited and page.retrieved_at else (page.published or "")[:10]
 
     def same(self, a: Quantity, year: str, claim: Claim) -> bool:
+        moves = (a.move or claim.quantity.move) and a.is_toll and claim.quantity.is_toll
+        if moves and a.predicate == claim.quantity.predicate:
+            # "The death toll rose to eight" says neither where, nor whether the former count was one of at least so many.
+            a, b = replace(a, bound=""), replace(claim.quantity, bound="")
+            return is_whole_toll(b, claim.quote.text) and same_thing(a, b, self._context | self._places, (year, claim.year))
         return same_thing(a, claim.quantity, self._context, (year, claim.year))
+
+    @cached_property
+    def _places(self) -> frozenset[str]:
+        """Words of names in the openings of at least half of the pages: they report the event."""
+        openings = [names(page.text[:OPENING]) for page in self.pages if can_be_read(page)]
+        n_with = Counter(word for found in openings for word in {word for name in found for word in name.split()})
+        return frozenset(word for word, n in n_with.items() if 2 * n >= len(openings))
 
     # --- cited sentences ----------------------------------------------------------------------------------------------
 
@@ -246,19 +262,39 @@ class Comparison:
         )
 
     def _giving(self, quantity: Quantity, year: str) -> list[Claim]:
-        """Current claims about one thing, without those of pages that give several values of it."""
+        """Current claims about one thing; of a page that gives several values, the one that it says is the latest, if any."""
         found = [claim for claim in self.claims if self.same(quantity, year, claim)]
         values: dict[int, set[str]] = {}
         for claim in found:
             values.setdefault(claim.page, set()).add(claim.quantity.value)
-        return [claim for claim in found if len(values[claim.page]) == 1]
+        now = {page: self._latest_of(page, [claim for claim in found if claim.page == page]) for page in values}
+        return [claim for claim in found if claim.quantity.value == now[claim.page]]
+
+    def _latest_of(self, page: int, claims: Sequence[Claim]) -> str | None:
+        """The value of a thing that one page gives: its only one, else the one that it says is the latest."""
+        told = [Told(claim.quantity, "") for claim in claims]
+        if len({one.quantity.value for one in told}) == 1:
+            return told[0].quantity.value
+        moved = [one for one in told if one.quantity.is_toll and one.quantity.move]
+        return None if not moved or (page, moved[0].quantity.predicate) in self._in_parts else latest(moved)
+
+    @cached_property
+    def _in_parts(self) -> frozenset[tuple[int, str]]:
+        """Pages, with what befell people, that give several former counts of it: two in one town, five in another."""
+        found: dict[tuple[int, str], set[str]] = {}
+        for claim in self.claims:
+            if not claim.quantity.move and is_whole_toll(claim.quantity, claim.quote.text):
+                found.setdefault((claim.page, claim.quantity.predicate), set()).add(claim.quantity.value)
+        return frozenset(key for key, values in found.items() if len(values) > 1)
 
     def _outdated(self, gone: Change, current: int) -> Iterator[Change]:
         """Newer figures, one change for each sentence that gives some."""
         own, found = self.quote(current, gone.old), dict[tuple[int, Span], tuple[Claim, list[Figure]]]()
         for quantity in quantities(gone.old) if own.day else ():
             claims = self._giving(quantity, own.day[:4])
-            best = self._newest(quantity, own.day, claims)
+            if quantity.names and (current, quantity.predicate) in self._in_parts:
+                claims = [claim for claim in claims if not claim.quantity.move]  # a total is no later count of a part
+            best = self._newest(quantity, own.day, claims, current)
             if best is not None:
                 figure = _newer(quantity, best, own, claims)
                 found.setdefault((best.page, best.span), (best, []))[1].append(figure)
@@ -266,9 +302,10 @@ class Comparison:
             new = best.quote.text
             yield replace(gone, kind="outdated", new=new, page=page, start=start, end=end, figures=tuple(figures))
 
-    def _newest(self, quantity: Quantity, day: str, claims: Sequence[Claim]) -> Claim | None:
-        """Another value, on a page that is new or was edited, when all sources of its day, and none is later, give it."""
-        later = [claim for claim in claims if claim.quote.day > day]
+    def _newest(self, quantity: Quantity, day: str, claims: Sequence[Claim], page: int) -> Claim | None:
+        """Another value, on a page that is new or was edited, when all sources of its day, and none is later, give it. The page
+        itself may say that another count is the latest."""
+        later = [claim for claim in claims if claim.quote.day > day or (claim.page == page and claim.quantity.move)]
         newest = max((claim.quote.day for claim in later), default="")
         latest = [claim for claim in later if claim.quote.day == newest]
         values = {claim.quantity.value for claim in latest}

@@ -20,6 +20,7 @@ from math import inf
 from data.types import Article, Fact, Page, Strict
 from pipeline.choosing.facts import with_digits
 from pipeline.choosing.quantities import BARE_TOLLS, Quantity, quantities, same_thing, toll_of
+from pipeline.choosing.tolls import is_whole_toll
 from pipeline.following.changes import Claim, Comparison, Side, can_be_read, side_of
 from pipeline.retrieval import terms
 
@@ -38,12 +39,6 @@ MOST_TIMES = 10.0
 """More values than these, or values this far apart, are of different things: of one day and of a whole war."""
 _LEAST = re.compile(r"(?:at least|no (?:fewer|less) than)\b", re.I)
 _MOST = re.compile(r"(?:as many as|up to)\b", re.I)
-_PART = re.compile(
-    r"\b(?:at the scene|on the spot|instantly|in (?:the |a )?hospitals?|overnight|in (?:a single|one|another)|each|every|per|"
-    r"daily|average|similar|previous|separate|unrelated|other (?:incidents?|attacks?|accidents?|events?)|between \d{4} and)\b",
-    re.I,
-)
-_UNSURE = re.compile(r"\b(?:could|would|might|may|if|unless|feared|believed|simulat\w+|drill|fiction\w*|plot\w*|threat\w*)\b")
 _CAUSE = re.compile(r"\b(?:when|as)\b|\b(?:in|by|after|during|from) (?:an?|the|this) (?=[a-z])")
 _SUBJECT = re.compile(r"(?:An?|The) [a-z]")
 _OPENING = re.compile(r"(?P<place>(?:In|At|On|Near|Off|Across|Around) (?:the )?)?(?P<name>[A-Z]\w{2,})\b(?! [A-Z])")
@@ -129,7 +124,7 @@ class _Event:
         self._years = {*years, *_YEAR.findall(lead), *self._published.values()} - {""}
         about = {i for i, page in enumerate(pages) if self._is_about(page)}
         claims = Comparison(article.title, pages, ()).claims
-        claims = [c for c in claims if c.page in about and _is_told(c.quantity, c.quote.text) and self._is_of_event(c)]
+        claims = [c for c in claims if c.page in about and is_whole_toll(c.quantity, c.quote.text) and self._is_of_event(c)]
         self._claims = [(claim, self._count(claim.quantity, claim.quote.text, claim.year or self._year)) for claim in claims]
 
     def _is_about(self, page: Page) -> bool:
@@ -152,7 +147,7 @@ class _Event:
             for sentence in section.sentences:
                 year = self._year_of(sentence.cites)
                 found = quantities(sentence.text)
-                yield from (self._count(q, sentence.text, year) for q in found if _is_told(q, sentence.text))
+                yield from (self._count(q, sentence.text, year) for q in found if is_whole_toll(q, sentence.text))
 
     def _year_of(self, cites: Sequence[str]) -> str:
         years = {self._published.get(cite, "") for cite in cites} - {""}
@@ -195,10 +190,6 @@ class _Event:
             n = sum(name in text for text in self._texts)
             self._known[name] = n >= 2 and n >= KNOWN * len(self._texts)
         return self._known[name]
-
-
-def _is_told(quantity: Quantity, text: str) -> bool:
-    return quantity.is_toll and quantity.predicate in BARE_TOLLS and not (_PART.search(text) or _UNSURE.search(text))
 
 
 def _free(quantity: Quantity, text: str) -> set[str]:

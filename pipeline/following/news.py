@@ -6,12 +6,13 @@ pages that are new or were edited, that no earlier text has, and that say someth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from data.runs import Stages
-from data.types import Article, Heading, Page, Repair, Section, Source, Strict
+from data.types import Article, Heading, Page, Paragraph, Repair, Section, Source, Strict
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.choosing.facts import names, numbers
 from pipeline.evidence import Evidence
@@ -72,8 +73,11 @@ def with_news(article: Article, evidence: Evidence, news: Sequence[NewsSection],
     written = write(ArticlePlan(article.title, (), planned))
     sections = list(article.sections)
     repairs: list[Repair] = []
+    said = {_plain(s.text) for section in article.all_sections for s in section.sentences}
     for one in written:
-        repairs += one.repairs
+        # What was never in the article cannot be removed from it.
+        repairs += [repair for repair in one.repairs if repair.kind != "sentence_removed" or _plain(repair.text) in said]
+        one = replace(one, section=_without_said(one.section, said))
         if not one.section.sentences:
             continue
         heading = one.section.heading
@@ -89,6 +93,24 @@ def with_news(article: Article, evidence: Evidence, news: Sequence[NewsSection],
         sources=(*article.sources, *_new_sources(article, sections, evidence)),
         repairs=(*article.repairs, *repairs),
     )
+
+
+def _without_said(section: Section, said: set[str]) -> Section:
+    """The section without sentences that stand in the article already; those that stay are `said` from now on."""
+    paragraphs: list[Paragraph] = []
+    for paragraph in section.paragraphs:
+        kept = []
+        for sentence in paragraph:
+            if _plain(sentence.text) not in said:
+                said.add(_plain(sentence.text))
+                kept.append(sentence)
+        if kept:
+            paragraphs.append(tuple(kept))
+    return replace(section, paragraphs=tuple(paragraphs))
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def _new_sources(article: Article, sections: Sequence[Section], evidence: Evidence) -> list[Source]:

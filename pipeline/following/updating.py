@@ -16,9 +16,11 @@ from data.errors import StageError
 from data.settings import RetrievalSettings, UnsupportedPolicy
 from data.types import Article, Event, Fact, Page, Paragraph, Passage, Repair, Section, Sentence, Source, Strict
 from pipeline.choosing.candidates import Candidate, candidates, tidy
-from pipeline.choosing.facts import names, numbers
+from pipeline.choosing.facts import names, numbers, with_digits
+from pipeline.choosing.standing_alone import with_days
 from pipeline.evidence import Evidence
 from pipeline.following.changes import Change, Contradiction, PageState, Revisit, grounds, stands
+from pipeline.following.settling import with_toll
 from pipeline.retrieval import PassageIndex
 from pipeline.web.bundle import EvidenceRecord, pages_of
 from pipeline.writing.citing import Cited, may_stand, repair
@@ -256,7 +258,8 @@ class _Mending:
         passage = self._passage_of(change)
         if passage is None:
             return ()
-        if not change.figures and not _is_quoted(sentence, change.old) and may_stand(sentence.text, passage.text):
+        concerned = any(numbers(with_digits(f.old)) & numbers(with_digits(sentence.text)) for f in change.figures)
+        if not concerned and not _is_quoted(sentence, change.old) and may_stand(sentence.text, passage.text):
             why = f"passage {passage.id} supports it, in place of {change.cite}"
             self._repairs.append(Repair("citation_attached", heading, sentence.text, why))
             return (replace(sentence, cites=(*holding, passage.id)),)
@@ -269,7 +272,7 @@ class _Mending:
             text = ground if edit is None else edit.new
             where = self._holding(change.page, text) if text else None
             if where is not None:
-                new.append(_quoted(text, where, also))
+                new.append(_quoted(self._dated(text, where), where, also))
         told = "; ".join(s.text for s in new)
         self._repairs.append(Repair("sentence_replaced", heading, sentence.text, f"its page says now: {told}"))
         return new
@@ -283,7 +286,7 @@ class _Mending:
             candidate = self._quotable.get((change.page, change.new))
             if candidate is None or candidate.dangling or not candidate.trusted or candidate.quality < LEAST_QUALITY:
                 continue
-            quoted = _quoted(change.new, candidate.passage, ())
+            quoted = _quoted(self._dated(change.new, candidate.passage), candidate.passage, ())
             new[quoted.text] = quoted
             said -= names(quoted.text) | numbers(quoted.text)
             for f in change.figures:
@@ -293,10 +296,37 @@ class _Mending:
             return (sentence,)
         figures = "; ".join(dict.fromkeys(told))
         if said:
+            kept = self._with_latest(heading, sentence, changes, new)
             self._repairs += [Repair("sentence_added", heading, text, f"a newer figure: {figures}") for text in new]
-            return (sentence, *new.values())
+            return (*kept, *new.values())
         self._repairs.append(Repair("sentence_replaced", heading, sentence.text, f"a newer figure: {figures}: {' '.join(new)}"))
         return tuple(new.values())
+
+    def _with_latest(
+        self, heading: str, sentence: Sentence, changes: Sequence[Change], new: Mapping[str, Sentence]
+    ) -> Sequence[Sentence]:
+        """The sentence with the latest tolls in it, citing also what gives them; nothing where they have no place in it, for an
+        article does not contradict itself. Other figures stay: two of them may hold of two days."""
+        text, cites = sentence.text, sentence.cites
+        for change in changes:
+            for figure in change.figures:
+                placed = with_toll(text, figure.old, figure.new)
+                if placed is None:
+                    self._repairs.append(Repair("sentence_removed", heading, sentence.text, f"an older figure: {figure.old}"))
+                    return ()
+                if placed != text:
+                    text = placed
+                    cites = tuple(dict.fromkeys((*cites, *(c for one in new.values() for c in one.cites))))
+        if text != sentence.text:
+            self._repairs.append(Repair("sentence_replaced", heading, sentence.text, f"with the latest figure: {text}"))
+        return (replace(sentence, text=text, cites=cites),)
+
+    def _dated(self, text: str, passage: Passage) -> str:
+        """A page's sentence with its days as dates: "Monday evening" says nothing in an article. A page that was edited without
+        a new date does not say from which day its new words count."""
+        page = self._evidence.pages[passage.page]
+        others = (other for n, other in enumerate(self._evidence.pages) if n != passage.page and other.url == page.url)
+        return text if any(other.published == page.published for other in others) else with_days(text, page.published)
 
     def _passage_of(self, change: Change) -> Passage | None:
         """The passage that holds what is in the old sentence's place."""

@@ -21,6 +21,8 @@ from urllib.parse import quote
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, DropReason, Fact, Page, PageFlag, Paragraph, Passage, RepairKind, Section, Sentence, Source
+from pipeline.formats.reasons import in_words
+from pipeline.formats.subject_name import parts_of
 from pipeline.provenance import day_of, host_of, notice_of, shortened, web_link
 from pipeline.web.reliability import Reliability, reliability
 
@@ -192,6 +194,7 @@ class _Marks:
     """Writes markers and remembers them: each needs an id of its own, and each source a way back to all of its markers."""
 
     def __init__(self, article: Article) -> None:
+        self.article = article
         self._numbers = number(article)
         self._titles = [_title(source, k) for k, source in enumerate(article.sources, 1)]
         self._n = 0
@@ -275,7 +278,9 @@ def _sentence(sentence: Sentence, marks: _Marks) -> str:
     if sentence.unsupported:
         kind = "s unsupported"
         doubt = '<sup class="doubt" title="Nothing in the pages was found to support this sentence">[unsupported]</sup>'
-    return f'<span class="{kind}">{escape(sentence.text)}{marks.write(sentence.cites)}</span>{doubt}'
+    before, name, after = parts_of(sentence, marks.article)
+    text = escape(before) + (f"<b>{escape(name)}</b>{escape(after)}" if name else "")
+    return f'<span class="{kind}">{text}{marks.write(sentence.cites)}</span>{doubt}'
 
 
 def _infobox(article: Article, marks: _Marks) -> str:
@@ -416,7 +421,7 @@ def _record(article: Article, pages: Sequence[Page], scores: Mapping[str, float]
     unused = [f"<li>{_page_name(page)}</li>" for i, page in enumerate(pages) if page.usable and i not in cited]
     changes = [
         f"<li>{REPAIRS[repair.kind]}{f' in “{escape(repair.section)}”' if repair.section else ''}"
-        f"{f' ({escape(repair.detail)})' if repair.detail else ''}"
+        f"{f' ({escape(in_words(repair))})' if repair.detail else ''}"
         f'<span class="changed" dir="auto">{escape(repair.text)}</span></li>'
         for repair in article.repairs
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
+from pipeline.formats.subject_name import with_name
 from pipeline.provenance import day_of, host_of, notice_of, one_line, shortened, web_link
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def to_markdown(article: Article, disagreements: Sequence[Disagreement] = ()) ->
     for section in article.all_sections:
         if section is not article.lead:
             blocks.append(f"{'#' * min(max(section.heading.level, 2), 6)} {_words(section.heading.text)}")
-        blocks += (_paragraph(paragraph, numbers) for paragraph in section.paragraphs)
+        blocks += (_paragraph(paragraph, numbers, article) for paragraph in section.paragraphs)
     if disagreements:
         blocks += ["## Sources disagree", "\n".join(f"- {found.in_words(_words)}" for found in disagreements)]
     blocks += (_footnote(k, source) for k, source in enumerate(article.sources, 1))
@@ -44,16 +45,16 @@ def _words(text: str) -> str:
     return _AUTOLINK.sub(r"\\\g<0>", _INLINE.sub(r"\\\g<0>", line))
 
 
-def _paragraph(paragraph: Paragraph, numbers: dict[str, int]) -> str:
-    line = " ".join(_sentence(sentence, numbers) for sentence in paragraph)
+def _paragraph(paragraph: Paragraph, numbers: dict[str, int], article: Article) -> str:
+    line = " ".join(_sentence(sentence, numbers, article) for sentence in paragraph)
     start = re.match(r"\d{1,9}|", line)
     at = start.end() if start else 0
     return line[:at] + ("\\" if _BLOCK_START.match(line, at) else "") + line[at:]
 
 
-def _sentence(sentence: Sentence, numbers: dict[str, int]) -> str:
+def _sentence(sentence: Sentence, numbers: dict[str, int], article: Article) -> str:
     doubt = r" *\[no source found\]*" if sentence.unsupported else ""
-    return _words(sentence.text) + _marks(sentence.cites, numbers) + doubt
+    return with_name(sentence, article, _words, "**") + _marks(sentence.cites, numbers) + doubt
 
 
 def _marks(cites: tuple[str, ...], numbers: dict[str, int]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from data.markup import INVALID, is_invalid
 from data.types import Article, Fact, Paragraph, Sentence, Source
+from pipeline.formats.subject_name import with_name
 from pipeline.planning.kinds import load_kinds
 from pipeline.provenance import day_of, host_of, notice_of, one_line, web_link
 
@@ -18,6 +19,8 @@ _NOTICE = (
 )
 
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
+_MARK = "\0"
+"""Stands for bold until its neighbours are known; `one_line` leaves none in a text."""
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _PROTOCOL = re.compile(r":(?=//)|(?<=\bmailto):|(?<=\bnews):|(?<=\btel):|(?<=\burn):|(?<=\bsip):|(?<=\bxmpp):", re.IGNORECASE)
 _AS_ENTITIES = re.compile(r"[{}\[\]<>]|''+|~~~+|__+")
@@ -43,10 +46,7 @@ def to_wikitext(article: Article, *, accessed: str = "") -> str:
         if section is not article.lead:
             fence = "=" * min(max(section.heading.level, 2), 6)
             blocks.append(f"{fence} {as_words(section.heading.text).replace('=', '&#61;')} {fence}")
-        paragraphs = [_paragraph(paragraph, references) for paragraph in section.paragraphs]
-        if section is article.lead and paragraphs:
-            paragraphs[0] = _bold(article.title, paragraphs[0])
-        blocks += paragraphs
+        blocks += (_paragraph(paragraph, references) for paragraph in section.paragraphs)
     blocks += ["== References ==", "{{reflist}}"]
     if subject.categories:
         shown = " ".join(f"[[:Category:{as_words(name)}]]" for name in subject.categories)
@@ -71,21 +71,11 @@ def subject_of(title: str) -> Subject:
     return Subject(f"{name} of {year[0]}", (f"{year[0]} events",))
 
 
-def _bold(title: str, line: str) -> str:
-    """The line with the subject's name in bold where it comes first, if that is in the first sentence."""
-    names = [title, _YEAR.sub("", title).strip(), re.sub(r"\s*\([^)]*\)\Z", "", title)]
-    for name in sorted({as_words(name) for name in names if len(name) > 3}, key=len, reverse=True):
-        at = line.lower().find(name.lower())
-        end = re.search(r"<ref|\. ", line)
-        if 0 <= at < (end.start() if end else len(line)):
-            return f"{line[:at]}'''{line[at : at + len(name)]}'''{line[at + len(name) :]}"
-    return line
-
-
 class _References:
     """Writes a source in full where it is first cited, and by name after that."""
 
     def __init__(self, article: Article, accessed: str) -> None:
+        self.article = article
         self._accessed = accessed
         self._named: dict[str, tuple[str, Source, int]] = {}
         names: dict[tuple[int, str], str] = {}
@@ -100,7 +90,9 @@ class _References:
         self._written: set[str] = set()
 
     def marks(self, cites: tuple[str, ...]) -> str:
-        return "".join(dict.fromkeys(self._mark(cite) for cite in cites))
+        """One mark a page, for several of its passages have one name."""
+        once = {cite if is_invalid(cite) else self._named[cite][0]: cite for cite in reversed(cites)}
+        return "".join(self._mark(cite) for cite in dict.fromkeys(cites) if cite in once.values())
 
     def _mark(self, cite: str) -> str:
         if is_invalid(cite):
@@ -115,8 +107,8 @@ class _References:
 def _citation(source: Source, k: int, accessed: str) -> str:
     link, host = web_link(source.url), host_of(source.url)
     title = source.title or host or f"Source {k}"
-    if link is None:  # {{cite web}} without an address shows an error
-        return as_words(title)
+    if link is None:
+        return _unlinked(source, title)
     capture, captured = web_link(source.archive_url), _date(source.archive_date)
     archived = capture is not None and captured  # the template shows an error for one without the other
     values = {
@@ -131,6 +123,15 @@ def _citation(source: Source, k: int, accessed: str) -> str:
         "url-status": "dead" if archived else "",
     }
     return "{{cite web " + " ".join(f"|{key}={value}" for key, value in values.items() if value) + "}}"
+
+
+def _unlinked(source: Source, title: str) -> str:
+    """Of a file: {{cite web}} shows an error without an address, {{cite news}} none. Its title alone where no more is known."""
+    known = {"author": as_value(source.author), "work": as_value(source.site), "date": _date(source.published)}
+    if not any(known.values()):
+        return as_words(title)
+    values = {"title": as_value(title), **known}
+    return "{{cite news " + " ".join(f"|{key}={value}" for key, value in values.items() if value) + "}}"
 
 
 def _address(link: str) -> str:
@@ -158,7 +159,10 @@ def _paragraph(paragraph: Paragraph, references: _References) -> str:
 
 
 def _sentence(sentence: Sentence, references: _References) -> str:
-    return as_words(sentence.text) + references.marks(sentence.cites) + ("{{citation needed}}" if sentence.unsupported else "")
+    text = with_name(sentence, references.article, as_words, _MARK)
+    # An apostrophe beside the three of bold would make italics of it.
+    text = text.replace(f"'{_MARK}", f"&#39;{_MARK}").replace(f"{_MARK}'", f"{_MARK}&#39;").replace(_MARK, "'''")
+    return text + references.marks(sentence.cites) + ("{{citation needed}}" if sentence.unsupported else "")
 
 
 def as_words(text: str) -> str:

@@ -292,7 +292,9 @@ def test_where_it_goes_and_what_is_wrong(wikigenben: Command, site: Site) -> Non
     ran = wikigenben("update", str(FIRST), "--json")
     day = ran.json["day"]
     assert ran.json["run"] == str(Path(f"runs/write/{NAME}-{day}").resolve()) and ran.json["changes"] == []
-    _, err = update(wikigenben, FIRST, code=2)
+    again = wikigenben("update", str(FIRST), "--json")
+    assert again.json["run"] == str(Path(f"runs/write/{NAME}-{day}-2").resolve()), "a second update of one day"
+    _, err = update(wikigenben, FIRST, "--out", f"runs/write/{NAME}-{day}", code=2)
     assert f"{NAME}-{day}" in err and "--out" in err
     _, err = update(wikigenben, FIRST, "--as-of", "yesterday", "--out", "x", code=2)
     assert "yesterday" in err

@@ -33,6 +33,10 @@ from tests.pipeline.flood import page
         "Fans of the club invaded the pitch after the match of 2031.",
         "The Tide — the last film of Ana Ruiz — was shown in May 2031.",
         "The ferry pilot was nominated for best outstanding rescue at the Osmere awards.",
+        "Divers retrieved 12 cars from the harbour of Osmere on 3 March 2031.",
+        "A report published on 4 May 2031 found that nine of the 40 valves of the dam had failed.",
+        "The town's newsletter of March 2031 had warned 300 households of the flood.",
+        "The hotel site Osmererooms.com paid 12 million crowns to guests in March 2031.",
     ],
 )
 def test_prose_passes(text: str) -> None:
@@ -44,6 +48,9 @@ def test_prose_passes(text: str) -> None:
     [
         ("You have 45% of this article left to read.", "page furniture"),
         ("Subscribe to the newsletter of the Vasterlow Courier to get all the news.", "page furniture"),
+        ("Subscribe before 3 March 2031 and get 12 issues of the Courier of Vasterlow.", "page furniture"),
+        ("The list of parts was last updated on 3 March 2031 by the editors.", "page furniture"),
+        ("The page on the flood of 12 houses was retrieved again and again that night.", "page furniture"),
         ("Photo by Jon Abt of the broken levee near Lower Quay in Vasterlow.", "page furniture"),
         ("A view of the broken levee is seen from Lower Quay in Vasterlow.", "caption"),
         ("By Ana Ruiz, who has covered the province since the flood of 2019.", "caption"),
