@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 
+from data.dated import day_at
 from data.sentences import split_sentences
 from data.types import Passage
 from pipeline.choosing.common_words import is_common
@@ -77,10 +78,11 @@ class NoteChecker:
             passage = max(passages, key=lambda p: (shared(fact, p.text), -p.start))
             named = _named(ended(fact), subject, passages, self.card.text)
             # A model that takes notes of a person says "he" of that person; of "it" `_named` has decided.
-            text = standing_alone(named, "" if named.startswith("It") else before, page.published, subject)
+            day = day_at(page, passage.start)
+            text = standing_alone(named, "" if named.startswith("It") else before, day, subject)
             text = text or (named if clear else "")
             if text:
-                reason = self._fault(text, passages, page.published or "")
+                reason = self._fault(text, passages, day or "")
             else:
                 reason = fault_of_form(named, subject) or LEANS
             if reason:

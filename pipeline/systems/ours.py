@@ -21,6 +21,7 @@ from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
 from pipeline.article_plan import ArticlePlan
 from pipeline.evidence import Evidence
+from pipeline.following.settling import settled
 from pipeline.notes import AboutPages, Card, Notes
 from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages, namesakes
@@ -51,7 +52,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "32"
+    rules = "33"
 
     def __init__(
         self,
@@ -154,7 +155,7 @@ class OurSystem(CitedWriting):
         )
         opened, *others = in_full(styled, evidence)
         article = self._finished(evidence, opened, others, _repairs(lead, sections), _infobox(evidence, lead, sections))
-        return replace(article, notice=plan.notice)
+        return settled(replace(article, notice=plan.notice))
 
     def say(self, evidence: Evidence, plan: ArticlePlan, stages: Stages) -> list[WrittenSection]:
         """The sections of a plan, as an update needs them."""

@@ -56,7 +56,8 @@ def in_one_style(sections: Sequence[Section], passages: Mapping[str, str]) -> tu
     """`passages` are texts by id. A sentence that would be word for word in a passage that it cites keeps its own style: a
     copy is worse than a date of another form."""
     texts = [sentence.text for section in sections for sentence in section.sentences]
-    style, percent = style_of(texts), percent_of(texts)
+    # by the pages, where there are any: what a model said of them may have another form in the next run
+    style, percent = style_of(list(passages.values()) or texts), percent_of(texts)
 
     def styled(sentence: Sentence) -> Sentence:
         text = _with_percent(in_style(sentence.text, style), percent)
