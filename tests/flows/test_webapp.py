@@ -435,7 +435,7 @@ def test_what_was_noted_is_shown_and_may_be_overruled(written: Web, tab: Tab) ->
     verdicts = tuple(PageVerdict(n, "other" if n else "subject", 0.5, 0.5) for n in range(len(pages)))
     passage = f"0:0-{len(pages[0].text.splitlines()[0])}"
     event.once(CARD, lambda: Card("A game <b>called</b> Election.", (), "model", Usage()))
-    event.once(ABOUT, lambda: AboutPages(verdicts, Usage()))
+    event.once(ABOUT, lambda: AboutPages(verdicts))
     event.once(NOTES, lambda: Notes((Statement("It was held.", (passage,)),), (DroppedNote("Fun.", passage, "too short"),)))
     tab.screen(1280, 900)
     tab.open(f"{written.address}#run/{NAME}")
