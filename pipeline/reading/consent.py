@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _BOX = any_of("consent_boxes", start=r"(?:^|(?<=\s))")
 _PAGE = frozenset(("html", "body", "main", "article", "head"))
+_PAGE_WORDS = 60
+_ABOUT = re.compile(r"cookie|consent|privacy|partner|vendor", re.I)
 _WALL_HOST = re.compile(r"(?:consent|guce|myprivacy|cmp-consent|privacywall)[\w-]*\.|(?:[\w-]+\.)?consent\.")
 
 
@@ -27,10 +29,18 @@ def without_boxes(tree: HtmlElement) -> bool:
         named = _BOX.search(str(element.get("id") or "")) or _BOX.search(str(element.get("class") or ""))
         if not named or element.tag in _PAGE or element.getparent() is None:
             continue
-        if next(element.iter("main", "article"), None) is None:
+        if next(element.iter("main", "article"), None) is None and not _is_page(element):
             found = True
             element.drop_tree()
     return found
+
+
+def _is_page(box: HtmlElement) -> bool:
+    """Whether a box holds the page ("page cookie-bar-visible"): its headline, and paragraphs that hardly speak of cookies."""
+    if next(box.iter("h1"), None) is None:
+        return False
+    words = [word for paragraph in box.iter("p") for word in str(paragraph.text_content()).split()]
+    return len(words) >= _PAGE_WORDS and sum(map(bool, map(_ABOUT.search, words))) * 100 < len(words)
 
 
 def is_wall(url: str) -> bool:

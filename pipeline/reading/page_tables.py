@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
@@ -38,9 +38,14 @@ _GRIDS = ("table", "grid", "treegrid")
 _ABOVE = 6
 _LINES = frozenset(("p", "h1", "h2", "h3", "h4", "li"))
 _ROW = "self::tr or @role='row'"
-_SKIPPED_TAGS = frozenset(("script", "style", "noscript", "template", "svg", "button", "select", "option", "math", "head"))
+_SKIPPED_TAGS = frozenset(
+    ("script", "style", "noscript", "template", "svg", "button", "select", "option", "math", "head", "del", "s", "strike")
+)
 _BLOCKS = frozenset(("p", "div", "br", "li", "td", "th", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "dd", "dt", "ul", "ol"))
 _FOOTNOTE = re.compile(r"\[?(?:\d{1,3}|[a-z]|\*|†|‡|note \d+|citation needed|edit)\]?", re.I)
+_FIGURE = re.compile(r"\d")
+_LAST_NUMBER = re.compile(r"\d[\d.,]*$")
+_SMALL_FIGURES = re.compile(r"[-−]?\d{1,2}(?:,\s?\d{1,2})*")
 _ASIDE = frozenset(("nav", "footer", "aside", "header", "form"))
 
 
@@ -118,8 +123,16 @@ def text_of(element: HtmlElement, hidden: Set[Any] = frozenset(), *, within: str
             parts.append(" ")
         stack.extend(reversed(item))
         if item.text:
-            stack.append(item.text)
+            stack.append(_raised(parts, item.text) if item.tag == "sup" and item is not element else item.text)
     return " ".join("".join(parts).split())[:MOST_CELL]
+
+
+def _raised(before: Sequence[str], text: str) -> str:
+    """Small figures behind a figure are the mark of a footnote, behind a ten its power: 11² dead are not 112."""
+    number = _LAST_NUMBER.search("".join(before[-3:]))
+    if number is None or not _SMALL_FIGURES.fullmatch(text.strip()):
+        return text
+    return f"^{text.strip()}" if number[0] == "10" else " "
 
 
 def _is_footnote(element: HtmlElement) -> bool:
@@ -168,6 +181,7 @@ class _Cell:
     head: bool
     columns: int
     rows: int
+    hidden: bool = False
 
 
 def _rows(table: HtmlElement, hidden: Set[Any], room: int) -> tuple[list[str], bool]:
@@ -177,15 +191,34 @@ def _rows(table: HtmlElement, hidden: Set[Any], room: int) -> tuple[list[str], b
     if table.get("role") in ("presentation", "none") or _lays_out(table, rows):
         _unwrap(table, rows)
         return [], False
-    cells = [_cells(row, hidden) for row in rows[: room + HEAD_ROWS]]
+    cells = _aligned([_cells(row, hidden) for row in rows[: room + HEAD_ROWS]])
     caption = next((text_of(c, hidden) for c in table.iterchildren("caption") if c not in hidden), "")
-    grid = _grid(cells, rows, caption or str(table.get("aria-label") or "").strip())
+    title = caption or str(table.get("aria-label") or "").strip()
+    grid = _grid(cells, rows, title)
     if grid is not None and _is_month(grid):
         _replace(table, "")
     if grid is None or table.tag == "p" or not _is_data(grid, cells):
         return [], False
-    lines = list(islice(said(grid), max(0, room)))
+    starts = [0, *_new_heads(cells, grid.n_head), len(cells)]
+    parts = [grid] if len(starts) == 2 else [_grid(cells[a:b], rows[a:b], "" if a else title) for a, b in pairwise(starts)]
+    lines = list(islice((line for one in parts if one is not None for line in said(one)), max(0, room)))
     return lines, len(rows) > room + HEAD_ROWS
+
+
+def _new_heads(rows: Sequence[Sequence[_Cell]], first: int) -> list[int]:
+    """Rows of other heads further down, from which cells are counted as something else."""
+    if not first:
+        return []
+    heads = [cell.text for cell in rows[first - 1]]
+    return [
+        i
+        for i, row in enumerate(rows[: len(rows) - 1])
+        if i > first
+        and len(row) == len(heads) > 1
+        and all(cell.head and cell.text and cell.columns == cell.rows == 1 and not _FIGURE.search(cell.text) for cell in row)
+        and [cell.text for cell in row] != heads
+        and not all(cell.head for cell in rows[i + 1])
+    ]
 
 
 def _owner(row: HtmlElement) -> Any:
@@ -221,16 +254,29 @@ def _cells(row: HtmlElement, hidden: Set[Any]) -> list[_Cell]:
     cells = []
     for cell in islice(row, MOST_COLUMNS):
         role = cell.get("role")
-        if cell in hidden or not (cell.tag in ("td", "th") or role in ("cell", "gridcell", "columnheader", "rowheader")):
+        if not (cell.tag in ("td", "th") or role in ("cell", "gridcell", "columnheader", "rowheader")):
             continue
         head = cell.tag == "th" or role in ("columnheader", "rowheader")
-        spans = (_span(cell.get("colspan") or cell.get("aria-colspan")), _span(cell.get("rowspan")))
-        cells.append(_Cell(cell, text_of(cell, hidden), head, *spans))
+        spans = (_span(cell.get("colspan") or cell.get("aria-colspan")), _span(cell.get("rowspan"), to_end=True))
+        unseen = cell in hidden
+        cells.append(_Cell(cell, "" if unseen else text_of(cell, hidden), head, *spans, hidden=unseen))
     return cells
 
 
-def _span(value: Any) -> int:
+def _aligned(rows: Sequence[Sequence[_Cell]]) -> list[list[_Cell]]:
+    """Hidden cells are gone (`display: none`), or empty places (`visibility: hidden`), whichever makes the rows as wide as each
+    other: without its place, the cells below a hidden head would stand under the heads of others."""
+    seen = [[cell for cell in row if not cell.hidden] for row in rows]
+    if not any(cell.hidden for row in rows for cell in row):
+        return seen
+    widths, all_widths = ({sum(cell.columns for cell in row) for row in found if row} for found in (seen, rows))
+    return [list(row) for row in rows] if len(all_widths) == 1 < len(widths) else seen
+
+
+def _span(value: Any, *, to_end: bool = False) -> int:
     text = str(value or "1").strip()
+    if to_end and text == "0":
+        return MOST_ROWS
     return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
 
 
@@ -240,7 +286,12 @@ def _grid(rows: Sequence[Sequence[_Cell]], elements: Sequence[Any], caption: str
     heads: list[bool] = []
     labels = 0
     over: dict[int, tuple[str, int]] = {}  # by column: the text of a cell from above, and how many rows it goes on
+    merged: set[tuple[int, int]] = set()  # places behind the first of a figure that covers several
+    part = None
     for cells, element in zip(rows, elements):
+        if element.getparent() is not part:  # no cell reaches out of its `tbody`
+            part = element.getparent()
+            over.clear()
         line: dict[int, str] = {}
         for column, (text, more) in list(over.items()):
             line[column] = text
@@ -252,6 +303,8 @@ def _grid(rows: Sequence[Sequence[_Cell]], elements: Sequence[Any], caption: str
         for cell in cells:
             while at in line:
                 at += 1
+            if is_number(cell.text):
+                merged.update((len(full), column) for column in range(at + 1, min(at + cell.columns, MOST_COLUMNS)))
             for column in range(at, min(at + cell.columns, MOST_COLUMNS)):
                 line[column] = cell.text
                 if cell.rows > 1:
@@ -271,7 +324,13 @@ def _grid(rows: Sequence[Sequence[_Cell]], elements: Sequence[Any], caption: str
     n_head = next((i for i, head in enumerate(heads[:HEAD_ROWS]) if not head), min(len(heads), HEAD_ROWS))
     while n_head and n_head == len(padded):
         n_head -= 1
-    return Grid(padded, n_head or (0 if labels else heads_of(padded)), labels=2 * labels > len(full) - n_head, caption=caption)
+    n_head = n_head or (0 if labels else heads_of(padded))
+    # a figure below two heads is one fact: not "310 votes, 310 %"
+    told = tuple(
+        tuple("" if i >= n_head and (i, column) in merged else cell for column, cell in enumerate(row))
+        for i, row in enumerate(padded)
+    )
+    return Grid(told, n_head, labels=2 * labels > len(full) - n_head, caption=caption)
 
 
 def _is_data(grid: Grid, cells: Sequence[Sequence[_Cell]]) -> bool:
@@ -290,8 +349,9 @@ def _is_data(grid: Grid, cells: Sequence[Sequence[_Cell]]) -> bool:
 def _is_month(grid: Grid) -> bool:
     """A calendar, which says nothing."""
     filled = [cell for row in grid.rows[grid.n_head :] for cell in row if cell]
-    days = sum(cell.isdecimal() and int(cell) <= 31 for cell in filled if len(cell) <= 2)
-    return grid.width == 7 and 0 < 0.8 * len(filled) <= days
+    days = [int(cell) for cell in filled if len(cell) <= 2 and cell.isdecimal() and int(cell) <= 31]
+    in_order = sum(after - day == 1 for day, after in pairwise(days))
+    return grid.width == 7 and 0 < 0.8 * len(filled) <= len(days) and in_order >= 0.8 * (len(days) - 1)
 
 
 def _linked(rows: Sequence[Sequence[_Cell]]) -> float:

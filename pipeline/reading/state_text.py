@@ -34,6 +34,7 @@ _STANDS_TOGETHER = 0.6
 _NAMES = tomllib.loads(Path(__file__).with_name("state_names.toml").read_text(encoding="utf-8"))
 _OTHER = frozenset(_NAMES["other"].split())
 """Names, without case, under which data holds something else than the article."""
+_OTHER_WORDS = frozenset(_NAMES["other_words"].split())
 _OTHER_KINDS = frozenset(_NAMES["other_kinds"].split())
 _BODY_KEYS = frozenset(_NAMES["body_keys"].split())
 _HEADLINES = ("headline", "title", "heading", "name", "basic")
@@ -82,7 +83,7 @@ def article_in(values: Iterable[Any], titles: Set[str], url: str, hidden: Hidden
     value = _at(whole, at)
     if entries := _posts(value, at, inside):
         return StateText(entries=entries)
-    if not start and _lists_articles(value, at, inside):
+    if not start and (_lists_articles(value, at, inside) or _is_another(whole, at, titles, url)):
         return StateText()
     lines = tuple(dict.fromkeys(line for piece in inside for line in piece.lines))
     lines = _without_repeats(lines)
@@ -136,7 +137,11 @@ def _folded(key: str) -> str:
 
 def _leads_elsewhere(key: str) -> bool:
     """Also "Comment:17" of a store that lists everything by its kind and number."""
-    return _folded(key.partition(":")[0]) in _OTHER
+    name = key.partition(":")[0]
+    if _folded(name) in _OTHER:
+        return True
+    words = _CAPITAL.sub(_dashed, name).lower()
+    return any(word in _OTHER_WORDS for word in re.split(r"[\s_-]+", words))
 
 
 def _is_other(value: Mapping[str, Any]) -> bool:
@@ -329,6 +334,21 @@ def _lists_articles(value: Any, at: Place, inside: Sequence[_Piece]) -> bool:
     items = [item for item, _ in _items(value, at, inside)]
     linked = [item for item in items if _headline(item) and any(isinstance(item.get(key), str) for key in _ADDRESSES)]
     return len(linked) >= 2 and 2 * len(linked) >= len(items)
+
+
+def _is_another(whole: Sequence[Any], at: Place, titles: Set[str], url: str) -> bool:
+    """Whether the nearest object with a headline and an address around a place is an article that is not this page's."""
+    page = urlsplit(url).path.rstrip("/") if "://" in url else ""
+    if not titles or not page:
+        return False
+    for depth in range(len(at), 0, -1):
+        value = _at(whole, at[:depth])
+        if isinstance(value, Mapping) and _headline(value):
+            given = [value[key] for key in _ADDRESSES if isinstance(value.get(key), str)]
+            if paths := [path for path in map(_path_of, given) if path.strip("/")]:
+                last = page.rpartition("/")[2]
+                return all(path.rpartition("/")[2] not in last for path in paths) and not _is_named(value, titles, page)
+    return False
 
 
 def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:

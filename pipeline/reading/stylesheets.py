@@ -105,10 +105,12 @@ def _unseen(tree: HtmlElement) -> Unseen:
     root = _State(ground=None if has_foreign else WHITE)
     states: dict[HtmlElement, _State] = {}
     rem = 16.0
+    shadowed = _shadowed(tree)
     for wrapper in cssselect2.ElementWrapper.from_html_root(tree).iter_subtree():
         element = wrapper.etree_element
         above = states.get(element.getparent(), root)
         state, box, unsure = _judged(wrapper, element, above, sheets, rem, has_foreign)
+        box = box or (element.tag != "template" and element.getparent() in shadowed)
         states[element] = state
         if element is tree and state.font >= 6:
             rem = state.font
@@ -160,7 +162,6 @@ def _judged(
         or hides(said)
         or state.opacity <= FAINT
         or ends_hidden(said, sheets.frames)
-        or _is_behind_shadow(element)
     )
     unsure = may_hide(said) or bool(open_names - {"color", "-webkit-text-fill-color", "background", "background-color"})
     return state, box, unsure
@@ -262,13 +263,17 @@ def _is_seen(state: _State) -> bool:
     return state.visible and state.font > SMALL and not is_clear(ink) and not alike(ink, state.ground)
 
 
-def _is_behind_shadow(element: HtmlElement) -> bool:
-    """Children of an element with a shadow tree are painted where that has a slot, and nowhere without."""
-    parent = element.getparent()
-    if parent is None or element.tag == "template":
-        return False
-    shadow = next((one for one in parent if one.tag == "template" and one.get("shadowrootmode") is not None), None)
-    return shadow is not None and next(shadow.iter("slot"), None) is None
+def _shadowed(tree: HtmlElement) -> set[HtmlElement]:
+    """Elements whose children are painted nowhere: a shadow tree has a slot for them, or they are not seen."""
+    told: set[HtmlElement] = set()
+    closed: set[HtmlElement] = set()
+    for template in tree.xpath("//template[@shadowrootmode]"):
+        parent = template.getparent()
+        if parent is not None and parent not in told:  # the first counts
+            told.add(parent)
+            if next(template.iter("slot"), None) is None:
+                closed.add(parent)
+    return closed
 
 
 def _own_words(element: HtmlElement) -> Iterator[HtmlElement]:

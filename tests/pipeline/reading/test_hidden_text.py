@@ -272,3 +272,12 @@ def test_sheets_are_read_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     many = "".join(f".c{n}{{display:none}}" for n in range(1_000))
     tree = lxml_html.document_fromstring(f"<style>{nested}</style><style>{imports}{many}</style><p class='c1'>x</p>")
     assert sheets.sheets_of(tree, TOLD).n_rules <= 200 + sheets.DEEPEST and list(hidden_by_sheets(tree))
+
+
+def test_children_are_behind_the_first_shadow_tree_alone() -> None:
+    """Asked once for a page: a search among the children for each child took time with the square of their number."""
+    for slot, seen in (("", 0), ("<slot></slot>", 1)):
+        shadow = f"<template shadowrootmode='open'>{slot}</template><template shadowrootmode='open'></template>"
+        tree = lxml_html.document_fromstring(f"<html><body><div>{shadow}<p>one</p></div><p>two</p></body></html>")
+        hidden = list(hidden_by_sheets(tree))
+        assert (tree.xpath("//p")[0] in hidden) == (not seen) and tree.xpath("//p")[1] not in hidden

@@ -165,3 +165,24 @@ def test_two_short_pages_about_a_storm_keep_what_an_article_needs() -> None:
     for fact in ("26,000 homes lost electricity", "all but 400 of them", "the strongest since 1999"):
         assert fact in texts[0]
     assert "Damage is put at 14 million euros." in texts[1] and "lost its roof" in texts[1]
+
+
+@pytest.mark.parametrize("key", ["userComments", "reader_comments", "relatedArticle", "sponsoredContent", "privacyNotice"])
+def test_what_a_longer_name_says_is_something_else(key: str) -> None:
+    others = [{"text": "The otters did it, believe me, I was there and I saw it. " * 12}] * 2
+    found = read(state({"article": {"title": TITLE, "body": prose(), key: others}}))
+    assert SENTENCES[0] in found.extracted.text and "otters" not in found.extracted.text
+    assert read(state({"props": {key: others}})).extracted.drop_reason == "js_required"
+
+
+def test_the_only_story_in_a_state_is_another_page_s() -> None:
+    other = {"headline": "Otters seen", "url": "/animals/otters", "body": "The otters were seen at the bridge again. " * 12}
+    assert read(state({"stories": [other]})).extracted.drop_reason == "js_required"
+    own = {"headline": "Another headline", "url": "/region/dam-fails", "body": prose()}
+    assert SENTENCES[0] in read(state({"story": own})).extracted.text
+
+
+def test_a_page_inside_of_a_box_whose_class_speaks_of_cookies() -> None:
+    body = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
+    found = read(html(f'<div class="page cookie-bar-visible"><h1>{TITLE}</h1>{body}</div>'))
+    assert found.extracted.drop_reason is None and SENTENCES[3] in found.extracted.text

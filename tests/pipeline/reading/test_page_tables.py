@@ -8,7 +8,7 @@ from data.passages import cut_passages
 from data.types import Page
 from pipeline.reading.documents import read_document
 from pipeline.reading.page_tables import MOST_ROWS, set_aside
-from tools.saved_pages import RESULT, SENTENCES, SHORT, URL, article, html, prose, results
+from tools.saved_pages import RESULT, SENTENCES, SHORT, TITLE, URL, article, html, prose, results
 
 
 def read(body: bytes) -> Page:
@@ -103,3 +103,73 @@ def test_definition_lists() -> None:
         "Twins: Lauren, Vale",
     ]
     assert lines(f"<dl><dt>First</dt><dd>{prose()}</dd><dt>Second</dt><dd>{prose()}</dd></dl>") == []
+
+
+def _told(table: str) -> str:
+    body = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
+    page_of = html(f"<article><h1>{TITLE}</h1>{body}{table}</article>")
+    read = read_document(
+        html(f"<article><h1>{TITLE}</h1>{body}{table}</article>"),
+        url=URL,
+        content_type="text/html",
+        origin="url",
+        run_date=None,
+    )
+    return read.extracted.text
+
+
+def _table(*rows: str) -> str:
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+@pytest.mark.parametrize(
+    ("table", "facts", "absent"),
+    [
+        (
+            _table(
+                "<th>Party<th style='visibility:hidden'>Rank<th>Votes", "<td>Civic<td>1<td>22", "<td>Green<td>2<td>44"
+            ),
+            ("22 votes", "44 votes"),
+            ("1 votes", "Rank"),
+        ),
+        (
+            _table("<th>Year<th>Party<th>Votes", "<td rowspan=0>2020<td>Civic<td>11", "<td>Green<td>44"),
+            ("Green: year 2020, 44 votes",),
+            (),
+        ),
+        (
+            "<table><thead><tr><th rowspan=5>Year<th>Party<th>Votes</thead><tbody><tr><td>2020<td>Civic<td>11"
+            "<tr><td>2021<td>Green<td>44</table>",
+            ("Green: year 2021, 44 votes",),
+            ("Year: party",),
+        ),
+        (
+            _table(
+                "<th>Party<th>Votes", "<td>Civic<td>22", "<td>Green<td>44",
+                "<th>Party<th>Seats", "<td>Civic<td>3", "<td>Green<td>4"
+            ),
+            ("Civic: 22 votes", "Civic: 3 seats"),
+            ("3 votes", "votes Seats"),
+        ),
+        (
+            _table("<th>Name<th>Votes<th>%", "<td>Berg<td>18,204<td>38.1", "<td>Rejected<td colspan=2>310"),
+            ("Rejected: 310 votes",),
+            ("310 %",),
+        ),
+        (
+            _table("<th>Place<th>Dead", "<td>Ostrel<td>11<sup>2</sup>",
+                   "<td>Brugg<td><del>9</del> 8", "<td>H<td>10<sup>3</sup>"),
+            ("Ostrel: 11 dead", "Brugg: 8 dead", "10^3"),
+            ("112", "103"),
+        ),
+        (
+            _table("<th>Team<th>Pl<th>W<th>D<th>L<th>F<th>Pts",
+                   "<td>A<td>2<td>1<td>0<td>1<td>3<td>3", "<td>B<td>5<td>1<td>2<td>1<td>3<td>5"),
+            ("B: Pl 5",),
+            (),
+        ),
+    ],
+)  # fmt: skip
+def test_no_figure_under_the_head_of_another(table: str, facts: tuple[str, ...], absent: tuple[str, ...]) -> None:
+    text = _told(table)
+    assert all(fact in text for fact in facts) and not any(one in text for one in absent)
