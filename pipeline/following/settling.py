@@ -25,8 +25,8 @@ _OTHER = re.compile(
 _PHASE = re.compile(r"\b(?:immediately|later|afterwards)\b", re.I)
 """Beside a number that is not said to be the latest: those who died at once, or after the others."""
 _TIME = (
-    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|"
-    r"October|November|December)|noon|midnight|nightfall|evening|morning)\b"
+    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|"
+    r"September|October|November|December)|noon|midnight|nightfall|evening|morning)\b"
 )
 _SAYS = r"\b(?:said|reported|announced|confirmed|told|wrote)\b"
 _OF_ITS_DAY = re.compile(
