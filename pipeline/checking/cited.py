@@ -18,7 +18,7 @@ OWN_MARKS = re.compile(rf"[{MARK}-{GAP}]")
 _MARKS = re.compile(rf"{MARK}(\d+){END}")
 _GAPS = re.compile(rf"{GAP}(\d+){END}")
 _ALL = re.compile(rf"[{MARK}{NOTE}{GAP}]\d+{END}")
-_AFTER = re.compile(rf'(?<![.!?])([.!?]+)(["”’)\]]*)((?:\s*[{MARK}{NOTE}{GAP}]\d+{END})+)(\s+(?=["“‘(]*[^\W\d_]))?')
+_AFTER = re.compile(rf'(?<![.!?])([.!?]++)(["”’)\]]*)((?:\s*[{MARK}{NOTE}{GAP}]\d+{END})+)(\s+(?=["“‘(]*[^\W\d_]))?')
 _LEADING = re.compile(rf"\A((?:\s*{MARK}\d+{END})+)\s*")
 UNREAD = re.compile(
     r"(?:references?|notes?(?: and references)?|references and notes|citations?|sources|footnotes|bibliography|works cited"

@@ -45,7 +45,7 @@ _NOT_TEXT = re.compile(
 _LANGUAGE_LINK = re.compile(r"[a-z]{2,3}(?:-[a-z]+)?:", re.IGNORECASE)
 _HEADING = re.compile(r"(={1,6})(.+?)\1\s*\Z")
 _LIST = re.compile(r"[*#:;]+\s*")
-_SWITCH = re.compile(r"__[A-ZÄÖÜ]+__")
+_SWITCH = re.compile(r"__[A-ZÄÖÜ]+(?:_[A-ZÄÖÜ]+)*__")
 _LINK = re.compile(
     r"\[((?:https?:)?//[^\s\[\]<>\"\ue000-\ue00f]+)[^\S\n]*([^\[\]\n]*)\]|(?<![\w/])(https?://[^\s|\[\]{}<>\"\ue000-\ue00f]+)"
 )
@@ -171,12 +171,13 @@ class _Reading:
 
     def _text(self, nodes: Sequence[Node]) -> list[str]:
         out: list[str] = []
-        only = False  # in <includeonly>
-        for node in nodes:
-            if isinstance(node, HtmlTag) and node.name == "includeonly":
-                only = not node.closes
-            elif only:
-                continue
+        hidden = ""  # the tag whose text is not the article's
+        struck = _struck(nodes)
+        for n, node in enumerate(nodes):
+            if hidden:
+                hidden = "" if isinstance(node, HtmlTag) and node.name == hidden and node.closes else hidden
+            elif isinstance(node, HtmlTag) and not node.closes and (node.name == "includeonly" or n in struck):
+                hidden = node.name
             elif isinstance(node, str):
                 out.append(node)
             elif isinstance(node, HtmlTag):
@@ -352,6 +353,21 @@ def _begins_line(out: Sequence[str]) -> bool:
         if newline:
             return True
     return True
+
+
+def _struck(nodes: Sequence[Node]) -> set[int]:
+    """Places of the tags that strike words out: those that are closed before the paragraph ends."""
+    found: set[int] = set()
+    opened: dict[str, int] = {}
+    for n, node in enumerate(nodes):
+        if isinstance(node, str) and "\n\n" in node:
+            opened.clear()
+        elif isinstance(node, HtmlTag) and node.name in ("s", "del", "strike"):
+            if not node.closes:
+                opened[node.name] = n
+            elif (start := opened.pop(node.name, -1)) >= 0:
+                found.add(start)
+    return found
 
 
 def _hidden_markup(text: str) -> str:

@@ -57,9 +57,7 @@ _DATES = frozenset(
         *("birth date", "birth date and age", "death date", "death date and age", "bda", "dda", "film date"),
     )
 )
-_NUMBERED = frozenset(
-    {"nombre", "unité", "unite", "num", "formatnum:", "heure", "nb", "nobr and", "hlist", "chem", "ceqn", "cquote2"}
-)
+_NUMBERED = frozenset({"nombre", "unité", "unite", "num", "heure", "nb", "nobr and", "hlist", "chem", "ceqn", "cquote2"})
 Values = Mapping[str, str]
 
 
@@ -86,6 +84,8 @@ def shown(name: str, values: Values) -> str | None:
         return _date(values)
     if name in _NUMBERED:
         return " ".join(_positional(values)).replace("\n", " ")
+    if name.startswith("formatnum:"):
+        return _formatted(name.partition(":")[2].strip())
     if name.startswith("#"):
         return ""
     if re.fullmatch(r"[ivxlc]+e(?:r|s)?(?: siècle)?|\d+e?r?|s-?", name):  # French ordinals of centuries
@@ -178,6 +178,12 @@ def _valued(values: Values) -> str:
 def _quotation(values: Values) -> str:
     words = values.get("text") or values.get("1", "")
     return f"“{words}”" if words else ""
+
+
+def _formatted(number: str) -> str | None:
+    """`{{formatnum:12345.5}}`: what it formats may be a template's result, which nobody knows here."""
+    whole, point, rest = number.partition(".")
+    return (f"{int(whole):,}{point}{rest}" if re.fullmatch(r"\d{1,30}", whole) else number) or None
 
 
 def _first(values: Values) -> str:

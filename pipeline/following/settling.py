@@ -16,6 +16,25 @@ from pipeline.choosing.quantities import BARE_TOLLS, Quantity, toll_of
 from pipeline.choosing.tolls import FAR, Told, is_history, latest, whole_tolls
 
 _TOKEN = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)?|\d[\d,]*(?:\.\d+)?")
+_OTHER = re.compile(
+    r"\A(?:of|among|amongst) (?:the|those|these|them)\b|\btoll among\b|\b(?:first|second|third|fourth|fifth|neighbou?ring|"
+    r"next door|each|annual|yearly|worldwide|if|den(?:y|ies|ied)|claim\w* that)\b",
+    re.I,
+)
+"""A count of a part or of another event, or one that its sentence does not state."""
+_PHASE = re.compile(r"\b(?:immediately|later|afterwards)\b", re.I)
+"""Beside a number that is not said to be the latest: those who died at once, or after the others."""
+_TIME = (
+    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|"
+    r"September|October|November|December)|noon|midnight|nightfall|evening|morning)\b"
+)
+_SAYS = r"\b(?:said|reported|announced|confirmed|told|wrote)\b"
+_OF_ITS_DAY = re.compile(
+    rf"\b(?:[Bb]y|[Aa]s of|[Uu]ntil) (?:late |early |the |that |next )*{_TIME}|{_SAYS} (?:late |early )?(?:on )?{_TIME}|"
+    rf"\AOn (?:late |early )?{_TIME}.*{_SAYS}"
+)
+"""A count of a time, or what somebody said on a day: a later figure would put words into their mouth."""
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
@@ -30,7 +49,7 @@ class _Count:
 def settled(article: Article) -> Article:
     """The article with one count of those killed, injured and missing; itself where it has no two."""
     for what in sorted(BARE_TOLLS):
-        counts = [one for one in _counts(article) if one.quantity.predicate == what and not is_history(one.quantity, one.text)]
+        counts = [one for one in _counts(article) if one.quantity.predicate == what and not _stays(one)]
         value = _winner([one for one in _counts(article) if one.quantity.predicate == what])
         if value is not None and any(one.quantity.value != value for one in counts):
             article = _with_one_value(article, what, value)
@@ -42,7 +61,7 @@ def contradictions(article: Article) -> tuple[str, ...]:
     first: dict[str, Quantity] = {}
     found = []
     for one in _counts(article):
-        if is_history(one.quantity, one.text):
+        if _stays(one):
             continue
         before = first.setdefault(one.quantity.predicate, one.quantity)
         if before.value != one.quantity.value and not {before.bound, one.quantity.bound} & {"about", "over", "under"}:
@@ -57,18 +76,31 @@ def _winner(counts: list[_Count]) -> str | None:
     days = {one.day for one in counts}
     if not any(one.quantity.move for one in counts) and ("" in days or len(days) < 2):
         return None
-    return latest([Told(one.quantity, one.day) for one in counts])
+    value = latest([Told(one.quantity, one.day) for one in counts])
+    if value is not None and ("" in days or len(days) < 2):
+        giving = [one.quantity for one in counts if one.quantity.value == value]
+        others = [one.quantity.number for one in counts if not _stays(one)]
+        if {one.move for one in giving} <= {"", "rose"} and any(giving[0].number < n < giving[0].number * FAR for n in others):
+            return None  # what has risen is not below another count, unless it is of a part or an older one
+    return value
+
+
+def _stays(count: _Count) -> bool:
+    return is_history(count.quantity, count.text) or _OF_ITS_DAY.search(count.text) is not None
 
 
 def _counts(article: Article) -> Iterator[_Count]:
     """The article's counts of the whole event: their sentences name nothing that title and lead do not."""
     days = {source.id: (source.published or "")[:10] for source in article.sources}
     lead = " ".join(sentence.text for sentence in article.lead.sentences)
+    years = {*_YEAR.findall(f"{article.title} {lead}"), *(day[:4] for day in days.values())}
     own = {word for name in names(f"{article.title} {lead}") for word in name.split()}
     for section in article.all_sections:
         for sentence in section.sentences:
             day = max((days.get(cite, "") for cite in sentence.cites), default="")
-            for quantity in whole_tolls(sentence.text):
+            for quantity in whole_tolls(sentence.text) if not _OTHER.search(sentence.text) else ():
+                if (quantity.years and not quantity.years & years) or (not quantity.move and _PHASE.search(sentence.text)):
+                    continue
                 named = {word for name in quantity.names for word in name.split()}
                 if named <= own and quantity.bound not in ("about", "over", "under") and quantity.number > 1:
                     yield _Count(quantity, sentence.text, day, sentence.cites)
@@ -81,7 +113,7 @@ def _with_one_value(article: Article, what: str, value: str) -> Article:
         for one in _counts(article)
         if one.quantity.predicate == what
         and one.quantity.value != value
-        and not is_history(one.quantity, one.text)
+        and not _stays(one)
         and giving.quantity.number / FAR < one.quantity.number < giving.quantity.number * FAR
     }
     repairs: list[Repair] = []

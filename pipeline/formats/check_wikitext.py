@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date
 
@@ -20,6 +21,7 @@ _ALSO: dict[str, tuple[str, ...]] = {
 }
 _LOOKED_AT = 300
 """Characters after a reference in which its remark may stand already."""
+_CLOSED = re.compile(r"(?:</\s*ref\s*|/\s*)>\s*\Z", re.IGNORECASE)
 MOST_SHOWN = 1000
 """Characters of one reference in the list."""
 
@@ -98,9 +100,15 @@ def _template(name: str, report: CheckReport) -> str:
 def _references(source: str, finding: Finding) -> str:
     places = sorted({(place.start, place.end) for place in finding.places}) if source and not finding.inherits else []
     if places:
-        return "".join(one if len(one := source[start:end]) <= MOST_SHOWN else "" for start, end in places)
+        return "".join(_as_it_is(one) if len(one := source[start:end]) <= MOST_SHOWN else "" for start, end in places)
     links = [link for page in finding.cited if (link := web_link(page.url))]
     return "".join(f" [{link}]" for link in links) if not finding.inherits else ""
+
+
+def _as_it_is(reference: str) -> str:
+    """A reference that nothing closes is shown, not used: the rest of the list would become a part of it."""
+    is_template = reference.startswith("{{") and reference.endswith("}}")
+    return reference if is_template or _CLOSED.search(reference) else as_words(reference)
 
 
 def _comment(finding: Finding) -> str:

@@ -177,6 +177,26 @@ def test_five_thousand_references() -> None:
     assert article.references[article.statements[4999].references[1]].url == "https://a.org/2499"
 
 
+@pytest.mark.parametrize("stops", ["." * 100_000, '."' * 50_000, "?!" * 50_000])
+def test_a_hundred_thousand_full_stops(stops: str) -> None:
+    """Each was tried as the first of all that follow it: minutes and hours."""
+    assert cited(f"{stops}\n\nThe dam broke in May.<ref>http://a.org</ref>")[-1] == ("The dam broke in May.", ["http://a.org"])
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("The dam<s> of Sall</s> broke in <del>June</del>May.", "The dam broke in May."),
+        ("The dam <s>of Sall broke in May.\n\nIt was <s>not</s> dry.", "The dam of Sall broke in May. It was dry."),
+        ("It held {{formatnum:12345.5}} tons of water.", "It held 12,345.5 tons of water."),
+        ("__KEIN_INHALTSVERZEICHNIS__ The dam broke in May.", "The dam broke in May."),
+    ],
+)
+def test_what_a_reader_sees(written: str, read: str) -> None:
+    statements = parse(f"{written}<ref>http://a.org</ref>", "a.wiki").statements
+    assert " ".join(one.text for one in statements) == read and not any(one.gaps for one in statements)
+
+
 def test_two_megabytes() -> None:
     text = (SENTENCE + "\n\n") * (2_000_000 // (len(SENTENCE) + 2))
     statements = parse(text, "a.wiki").statements

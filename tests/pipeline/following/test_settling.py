@@ -130,6 +130,43 @@ def test_counts_of_their_days_and_open_disagreements_stay() -> None:
 
 
 @pytest.mark.parametrize(
+    "other",
+    [
+        "In 1998, six people were killed there.",
+        "Six people were killed in the first car.",
+        "Of the victims, six people were killed in the bus.",
+        "Among those, six people were killed.",
+        "Six people were killed immediately.",
+        "In the village next door, six people were killed.",
+        "The death toll was six by Saturday evening.",
+        "On Saturday, police said that six people were killed.",
+        "Six people were killed, police said on Saturday.",
+    ],
+)
+def test_a_later_count_leaves_those_of_parts_other_events_and_their_days(other: str) -> None:
+    found = settled(article("Five people were killed in Lenzburgh.", other, "The death toll rose to eight."))
+    assert texts(found.lead) == ["Eight people were killed in Lenzburgh."]
+    assert texts(found.sections[0])[0] == other and not contradictions(found)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The death toll among firefighters rose to two.",
+        "The death toll on the bus rose to three.",
+        "In the second flood the death toll rose to nine.",
+        "If nobody else is found, the toll rises to nine.",
+        "The government denied that the death toll rose to nine.",
+        "The rebels claimed that the death toll rose to nine.",
+        "The annual number of people killed on roads rose to nine.",
+    ],
+)
+def test_what_is_no_later_count_of_the_event_settles_nothing(other: str) -> None:
+    made = article("Five people were killed in Lenzburgh.", other)
+    assert settled(made) == made
+
+
+@pytest.mark.parametrize(
     ("text", "old", "new", "found"),
     [
         ("At least 12 people were killed.", "At least 12 people", "At least 15 people", "At least 15 people were killed."),
