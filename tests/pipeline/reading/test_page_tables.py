@@ -107,7 +107,7 @@ def test_definition_lists() -> None:
 
 def _told(table: str) -> str:
     body = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
-    page_of = html(f"<article><h1>{TITLE}</h1>{body}{table}</article>")
+    html(f"<article><h1>{TITLE}</h1>{body}{table}</article>")
     read = read_document(
         html(f"<article><h1>{TITLE}</h1>{body}{table}</article>"),
         url=URL,
