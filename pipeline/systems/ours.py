@@ -21,7 +21,6 @@ from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
 from pipeline.article_plan import ArticlePlan
 from pipeline.evidence import Evidence
-from pipeline.following.settling import settled
 from pipeline.notes import AboutPages, Card, Notes
 from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages, namesakes
@@ -155,7 +154,7 @@ class OurSystem(CitedWriting):
         )
         opened, *others = in_full(styled, evidence)
         article = self._finished(evidence, opened, others, _repairs(lead, sections), _infobox(evidence, lead, sections))
-        return settled(replace(article, notice=plan.notice))
+        return replace(article, notice=plan.notice)
 
     def say(self, evidence: Evidence, plan: ArticlePlan, stages: Stages) -> list[WrittenSection]:
         """The sections of a plan, as an update needs them."""
