@@ -107,10 +107,6 @@ def test_definition_lists() -> None:
 
 def _told(table: str) -> str:
     body = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
-<<<<<<< HEAD
-=======
-    html(f"<article><h1>{TITLE}</h1>{body}{table}</article>")
->>>>>>> break-a
     read = read_document(
         html(f"<article><h1>{TITLE}</h1>{body}{table}</article>"),
         url=URL,
