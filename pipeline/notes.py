@@ -39,6 +39,13 @@ class Card(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class SubjectKind(Strict):
+    """The name of a kind of article (`planning/kinds.toml`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class PageVerdict(Strict):
     """`likeness` is the cosine of the page's beginning and the card, `named` the share of the title's words that the page's
     title, or its beginning, has."""

@@ -4,7 +4,9 @@
     pages (.jsonl)       PAGES                              the pages, kept and dropped
     card                 CARD                               what the subject is, in one sentence
     about                ABOUT                              which pages are about it
+    kind                 KIND                               of which kind its article is
     drafts/notes-NN      notes_stage(n)                     notes of a few passages each, from 01
+    drafts/answers       ANSWERS                            notes that answer the questions of such a subject
     notes                NOTES                              all notes, each fact once
     plan                 PLAN                               mode `notes` and `extractive`: which statement goes where
     drafts/outline       OUTLINE_DRAFT                      what a model answered for the headings
@@ -28,14 +30,14 @@ import re
 from data.runs import ARTICLE, DRAFTS, OUTLINE, PAGES, SYSTEM, Stage
 from pipeline.article_plan import ArticlePlan
 from pipeline.following.disagreements import Disagreements
-from pipeline.notes import AboutPages, Card, Notes, TakenNotes
+from pipeline.notes import AboutPages, Card, Notes, SubjectKind, TakenNotes
 from pipeline.writing.assembly import WrittenInfobox, WrittenSection
 from pipeline.writing.drafting import ComposedDraft, Draft
 
 __all__ = [
-    "ABOUT", "ARTICLE", "ARTICLE_DRAFT", "CARD", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "LEAD",
-    "NOTES", "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SYSTEM", "composed_stage", "draft_stage", "notes_stage",
-    "part_of", "section_of", "section_stage",
+    "ABOUT", "ANSWERS", "ARTICLE", "ARTICLE_DRAFT", "CARD", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "KIND",
+    "LEAD", "NOTES", "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SYSTEM", "composed_stage", "draft_stage",
+    "notes_stage", "part_of", "section_of", "section_stage",
 ]  # fmt: skip
 
 SECTIONS = "sections"
@@ -64,6 +66,8 @@ def notes_stage(n: int) -> Stage[TakenNotes]:
 
 CARD = Stage("card", Card)
 ABOUT = Stage("about", AboutPages)
+KIND = Stage("kind", SubjectKind)
+ANSWERS = Stage(f"{DRAFTS}/answers", TakenNotes)
 NOTES = Stage("notes", Notes)
 PLAN = Stage("plan", ArticlePlan)
 OUTLINE_DRAFT = Stage(f"{DRAFTS}/outline", Draft)

@@ -173,7 +173,7 @@ class NotingModel(ScriptedGenerator):
     prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
     it is shown, what a text says is noted as it says it, and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `kind`, `notes`, `clear`, `states`, `factual`, `same`,
+    `asked` lists what it was asked, in order: `card`, `kind`, `answer`, `notes`, `clear`, `states`, `factual`, `same`,
     `together`, `say`, `other`.
     """
 
@@ -182,6 +182,7 @@ class NotingModel(ScriptedGenerator):
         self._answers: dict[str, Answer] = {
             "card": first_sentence,
             "kind": lambda _: "No",
+            "answer": lambda _: "Not said.",
             "notes": told_back,
             "clear": lambda _: "No",
             "states": lambda _: "Yes",
@@ -209,6 +210,7 @@ class NotingModel(ScriptedGenerator):
 _ASKED = {
     "card": re.compile(r"Answer in one neutral sentence for the first line"),
     "kind": re.compile(r"Is this an article about a kind of thing"),
+    "answer": re.compile(r"Question: .* Answer in a whole sentence\.\Z"),
     "clear": re.compile(r"Is it clear of whom and of what it speaks\?"),
     "notes": re.compile(r"Write the facts that this text states"),
     "factual": re.compile(r"Does it state a fact\?"),

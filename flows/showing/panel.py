@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flows.showing import console
 from flows.showing.watching import Current, Spent, View, Watch
 from pipeline.formats.html import DROP_REASONS
-from pipeline.stages import ABOUT, ARTICLE, CARD, INFOBOX, NOTES, OUTLINE, PAGES, PLAN, part_of
+from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, INFOBOX, KIND, NOTES, OUTLINE, PAGES, PLAN, part_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -27,6 +27,8 @@ _STAGES = {
     PAGES.name: "collecting its pages",
     CARD.name: "asking what the subject is",
     ABOUT.name: "finding the pages about it",
+    KIND.name: "finding what kind of subject it is",
+    part_of(ANSWERS.name): "asking the pages what such an article tells",
     NOTES.name: "taking notes",
     PLAN.name: "planning its sections",
     OUTLINE.name: "planning its sections",

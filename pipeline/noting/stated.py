@@ -65,10 +65,11 @@ class NoteChecker:
         return Subject(self.evidence.event.title, self.evidence.pages)
 
     def checked(
-        self, passages: Sequence[Passage], facts: Sequence[str], *, clear: bool = False
+        self, passages: Sequence[Passage], facts: Sequence[str], *, clear: bool = False, asked: str = ""
     ) -> tuple[list[Note], list[DroppedNote]]:
         """The notes that their passages, all of one page, say, each with the passage that has most of its words; and the
-        others. `clear`: whoever read them says that they can be understood alone."""
+        others. `clear`: whoever read them says that they can be understood alone. `asked`: the question that they answer, whose
+        words are no names."""
         page = self.evidence.pages[passages[0].page]
         subject = self._subject
         before = f"{subject.name} is the subject."
@@ -82,7 +83,7 @@ class NoteChecker:
             text = standing_alone(named, "" if named.startswith("It") else before, day, subject)
             text = text or (named if clear else "")
             if text:
-                reason = self._fault(text, passages, day or "")
+                reason = self._fault(text, passages, day or "", asked)
             else:
                 reason = fault_of_form(named, subject) or LEANS
             if reason:
@@ -91,7 +92,7 @@ class NoteChecker:
                 notes.append(Note(text, passage.id, self._day(text)))
         return notes, dropped
 
-    def _fault(self, text: str, passages: Sequence[Passage], published: str) -> str:
+    def _fault(self, text: str, passages: Sequence[Passage], published: str, asked: str) -> str:
         """Why a note is none; empty if it may be one."""
         title = self.evidence.event.title
         card = self.card
@@ -104,7 +105,7 @@ class NoteChecker:
         known = f"{said} {shown_title(page)} {title}"
         if new := sorted(figures(_undated(text, published)) - figures(known, as_evidence=True)):
             return f"its passage has no {', '.join(new)}"
-        held = name_words(f"{known} {card.text}")
+        held = name_words(f"{known} {card.text} {asked}")
         if strange := [name for name in proper_words(text) if bare(name) not in held]:
             return f"its passage does not name {', '.join(strange)}"
         if own_shared(text, known, title) < LEAST_SHARED:

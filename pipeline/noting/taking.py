@@ -142,48 +142,56 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
     found = [checker.checked(call.passages, parsed(answer.text)) for call, answer in zip(calls, answers, strict=True)]
-    _clear_ones(found, calls, generator, checker)
-    found = _verified(found, generator, checker)
+    clear_ones(found, [call.passages for call in calls], generator, checker)
+    found = verified(found, generator, checker)
     notes = tuple(note for kept, _ in found for note in kept)
     dropped = tuple(one for _, gone in found for one in gone)
     read = tuple(passage.id for call in calls for passage in call.passages)
-    return TakenNotes(read, notes, dropped, Usage.total([_usage(answer) for answer in answers]))
+    return TakenNotes(read, notes, dropped, Usage.total([usage_of(answer) for answer in answers]))
 
 
-def _clear_ones(
-    found: list[tuple[list[Note], list[DroppedNote]]], calls: Sequence[Reading], generator: Generator, checker: NoteChecker
+def clear_ones(
+    found: list[tuple[list[Note], list[DroppedNote]]],
+    read: Sequence[tuple[Passage, ...]],
+    generator: Generator,
+    checker: NoteChecker,
 ) -> None:
-    """Puts those notes back that only seemed to lean on something, by what the model says of each."""
+    """Puts those notes back that only seemed to lean on something, by what the model says of each. `read`: the passages."""
     asked = [(n, one) for n, (_, gone) in enumerate(found) for one in gone if may_be_clear(one)]
     title = checker.evidence.event.title
     questions = [reading_prompts.clear(title, one.text, generator.neutralise) for _, one in asked]
     chances = generator.choose_many(questions, ("Yes", "No")) if questions else []
     for (n, one), (yes, _) in zip(asked, chances, strict=True):
         if yes >= CLEAR:
-            kept, gone = checker.checked(calls[n].passages, [one.text], clear=True)
+            kept, gone = checker.checked(read[n], [one.text], clear=True)
             found[n] = ([*found[n][0], *kept], [*(other for other in found[n][1] if other is not one), *gone])
 
 
-def _verified(
-    found: Sequence[tuple[list[Note], list[DroppedNote]]], generator: Generator, checker: NoteChecker
+def verified(
+    found: Sequence[tuple[list[Note], list[DroppedNote]]],
+    generator: Generator,
+    checker: NoteChecker,
+    least: Sequence[float] = (),
 ) -> list[tuple[list[Note], list[DroppedNote]]]:
     """Without those notes of which the model doubts, reading note and passage, that the one says the other, and without those
-    that judge and state no fact."""
+    that judge and state no fact. `least`: for each of `found` the chance that it must give; empty for `SAYS`."""
     texts = {passage.id: passage.text for passage in checker.evidence.passages}
     verifier = Verifier(generator)
-    notes = [note for kept, _ in found for note in kept]
-    says = verifier.chances([(note.text, texts[note.passage]) for note in notes])
-    faults = {n: f"its passage hardly says it ({chance:.2f})" for n, chance in enumerate(says) if chance < SAYS}
+    bars = least or [SAYS] * len(found)
+    notes = [(note, bar) for (kept, _), bar in zip(found, bars, strict=True) for note in kept]
+    says = verifier.chances([(note.text, texts[note.passage]) for note, _ in notes])
+    doubted = [n for n, ((_, bar), chance) in enumerate(zip(notes, says, strict=True)) if chance < bar]
+    faults = {n: f"its passage hardly says it ({says[n]:.2f})" for n in doubted}
     others = [n for n in range(len(notes)) if n not in faults]
-    states = verifier.factual([notes[n].text for n in others])
+    states = verifier.factual([notes[n][0].text for n in others])
     faults |= {n: f"judges, and states no fact ({c:.2f})" for n, c in zip(others, states, strict=True) if c < FACTUAL}
     held = []
     at = 0
     for kept, gone in found:
         mine = range(at, at + len(kept))
         at += len(kept)
-        doubted = [DroppedNote(notes[n].text, notes[n].passage, faults[n]) for n in mine if n in faults]
-        held.append(([notes[n] for n in mine if n not in faults], [*gone, *doubted]))
+        refused = [DroppedNote(notes[n][0].text, notes[n][0].passage, faults[n]) for n in mine if n in faults]
+        held.append(([notes[n][0] for n in mine if n not in faults], [*gone, *refused]))
     return held
 
 
@@ -214,5 +222,5 @@ def _read(escaped: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def _usage(answer: Completion) -> Usage:
+def usage_of(answer: Completion) -> Usage:
     return Usage(1, answer.n_prompt_tokens, answer.n_new_tokens, answer.stats.rounded())

@@ -121,6 +121,10 @@ class KindRecogniser:
         self._kinds = load_kinds()
         self._vectors = encoder.encode([f"{kind.name}: {kind.about}" for kind in self._kinds])
 
+    def named(self, name: str) -> Kind:
+        """The kind of this name. Raises KeyError where there is none."""
+        return {kind.name: kind for kind in self._kinds}[name]
+
     def recognise(self, title: str, opening: Sequence[str], noun: str = "", pages: Sequence[Page] = ()) -> Kind:
         """The most likely kind; arguments as of `ranked`."""
         return self.ranked(title, opening, noun, pages)[0][1]

@@ -20,12 +20,14 @@ from data.settings import ModelSettings, RetrievalSettings, WritingMode, Writing
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
 from pipeline.article_plan import ArticlePlan
+from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
-from pipeline.notes import AboutPages, Card, Notes
+from pipeline.notes import AboutPages, Card, Notes, SubjectKind
 from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages, namesakes
 from pipeline.noting.card import make_card
 from pipeline.noting.clear_sentences import clear_sentences
+from pipeline.noting.key_questions import ask_pages, questions
 from pipeline.noting.kind_of import kind_of
 from pipeline.noting.merged_notes import merged
 from pipeline.noting.opening import opening_statement
@@ -34,7 +36,7 @@ from pipeline.noting.taking import chosen_passages, take_notes
 from pipeline.noting.verifying import Verifier
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import HeadingBank
-from pipeline.stages import ABOUT, ARTICLE, CARD, NOTES, OUTLINE, PLAN
+from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN
 from pipeline.systems.cited_writing import CitedWriting
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
@@ -51,7 +53,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "33"
+    rules = "34"
 
     def __init__(
         self,
@@ -119,27 +121,31 @@ class OurSystem(CitedWriting):
         stages = stages or Unstored()
         card = stages.once(CARD, lambda: self.card(evidence))
         about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._kind_encoder))
-        notes = self.notes(evidence, card, about, stages)
-        return stages.once(PLAN, lambda: self._planned(evidence, card, about, notes))
+        kind = stages.once(KIND, lambda: SubjectKind(kind_of(evidence, card, self._recogniser, self._generator).name))
+        notes = self.notes(evidence, card, about, kind, stages)
+        return stages.once(PLAN, lambda: self._planned(evidence, card, about, kind, notes))
 
     def card(self, evidence: Evidence) -> Card:
         if self._writing.about:
             return Card(self._writing.about, (), "person", Usage())
         return make_card(evidence, self._generator, self._kind_encoder)
 
-    def notes(self, evidence: Evidence, card: Card, about: AboutPages, stages: Stages) -> Notes:
-        """What the pages state about the subject, each fact once."""
+    def notes(self, evidence: Evidence, card: Card, about: AboutPages, kind: SubjectKind, stages: Stages) -> Notes:
+        """What the pages state about the subject, each fact once: what they answer, what they tell, and their clear
+        sentences."""
+        checker = NoteChecker(evidence, card)
+        asked = questions(kind.name, Subject(evidence.event.title, evidence.pages).name)
+        answers = stages.once(ANSWERS, lambda: ask_pages(asked, about, self._generator, self._kind_encoder, checker))
         passages = chosen_passages(evidence, card, about, self._kind_encoder, self._writing.read_words)
-        taken = take_notes(passages, self._generator, NoteChecker(evidence, card), stages)
+        taken = [answers, *take_notes(passages, self._generator, checker, stages)]
         # A model that notes nothing cannot say anything either: what came of it would be the pages' own sentences.
         if any(one.notes for one in taken):
             taken = [*taken, clear_sentences(evidence, about)]
         return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
 
-    def _planned(self, evidence: Evidence, card: Card, about: AboutPages, notes: Notes) -> ArticlePlan:
-        kind = kind_of(evidence, card, self._recogniser, self._generator)
+    def _planned(self, evidence: Evidence, card: Card, about: AboutPages, kind: SubjectKind, notes: Notes) -> ArticlePlan:
         opening = opening_statement(evidence, card, Verifier(self._generator))
-        subject = NotedSubject(card.text, kind, opening, namesakes(evidence, about))
+        subject = NotedSubject(card.text, self._recogniser.named(kind.name), opening, namesakes(evidence, about))
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         carried = MOST_WORDS if self._together == 1 else 0
         more = PLANNED if carried else 1.0  # what the model cannot say otherwise may go

@@ -70,7 +70,8 @@ class Tried(Strict):
     """One answer: the statements' places in the section, the answer, by what, and its problems (may be empty).
 
     `by` is `model` or `note`, the statement as it is. `support` is what the reader network says of statement and answer,
-    `agreed` the model's own chance that both say the same; None where they were not asked.
+    `agreed` the model's own chance that both say the same, `consensus` the likeness with the other answers; None where there
+    is none.
     """
 
     facts: tuple[int, ...]
@@ -83,6 +84,7 @@ class Tried(Strict):
     support: float | None
     chosen: bool = False
     agreed: float | None = None
+    consensus: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """Saying: each statement of a plan in the model's own words, checked both ways; what cannot be said without a fault is said as
 its note.
 
-A model gets one statement a call, or as many neighbours of a paragraph as it carries, with worked examples. All of a section
-are asked at once: first greedily, then those whose answer has a fault or copies are sampled. Of answers without a fault one
-that copies little from the passages is taken. Several statements that no answer says are asked for one by one; one that no
-answer says stands as its note, which is short and clear alone, so that nothing true is lost, and nothing needs to be quoted.
+A model gets one statement a call, or as many neighbours of a paragraph as it carries, with worked examples. Each is said
+several times, greedily and sampled, all of a section at once. An answer of which the others say something else is a guess:
+minimum Bayes risk decoding (Kumar & Byrne, 2004; Eikema & Aziz, 2020) takes the one nearest to all. Here that, little copying
+from the passages, and the model's own word that it says the same, decide together. Several statements that no answer says are
+asked for one by one; one that no answer says stands as its note, which is short and clear alone, so that nothing true is lost,
+and nothing needs to be quoted.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from data.sentences import split_sentences
 from data.types import Heading, Paragraph, Repair, Section, Sentence
 from decoding.api import Completion, Rephrase, Request, SamplingParams, SupportReader
 from pipeline.article_plan import ArticlePlan, Statement
+from pipeline.choosing.consensus import consensus
 from pipeline.evidence import Evidence
 from pipeline.stages import composed_stage, section_stage
 from pipeline.writing import prompts
@@ -29,10 +32,12 @@ from pipeline.writing.citing import tidy_generated
 from pipeline.writing.drafting import ComposedDraft, Tried, Writer
 from pipeline.writing.prompts import quotable
 
-SAMPLED = ((0.5, 2.5), (0.7, 4.0))
-"""Temperature and copying penalty of the further answers."""
-GREEDY_PENALTY = 1.2
-"""A higher price gives fewer answers that say the same: of 35 short notes of one topic 15 with 2.5 and 19 with 1.2 (LOG.md)."""
+SAMPLES = ((0.0, 1.2), (0.6, 1.2), (0.6, 1.2), (0.6, 1.2), (0.8, 2.0))
+"""Temperature and copying penalty of the answers. A higher price gives fewer that say the same (LOG.md)."""
+AGREEING = 0.55
+"""Least mean likeness of an answer with the other answers to the same statements, as F1 of their stems."""
+ASKED = 3
+"""Answers, best first, of which the model is asked at most whether they say the same."""
 COPY_WORDS = 4
 """Words of a passage in a row, names and numbers apart, behind which the next one costs the penalty, in logits."""
 GOOD_ENOUGH = 0.3
@@ -51,6 +56,8 @@ NEW_WORDS_COST = 0.5
 """What a share of words that no fact has counts against a share of copied ones."""
 AGREED_WORTH = 0.5
 """What a chance of saying the same counts for."""
+CONSENSUS_WORTH = 1.0
+"""What likeness with the other answers counts for."""
 WORTH_IT = 0.1
 """A share of copied words, less than the note's own, from which an answer is better than the note."""
 TOKENS_PER_WORD = 1.7
@@ -119,7 +126,7 @@ class Saying:
         tried = self._tried(together, usage)
         for asked in together:
             mine = [one for one in tried if one.facts == asked.places]
-            best = _least([one for one in mine if not one.faults])
+            best = _least([one for one in mine if _is_right(one)])
             chosen += [replace(one, chosen=one is best) for one in mine]
             done |= set(asked.places) if best is not None else set()
         alone = [_Asked((n,), (one,), self._nearest(one)) for n, one in enumerate(statements) if n not in done]
@@ -147,14 +154,17 @@ class Saying:
         return found
 
     def _tried(self, asked: Sequence[_Asked], usage: list[Usage]) -> list[Tried]:
-        """Answers to each, greedily, and sampled while none is good."""
-        tried = self._answers(asked, 0.0, GREEDY_PENALTY, 0, usage)
-        for n, (temperature, penalty) in enumerate(SAMPLED, 1):
-            rest = [one for one in asked if not any(_is_good(answer) for answer in tried if answer.facts == one.places)]
-            if n > 1:  # a high price leaves nothing of a long note
-                rest = [one for one in rest if not self._is_long(one)]
-            tried += self._answers(rest, temperature, penalty, n, usage)
-        return tried
+        """All answers to each, those without a fault judged until one is good."""
+        answers = self._answers(asked, usage)
+        found = self._agreeing([self._by_rule(fact, text) for fact, text in answers], answers)
+        for _ in range(ASKED):
+            best = [_least(open_ones) for open_ones in _unasked(found)]
+            places = [k for k, one in enumerate(found) if any(one is other for other in best)]
+            if not places:
+                break
+            for k, one in zip(places, self._judged([(answers[k][0], found[k]) for k in places]), strict=True):
+                found[k] = one
+        return found
 
     def _nearest(self, statement: Statement) -> tuple[str, ...]:
         found = []
@@ -163,11 +173,12 @@ class Saying:
             found += sorted(sentences, key=lambda s: -_shared(statement.text, s))[:NEAREST]
         return tuple(found)
 
-    def _answers(self, facts: Sequence[_Asked], temperature: float, penalty: float, n: int, usage: list[Usage]) -> list[Tried]:
-        """One answer for each; a call that fails is an answer with that fault, since the note is there to stand for it."""
+    def _answers(self, facts: Sequence[_Asked], usage: list[Usage]) -> list[tuple[_Asked, str]]:
+        """The answers to each; a call that fails is one that is missing, since the note is there to stand for it."""
         if not facts:
             return []
-        requests = [self._request(fact, temperature, penalty, n) for fact in facts]
+        wanted = [(fact, n) for n in range(len(SAMPLES)) for fact in facts]
+        requests = [self._request(fact, *SAMPLES[n], n) for fact, n in wanted]
         answers: dict[int, Completion] = {}
         try:
             self._writer.generator.generate_many(requests, answers.__setitem__)
@@ -175,7 +186,7 @@ class Saying:
             if not answers:
                 raise
         usage += [Usage(1, a.n_prompt_tokens, a.n_new_tokens, a.stats.rounded()) for a in answers.values()]
-        return self._judged([(facts[k], _tidy(answer)) for k, answer in sorted(answers.items())])
+        return [(wanted[k][0], _tidy(answer)) for k, answer in sorted(answers.items())]
 
     def _request(self, fact: _Asked, temperature: float, penalty: float, n: int) -> Request:
         generator = self._writer.generator
@@ -190,50 +201,60 @@ class Saying:
         )
         return Request(prompts.say(shown[0]) if len(shown) == 1 else prompts.say_together(shown), sampling)
 
-    def _judged(self, answers: Sequence[tuple[_Asked, str]]) -> list[Tried]:
-        """Each answer with its faults: by rule, where these find none by the reader, and then by the model itself."""
-        found = []
-        for fact, text in answers:
-            also = tuple(text for one in fact.statements for text in one.also)
-            finding = compare(text, fact.facts, self._plan.title, (*also, *fact.passages))
-            faults = list(finding.faults)
-            if not text:
-                faults.append("no whole sentence")
-            examples = (prompts.TOGETHER_EXAMPLE[1], *(example for _, example in prompts.SAY_EXAMPLES))
-            if any(text.rstrip(".") == example.rstrip(".") for example in examples):
-                faults.append("a worked example")
-            copied, run = copied_runs(text, fact.passages or fact.facts)
-            if self._is_long(fact) and copied < LIGHT:
-                faults.append("of a long note a small model loses a part when it says all otherwise")
-            found.append(
-                Tried(fact.places, "model", text, tuple(faults), round(copied, 3), run, round(finding.new_words, 3), None)
-            )
+    def _by_rule(self, fact: _Asked, text: str) -> Tried:
+        """An answer with the faults that rules find."""
+        also = tuple(text for one in fact.statements for text in one.also)
+        finding = compare(text, fact.facts, self._plan.title, (*also, *fact.passages))
+        faults = list(finding.faults)
+        if not text:
+            faults.append("no whole sentence")
+        examples = (prompts.TOGETHER_EXAMPLE[1], *(example for _, example in prompts.SAY_EXAMPLES))
+        if any(text.rstrip(".") == example.rstrip(".") for example in examples):
+            faults.append("a worked example")
+        copied, run = copied_runs(text, fact.passages or fact.facts)
+        if self._is_long(fact) and copied < LIGHT:
+            faults.append("of a long note a small model loses a part when it says all otherwise")
+        return Tried(fact.places, "model", text, tuple(faults), round(copied, 3), run, round(finding.new_words, 3), None)
+
+    def _agreeing(self, found: Sequence[Tried], answers: Sequence[tuple[_Asked, str]]) -> list[Tried]:
+        """Each with its likeness to the other answers to the same statements, which is a fault where it is small."""
+        of_places: dict[tuple[int, ...], list[int]] = {}
+        for k, (_, text) in enumerate(answers):
+            if text:
+                of_places.setdefault(found[k].facts, []).append(k)
+        agreeing = list(found)
+        for places in of_places.values():
+            for k, likeness in zip(places, consensus([answers[k][1] for k in places]), strict=True):
+                one = replace(found[k], consensus=round(likeness, 3))
+                if likeness < AGREEING and not one.faults:
+                    one = replace(one, faults=(f"its other answers say something else ({likeness:.2f})",))
+                agreeing[k] = one
+        return agreeing
+
+    def _judged(self, answers: Sequence[tuple[_Asked, Tried]]) -> list[Tried]:
+        """Answers without a fault as the reader sees them, and as the model itself says of them."""
+        found = [one for _, one in answers]
         doubted: set[int] = set()
         if self._reader is not None:
-            found, doubted = self._read_both(found, answers, self._reader)
-        open_ones = [k for k, one in enumerate(found) if not one.faults]
-        asked = [prompts.says_the_same(self._shown(answers[k][0].text), self._shown(found[k].text)) for k in open_ones]
+            found, doubted = self._read_both(found, [fact for fact, _ in answers], self._reader)
+        asked = [prompts.says_the_same(self._shown(fact.text), self._shown(one.text)) for fact, one in answers]
         chances = self._writer.generator.choose_many(asked, ("Yes", "No")) if asked else []
-        for k, (yes, _) in zip(open_ones, chances, strict=True):
+        for k, (yes, _) in enumerate(chances):
             found[k] = replace(found[k], agreed=round(yes, 3))
             if yes < (SURELY_SAME if k in doubted or self._is_long(answers[k][0]) else SAME):
                 found[k] = replace(found[k], faults=(f"the model itself doubts that it says the same ({yes:.2f})",))
         return found
 
     def _read_both(
-        self, tried: Sequence[Tried], answers: Sequence[tuple[_Asked, str]], reader: SupportReader
+        self, tried: Sequence[Tried], asked: Sequence[_Asked], reader: SupportReader
     ) -> tuple[list[Tried], set[int]]:
-        """The answers without a fault as the reader sees them: whether the note supports them, and they it; and of which it
-        doubts either."""
-        found = list(tried)
-        open_ones = [k for k, one in enumerate(found) if not one.faults]
+        """Answers as the reader sees them: whether the note supports them, and they it; and of which it doubts either."""
         # Each sentence against all facts, and each fact against all sentences: the least counts.
-        forward = [(k, sentence, answers[k][0].facts) for k in open_ones for sentence in split_sentences(found[k].text)]
-        back = [(k, fact, tuple(split_sentences(found[k].text))) for k in open_ones for fact in answers[k][0].facts]
+        forward = [(k, sentence, asked[k].facts) for k, one in enumerate(tried) for sentence in split_sentences(one.text)]
+        back = [(k, fact, tuple(split_sentences(one.text))) for k, one in enumerate(tried) for fact in asked[k].facts]
         said, kept = _least_support(reader, forward), _least_support(reader, back)
-        for k in open_ones:
-            found[k] = replace(found[k], support=round(said[k], 3) if k in said else None)
-        return found, {k for k in open_ones if said.get(k, 1.0) < SUPPORTED or kept.get(k, 1.0) < SAID}
+        found = [replace(one, support=round(said[k], 3) if k in said else None) for k, one in enumerate(tried)]
+        return found, {k for k in range(len(tried)) if said.get(k, 1.0) < SUPPORTED or kept.get(k, 1.0) < SAID}
 
     def _is_long(self, fact: _Asked) -> bool:
         """Longer than a model that carries one note a call can say otherwise."""
@@ -270,12 +291,22 @@ def _tidy(answer: Completion) -> str:
     return " ".join(sentences)
 
 
-def _is_good(one: Tried) -> bool:
-    return not one.faults and one.copied <= GOOD_ENOUGH
+def _unasked(tried: Sequence[Tried]) -> list[list[Tried]]:
+    """The answers without a fault of which the model was not asked yet, of each statement that none is found for."""
+    open_ones: dict[tuple[int, ...], list[Tried]] = {}
+    for one in tried:
+        if not one.faults:
+            open_ones.setdefault(one.facts, []).append(one)
+    return [few for few in open_ones.values() if all(one.agreed is None for one in few)]
+
+
+def _is_right(one: Tried) -> bool:
+    return not one.faults and one.agreed is not None
 
 
 def _cost(one: Tried) -> float:
-    return one.copied + NEW_WORDS_COST * one.new_words - AGREED_WORTH * (one.agreed or 0.0)
+    said = AGREED_WORTH * (one.agreed or 0.0) + CONSENSUS_WORTH * (one.consensus or 0.0)
+    return one.copied + NEW_WORDS_COST * one.new_words - said
 
 
 def _least(usable: Sequence[Tried]) -> Tried | None:
@@ -285,7 +316,7 @@ def _least(usable: Sequence[Tried]) -> Tried | None:
 def _best(tried: Sequence[Tried]) -> Tried:
     """Of those without a fault one that copies little and says the same; the note, the last, where none is better by much."""
     *answers, note = tried
-    best = _least([one for one in answers if not one.faults]) or note
+    best = _least([one for one in answers if _is_right(one)]) or note
     return best if best is note or best.copied <= note.copied - WORTH_IT or best.copied <= GOOD_ENOUGH else note
 
 

@@ -1,0 +1,192 @@
+"""What an encyclopedia tells first of such a subject, asked of its pages: when, where, who, how many, why, what came of it.
+
+Notes follow the pages, which tell what is news; an article needs what its reader asks. Each kind of subject has its questions
+(`key_questions.toml`). To each the model sees the few windows of text nearest to it, from all pages about the subject, and
+answers in a sentence of its own, or that it is not said. An answer is a note like any other: held to the passage that says it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from data.decoding_counts import Usage
+from data.sentences import split_sentences
+from data.types import Passage
+from decoding.api import Encoder, Generator, Request, SamplingParams
+from pipeline.choosing.consensus import consensus
+from pipeline.evidence import Evidence
+from pipeline.notes import AboutPages, DroppedNote, Note, TakenNotes
+from pipeline.noting import reading_prompts
+from pipeline.noting.material import readable
+from pipeline.noting.stated import NoteChecker, shared
+from pipeline.noting.taking import clear_ones, usage_of, verified
+from pipeline.retrieval import Bm25Ranker, fuse
+from pipeline.writing.prompts import Numbered
+
+QUESTIONS_FILE = Path(__file__).with_name("key_questions.toml")
+WINDOWS, OF_PAGE = 6, 2
+"""Windows of text that a question is shown, and how many of them one page may have."""
+SENTENCES = 2
+LEAST_WORDS, MOST_WORDS = 6, 90
+"""Of a window."""
+SAME_WINDOW = 0.9
+"""Cosine from which two windows say the same."""
+RRF = 60
+SAMPLES = (0.0, 0.7, 0.7, 0.7, 0.7)
+"""Temperatures of the answers to a question."""
+AGREEING = 0.5
+"""Least mean likeness of the best answer with the others; one that says nothing is like none."""
+TOGETHER, LEAST_SAID, MOST_SAID = 1.45, 0.5, 0.8
+"""What an answer's agreement and the chance that its passage says it must be together: five answers that are the same outweigh
+some doubt of the verifier, and five that differ ask for less of it. Bounds of that chance."""
+TRIED = 3
+"""Windows of which one must say an answer."""
+ANSWER_TOKENS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`ask` with the subject's name, and `cues`, words that an answering text may have."""
+
+    ask: str
+    cues: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    passage: Passage
+    text: str
+
+
+def questions(kind: str, name: str) -> list[Question]:
+    """Those of a kind of article (`planning/kinds.toml`), about the subject of this name."""
+    return [
+        Question(ask.strip().replace("{it}", f"“{name}”"), f"{ask.replace('{it}', name)}{cues}".strip())
+        for line in _by_kind().get(kind, _by_kind()["any"])
+        for ask, _, cues in [line.partition("|")]
+    ]
+
+
+@cache
+def _by_kind() -> dict[str, tuple[str, ...]]:
+    groups = tomllib.loads(QUESTIONS_FILE.read_text(encoding="utf-8"))["group"]
+    return {kind: tuple(group["ask"]) for group in groups for kind in group["kinds"]}
+
+
+def ask_pages(
+    asked: Sequence[Question], about: AboutPages, generator: Generator, encoder: Encoder, checker: NoteChecker
+) -> TakenNotes:
+    """The notes that the pages about the subject answer the questions with; none where there is no such page."""
+    evidence = checker.evidence
+    windows = _windows(evidence, about)
+    if not windows or not asked:
+        return TakenNotes((), (), (), Usage())
+    near = _nearest(asked, windows, encoder)
+    shown = [[windows[w] for w in few] for few in near]
+    answers, usage = _answers(asked, shown, generator)
+    held = _held(answers, generator, checker)
+    read = dict.fromkeys(window.passage.id for few in shown for window in few)
+    return TakenNotes(tuple(read), *held, usage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A sentence, its question, the passages that it may be from, likeliest first, and how alike all answers to it are."""
+
+    text: str
+    asked: str
+    passages: tuple[Passage, ...]
+    agreement: float
+
+
+def _answers(
+    asked: Sequence[Question], shown: Sequence[Sequence[_Window]], generator: Generator
+) -> tuple[list[_Answer], Usage]:
+    """Of each question the answer that its other answers agree with, unless most say that it is not said."""
+    prompts = [
+        reading_prompts.answer(
+            question.ask, [Numbered(n, "", window.text) for n, window in enumerate(few, 1)], generator.neutralise
+        )
+        for question, few in zip(asked, shown, strict=True)
+    ]
+    requests = [
+        Request(prompt, SamplingParams(max_new_tokens=ANSWER_TOKENS, temperature=temperature, seed=seed, task="other"))
+        for seed, temperature in enumerate(SAMPLES)
+        for prompt in prompts
+    ]
+    completed = generator.generate_many(requests)
+    texts = [" ".join(answer.text.split()) for answer in completed]
+    found: list[_Answer] = []
+    for n, few in enumerate(shown):
+        said = [text for text in texts[n :: len(asked)] if text and not text.startswith(reading_prompts.NOT_SAID)]
+        likeness = consensus(said)
+        best = max(range(len(said)), key=lambda k: (likeness[k], -k), default=None)
+        agreement = 0.0 if best is None else likeness[best] * len(said) / len(SAMPLES)
+        if best is None or agreement < AGREEING:
+            continue
+        for sentence in split_sentences(said[best])[:SENTENCES]:
+            nearest = sorted(few, key=lambda window: -shared(sentence, window.text))[:TRIED]
+            passages = {window.passage.id: window.passage for window in nearest}
+            found.append(_Answer(sentence, asked[n].ask, tuple(passages.values()), agreement))
+    return found, Usage.total([usage_of(answer) for answer in completed])
+
+
+def _held(
+    answers: Sequence[_Answer], generator: Generator, checker: NoteChecker
+) -> tuple[tuple[Note, ...], tuple[DroppedNote, ...]]:
+    """Each answer as a note of the first of its passages that says it, and those that none says."""
+    tried = [(n, passage) for n, answer in enumerate(answers) for passage in answer.passages]
+    found = [checker.checked([passage], [answers[n].text], asked=answers[n].asked) for n, passage in tried]
+    clear_ones(found, [(passage,) for _, passage in tried], generator, checker)
+    notes: dict[int, Note] = {}
+    gone: dict[int, DroppedNote] = {}
+    least = [min(max(TOGETHER - answers[n].agreement, LEAST_SAID), MOST_SAID) for n, _ in tried]
+    for (n, _), (kept, dropped) in zip(tried, verified(found, generator, checker, least), strict=True):
+        for note in kept:
+            notes.setdefault(n, note)
+        for one in dropped:
+            gone.setdefault(n, one)
+    return tuple(notes.values()), tuple(one for n, one in gone.items() if n not in notes)
+
+
+def _windows(evidence: Evidence, about: AboutPages) -> list[_Window]:
+    """Two sentences each, so that "It was directed by" has its film; of pages about the subject."""
+    verdicts = {one.page: one.verdict for one in about.pages}
+    found = []
+    for passage in evidence.passages:
+        kept = readable(passage, evidence.pages[passage.page]) if verdicts.get(passage.page) == "subject" else None
+        sentences = split_sentences(kept.text) if kept is not None else []
+        for at in range(max(len(sentences) - 1, min(len(sentences), 1))):
+            text = " ".join(sentences[at : at + 2])
+            if kept is not None and LEAST_WORDS <= len(text.split()) <= MOST_WORDS:
+                found.append(_Window(kept, text))
+    return found
+
+
+def _nearest(asked: Sequence[Question], windows: Sequence[_Window], encoder: Encoder) -> list[list[int]]:
+    """For each question its windows, best first, by meaning and by words."""
+    texts = [window.text for window in windows]
+    vectors = encoder.encode([*texts, *(question.cues for question in asked)])
+    of_texts, of_asked = vectors[: len(texts)], vectors[len(texts) :]
+    by_words = Bm25Ranker(texts)
+    found = []
+    for question, vector in zip(asked, of_asked, strict=True):
+        scores = fuse([of_texts @ vector, by_words.scores(question.cues)], RRF)
+        taken: list[int] = []
+        of_page: dict[int, int] = {}
+        for w in np.argsort(-scores, kind="stable").tolist():
+            page = windows[w].passage.page
+            if of_page.get(page, 0) == OF_PAGE or (taken and float(max(of_texts[taken] @ of_texts[w])) > SAME_WINDOW):
+                continue
+            of_page[page] = of_page.get(page, 0) + 1
+            taken.append(w)
+            if len(taken) == WINDOWS:
+                break
+        found.append(taken)
+    return found
