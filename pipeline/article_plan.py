@@ -14,7 +14,8 @@ class Statement(Strict):
     `text` is an evidence sentence that can be read alone: whole, no dateline, what it leans on resolved from its own page.
     `cites` are the passages that hold it, best first; pages that say the same in other words are among them, their wordings
     in `also`. `day` is the ISO day that it reports, empty where it names none. `copied` is the share of its words in runs of
-    five or more that a passage has, too; `worth` says how much the article needs it, beside others of its plan.
+    five or more that a passage has, too; `worth` says how much the article needs it, beside others of its plan. `question` is
+    the place, from 1, of the question on such a subject that it answers, 0 for none.
     """
 
     text: str
@@ -23,6 +24,7 @@ class Statement(Strict):
     day: str = ""
     copied: float = 0.0
     worth: float = 0.0
+    question: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,11 +76,13 @@ class AboutPages(Strict):
 @dataclass(frozen=True, slots=True)
 class Note(Strict):
     """One fact that the passage with this id states, as it can be read alone; `day` is the ISO day, month or year that it
-    speaks of, empty where it names none."""
+    speaks of, empty where it names none. `question` is the place, from 1, of the question that it answers
+    (`noting.key_questions`); 0 where it answers none."""
 
     text: str
     passage: str
     day: str = ""
+    question: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -97,9 +97,11 @@ def ask_pages(
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A sentence, its question, the passages that it may be from, likeliest first, and how alike all answers to it are."""
+    """A sentence, the place of its question and that, the passages that it may be from, likeliest first, and how alike all
+    answers are."""
 
     text: str
+    question: int
     asked: str
     passages: tuple[Passage, ...]
     agreement: float
@@ -117,14 +119,15 @@ def _answers(
     ]
     requests = [
         Request(prompt, SamplingParams(max_new_tokens=ANSWER_TOKENS, temperature=temperature, seed=seed, task="other"))
+        for prompt in prompts  # answers to one question after the other: how their prompts begin is read once
         for seed, temperature in enumerate(SAMPLES)
-        for prompt in prompts
     ]
     completed = generator.generate_many(requests)
     texts = [" ".join(answer.text.split()) for answer in completed]
     found: list[_Answer] = []
     for n, few in enumerate(shown):
-        said = [text for text in texts[n :: len(asked)] if text and not text.startswith(reading_prompts.NOT_SAID)]
+        mine = texts[n * len(SAMPLES) : (n + 1) * len(SAMPLES)]
+        said = [text for text in mine if text and not text.startswith(reading_prompts.NOT_SAID)]
         likeness = consensus(said)
         best = max(range(len(said)), key=lambda k: (likeness[k], -k), default=None)
         agreement = 0.0 if best is None else likeness[best] * len(said) / len(SAMPLES)
@@ -133,7 +136,7 @@ def _answers(
         for sentence in split_sentences(said[best])[:SENTENCES]:
             nearest = sorted(few, key=lambda window: -shared(sentence, window.text))[:TRIED]
             passages = {window.passage.id: window.passage for window in nearest}
-            found.append(_Answer(sentence, asked[n].ask, tuple(passages.values()), agreement))
+            found.append(_Answer(sentence, n + 1, asked[n].ask, tuple(passages.values()), agreement))
     return found, Usage.total([usage_of(answer) for answer in completed])
 
 
@@ -149,10 +152,11 @@ def _held(
     least = [min(max(TOGETHER - answers[n].agreement, LEAST_SAID), MOST_SAID) for n, _ in tried]
     for (n, _), (kept, dropped) in zip(tried, verified(found, generator, checker, least), strict=True):
         for note in kept:
-            notes.setdefault(n, note)
+            notes.setdefault(n, replace(note, question=answers[n].question))
         for one in dropped:
             gone.setdefault(n, one)
-    return tuple(notes.values()), tuple(one for n, one in gone.items() if n not in notes)
+    refused = {one.text: one for n, one in gone.items() if n not in notes}  # two questions may have one answer
+    return tuple(notes.values()), tuple(refused.values())
 
 
 def _windows(evidence: Evidence, about: AboutPages) -> list[_Window]:

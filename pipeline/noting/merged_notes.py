@@ -68,4 +68,5 @@ def _statement(evidence: Evidence, passages: Mapping[str, str], group: Sequence[
     others = tuple(note.text for note in group[1:] if note.text != group[0].text)[:4]
     cited = tuple(dict.fromkeys(cites.values()))[:MOST_CITES]
     copied, _ = copied_runs(group[0].text, [passages[cite] for cite in cited if cite in passages])
-    return Statement(group[0].text, cited, others, day, round(copied, 3))
+    question = min((note.question for note in group if note.question), default=0)
+    return Statement(group[0].text, cited, others, day, round(copied, 3), question=question)

@@ -19,7 +19,7 @@ from data.runs import Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
-from pipeline.article_plan import ArticlePlan
+from pipeline.article_plan import ArticlePlan, LeftOut, Statement
 from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, Notes, SubjectKind
@@ -29,11 +29,11 @@ from pipeline.noting.card import make_card
 from pipeline.noting.clear_sentences import clear_sentences
 from pipeline.noting.key_questions import ask_pages, questions
 from pipeline.noting.kind_of import kind_of
-from pipeline.noting.merged_notes import merged
+from pipeline.noting.merged_notes import COPIED, merged
 from pipeline.noting.opening import opening_statement
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import chosen_passages, take_notes
-from pipeline.noting.verifying import Verifier
+from pipeline.noting.verifying import FACTUAL, Verifier
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import HeadingBank
 from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN
@@ -45,6 +45,7 @@ from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.originality import in_own_words
 from pipeline.writing.saying import MOST_WORDS, Saying
 
+JUDGES = "judges, and states no fact"
 PLANNED = 1.3
 """Times the article's words that are planned for a model that says one note a call."""
 
@@ -150,7 +151,24 @@ class OurSystem(CitedWriting):
         carried = MOST_WORDS if self._together == 1 else 0
         more = PLANNED if carried else 1.0  # what the model cannot say otherwise may go
         most = replace(self._writing, max_words=round(more * self._writing.max_words))
-        return plan_notes(evidence, notes.statements, subject, self._kind_encoder, most, banks, carried)
+
+        def planned(statements: Sequence[Statement]) -> ArticlePlan:
+            return plan_notes(evidence, statements, subject, self._kind_encoder, most, banks, carried)
+
+        # Sentences of pages were not asked of yet whether they state a fact: those that would stand in the article are.
+        first = planned(notes.statements)
+        judging = self._judging([one for section in first.sections for one in section.statements] + list(first.lead[1:]))
+        if not judging or len(judging) == len(notes.statements):
+            return first
+        plan = planned([one for one in notes.statements if one.text not in judging])
+        gone = tuple(LeftOut(one.text, one.cites[0], JUDGES) for one in notes.statements if one.text in judging)
+        return replace(plan, left_out=(*plan.left_out, *gone))
+
+    def _judging(self, statements: Sequence[Statement]) -> frozenset[str]:
+        """Those sentences of pages that judge and state no fact."""
+        asked = [one.text for one in statements if one.copied > COPIED and not one.question]
+        chances = Verifier(self._generator).factual(asked)
+        return frozenset(text for text, chance in zip(asked, chances, strict=True) if chance < FACTUAL)
 
     def assemble(
         self, evidence: Evidence, plan: ArticlePlan, lead: WrittenSection, sections: Sequence[WrittenSection]

@@ -177,7 +177,8 @@ class Saying:
         """The answers to each; a call that fails is one that is missing, since the note is there to stand for it."""
         if not facts:
             return []
-        wanted = [(fact, n) for n in range(len(SAMPLES)) for fact in facts]
+        # Those of one statement after the other: how their prompts begin is read once.
+        wanted = [(fact, n) for fact in facts for n in range(len(SAMPLES))]
         requests = [self._request(fact, *SAMPLES[n], n) for fact, n in wanted]
         answers: dict[int, Completion] = {}
         try:

@@ -131,3 +131,17 @@ def test_a_title_of_two_subjects_says_so_and_how_to_choose(monkeypatch: pytest.M
     assert "3 pages of this name are about something else, such as “2031 Tolvane flood, the game, part 0”" in article.notice
     assert "--about" in article.notice
     assert "--about" not in system(NotingModel()).write(EVENT, PAGES, Unstored()).notice
+
+
+def test_a_sentence_of_a_page_that_judges_is_left_out_of_the_plan() -> None:
+    judging = "Mayor Irena Holt said the warning came too late."
+    model, folder = NotingModel(factual=lambda prompt: "No" if judging in prompt else "Yes"), Kept()
+    article = system(model).write(EVENT, PAGES, folder)
+    assert judging not in sentences(article) and len(sentences(article)) >= 3
+
+
+def test_an_answer_to_what_such_an_article_tells_stands_in_it() -> None:
+    answer = "The levee at Lower Quay had broken at 03:40, so Mayor Irena Holt said the warning was late."
+    model = NotingModel(answer=lambda _: answer)
+    article = system(model).write(EVENT, PAGES, Unstored())
+    assert answer in sentences(article) and model.asked.index("answer") < model.asked.index("notes")
