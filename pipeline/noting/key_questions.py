@@ -45,8 +45,8 @@ AGREEING = 0.5
 TOGETHER, LEAST_SAID, MOST_SAID = 1.45, 0.5, 0.8
 """What an answer's agreement and the chance that its passage says it must be together: five answers that are the same outweigh
 some doubt of the verifier, and five that differ ask for less of it. Bounds of that chance."""
-TRIED = 3
-"""Windows of which one must say an answer."""
+TRIED, ASKED = 3, 3
+"""Windows of which one must say an answer; and answers to a question that are held to theirs at most."""
 ANSWER_TOKENS = 90
 
 
@@ -87,30 +87,35 @@ def ask_pages(
     windows = _windows(evidence, about)
     if not windows or not asked:
         return TakenNotes((), (), (), Usage())
-    near = _nearest(asked, windows, encoder)
-    shown = [[windows[w] for w in few] for few in near]
+    shown = [[windows[w] for w in few] for few in _nearest(asked, windows, encoder)]
     answers, usage = _answers(asked, shown, generator)
-    held = _held(answers, generator, checker)
+    notes: dict[int, list[Note]] = {}
+    dropped: dict[str, DroppedNote] = {}
+    for _ in range(ASKED):
+        # Of each question the likeliest answer that was not tried yet, until one is held.
+        trying = [(n, answers[n].pop(0)) for n in range(len(asked)) if n not in notes and answers[n]]
+        held = _held([answer for _, answer in trying], [asked[n] for n, _ in trying], generator, checker)
+        for (n, _), (kept, gone) in zip(trying, held, strict=True):
+            if kept:
+                notes[n] = [replace(note, question=n + 1) for note in kept]
+            dropped |= {one.text: one for one in gone}
     read = dict.fromkeys(window.passage.id for few in shown for window in few)
-    return TakenNotes(tuple(read), *held, usage)
+    told = tuple(note for n in sorted(notes) for note in notes[n])
+    return TakenNotes(tuple(read), told, tuple(dropped.values()), usage)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A sentence, the place of its question and that, the passages that it may be from, likeliest first, and how alike all
-    answers are."""
+    """Its sentences, each with the passages that it may be from, likeliest first; and how alike it is to the other answers."""
 
-    text: str
-    question: int
-    asked: str
-    passages: tuple[Passage, ...]
+    sentences: tuple[tuple[str, tuple[Passage, ...]], ...]
     agreement: float
 
 
 def _answers(
     asked: Sequence[Question], shown: Sequence[Sequence[_Window]], generator: Generator
-) -> tuple[list[_Answer], Usage]:
-    """Of each question the answer that its other answers agree with, unless most say that it is not said."""
+) -> tuple[list[list[_Answer]], Usage]:
+    """For each question those answers that its others agree with, the likeliest first; none where most do not say it."""
     prompts = [
         reading_prompts.answer(
             question.ask, [Numbered(n, "", window.text) for n, window in enumerate(few, 1)], generator.neutralise
@@ -124,39 +129,51 @@ def _answers(
     ]
     completed = generator.generate_many(requests)
     texts = [" ".join(answer.text.split()) for answer in completed]
-    found: list[_Answer] = []
+    found: list[list[_Answer]] = []
     for n, few in enumerate(shown):
         mine = texts[n * len(SAMPLES) : (n + 1) * len(SAMPLES)]
         said = [text for text in mine if text and not text.startswith(reading_prompts.NOT_SAID)]
-        likeness = consensus(said)
-        best = max(range(len(said)), key=lambda k: (likeness[k], -k), default=None)
-        agreement = 0.0 if best is None else likeness[best] * len(said) / len(SAMPLES)
-        if best is None or agreement < AGREEING:
-            continue
-        for sentence in split_sentences(said[best])[:SENTENCES]:
-            nearest = sorted(few, key=lambda window: -shared(sentence, window.text))[:TRIED]
-            passages = {window.passage.id: window.passage for window in nearest}
-            found.append(_Answer(sentence, n + 1, asked[n].ask, tuple(passages.values()), agreement))
+        likeness = {text: one * len(said) / len(SAMPLES) for text, one in zip(said, consensus(said), strict=True)}
+        likely = sorted((text for text in likeness if likeness[text] >= AGREEING), key=lambda text: -likeness[text])
+        found.append([_answer(text, few, likeness[text]) for text in likely])
     return found, Usage.total([usage_of(answer) for answer in completed])
 
 
+def _answer(text: str, shown: Sequence[_Window], agreement: float) -> _Answer:
+    sentences = []
+    for sentence in split_sentences(text)[:SENTENCES]:
+        nearest = sorted(shown, key=lambda window: -shared(sentence, window.text))[:TRIED]
+        sentences.append((sentence, tuple({window.passage.id: window.passage for window in nearest}.values())))
+    return _Answer(tuple(sentences), agreement)
+
+
 def _held(
-    answers: Sequence[_Answer], generator: Generator, checker: NoteChecker
-) -> tuple[tuple[Note, ...], tuple[DroppedNote, ...]]:
-    """Each answer as a note of the first of its passages that says it, and those that none says."""
-    tried = [(n, passage) for n, answer in enumerate(answers) for passage in answer.passages]
-    found = [checker.checked([passage], [answers[n].text], asked=answers[n].asked) for n, passage in tried]
-    clear_ones(found, [(passage,) for _, passage in tried], generator, checker)
-    notes: dict[int, Note] = {}
-    gone: dict[int, DroppedNote] = {}
-    least = [min(max(TOGETHER - answers[n].agreement, LEAST_SAID), MOST_SAID) for n, _ in tried]
-    for (n, _), (kept, dropped) in zip(tried, verified(found, generator, checker, least), strict=True):
+    answers: Sequence[_Answer], asked: Sequence[Question], generator: Generator, checker: NoteChecker
+) -> list[tuple[list[Note], list[DroppedNote]]]:
+    """Of each answer its sentences as notes of the first of their passages that says them, and those that none says."""
+    tried = [
+        (n, k, passage)
+        for n, answer in enumerate(answers)
+        for k, (_, passages) in enumerate(answer.sentences)
+        for passage in passages
+    ]
+    found = [checker.checked([passage], [answers[n].sentences[k][0]], asked=asked[n].ask) for n, k, passage in tried]
+    clear_ones(found, [(passage,) for _, _, passage in tried], generator, checker)
+    least = [min(max(TOGETHER - answers[n].agreement, LEAST_SAID), MOST_SAID) for n, _, _ in tried]
+    notes: dict[tuple[int, int], Note] = {}
+    gone: dict[tuple[int, int], DroppedNote] = {}
+    for (n, k, _), (kept, dropped) in zip(tried, verified(found, generator, checker, least), strict=True):
         for note in kept:
-            notes.setdefault(n, replace(note, question=answers[n].question))
+            notes.setdefault((n, k), note)
         for one in dropped:
-            gone.setdefault(n, one)
-    refused = {one.text: one for n, one in gone.items() if n not in notes}  # two questions may have one answer
-    return tuple(notes.values()), tuple(refused.values())
+            gone.setdefault((n, k), one)
+    return [
+        (
+            [note for (at, _), note in notes.items() if at == n],
+            [one for (at, k), one in gone.items() if at == n and (at, k) not in notes],
+        )
+        for n in range(len(answers))
+    ]
 
 
 def _windows(evidence: Evidence, about: AboutPages) -> list[_Window]:
