@@ -64,10 +64,10 @@ model to say otherwise: an article may hold few. Of 0.15, 0.3, 0.6 and 1 it leav
 copied (LOG.md)."""
 LEAST_USABLE, FEW = 0.35, 6
 """Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""
-ANSWERS, ASKED_FIRST = 0.9, 0.8
-"""Least chance of use of a note that answers what is asked of such a subject: `choosing.usable` was fitted on sentences of
-pages, and finds "Peter Hoar directed it" too short. And what the answer to the first question adds to its worth for the lead;
-to the fourth it is half of that."""
+LEADING, ANSWERS, ASKED_FIRST = 6, 0.9, 0.8
+"""Of the answers to the first questions on such a subject, and for the lead: least chance of use (`choosing.usable` was fitted
+on sentences of pages, and finds "Peter Hoar directed it" too short), and what the first adds to its worth, the fourth half of
+it."""
 UNTRUSTED = 0.3
 """The share that remains of the relevance of a sentence whose page addresses a model."""
 _SPEECH = re.compile(r"[“\"](?:[^”\" ]+ ){4,}[^”\" ]+[,.][”\"] ")
@@ -208,7 +208,7 @@ def plan_notes(
     near = np.clip(pool.vectors @ encoder.encode([f"{title}. {subject.card}"])[0], 0.0, 1.0)
     own = [statements[o.candidate.index] for o in pool.offered]
     asked = np.array([one.question for one in own])
-    usable_for = np.where(asked > 0, np.maximum(pool.usable, ANSWERS), pool.usable)
+    usable_for = np.where((asked > 0) & (asked <= LEADING), np.maximum(pool.usable, ANSWERS), pool.usable)
     stays = np.array([carried > 0 and len(one.text.split()) > carried and one.copied > COPIED for one in own])
     worth_using = usable_for * (NEARNESS + near) * np.where(stays, STAYING, 1.0)
     floor = min(LEAST_USABLE, float(np.sort(usable_for)[-FEW:][0]))
@@ -218,9 +218,11 @@ def plan_notes(
     said = encoder.encode([s.text for s in opening]) if opening else np.zeros((0, pool.vectors.shape[1]), dtype=np.float32)
     named = Subject(title, evidence.pages)
     tells = np.array([tells_outcome(o.text) and named.is_named_in(o.text) for o in pool.offered])
-    first = np.where(asked > 0, ASKED_FIRST / np.sqrt(np.maximum(asked, 1)), 0.0)
+    first = np.where((asked > 0) & (asked <= LEADING), ASKED_FIRST / np.sqrt(np.maximum(asked, 1)), 0.0)
     scores = (worth_using + np.maximum(OUTCOME * tells, first)).tolist()
     lead = _lead(scored, title, chosen, scores, said, LEAD_STATEMENTS - len(opening))
+    if opening:  # else the first says what the subject is
+        lead.sort(key=lambda i: (asked[i] == 0, asked[i]))
     sections = _sections(
         evidence, pool, scored, [i for i in chosen if i not in set(lead)], subject.kind, (encoder, banks), writing
     )
