@@ -30,7 +30,7 @@ from pipeline.retrieval import Bm25Ranker, fuse
 from pipeline.writing.prompts import Numbered
 
 QUESTIONS_FILE = Path(__file__).with_name("key_questions.toml")
-WINDOWS, OF_PAGE = 6, 2
+WINDOWS, OF_PAGE = 5, 2
 """Windows of text that a question is shown, and how many of them one page may have."""
 SENTENCES = 2
 LEAST_WORDS, MOST_WORDS = 6, 90
@@ -38,14 +38,14 @@ LEAST_WORDS, MOST_WORDS = 6, 90
 SAME_WINDOW = 0.9
 """Cosine from which two windows say the same."""
 RRF = 60
-SAMPLES = (0.0, 0.7, 0.7, 0.7, 0.7)
+SAMPLES = (0.0, 0.7, 0.7)
 """Temperatures of the answers to a question."""
 AGREEING = 0.5
 """Least mean likeness of the best answer with the others; one that says nothing is like none."""
 TOGETHER, LEAST_SAID, MOST_SAID = 1.45, 0.5, 0.8
-"""What an answer's agreement and the chance that its passage says it must be together: five answers that are the same outweigh
-some doubt of the verifier, and five that differ ask for less of it. Bounds of that chance."""
-TRIED, ASKED = 3, 3
+"""What an answer's agreement and the chance that its passage says it must be together: answers that are all the same outweigh
+some doubt of the verifier, and those that differ ask for less of it. Bounds of that chance."""
+TRIED, ASKED = 2, 2
 """Windows of which one must say an answer; and answers to a question that are held to theirs at most."""
 ANSWER_TOKENS = 90
 

@@ -32,7 +32,7 @@ from pipeline.writing.citing import tidy_generated
 from pipeline.writing.drafting import ComposedDraft, Tried, Writer
 from pipeline.writing.prompts import quotable
 
-SAMPLES = ((0.0, 1.2), (0.6, 1.2), (0.6, 1.2), (0.6, 1.2), (0.8, 2.0))
+SAMPLES = ((0.0, 1.2), (0.6, 1.2), (0.6, 1.2), (0.8, 2.0))
 """Temperature and copying penalty of the answers. A higher price gives fewer that say the same (LOG.md)."""
 AGREEING = 0.55
 """Least mean likeness of an answer with the other answers to the same statements, as F1 of their stems."""

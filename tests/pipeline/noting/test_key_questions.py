@@ -64,7 +64,7 @@ def test_the_texts_are_those_nearest_to_the_question_and_of_pages_about_the_subj
     assert not asked(lambda _: SAID, about=())[0].notes
 
 
-@pytest.mark.parametrize("answers", [["Not said."] * 3 + [SAID] * 2, ["Not said."] * 5, [""] * 5])
+@pytest.mark.parametrize("answers", [["Not said.", "Not said.", SAID], ["Not said."] * 3, [""] * 3])
 def test_what_most_answers_do_not_say_is_no_note(answers: list[str]) -> None:
     given = iter(answers)
     taken, _ = asked(lambda _: next(given))
@@ -72,7 +72,7 @@ def test_what_most_answers_do_not_say_is_no_note(answers: list[str]) -> None:
 
 
 def test_of_answers_that_differ_the_one_that_most_agree_with() -> None:
-    given = iter(["Nobody died in the flood at all, they say, in that town.", SAID, SAID, SAID, SAID])
+    given = iter(["Nobody died in the flood at all, they say, in that town.", SAID, SAID])
     taken, _ = asked(lambda _: next(given))
     assert [note.text for note in taken.notes] == [SAID]
 

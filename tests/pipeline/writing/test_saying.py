@@ -97,13 +97,13 @@ def test_a_long_note_is_only_said_lightly_otherwise(monkeypatch: pytest.MonkeyPa
 
 
 def test_of_two_answers_that_which_copies_less() -> None:
-    answers = iter([NOTE, SAID, SAID, SAID, SAID])
+    answers = iter([NOTE, SAID, SAID, SAID])
     assert text_of(said(lambda _: next(answers))) == [(SAID, (LEDGER,))]
 
 
 def test_a_guess_that_the_other_answers_do_not_share_is_none() -> None:
     guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
-    others = ["14 people lost their lives.", "The flood took houses.", "Fourteen died.", "", guess]
+    others = ["14 people lost their lives.", "The flood took houses.", "Fourteen died.", guess]
     answers = iter(others)
     section = said(lambda _: next(answers))
     assert text_of(section) == [(NOTE, (LEDGER,))] and "its other answers say something else" in section.repairs[0].detail
@@ -116,7 +116,7 @@ def test_the_model_is_asked_of_one_answer_after_the_other_until_one_is_right() -
         "Lives were lost by 14 people, in all, and 212 houses were destroyed.",
         "In all 14 people lost their lives; 212 houses were destroyed.",
     ]
-    answers = iter([*few, few[0], few[0]])
+    answers = iter([*few, few[0]])
     asked: list[str] = []
 
     def same(prompt: str) -> str:
