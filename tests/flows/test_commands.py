@@ -18,7 +18,7 @@ import pytest
 
 import flows.commands.demo
 import flows.run_scores
-from benchmark.submissions import submission
+from benchmark.submissions import submission, submission_faults
 from benchmark.validate import main as validate
 from data import codec
 from data.settings import Settings, load_settings
@@ -113,7 +113,7 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
         ]
         assert f'href="articles/{event_id}.html"' in (out / "index.html").read_text(encoding="utf-8")
     made = submission.read(out / "submission.json")
-    assert submission.problems(made) == []
+    assert submission_faults.problems(made) == []
     assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("ours", False, "sample", 5)
     assert [(model.role, model.name) for model in made.system.models] == [("writer", "noting")]
     assert made.system.settings["system.mode"] == "notes"
@@ -255,7 +255,7 @@ def test_a_failed_event_counts_as_nought_and_is_listed(wikigenben: Command, copi
     assert (ran.json["n"], ran.json["n_failed"]) == (2, 1)
     assert f"failed: {bad}: data:" in ran.err and f"google/{bad}.json is not JSON" in ran.err and "stays in n" in ran.err
     made = submission.read(Path("run/submission.json"))
-    assert submission.problems(made) == []
+    assert submission_faults.problems(made) == []
     rows = {event.id: event for event in made.events}
     assert (rows[good].status, rows[bad].status, rows[bad].article_sha256) == ("ok", "failed", "")
     assert rows[bad].scores["rouge2_f"] == 0.0 and rows[bad].scores["number_errors"] is None
