@@ -8,7 +8,7 @@ from data.passages import cut_passages
 from data.types import Page
 from pipeline.reading.documents import read_document
 from pipeline.reading.page_tables import MOST_ROWS, set_aside
-from tools.saved_pages import RESULT, SENTENCES, SHORT, TITLE, URL, article, html, prose, results
+from tools.quality.saved_pages import RESULT, SENTENCES, SHORT, TITLE, URL, article, html, prose, results
 
 
 def read(body: bytes) -> Page:
