@@ -31,7 +31,7 @@ from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams
 from decoding.local import STAGE, StopCut
 from decoding.many import check_options, choice_of_text
-from decoding.models.loading import break_control_tokens
+from decoding.models.control_tokens import break_control_tokens
 from decoding.sampling import check_sampling
 from decoding.serving.server_replies import (
     EXCERPT_CHARS,
@@ -162,7 +162,7 @@ class ServerGenerator:
         return estimated_tokens(text)
 
     def neutralise(self, text: str) -> str:
-        """`text` with the control tokens of the known chat formats broken (`decoding.models.loading.break_control_tokens`)."""
+        """`text` with the control tokens of the known chat formats broken (`decoding.models.control_tokens`)."""
         return break_control_tokens(text)
 
     def generate(
