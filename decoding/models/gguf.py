@@ -26,7 +26,16 @@ from data.download import cache_folder
 from data.errors import UserError
 from data.types import Strict
 from decoding.models.gguf_reading import read_once
-from decoding.models.loading import LOW_BITS, LoadedModel, check_dtype, first_line, load, load_stored, lowered, quiet_loading
+from decoding.models.loading import (
+    LOW_BITS,
+    LoadedModel,
+    check_dtype,
+    first_line,
+    load,
+    load_stored,
+    lowered,
+    quiet_loading,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
