@@ -34,12 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     def run() -> int:
         from benchmark.comparing.differences import differences, furthest_apart
         from benchmark.splits import in_dev
-        from benchmark.submissions import submission
+        from benchmark.submissions import submission, submitted
         from data.errors import UserError
         from data.runs import RunFolder
         from flows.showing import comparison
 
-        def scored(given: Place) -> submission.Submission:
+        def scored(given: Place) -> submitted.Submission:
             path = RunFolder.at(given, "submission.json").path if isinstance(given, RunUrl) else given
             file = path / "submission.json" if path.is_dir() else path
             if isinstance(given, RunUrl) and not file.exists():

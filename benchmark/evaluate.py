@@ -27,7 +27,7 @@ from flows.showing.console import guarded
 if TYPE_CHECKING:
     from benchmark.submissions.made_elsewhere import Oddities
     from benchmark.submissions.statement import Statement
-    from benchmark.submissions.submission import Submission
+    from benchmark.submissions.submitted import Submission
     from flows.job import Job
     from flows.run_events import Write
     from flows.run_scores import Evaluated
@@ -107,6 +107,7 @@ def evaluate_files(
     """`job.system` is the name that the articles' system gets. Raises UserError for what the caller can fix."""
     from benchmark.submissions import submission
     from benchmark.submissions.made_elsewhere import ArticleFiles
+    from benchmark.submissions.submission_faults import imitated, is_file_name, unshowable
     from data.locate import locate
     from data.snapshot import Snapshot
     from flows import run_events
@@ -115,7 +116,7 @@ def evaluate_files(
     from flows.showing import console
     from flows.wiring.prepared import prepare
 
-    if submission.imitated(job.system) or submission.unshowable(job.system) or not submission.is_file_name(job.system):
+    if imitated(job.system) or unshowable(job.system) or not is_file_name(job.system):
         raise UserError(
             f"--name {job.system!r} cannot be the name of these articles; choose one of letters, digits, '-' and '_' that "
             f"is no system of this package ({', '.join(SYSTEMS)})"
@@ -156,7 +157,7 @@ def _described(made: Submission, prepared: Prepared, said: Statement | None) -> 
     """An article made elsewhere cost nothing here, and its system is known only by its description."""
     from benchmark.submissions.made_elsewhere import remarks
     from benchmark.submissions.statement import Statement, joined
-    from benchmark.submissions.submission import SubmittedCost
+    from benchmark.submissions.submitted import SubmittedCost
     from flows.showing import console
 
     found = _oddities(prepared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from benchmark.submissions.submission import EvidenceFilter
+from benchmark.submissions.submitted import EvidenceFilter
 from data.cleaning import LEAK_DROP, LeakCheck, overlap
 from data.gold import load_gold
 from data.runs import RunFolder

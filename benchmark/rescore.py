@@ -28,7 +28,7 @@ from data.settings import add_setting_flags, load_settings
 if TYPE_CHECKING:
     from benchmark.strata import Traits
     from benchmark.submissions.folder import EvidencePage, JudgedSentence
-    from benchmark.submissions.submission import Submission, SubmittedJudge, SubmittedStratum
+    from benchmark.submissions.submitted import Submission, SubmittedJudge, SubmittedStratum
     from data.runs import RunFolder
     from data.scores import EventScores, SystemScores
     from data.settings import Settings
@@ -131,13 +131,13 @@ def written(folder: Path, found: Rescored, *, write: bool, strip: Path | None) -
 def readable(folder: Path) -> Submission:
     """The submission of a folder whose articles can be scored again: its claims may be wrong, its files not."""
     from benchmark.submissions import folder as files
-    from benchmark.submissions import submission
+    from benchmark.submissions import submission, submission_faults
 
     path = folder / files.SUBMISSION
     made = submission.read(path)
-    if not made.events or any(not submission.is_file_name(event.id) for event in made.events):
+    if not made.events or any(not submission_faults.is_file_name(event.id) for event in made.events):
         raise UserError(f"{path} lists no events that could be scored; see: python -m benchmark.validate {folder}")
-    if made.profile.resamples not in submission.RESAMPLES or made.profile.seed < 0:
+    if made.profile.resamples not in submission_faults.RESAMPLES or made.profile.seed < 0:
         raise UserError(f"{path} has intervals that cannot be computed again; see: python -m benchmark.validate {folder}")
     if made.system.evidence_track not in ("search", "cited", "both"):
         raise UserError(f"{path}: there is no track {made.system.evidence_track!r}; see: python -m benchmark.validate {folder}")

@@ -24,7 +24,7 @@ from data.remote import place
 from data.settings import add_setting_flags, load_settings
 
 if TYPE_CHECKING:
-    from benchmark.submissions.submission import Submission, SubmittedCost, VariantScore
+    from benchmark.submissions.submitted import Submission, SubmittedCost, VariantScore
     from data.runs import RunFolder
     from eval.judges.judge import Judge
     from eval.metric import Metric
@@ -126,7 +126,7 @@ def _with_speed(run: RunFolder, made: Submission) -> SubmittedCost:
 
 
 def _variants(named: Sequence[str], made: Submission) -> Mapping[str, dict[str, VariantScore]]:
-    from benchmark.submissions import folder, submission
+    from benchmark.submissions import folder, submission, submission_faults, submitted
     from data.runs import RunFolder
 
     found = {}
@@ -135,14 +135,14 @@ def _variants(named: Sequence[str], made: Submission) -> Mapping[str, dict[str, 
         if not equals or not name or not path:
             raise UserError(f"--variant {assignment!r} is not of the form NAME=RUN")
         other = submission.read(RunFolder.at(place(path), folder.SUBMISSION).path / folder.SUBMISSION)
-        if problems := submission.problems(other):
+        if problems := submission_faults.problems(other):
             raise UserError(f"--variant {name}: {problems[0]}")
         if not _of_the_same(name, other, made) or other.data.ids_sha256 != made.data.ids_sha256:
             raise UserError(
                 f"--variant {name}: {path} is of {other.system.name} on {other.data.n_events} events, not of "
                 f"{made.system.name} on the same {made.data.n_events}"
             )
-        found[name] = {metric: submission.VariantScore(score.mean, score.ci95) for metric, score in other.scores.items()}
+        found[name] = {metric: submitted.VariantScore(score.mean, score.ci95) for metric, score in other.scores.items()}
     return found
 
 

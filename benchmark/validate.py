@@ -23,7 +23,7 @@ from data.errors import UserError
 
 if TYPE_CHECKING:
     from benchmark.submissions.folder import Checked
-    from benchmark.submissions.submission import Submission
+    from benchmark.submissions.submitted import Submission
     from data.snapshot import Snapshot
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 SYNONYMS_FILE = Path(__file__).with_name("wordnet_synonyms.txt")
-"""Made by `python -m tools.make_wordnet_synonyms`; its licence stands beside it."""
+"""Made by `python -m tools.fits.make_wordnet_synonyms`; its licence stands beside it."""
 
 
 def read_synonyms(file: Path) -> dict[tuple[str, str], frozenset[str]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmark import floors, scoring, strata
 from benchmark.checkout import commit
-from benchmark.submissions import submission
+from benchmark.submissions import submission, submitted
 from data.scores import EventScores, SystemScores
 from eval.catalogue import BESIDE, CATALOGUE, HEADLINE, by_group, entry
 from eval.catalogue import shown as shown_value
@@ -107,8 +107,8 @@ def _strata(prepared: Prepared, rows: Sequence[EventScores]) -> dict[str, strata
 
 
 def with_tables(
-    made: submission.Submission, beside: Mapping[str, Mapping[str, float]], cut: Mapping[str, strata.Stratum]
-) -> submission.Submission:
+    made: submitted.Submission, beside: Mapping[str, Mapping[str, float]], cut: Mapping[str, strata.Stratum]
+) -> submitted.Submission:
     return replace(
         made,
         floors=submission.rounded({name: beside[name] for name in floors.FLOORS if name in beside}),
@@ -117,20 +117,20 @@ def with_tables(
     )
 
 
-def submission_of(prepared: Prepared, scores: SystemScores, metrics: Sequence[Metric]) -> submission.Submission:
+def submission_of(prepared: Prepared, scores: SystemScores, metrics: Sequence[Metric]) -> submitted.Submission:
     """What the run, its rows and its metrics say, without floors and strata."""
     job, identity = prepared.job, prepared.run.identity() or {}
     stats = [s for i in prepared.ids if (s := prepared.run.event(i).stats()) is not None]
     usages = [s.usage for s in stats if s.usage is not None]
     judges, judged = submission.judges_of(metrics, judge_card)
-    models: tuple[submission.SubmittedModel, ...] = ()
+    models: tuple[submitted.SubmittedModel, ...] = ()
     if job.system in MODEL_SYSTEMS:
         name = identity["system.model"]
         size, licence = model_facts(name)
-        models = (submission.SubmittedModel("writer", name, identity["system.model_fingerprint"], size, licence),)
+        models = (submitted.SubmittedModel("writer", name, identity["system.model_fingerprint"], size, licence),)
     return submission.build(
         scores,
-        submission.SubmittedSystem(
+        submitted.SubmittedSystem(
             name=prepared.system.name,
             version=identity["package"],
             evidence_track=job.settings.evidence.track,
@@ -144,7 +144,7 @@ def submission_of(prepared: Prepared, scores: SystemScores, metrics: Sequence[Me
         leak_filter=job.settings.evidence.leak_filter,
         resamples=job.settings.evaluation.resamples,
         seed=job.settings.evaluation.seed,
-        cost=submission.SubmittedCost(
+        cost=submitted.SubmittedCost(
             write_s=round(sum(s.seconds for s in stats), 3),
             n_written=len(stats),
             n_prompt_tokens=sum(u.n_prompt_tokens for u in usages) if usages else None,

@@ -57,7 +57,3 @@ class ArticlePlan(Strict):
     sections: tuple[PlannedSection, ...]
     notice: str = ""
     left_out: tuple[LeftOut, ...] = ()
-
-    @property
-    def n_statements(self) -> int:
-        return len(self.lead) + sum(len(section.statements) for section in self.sections)

@@ -166,10 +166,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 TOGETHER = {
-    "a Prefect server": (
+    "a Prefect server, and one that killed commands are forked from": (
         "tests/flows/orchestration/test_wiki_gen.py",
         "tests/flows/orchestration/test_runners.py",
         "tests/flows/orchestration/test_calibration_flow.py",
+        "tests/flows/orchestration/test_resume.py",
         "tests/flows/test_remote_runs.py",
         "tests/flows/test_live_events.py",
     ),

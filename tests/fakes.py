@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from data.sentences import split_sentences
 from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, SupportReading
 from decoding.many import choice_of_text, one_by_one
-from decoding.models.loading import break_control_tokens
+from decoding.models.control_tokens import break_control_tokens
 from decoding.support.reader import JUDGE_WEIGHTS
 
 

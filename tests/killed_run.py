@@ -1,13 +1,16 @@
-"""One event written in a child process that kills itself (SIGKILL) at a chosen write: what `kill -9` or a power cut leaves.
+"""An event or a command in a child process that kills itself (SIGKILL) at a chosen write: what `kill -9` or a power cut leaves.
 
 Children are forked from a server process that has this module loaded already, so that thirty of them take seconds.
 """
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
+import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +21,9 @@ from data.errors import UserError
 from data.runs import RunFolder, Unstored
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
+from data.store import Store
 from data.types import Page
+from flows.cli import main
 from flows.job import Job
 from flows.run_events import generate
 from flows.wiring.page_sources import build_collect
@@ -100,10 +105,42 @@ def _child(name: str, out: Path, moment: Moment | None, n: int, answer: Any) -> 
         answer.send([str(error)])
 
 
-def run_child(name: str, out: Path, moment: Moment | None = None, n: int = 0) -> tuple[int, list[str]]:
-    """(exit code, statuses); -9 and none when the child killed itself in its n-th write, counted from 1."""
+def _command(words: Sequence[str], moment: str, n: int, environment: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    put, count = Store.put, itertools.count(1)
+
+    def killed(store: Store, name: str, content: bytes) -> None:
+        is_due = next(count) == n
+        if moment == "after" or not is_due:
+            put(store, name, content)
+        if is_due:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Store.put = killed  # type: ignore[method-assign]
+    sys.exit(main(list(words)))
+
+
+def run_command(words: Sequence[object], moment: Literal["before", "after"], n: int) -> int:
+    """The exit code of a command of ours; -9 when it was killed as it carried its n-th file to a URL, counted from 1."""
+    child = _children().Process(target=_command, args=([str(word) for word in words], moment, n, dict(os.environ)))
+    child.start()
+    child.join(timeout=120)
+    if child.exitcode is None:
+        child.kill()
+        raise TimeoutError(f"{words} took more than two minutes")
+    return child.exitcode
+
+
+def _children() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.killed_run_server"])
+    return context
+
+
+def run_child(name: str, out: Path, moment: Moment | None = None, n: int = 0) -> tuple[int, list[str]]:
+    """(exit code, statuses); -9 and none when the child killed itself in its n-th write, counted from 1."""
+    context = _children()
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(name, out, moment, n, sender))
     child.start()

@@ -30,7 +30,8 @@ def served(folder: Path, *, method: str = "auto", api_key: str | None = None, dt
     """Our server on a model folder, under the name `tiny`; yields its address, up to and without `/v1`."""
     from decoding.engine import Engine
     from decoding.models.loading import load
-    from decoding.serve import Service, build_app
+    from decoding.serving.endpoints import build_app
+    from decoding.serving.service import Service
 
     loaded = load(str(folder), device="cpu", dtype=dtype)
     with _listening(build_app(Service(loaded, Engine(loaded, method), "tiny"), api_key)) as address:

@@ -19,7 +19,7 @@ from data.settings import Settings
 from flows.cli import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "LOG.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def commands(page: Path) -> list[list[str]]:

@@ -23,7 +23,7 @@ from benchmark.comparing.agents import Standings, read_group, standings
 from benchmark.floors import COLUMNS
 from benchmark.scoring import support_unknown, unmet
 from benchmark.submissions import submission
-from benchmark.submissions.submission import Submission
+from benchmark.submissions.submitted import Submission
 from data import codec
 from data.errors import UserError
 from eval.catalogue import by_group, shown

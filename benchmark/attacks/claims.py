@@ -13,7 +13,8 @@ from random import Random
 
 from benchmark.attacks.given import Given, each_sentence, refilled, sentences_of
 from data.types import Article, Sentence
-from eval.cards.edits import FALSE_EDITS, Context
+from eval.cards.edit_parts import Context
+from eval.cards.edits import FALSE_EDITS
 
 DOUBTS = ("According to unconfirmed rumours, ", "It is disputed whether ", "Some sources doubt that ")
 _YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d(?!\d|[.,]\d)")

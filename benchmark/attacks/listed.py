@@ -6,7 +6,8 @@ import re
 
 from benchmark.attacks.given import Given, quotes, sentences_of, up_to, with_sections, written
 from data.types import Article, Heading, Paragraph, Section, Sentence
-from eval.cards.edits import change_number, insert_not
+from eval.cards.number_edits import change_number
+from eval.cards.word_edits import insert_not
 from eval.metrics.citations import Ranking
 from eval.text import STOPWORDS
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from benchmark.attacks.given import Given, Quoted, paragraphs_of, ranked_quotes, sentences_of, up_to, with_sections
 from benchmark.submissions.made_elsewhere import located
 from data.types import Article, Heading, Section, Source
-from eval.cards.edits import change_number, insert_not
+from eval.cards.number_edits import change_number
+from eval.cards.word_edits import insert_not
 
 HIDDEN = "References"
 

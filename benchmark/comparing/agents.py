@@ -18,8 +18,8 @@ from typing import Literal
 
 from benchmark.comparing.apart import Apart, Rows, told_apart
 from benchmark.scoring import ranking_key, support_unknown
-from benchmark.submissions import submission
-from benchmark.submissions.submission import Submission, SubmittedProfile
+from benchmark.submissions import submission_faults
+from benchmark.submissions.submitted import Submission, SubmittedProfile
 from data import codec, wikigenbench
 from data.errors import UserError
 from data.types import Strict
@@ -183,7 +183,7 @@ def agent_folders(folder: Path, chosen: Sequence[str] = ()) -> dict[str, Path]:
         raise UserError(f"there is no agent {unknown[0]!r} in {articles}; known: {', '.join(found)}")
     asked = {name: path for name, path in found.items() if not chosen or name in chosen}
     for name, path in asked.items():
-        if not submission.is_file_name(name):
+        if not submission_faults.is_file_name(name):
             raise UserError(f"the folder {name!r} in {articles} cannot name a submission; use letters, digits, '.', '-', '_'")
         if not any(path.glob("*.json")):
             others = ",".join(other for other in asked if other != name) or "NAME"

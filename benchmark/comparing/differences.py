@@ -10,7 +10,7 @@ from data.errors import UserError
 from eval.catalogue import HEADLINE
 
 if TYPE_CHECKING:
-    from benchmark.submissions.submission import Submission
+    from benchmark.submissions.submitted import Submission
     from eval.aggregate import EventDifference, PairedDifference
 
 

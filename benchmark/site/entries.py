@@ -13,7 +13,7 @@ from benchmark.comparing.agents import GROUP
 from benchmark.submissions import folder as submitted
 from benchmark.submissions.folder import JudgedSentence, Record
 from benchmark.submissions.ledger import Ledger, ScoredHere, read_ledger, results_digest
-from benchmark.submissions.submission import Submission
+from benchmark.submissions.submitted import Submission
 from data.errors import UserError
 from data.markup import reread
 from data.scores import EventScores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from benchmark.submissions.submission import Submission
+from benchmark.submissions.submitted import Submission
 
 DASH = "–"
 

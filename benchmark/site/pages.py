@@ -18,7 +18,7 @@ from benchmark.site.agent_pages import AgentsPage
 from benchmark.site.article_view import shown
 from benchmark.site.entries import Entry, Refused, event_ids, safe_name
 from benchmark.site.ranking import LEVEL, Block, Comparison, Row, blocks, condition_of, without_leak_filter
-from benchmark.submissions.submission import MODEL_FREE, Submission, SubmittedModel
+from benchmark.submissions.submitted import MODEL_FREE, Submission, SubmittedModel
 from data.scores import EventScores
 from eval import catalogue
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from benchmark.submissions.submission import Submission, SubmittedScore, agree
+from benchmark.submissions.submitted import Submission, SubmittedScore, agree
 from data.scores import EventScores
 
 
 def disagreements(made: Submission, again: Submission) -> Iterator[str]:
-    """What scoring again found to be other than it was said, beyond `benchmark.submissions.submission.TOLERANCE`."""
+    """What scoring again found to be other than it was said, beyond `benchmark.submissions.submitted.TOLERANCE`."""
     if made.profile.signature != again.profile.signature:
         yield f"profile.signature was {made.profile.signature!r}, and these metrics are {again.profile.signature!r}"
     if made.data != again.data:

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from benchmark.submissions import submission
-from benchmark.submissions.submission import Submission
+from benchmark.submissions import submission, submission_faults
+from benchmark.submissions.submitted import Submission
 from data import codec
 from data.errors import UserError
 from data.markup import is_invalid, reread
@@ -347,7 +347,7 @@ class _FolderCheck:
             problems.append(f"{EVIDENCE} has one hash for the pages of an event, and articles cite single pages: list them")
         problems += self._name_problems()
         for event_id, event in self.scored.items():
-            if submission.is_file_name(event_id):
+            if submission_faults.is_file_name(event_id):
                 problems += self._event_problems(event, None if pages is None else pages.get(event_id, ()))
         if self.cites_own and not self.made.system.uses_web:
             problems.append(
@@ -394,13 +394,13 @@ class _FolderCheck:
         if foreign := sorted(known - listed):
             yield f"{EVIDENCE} lists events that {SUBMISSION} does not: {_some(foreign)}"
         for event_id, digest in evidence.digests.items():
-            if not submission.is_sha256(digest):
+            if not submission_faults.is_sha256(digest):
                 yield f"{EVIDENCE}: the digest of event {event_id}, {digest[:70]!r}, is no SHA-256"
         for event_id, pages in evidence.events.items():
             if [page.id for page in pages] != sorted({page.id for page in pages}) or any(page.id < 0 for page in pages):
                 yield f"{EVIDENCE}: the pages of event {event_id} are not numbered upwards, each once, from 0"
             for page in pages:
-                if not submission.is_sha256(page.sha256):
+                if not submission_faults.is_sha256(page.sha256):
                     yield f"{EVIDENCE}: page {page.id} of event {event_id}: {page.sha256[:70]!r} is no SHA-256"
                 if len(page.url) > MOST_URL_CHARS or "\n" in page.url:
                     yield f"{EVIDENCE}: page {page.id} of event {event_id}: {page.url[:40]!r}... is a text, not an address"

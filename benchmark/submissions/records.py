@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmark.checkout import commit
 from benchmark.submissions.folder import RECORD_SCHEMA, RESCORED, SUBMISSION, Record, evidence_pages, pages_digest
-from benchmark.submissions.submission import Submission
+from benchmark.submissions.submitted import Submission
 from data import codec
 from data.errors import StageError
 from data.gold import load_gold

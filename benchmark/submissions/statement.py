@@ -23,7 +23,7 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from benchmark.submissions.submission import Submission, SubmittedCost, SubmittedModel
+from benchmark.submissions.submitted import Submission, SubmittedCost, SubmittedModel
 from data import codec
 from data.errors import UserError
 from data.types import Strict

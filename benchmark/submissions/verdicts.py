@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchmark.submissions.folder import JudgedCitation, JudgedSentence
-from benchmark.submissions.submission import Submission
+from benchmark.submissions.submitted import Submission
 
 if TYPE_CHECKING:
     from data.runs import RunFolder

@@ -92,11 +92,6 @@ def template_of_widths(statistics: RankStatistics, widths: Sequence[int]) -> Tre
     return TreeTemplate(tuple(parent for parent, _ in nodes), tuple(rank for _, rank in nodes))
 
 
-def chain_template(length: int) -> TreeTemplate:
-    """The most probable entry each time: a chain, for backends where trees are dear."""
-    return TreeTemplate(tuple(range(-1, length - 1)), (0,) * length)
-
-
 def _best_first(
     statistics: RankStatistics, max_nodes: int, widths: Sequence[int] | None = None
 ) -> tuple[list[tuple[int, int]], list[float]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WEIGHTS = Path(__file__).with_name("filing.safetensors")
-AGAIN = "python -m tools.fit_filing"
+AGAIN = "python -m tools.fits.fit_filing"
 BATCH = 64
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import StageError, UserError
 from decoding.api import Message, PromptForm
-from decoding.models.loading import break_control_tokens, control_pattern
+from decoding.models.control_tokens import break_control_tokens, control_pattern
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel

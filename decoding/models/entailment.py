@@ -24,12 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from data.errors import StageError, UserError
+from decoding.models.control_tokens import break_control_tokens, control_pattern
 from decoding.models.loading import (
     HUB_DUPLICATES,
     HUB_FILES,
-    break_control_tokens,
     check_files,
-    control_pattern,
     fingerprint_of,
     local_folder,
     moved,

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import json
 import re
-import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from data.errors import UserError
+from decoding.models.fingerprints import memory_fingerprint, weights_digest
 
 if TYPE_CHECKING:
     import torch
@@ -29,11 +28,9 @@ if TYPE_CHECKING:
 
     from decoding.backend import StepBackend
     from decoding.lowbit.matrix import Bits
-
 LOW_BITS: dict[str, Bits] = {"int8": 8, "int4": 4}
 """Names of dtypes whose matrices `load` quantises (`decoding.lowbit`)."""
 DTYPES = ("auto", "float32", "bfloat16", "float16", *LOW_BITS)
-
 _CONFIG_FILES = ("config.json", "generation_config.json")
 _TOKENIZER_FILES = (
     "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
@@ -46,12 +43,8 @@ _VOCABULARIES = frozenset(
 HUB_FILES = ("*.safetensors", "*.safetensors.index.json", *_CONFIG_FILES, *_TOKENIZER_FILES)
 HUB_DUPLICATES = ("*/*", "consolidated*", "adapter_*")  # the same weights for other runtimes, or parts of others
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
-
 _TRAINED_CONTEXT = {"bloom": 2048}
 """Of models whose positions are biases of the attention: they end nowhere, and their configuration names no length."""
-
-_WHOLE_FILE_BYTES = 1 << 30
-_SAMPLE_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +187,7 @@ def in_memory(model: Any, tokenizer: Any) -> LoadedModel:
         name=f"hf:{name}",
         model=model,
         tokenizer=tokenizer,
-        fingerprint=_memory_fingerprint(model),
+        fingerprint=memory_fingerprint(model),
         context_tokens=_context_tokens(model.config, name),
         eos_ids=_ids(model.generation_config.eos_token_id) | tokenizer_ids,
         device=str(model.device),
@@ -219,9 +212,6 @@ def quiet_loading() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-# --- where it is ------------------------------------------------------------------------------------------------------
 
 
 def check_dtype(dtype: str, device: str) -> torch.device:
@@ -283,9 +273,6 @@ def local_folder(path_or_id: str, *, wanted: Sequence[str], unwanted: Sequence[s
             f"no folder {path_or_id!r} here, and the hub gave no model of that name ({first_line(error)}); check the name, or "
             f"download it where there is a network (hf download {path_or_id} --local-dir DIR) and pass DIR"
         ) from error
-
-
-# --- what is in it ----------------------------------------------------------------------------------------------------
 
 
 def check_files(folder: Path, asked: str) -> None:
@@ -449,9 +436,6 @@ def first_line(error: BaseException) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-# --- fingerprint ------------------------------------------------------------------------------------------------------
-
-
 def fingerprint_of(folder: Path, dtype: str) -> str:
     """sha256 over the files that decide the text, and the precision.
 
@@ -473,80 +457,6 @@ def _digest_of(folder: Path, weights: Iterable[Path], dtype: str) -> str:
             add(name, (folder / name).read_bytes())
     for path in weights:
         with path.open("rb") as stream:
-            add(path.name, _weights_digest(stream, path.stat().st_size))
+            add(path.name, weights_digest(stream, path.stat().st_size))
     add("dtype", dtype.encode())
     return digest.hexdigest()
-
-
-def _weights_digest(stream: io.BufferedReader, size: int) -> bytes:
-    if size <= _WHOLE_FILE_BYTES:
-        return hashlib.file_digest(stream, "sha256").digest()
-    digest = hashlib.sha256(struct.pack("<Q", size))
-    (header_bytes,) = struct.unpack("<Q", stream.read(8))
-    header = stream.read(header_bytes)
-    digest.update(header)
-    tensors: dict[str, dict[str, Any]] = json.loads(header)
-    for name, tensor in sorted(tensors.items()):
-        if name == "__metadata__":
-            continue
-        start, end = tensor["data_offsets"]
-        at = max(start, (start + end - _SAMPLE_BYTES) // 2)
-        stream.seek(8 + header_bytes + at)
-        digest.update(stream.read(min(_SAMPLE_BYTES, end - at)))
-    return digest.digest()
-
-
-def _memory_fingerprint(model: Any) -> str:
-    import torch
-
-    digest = hashlib.sha256(model.config.to_json_string().encode())
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        flat = tensor.detach().reshape(-1)
-        n = min(flat.numel(), _SAMPLE_BYTES // max(tensor.element_size(), 1))
-        start = (flat.numel() - n) // 2
-        digest.update(flat[start : start + n].contiguous().view(torch.uint8).cpu().numpy().tobytes())
-    return digest.hexdigest()
-
-
-# --- control tokens ---------------------------------------------------------------------------------------------------
-
-_CONTROL = re.compile(
-    r"""
-      <[|｜][^<>\n]{0,80}?>                                  # <|im_start|>, <|eot_id|>, <|turn>, DeepSeek's wide bars
-    | <[^<>|｜\s]{1,80}[|｜]>                                # <turn|>
-    | </?(?:s|bos|eos|pad|unk|mask|sep|cls|think|tools?|tool_calls?|tool_response|function_calls?|start_of_image)>
-    | <(?:start|end)_of_\w{1,20}> | <(?:unused|extra_id_|reserved_)\w{1,20}> | <(?:fim|file|repo)_\w{1,20}>
-    | <</?SYS>>
-    | \[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|IMG|THINK)\]
-    | \[(?:gMASK|sMASK|CLS|SEP|PAD|MASK|UNK|BOS|EOS)\]
-    | \|\|\|[A-Z_]{1,40}\|\|\|
-    """,
-    re.VERBOSE,
-)
-"""What chat models of the known families read as control: checked wherever the tokenizer itself is out of reach."""
-
-
-def break_control_tokens(text: str, extra: re.Pattern[str] | None = None) -> str:
-    """`text` with a space after the first character of every control token of the known families, and of `extra`.
-
-    `[INST]` becomes `[ INST]`: still readable, no longer one token. Text without control tokens comes back unchanged, and
-    so does text that went through here before.
-    """
-    for pattern in (_CONTROL, extra):
-        if pattern is None:
-            continue
-        for _ in range(4):  # breaking the inside of `<<s>s>` leaves another token outside
-            text = pattern.sub(_break, text)
-    return text
-
-
-def _break(match: re.Match[str]) -> str:
-    token = match.group()
-    return f"{token[0]} {token[1:]}" if len(token) > 1 else " "
-
-
-def control_pattern(tokens: Iterable[str]) -> re.Pattern[str] | None:
-    """One pattern for these exact strings, longest first; None when there are none."""
-    ordered = sorted({token for token in tokens if token}, key=lambda token: (-len(token), token))
-    return re.compile("|".join(map(re.escape, ordered))) if ordered else None

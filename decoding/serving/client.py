@@ -14,7 +14,6 @@ import hashlib
 import ipaddress
 import json
 import logging
-import math
 import os
 import random
 import re
@@ -29,27 +28,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from data.errors import StageError, UserError, WikigenError
-from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, StopReason
+from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams
 from decoding.local import STAGE, StopCut
 from decoding.many import check_options, choice_of_text
-from decoding.models.loading import break_control_tokens
+from decoding.models.control_tokens import break_control_tokens
 from decoding.sampling import check_sampling
+from decoding.serving.server_replies import (
+    EXCERPT_CHARS,
+    NO_CONTENT_HINT,
+    NoLogprobs,
+    Reading,
+    Unusable,
+    count_of,
+    estimated_tokens,
+    events_of,
+    shares_of_tokens,
+)
 
 if TYPE_CHECKING:
     import requests
-
 logger = logging.getLogger(__name__)
-
 T = TypeVar("T")
-
 KEY_VARIABLES = ("WIKIGEN_API_KEY", "OPENAI_API_KEY")
-
 _RETRIED_STATUSES = frozenset((429, 500, 502, 503, 504))
 _BACKOFF_S = 0.5
 _BACKOFF_CAP_S = 20.0
 _RETRY_AFTER_CAP_S = 60.0
 _ANSWER_BYTES = 32 << 20
-_EXCERPT_CHARS = 200
 _TOP_LOGPROBS = 20
 """The most that the API lets a client ask for."""
 
@@ -157,7 +162,7 @@ class ServerGenerator:
         return estimated_tokens(text)
 
     def neutralise(self, text: str) -> str:
-        """`text` with the control tokens of the known chat formats broken (`decoding.models.loading.break_control_tokens`)."""
+        """`text` with the control tokens of the known chat formats broken (`decoding.models.control_tokens`)."""
         return break_control_tokens(text)
 
     def generate(
@@ -188,7 +193,7 @@ class ServerGenerator:
         started = time.monotonic()
         deadline = started + self._timeouts.total_s
         body = self._body(safe, sampling, stream=on_text is not None)
-        reading = _Reading(StopCut(sampling.stop, on_text), sampling)
+        reading = Reading(StopCut(sampling.stop, on_text), sampling)
         with self._answer("POST", "/chat/completions", deadline, body) as response:
             if response.headers.get("Content-Type", "").startswith("text/event-stream"):
                 self._read_stream(response, deadline, reading)
@@ -198,8 +203,8 @@ class ServerGenerator:
         usage = reading.usage
         return Completion(
             text=text,
-            n_prompt_tokens=_count(usage, "prompt_tokens", sum(estimated_tokens(m.content) + 8 for m in safe)),
-            n_new_tokens=_count(usage, "completion_tokens", estimated_tokens(text)),
+            n_prompt_tokens=count_of(usage, "prompt_tokens", sum(estimated_tokens(m.content) + 8 for m in safe)),
+            n_new_tokens=count_of(usage, "completion_tokens", estimated_tokens(text)),
             stop=stop,
             stats=DecodeStats(total_s=time.monotonic() - started),
         )
@@ -238,7 +243,7 @@ class ServerGenerator:
         if self._tells_logprobs:
             try:
                 return shares_of_tokens(self._first_tokens(messages), options)
-            except _NoLogprobs as error:
+            except NoLogprobs as error:
                 shares = choice_of_text(self, messages, options)  # fails as well where the prompt was what it refused
                 self._tells_logprobs = False
                 logger.warning("%s: choices are read off short answers, since %s", self.name, error)
@@ -284,7 +289,7 @@ class ServerGenerator:
             raise failed[min(failed)]
 
     def _first_tokens(self, messages: Sequence[Message]) -> list[tuple[str, float]]:
-        """(text, log probability) of the most probable first tokens. Raises _NoLogprobs where the server does not tell."""
+        """(text, log probability) of the most probable first tokens. Raises NoLogprobs where the server does not tell."""
         if not messages:
             raise UserError("there are no messages to continue; give at least one")
         safe = [Message(message.role, self.neutralise(message.content)) for message in messages]
@@ -296,13 +301,13 @@ class ServerGenerator:
             with self._answer("POST", "/chat/completions", deadline, body) as response:
                 answer = self._parsed(b"".join(self._chunks(response, deadline)), response)
         except _Refused as error:
-            raise _NoLogprobs(f"it refuses to tell log probabilities ({error.why})") from error
+            raise NoLogprobs(f"it refuses to tell log probabilities ({error.why})") from error
         try:
             content = answer["choices"][0]["logprobs"]["content"]
             told = content[0]["top_logprobs"] if content != [] else []  # an answer that ends at once has no token
             return [(str(one["token"]), float(one["logprob"])) for one in told]
         except (KeyError, IndexError, TypeError, ValueError):
-            raise _NoLogprobs("it tells no log probabilities") from None
+            raise NoLogprobs("it tells no log probabilities") from None
 
     # --- the request --------------------------------------------------------------------------------------------------
 
@@ -408,7 +413,7 @@ class ServerGenerator:
                 raise StageError(STAGE, f"{response.url}: the answer took longer than {self._timeouts.total_s:g} s")
             yield chunk
 
-    def _read_whole(self, response: requests.Response, deadline: float, reading: _Reading) -> None:
+    def _read_whole(self, response: requests.Response, deadline: float, reading: Reading) -> None:
         content = b"".join(self._chunks(response, deadline))
         if not content.strip():
             raise StageError(STAGE, f"{response.url}: status {response.status_code} with an empty answer")
@@ -416,13 +421,13 @@ class ServerGenerator:
         try:
             reading.take_usage(answer)
             message = reading.take_choice(answer, "message")
-        except _Unusable as error:
+        except Unusable as error:
             raise StageError(STAGE, f"{self._head(response)}: {error}: {self._excerpt(content)}") from None
         reading.cut.feed(message)
 
-    def _read_stream(self, response: requests.Response, deadline: float, reading: _Reading) -> None:
+    def _read_stream(self, response: requests.Response, deadline: float, reading: Reading) -> None:
         """Server-sent events up to `[DONE]`, or the end after a finish reason (not all servers send the former)."""
-        for data in _events(self._chunks(response, deadline)):
+        for data in events_of(self._chunks(response, deadline)):
             if data == b"[DONE]":
                 break
             event = self._parsed(data, response)
@@ -431,14 +436,14 @@ class ServerGenerator:
                 if event.get("choices") == []:  # the usage event
                     continue
                 piece = reading.take_choice(event, "delta")
-            except _Unusable as error:
+            except Unusable as error:
                 raise StageError(STAGE, f"{self._head(response)}: {error}: {self._excerpt(data)}") from None
             if piece and not reading.cut.feed(piece):
                 return  # the server ignored the stop string; closing the connection ends its work
         if reading.finish_reason is None:
             raise StageError(STAGE, f"{self._head(response)}: the stream ended before the text did")
         if not reading.has_text:
-            raise StageError(STAGE, f"{self._head(response)}: the stream had no content; {_NO_CONTENT_HINT}")
+            raise StageError(STAGE, f"{self._head(response)}: the stream had no content; {NO_CONTENT_HINT}")
 
     def _parsed(self, content: bytes, response: requests.Response) -> dict[str, Any]:
         try:
@@ -454,10 +459,10 @@ class ServerGenerator:
 
     def _excerpt(self, content: bytes) -> str:
         """The first characters for an error message: printable, and without our key should the server repeat it."""
-        text = content[: 8 * _EXCERPT_CHARS].decode("utf-8", errors="replace")
+        text = content[: 8 * EXCERPT_CHARS].decode("utf-8", errors="replace")
         if self._key:
             text = text.replace(self._key, "[key]")
-        return "".join(c if c.isprintable() else " " for c in text)[:_EXCERPT_CHARS].strip()
+        return "".join(c if c.isprintable() else " " for c in text)[:EXCERPT_CHARS].strip()
 
     # --- refusals -----------------------------------------------------------------------------------------------------
 
@@ -466,7 +471,7 @@ class ServerGenerator:
         try:
             for chunk in self._chunks(response, deadline):
                 content += chunk
-                if len(content) > 8 * _EXCERPT_CHARS:
+                if len(content) > 8 * EXCERPT_CHARS:
                     break
         except StageError as error:  # the status is what matters; say that the rest is missing
             return f"{response.url}: status {response.status_code}, and {error.why}"
@@ -528,126 +533,12 @@ class ServerGenerator:
         return _Served(identity=json.dumps([entry.get("id"), entry.get("root")]), context_tokens=context)
 
 
-def shares_of_tokens(tokens: Sequence[tuple[str, float]], options: Sequence[str]) -> tuple[float, ...]:
-    """See `ServerGenerator.choose`; `tokens` are texts with their log probabilities."""
-    bare = [option.strip().lower() for option in options]
-    weights = [0.0] * len(options)
-    for text, logprob in tokens:
-        begun = text.strip().lower()
-        fitting = [at for at, option in enumerate(bare) if begun and (option.startswith(begun) or begun.startswith(option))]
-        if len(fitting) == 1:
-            weights[fitting[0]] += math.exp(min(logprob, 0.0))
-    total = sum(weights)
-    return tuple(weight / total if total else 1 / len(options) for weight in weights)
-
-
-_NO_CONTENT_HINT = "a reasoning model may have spent all tokens on reasoning: switch that off, or raise max_new_tokens"
-
-
 class _NotListed(StageError):
     """The server has no `/models`."""
 
 
 class _Refused(StageError):
     """The server does not do what was asked (status 400, 422 or 501), and would not if it was asked again."""
-
-
-class _NoLogprobs(Exception):
-    """Why a server's log probabilities cannot be had."""
-
-
-class _Unusable(Exception):
-    """The problem of a parsed answer; becomes a StageError where URL and excerpt are known."""
-
-
-class _Reading:
-    """The part of one answer that was read, whole or streamed."""
-
-    def __init__(self, cut: StopCut, sampling: SamplingParams) -> None:
-        self.cut = cut
-        self.usage: Mapping[str, Any] = {}
-        self.finish_reason: str | None = None
-        self.has_text = False
-        self._sampling = sampling
-        self._stop_field: object = _ABSENT
-
-    def take_usage(self, answer: Mapping[str, Any]) -> None:
-        if answer.get("error"):
-            raise _Unusable("the server reports an error")
-        if isinstance(usage := answer.get("usage"), dict):
-            self.usage = usage
-
-    def take_choice(self, answer: Mapping[str, Any], part: str) -> str:
-        """The text of the first choice: all of it (`message`) or what is new (`delta`, may be empty)."""
-        choices = answer.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise _Unusable("there are no choices")
-        choice = choices[0]
-        if isinstance(reason := choice.get("finish_reason"), str):
-            self.finish_reason = reason
-            self._stop_field = choice.get("stop_reason", _ABSENT)
-        holder = choice.get(part)
-        content = holder.get("content") if isinstance(holder, dict) else None
-        if part == "delta" and content is None:
-            return ""
-        if not isinstance(content, str):
-            raise _Unusable(f"there is no content; {_NO_CONTENT_HINT}")
-        self.has_text = True
-        return content
-
-    def stop_reason(self) -> StopReason:
-        """`stop` for a stop string, `end` for the model's own end. Servers call both "stop"; vLLM's stop_reason says."""
-        if self.cut.was_cut:
-            return "stop"
-        if self.finish_reason == "length":
-            return "length"
-        if self.finish_reason != "stop":
-            return "unknown"
-        if isinstance(self._stop_field, str):
-            return "stop"
-        return "end" if not self._sampling.stop or self._stop_field is not _ABSENT else "unknown"
-
-
-_ABSENT = object()
-
-
-def estimated_tokens(text: str) -> int:
-    """See `ServerGenerator.count_tokens`."""
-    total = 0
-    for match in _PIECES.finditer(text):
-        piece = match.group(1) or match.group()  # one space belongs to the word behind it
-        if piece[0].isascii() and piece[0].isalpha():
-            letters_a_token = 4 if piece.islower() else 2 if piece.isupper() and len(piece) > 1 else 3
-            total += math.ceil(len(piece) / letters_a_token)
-        elif piece.isspace() and piece != "\n":
-            total += 1
-        else:
-            total += len(piece.encode("utf-8", errors="replace"))
-    return total
-
-
-_PIECES = re.compile(r" ?([A-Za-z]+)|[^\S\n]+|[^A-Za-z]")
-
-
-def _count(usage: Mapping[str, Any], key: str, estimate: int) -> int:
-    value = usage.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else estimate
-
-
-def _events(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The data of server-sent events (WHATWG HTML, section 9.2.6); lines end in LF, CRLF or CR."""
-    buffer, data = b"", list[bytes]()
-    for chunk in chunks:
-        buffer += chunk
-        # a trailing CR may be half of a CRLF: wait for the next byte
-        *lines, buffer = re.split(rb"\r\n|\n|\r(?!$)", buffer)
-        for line in lines:
-            if line.startswith(b"data:"):
-                data.append(line[5:].removeprefix(b" "))
-            elif not line and data:
-                yield b"\n".join(data)
-                data = []
-    # an event without its empty line was cut off, and the standard says to forget it
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -11,7 +11,7 @@ from decoding.models.adapters import load_trained, minilm, minilm_folder, save_t
 from decoding.support.encoding import LONGEST, PairEncoder
 from decoding.support.network import SupportNetwork
 
-AGAIN = "python -m tools.fit_judge"
+AGAIN = "python -m tools.fits.fit_judge"
 
 
 def fresh_network(*, seed: int) -> SupportNetwork:

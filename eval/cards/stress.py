@@ -20,6 +20,7 @@ from data.sentences import split_sentences
 from data.snapshot import Snapshot
 from data.types import Page, Passage
 from eval.cards import edits
+from eval.cards.edit_parts import Context
 from eval.judges.features import STOPWORDS, analyse_claim
 from eval.judges.judge import Judge, Pair
 from eval.judges.lexical_judge import AcceptRate
@@ -200,14 +201,14 @@ def edit_pairs(quotes: Sequence[Quote], per_kind: int = PER_KIND) -> dict[str, l
     return {name: found for name, found in pairs.items() if found}
 
 
-def _surroundings(quote: Quote, rng: random.Random) -> edits.Context:
+def _surroundings(quote: Quote, rng: random.Random) -> Context:
     """Other sentences are drawn from other passages of the event, so the premise does not hold them."""
     elsewhere = [p for p in quote.passages if p != quote.passage]
     others = [s for p in rng.sample(elsewhere, min(4, len(elsewhere))) for s in split_sentences(p.text)]
     own = split_sentences(quote.passage.text)
     at = own.index(quote.sentence) if quote.sentence in own else len(own)
     following = own[at + 1] if at + 1 < len(own) else ""
-    return edits.Context(
+    return Context(
         page=quote.pages[quote.passage.page].text[:20_000],
         others=tuple(s for s in others if s not in quote.passage.text),
         following=following,

@@ -28,7 +28,8 @@ from typing import Literal, NamedTuple
 from data.errors import UserError
 from data.sentences import split_sentences
 from decoding.api import SupportExample
-from eval.cards.edits import FALSE_EDITS, TRUE_EDITS, Context, Edited, edit
+from eval.cards.edit_parts import Context, Edited
+from eval.cards.edits import FALSE_EDITS, TRUE_EDITS, edit
 from eval.cards.judge_accuracy import Row
 from eval.judges.features import Evidence, analyse_claim, closest, gather
 from eval.judges.judge import Pair

@@ -9,7 +9,7 @@ Three steps, each asked only where the one before has not decided:
 
 On claims that people labelled, the network's opinion adds nothing to words, neither as features of a regression nor as a score
 (LOG.md); where it is sure it is right, so it may object and not propose. What words refuse is never read, which is also what
-makes this judge quick. Limits, calibration and card lie in `embedded_judge.json`, made by `python -m tools.fit_judge`.
+makes this judge quick. Limits, calibration and card lie in `embedded_judge.json`, made by `python -m tools.fits.fit_judge`.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class EmbeddedJudge:
         ):
             raise UserError(
                 f"{path} was fitted for another network or other features ({self.model.version}, {self.model.reader}, "
-                f"{self.model.lexical}); fit it again: python -m tools.fit_judge"
+                f"{self.model.lexical}); fit it again: python -m tools.fits.fit_judge"
             )
 
     @property

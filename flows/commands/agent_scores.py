@@ -33,7 +33,7 @@ from benchmark.submissions.ledger import note_scored
 from benchmark.submissions.made_elsewhere import ArticleFiles
 from benchmark.submissions.records import data_sha256, write_record
 from benchmark.submissions.statement import Statement, joined
-from benchmark.submissions.submission import Submission, SubmittedCost, SubmittedModel
+from benchmark.submissions.submitted import Submission, SubmittedCost, SubmittedModel
 from data import codec
 from data.errors import StageError, UserError, WikigenError
 from data.runs import ARTICLE

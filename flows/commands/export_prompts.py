@@ -23,7 +23,7 @@ from data.types import Event, Page, Section, Sentence
 from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, Task
 from decoding.knn.prompt_files import PromptRow
 from decoding.many import one_by_one
-from decoding.models.loading import break_control_tokens
+from decoding.models.control_tokens import break_control_tokens
 from flows.showing import console
 from flows.wiring import models
 from flows.wiring.page_sources import build_collect

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmark.submissions.statement import Statement
-from benchmark.submissions.submission import is_file_name
+from benchmark.submissions.submission_faults import is_file_name
 from data import codec
 from data.errors import UserError
 from data.settings import Settings, WritingMode, load_settings

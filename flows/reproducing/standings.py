@@ -19,7 +19,7 @@ from flows.showing import console
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from benchmark.submissions.submission import Submission
+    from benchmark.submissions.submitted import Submission
     from eval.aggregate import PairedDifference
 
 LEVEL = 0.05

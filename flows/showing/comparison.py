@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from benchmark.submissions.submission import Submission
+from benchmark.submissions.submitted import Submission
 from eval.aggregate import EventDifference, PairedDifference, holm
 from eval.catalogue import HEADLINE, less_is_better
 from flows.showing import console

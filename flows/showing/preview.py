@@ -13,7 +13,8 @@ from pipeline.editing.corrections import CORRECTIONS, Corrections, corrected
 from pipeline.editing.dossier import dossier_of
 from pipeline.following.disagreements import Disagreements
 from pipeline.formats.dossier_page import dossier_html, dossier_wikitext
-from pipeline.formats.html import IndexRow, index_html, to_html
+from pipeline.formats.html import to_html
+from pipeline.formats.index_page import IndexRow, index_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
 from pipeline.stages import DISAGREEMENTS

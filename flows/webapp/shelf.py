@@ -25,7 +25,7 @@ from flows.showing import preview
 from flows.webapp.worker import plain_note, plain_page, plain_verdict
 from flows.write import none_mentions, run_corrections
 from pipeline.editing.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
-from pipeline.formats.html import WARNINGS
+from pipeline.formats.page_words import WARNINGS
 from pipeline.formats.reasons import in_words
 from pipeline.provenance import host_of, notice_of, web_link
 from pipeline.stages import ABOUT, CARD, DISAGREEMENTS, NOTES, OUTLINE, section_stage

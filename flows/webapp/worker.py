@@ -150,7 +150,7 @@ class _Worker:
 
 def plain_page(n: int, page: Page) -> dict[str, object]:
     """A page as the browser lists it."""
-    from pipeline.formats.html import DROP_REASONS
+    from pipeline.formats.page_words import DROP_REASONS
     from pipeline.provenance import host_of, web_link
 
     return {

@@ -1,7 +1,7 @@
 """English words that are no names: which capital letter belongs to the place and which to the word, and which are no words at
 all.
 
-The list is made by `tools.fit_words` from open text.
+The list is made by `tools.fits.fit_words` from open text.
 """
 
 from __future__ import annotations

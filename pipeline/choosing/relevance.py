@@ -1,6 +1,6 @@
 """How much a sentence of the evidence reads like a sentence of the article: a linear model over 18 features.
 
-Fitted to the development split only (`python -m tools.fit_relevance`): the target is the share of a sentence's bigrams
+Fitted to the development split only (`python -m tools.fits.fit_relevance`): the target is the share of a sentence's bigrams
 that the human article has. The coefficients ship in `relevance.json`; this module knows nothing of human articles.
 """
 
@@ -60,7 +60,7 @@ class RelevanceModel(Strict):
 
 
 def load_model() -> RelevanceModel:
-    return fitted_model(RelevanceModel, MODEL_FILE, FEATURES, "tools.fit_relevance")
+    return fitted_model(RelevanceModel, MODEL_FILE, FEATURES, "tools.fits.fit_relevance")
 
 
 def relevance(features: np.ndarray, model: RelevanceModel) -> np.ndarray:

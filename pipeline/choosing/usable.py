@@ -3,8 +3,8 @@ and no voice, and about the subject.
 
 The gate (`pipeline.choosing.gate`) knows rules; what no rule catches ("The town was aflame before evening") this model has
 learned from some four thousand sentences of development events, each labelled by reading it. It is the mean of a logistic model
-over all features and of boosted trees over those that are no sentence vector. `python -m tools.fit_usable` makes `usable.json`
-again. `worth` asks whether a human article says the same thing; this one, whether a human would let the sentence stand.
+over all features and of boosted trees over those that are no sentence vector (made again by `tools.fits.fit_usable`). `worth`
+asks whether a human article says the same thing; this one, whether a human would let the sentence stand.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class UsableModel(Strict):
 
 
 def load_model() -> UsableModel:
-    return fitted_model(UsableModel, MODEL_FILE, (*worth.FEATURES, *SURFACE), "tools.fit_usable")
+    return fitted_model(UsableModel, MODEL_FILE, (*worth.FEATURES, *SURFACE), "tools.fits.fit_usable")
 
 
 def usable_rows(

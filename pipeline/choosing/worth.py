@@ -1,6 +1,6 @@
 """How likely an evidence sentence says what a human article says, too: a logistic model over 29 features.
 
-Fitted on development parts only (`python -m tools.fit_worth`). The label is whether the human article supports the sentence, by
+Fitted on development parts only (`tools.fits.fit_worth`). The label is whether the human article supports the sentence, by
 the judge `lexical`. `relevance` asks how much a sentence reads like the article; this one whether it states a fact of it. Short
 sentences, said by several publishers and near what all pages are about, do so most often. The coefficients ship in
 `worth.json`; this module knows nothing of human articles.
@@ -51,7 +51,7 @@ def tells_outcome(text: str) -> bool:
 
 
 def load_model() -> RelevanceModel:
-    return fitted_model(RelevanceModel, MODEL_FILE, FEATURES, "tools.fit_worth")
+    return fitted_model(RelevanceModel, MODEL_FILE, FEATURES, "tools.fits.fit_worth")
 
 
 def worths(rows: np.ndarray, model: RelevanceModel) -> np.ndarray:

@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 
 from pipeline.checking.report import LABELS, VERDICTS, Change, CheckReport, CitedPage, Finding
-from pipeline.formats.html import document
+from pipeline.formats.page_frame import document
 from pipeline.provenance import host_of, one_line, shortened, web_link
 
 SHOWN = 600

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from pipeline.editing.dossier import POLICY, Dossier, SourceRow
-from pipeline.formats.html import RATINGS, document
+from pipeline.formats.page_frame import document
+from pipeline.formats.page_words import RATINGS
 from pipeline.formats.wikitext import as_value, as_words
 from pipeline.provenance import web_link
 

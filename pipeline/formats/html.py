@@ -8,19 +8,16 @@ Policy; there are no images, fonts or forms. All text is escaped, and only http(
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
-from importlib import resources
-from typing import TYPE_CHECKING, Literal
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 from data.markup import INVALID, is_invalid, number
-from data.types import Article, DropReason, Fact, Page, PageFlag, Paragraph, Passage, RepairKind, Section, Sentence, Source
+from data.types import Article, DropReason, Fact, Page, Paragraph, Passage, Section, Sentence, Source
+from pipeline.formats.page_frame import asset, counted, document, score_table
+from pipeline.formats.page_words import DROP_REASONS, RATINGS, REPAIRS, WARNINGS
 from pipeline.formats.reasons import in_words
 from pipeline.formats.subject_name import parts_of
 from pipeline.provenance import day_of, host_of, notice_of, shortened, web_link
@@ -29,78 +26,6 @@ from pipeline.web.reliability import Reliability, reliability
 if TYPE_CHECKING:
     from pipeline.following.changes import Quote, Side
     from pipeline.following.disagreements import Disagreement
-
-DROP_REASONS: Mapping[DropReason, str] = {
-    "scheme": "not an address of the web",
-    "host_rule": "an address that is not asked",
-    "port": "a port that is not asked",
-    "ip_blocked": "not on the public internet",
-    "dns": "its host was not found",
-    "unreachable": "no connection",
-    "robots": "its site does not allow programs",
-    "rate_limited": "its site asked for patience",
-    "timeout": "no answer in time",
-    "too_many_redirects": "sent on too often",
-    "tls": "no trustworthy certificate",
-    "http_4xx": "refused, or gone",
-    "http_5xx": "its server failed",
-    "budget": "the run had no time or number left for it",
-    "bad_type": "not a page of text",
-    "too_large": "too large",
-    "bad_charset": "unreadable characters",
-    "extract_none": "no article text was found on it",
-    "extract_timeout": "reading its text took too long",
-    "too_short": "too little text",
-    "blocked": "access was blocked",
-    "consent": "only a consent dialogue",
-    "login": "behind a login",
-    "js_required": "empty without JavaScript",
-    "soft_404": "page not found",
-    "index_page": "a list of links",
-    "social": "a social media page",
-    "language": "not in the language asked for",
-    "after_cutoff": "published after the cut-off",
-    "undated": "of unknown date",
-    "leak_host": "an encyclopedia, or a mirror of one",
-    "leak_text": "copies the encyclopedia article",
-    "duplicate": "the same text as another page",
-}
-RATINGS: Mapping[Reliability, str] = {
-    "reliable": "Generally reliable",
-    "unreliable": "Generally unreliable",
-    "deprecated": "Deprecated",
-}
-"""Of publishers, in the words of Wikipedia's perennial-sources list."""
-REPAIRS: Mapping[RepairKind, str] = {
-    "marker_dropped": "Citation removed",
-    "citation_attached": "Citation added",
-    "sentence_removed": "Sentence removed",
-    "sentence_marked": "Sentence marked as unsupported",
-    "section_removed": "Section removed",
-    "outline_filled": "Outline completed",
-    "sentence_replaced": "Sentence replaced",
-    "sentence_added": "Sentence added",
-}
-WARNINGS: Mapping[PageFlag, str] = {
-    "suspicious": "This page contains text addressed to language models.",
-    "hidden_text": "This page contained text hidden from its readers; that text was removed.",
-    "leak_flag": "Parts of this page match an encyclopedia article.",
-}
-"""Flags worth a reader's attention; the others say nothing about trust."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRow:
-    """One event of a run. `href` is relative to the index page and "" where there is no page; `reason` says why it failed."""
-
-    event_id: str
-    title: str
-    status: Literal["ok", "failed"]
-    reason: str = ""
-    sections: int = 0
-    citations: int = 0
-    words: int = 0
-    href: str = ""
 
 
 def to_html(
@@ -157,37 +82,7 @@ def to_html(
 </div>
 <script type="application/json" id="evidence-data">{_evidence(article, pages)}</script>
 """
-    return document(f"{article.title} (machine-written draft)", body, _asset("preview.js"))
-
-
-def index_html(
-    rows: Sequence[IndexRow],
-    *,
-    title: str = "Articles",
-    scores: Mapping[str, float] | None = None,
-    run_note: str = "",
-    report: str = "",
-) -> str:
-    """The page of a run: its events in the order given, with a link to each article, its scores (shares), and a link to the
-    page `report` that has them all."""
-    n_failed = sum(row.status == "failed" for row in rows)
-    failed = f", {n_failed} failed" if n_failed else ""
-    note = f"<p>{escape(run_note)}</p>" if run_note else ""
-    note += f'<p><a href="{escape(report)}">All scores, times and dropped pages</a></p>' if report else ""
-    table = "".join(_index_row(row) for row in rows)
-    body = f"""<div class="page run">
-<main>
-<header class="head"><h1>{escape(title)}</h1><p class="byline">{_count(len(rows) - n_failed, "article")}{failed}</p></header>
-<p class="notice" role="note"><strong>Machine-written drafts.</strong> They may be wrong or incomplete: a person must check
-every statement against its source before it is used.</p>
-<div class="record">{note}{_score_table(scores, percent=True) if scores else ""}</div>
-<table class="events"><thead><tr><th scope="col">Event</th><th scope="col">Status</th><th scope="col" class="n">Sections</th>
-<th scope="col" class="n">Citations</th><th scope="col" class="n">Words</th></tr></thead><tbody>
-{table}</tbody></table>
-</main>
-</div>
-"""
-    return document(title, body, "")
+    return document(f"{article.title} (machine-written draft)", body, asset("preview.js"))
 
 
 class _Marks:
@@ -231,16 +126,12 @@ def _byline(article: Article) -> str:
     sentences = [sentence for section in article.all_sections for sentence in section.sentences]
     n_cited = sum(any(not is_invalid(cite) for cite in sentence.cites) for sentence in sentences)
     n_unsupported = sum(sentence.unsupported for sentence in sentences)
-    parts = [_count(len(sentences), "sentence"), f"{n_cited} with a citation"]
+    parts = [counted(len(sentences), "sentence"), f"{n_cited} with a citation"]
     if n_unsupported:
         parts.append(f"{n_unsupported} unsupported")
     n_pages = len({source.passage.page for source in article.sources})
-    parts.append(f"{_count(len(article.sources), 'source passage')} from {_count(n_pages, 'page')}")
+    parts.append(f"{counted(len(article.sources), 'source passage')} from {counted(n_pages, 'page')}")
     return " · ".join(parts)
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _contents(article: Article, disagreements: Sequence[Disagreement]) -> str:
@@ -322,7 +213,7 @@ def _disagreement(found: Disagreement, article: Article) -> str:
 def _disagreeing_side(side: Side, is_stated: bool, article: Article) -> str:
     first, last = _day(side.first), _day(side.last)
     days = f"{first} to {last}" if first != last else first or "undated"
-    parts = [days, _count(side.n_sources, "independent source"), "in this article" if is_stated else ""]
+    parts = [days, counted(side.n_sources, "independent source"), "in this article" if is_stated else ""]
     parts.append(" ".join(dict.fromkeys(_evidence_of(quote, article) for quote in side.quotes)))
     about = "".join(f"<span>{part}</span>" for part in parts if part)
     quotation = f'<span class="quote" dir="auto">“{escape(shortened(side.quotes[0].text))}”</span>' if side.quotes else ""
@@ -375,7 +266,7 @@ def _about_ratings(cited: Sequence[_CitedPage]) -> str:
     if not n_rated:
         return "None of these publishers is among those that Wikipedia’s editors have rated (perennial sources)."
     return (
-        f"{n_rated} of {_count(len(cited), 'page')} {'is' if n_rated == 1 else 'are'} by a publisher that Wikipedia’s editors "
+        f"{n_rated} of {counted(len(cited), 'page')} {'is' if n_rated == 1 else 'are'} by a publisher that Wikipedia’s editors "
         "have rated (perennial sources). A rating is of the publisher, not of the page."
     )
 
@@ -385,7 +276,7 @@ def _cited_page(page: _CitedPage, article: Article) -> str:
     ids = {article.sources[k - 1].id for k in page.numbers}
     n = sum(bool(ids & {*sentence.cites}) for section in article.all_sections for sentence in section.sentences)
     n_facts = sum(bool(ids & {*fact.cites}) for fact in article.infobox)
-    uses = " and ".join(_count(count, noun) for count, noun in ((n, "sentence"), (n_facts, "key fact")) if count)
+    uses = " and ".join(counted(count, noun) for count, noun in ((n, "sentence"), (n_facts, "key fact")) if count)
     links = " ".join(f'<a href="#source-{k}">[{k}]</a>' for k in page.numbers)
     parts = [escape(host_of(source.url)), *_dates(source), _archived(source), f"cited by {uses}: {links}" if uses else links]
     rating = page.rating
@@ -428,9 +319,9 @@ def _record(article: Article, pages: Sequence[Page], scores: Mapping[str, float]
     n_used = sum(page.usable for page in pages)
     parts = [f"<p>{escape(run_note)}</p>" if run_note else ""]
     if pages:
-        parts.append(f"<p>{_count(len(pages), 'page')} found, {n_used} read, {len(cited)} cited.</p>")
+        parts.append(f"<p>{counted(len(pages), 'page')} found, {n_used} read, {len(cited)} cited.</p>")
     if scores:
-        parts.append(_score_table(scores))
+        parts.append(score_table(scores))
     parts.append(_folded("Pages read but not cited", unused))
     parts.append(_folded("Pages not used, and why", _dropped(pages), n=len(pages) - n_used))
     parts.append(_folded("What was changed after writing", changes))
@@ -490,11 +381,6 @@ def _written_day(published: str | None) -> str:
     return f"{day.day} {day:%B %Y}" if day else ""
 
 
-def _figure(value: float) -> str:
-    """Proportions with three decimals, counts without."""
-    return f"{value:,.0f}" if float(value).is_integer() and abs(value) > 1 else f"{value:.3f}"
-
-
 def _evidence(article: Article, pages: Sequence[Page]) -> str:
     """What the script shows, as JSON in which no character can begin a tag. `span` counts UTF-16 units, as scripts do."""
     texts: dict[int, str] = {}
@@ -539,64 +425,3 @@ def _page_of(passage: Passage, pages: Sequence[Page]) -> Page | None:
 
 def _utf16(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _index_row(row: IndexRow) -> str:
-    # A quoted relative path holds no colon, so it can have no scheme.
-    name = f'<a href="{escape(quote(row.href))}">{escape(row.title)}</a>' if row.href else escape(row.title)
-    why = f'<span class="why">{escape(row.reason)}</span>' if row.reason else ""
-    counts = ("section", row.sections), ("citation", row.citations), ("word", row.words)
-    if row.status == "ok":
-        cells = "".join(f'<td class="n" data-unit="{noun if n == 1 else noun + "s"}">{n:,}</td>' for noun, n in counts)
-    else:
-        cells = '<td class="n"></td>' * len(counts)
-    return (
-        f'<tr id="event-{escape(row.event_id)}"><th scope="row">{name}{why}</th>'
-        f'<td class="{row.status}">{"written" if row.status == "ok" else "failed"}</td>{cells}</tr>\n'
-    )
-
-
-def _score_table(scores: Mapping[str, float], *, percent: bool = False) -> str:
-    shown = {name: f"{100 * value:.1f} %" if percent else _figure(value) for name, value in scores.items()}
-    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{value}</td></tr>' for name, value in shown.items())
-    return f"<table><tbody>{rows}</tbody></table>"
-
-
-def document(title: str, body: str, script: str) -> str:
-    style = _asset("preview.css")
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"style-src {_hash(style)}",
-            f"script-src {_hash(script)}" if script else "script-src 'none'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-        ]
-    )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="robots" content="noindex">
-<title>{escape(title)}</title>
-<style>{style}</style>
-</head>
-<body>
-{body}{f"<script>{script}</script>" if script else ""}
-</body>
-</html>
-"""
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-@cache
-def _asset(name: str) -> str:
-    # The hash is of what the browser sees, and it sees line feeds whatever the file has.
-    return resources.files("pipeline.formats").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")

@@ -1,6 +1,6 @@
 """Which section headings an article's evidence calls for: those of its kind, those that articles usually have, its own.
 
-The bank in `heading_bank.json` holds headings that several open encyclopedia articles share (`python -m tools.fit_headings`):
+The bank in `heading_bank.json` holds headings that several open encyclopedia articles share (`tools.fits.fit_headings`):
 how often articles of each kind have them, where they are, and typical words of their sections. It holds no sentence, and
 nothing of any benchmark article. A heading is weighed by how usual it is for the kinds that the evidence looks like, and by
 how near the sentences come that are nearest to it: the mass of all sentences would favour what fits everything a little.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmark.submissions.submission import Submission, SubmittedCost, SubmittedModel, SubmittedSystem, build
+from benchmark.submissions.submission import build
+from benchmark.submissions.submitted import Submission, SubmittedCost, SubmittedModel, SubmittedSystem
 from data import codec
 from data.scores import Estimate, EventScores, SystemScores
 from eval.aggregate import estimate

@@ -9,7 +9,7 @@ from benchmark import submit
 from benchmark.runner import run_event
 from benchmark.scoring import score_run, system_scores
 from benchmark.submissions import folder, submission, verdicts
-from benchmark.submissions.submission import SubmittedCost, SubmittedSystem
+from benchmark.submissions.submitted import SubmittedCost, SubmittedSystem
 from data.errors import NoEvidence
 from data.runs import RunFolder, Stages
 from data.settings import Settings

@@ -6,7 +6,9 @@ import pytest
 
 from benchmark.comparing.differences import differences, furthest_apart
 from benchmark.splits import in_dev
-from benchmark.submissions.submission import Submission, part, problems
+from benchmark.submissions.submission import part
+from benchmark.submissions.submission_faults import problems
+from benchmark.submissions.submitted import Submission
 from data.errors import UserError
 from tests.benchmark.made_submissions import ROWS, failed, ok, submit
 

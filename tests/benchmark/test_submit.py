@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from benchmark import rescore, submit
-from benchmark.submissions import folder, statement, submission, verdicts
+from benchmark.submissions import folder, statement, submission, submission_faults, submitted, verdicts
 from benchmark.submissions.ledger import read_ledger, results_digest
-from benchmark.submissions.submission import Submission
+from benchmark.submissions.submitted import Submission
 from data import codec
 from data.errors import UserError
 from data.markup import is_invalid
@@ -145,12 +145,12 @@ def test_a_statement_is_joined_to_what_the_run_knows(made_folder: Path, tmp_path
         '[[models]]\nrole = "ranker"\nname = "r"\nrevision = "1"\n[cost]\nwrite_s = 99.0\nusd = 1.5\ndevice = "one GPU"\n'
     )
     made = read(made_folder)
-    run_model = submission.SubmittedModel("writer", "embedded-writer", "sha")
+    run_model = submitted.SubmittedModel("writer", "embedded-writer", "sha")
     made = replace(made, system=replace(made.system, models=(run_model,)))
     full = statement.joined(made, statement.read(tmp_path / "about.toml"))
     assert full.system.models == (
         replace(run_model, parameters=7, licence="MIT"),  # its name and revision were measured
-        submission.SubmittedModel("ranker", "r", "1"),
+        submitted.SubmittedModel("ranker", "r", "1"),
     )
     assert (full.system.url, full.system.seeds, full.system.uses_web, full.system.extractive) == (
         "https://mine.example",
@@ -159,7 +159,7 @@ def test_a_statement_is_joined_to_what_the_run_knows(made_folder: Path, tmp_path
         True,
     )
     assert (full.cost.write_s, full.cost.usd, full.cost.device) == (1.5, 1.5, "one GPU")
-    assert full.data.revision == "aecded5" and full.notes == "two words" and submission.problems(full) == []
+    assert full.data.revision == "aecded5" and full.notes == "two words" and submission_faults.problems(full) == []
     assert statement.joined(made, statement.Statement()) == made
 
 
@@ -185,7 +185,7 @@ def test_variants_are_other_runs_of_the_same_system(sample_run: RunFolder, made_
 
 def test_the_closed_book_is_of_the_same_model(sample_run: RunFolder, made_folder: Path, tmp_path: Path) -> None:
     made = read(made_folder)
-    model = submission.SubmittedModel("writer", "hf:mine", "3fa9")
+    model = submitted.SubmittedModel("writer", "hf:mine", "3fa9")
     with_model = replace(made, system=replace(made.system, models=(model,)))
     (tmp_path / "alone").mkdir()
     settings = {"system": "closed_book"}
@@ -263,7 +263,7 @@ def test_an_honest_submission_comes_out_as_it_was(good: Path) -> None:
     again = rescored(good)
     assert again.differences == ()
     assert again.submission == replace(before, recomputed=True, environment=again.submission.environment)
-    assert submission.problems(again.submission) == []
+    assert submission_faults.problems(again.submission) == []
 
 
 def test_scores_that_were_made_up_are_found_although_they_agree_with_each_other(good: Path) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_settings
@@ -17,8 +15,8 @@ from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_setti
 from flows.orchestration.event_tasks import PIPELINE_VERSION
 from pipeline.web.bundle import Bundle
 from tests.conftest import Command, set_pages
+from tests.killed_run import run_command
 from tests.object_store import BUCKET, ObjectStore, serving
-from tests.prefect_installation import ROOT
 from tests.toy_events import TIMED, make_events, results
 from tests.web_server import serving as web_server
 
@@ -56,28 +54,9 @@ def carried(found: dict[str, bytes]) -> dict[str, bytes]:
 # ---- killed
 
 
-KILLED = """
-import itertools, os, signal, sys
-from data import store
-moment, n, words = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-put, count = store.Store.put, itertools.count(1)
-def killed(self, name, content):
-    is_due = next(count) == n
-    if moment == "after" or not is_due:
-        put(self, name, content)
-    if is_due:
-        os.kill(os.getpid(), signal.SIGKILL)
-store.Store.put = killed
-from flows.cli import main
-sys.exit(main(words))
-"""
-
-
-def killed(moment: str, n: int, words: Sequence[object]) -> None:
+def killed(moment: Literal["before", "after"], n: int, words: Sequence[object]) -> None:
     """A command that is killed when it carries the n-th file to the URL, `before` it does or `after`."""
-    called = [sys.executable, "-c", KILLED, moment, str(n), *map(str, words)]
-    process = subprocess.run(called, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert process.returncode == -signal.SIGKILL, process.stderr
+    assert run_command(words, moment, n) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(
@@ -85,7 +64,7 @@ def killed(moment: str, n: int, words: Sequence[object]) -> None:
     [("after", "other"), pytest.param("before", "other", marks=pytest.mark.slow), ("before", "killed")],
 )
 def test_killed_on_one_machine_and_resumed_on_another(
-    moment: str,
+    moment: Literal["before", "after"],
     other: str,
     store: ObjectStore,
     folder: str,
@@ -123,7 +102,7 @@ def test_killed_on_one_machine_and_resumed_on_another(
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_live_pages_come_along_with_all_that_tells_of_them_or_not_at_all(
-    moment: str, store: ObjectStore, folder: str, toys: Path, machine: Machine, wikigenben: Command,
+    moment: Literal["before", "after"], store: ObjectStore, folder: str, toys: Path, machine: Machine, wikigenben: Command,
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """Killed when the manifest of an event's bundle is carried, the last of it. The other machine has no pages of its own."""

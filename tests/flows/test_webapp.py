@@ -332,19 +332,27 @@ def test_elsewhere_than_loopback_a_token_is_asked_for() -> None:
     assert gate.refusal(scope("evil.example", "wikigenben=secret"))[0] == 400  # type: ignore[index]
 
 
-def test_a_killed_page_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "program",
+    [QUICK, pytest.param(COMMAND, marks=pytest.mark.slow)],  # which loads the sentence model: six CPU seconds
+    ids=["stand-ins", "the command"],
+)
+def test_a_killed_page_goes_on(tmp_path: Path, program: tuple[str, ...]) -> None:
     """Also what it was killed in the middle of; no process is left behind."""
-    web = Web(tmp_path, program=COMMAND)
+    web = Web(tmp_path, program=program)
     files = web.upload(*PAGES)
     _, asked = web.ask("POST", "/api/runs", {"title": TITLE, "files": files, "words": 150})
 
+    def is_writer(pid: int) -> bool:
+        return any(name in command(pid) for name in ("flows.webapp.worker", "tests.quick_web_worker"))
+
     def writing() -> list[int]:
-        return [pid for pid in children(web.process.pid) if "flows.webapp.worker" in command(pid)]
+        return [pid for pid in children(web.process.pid) if is_writer(pid)]
 
     wait_until(lambda: bool(writing()), "a writing process", START_S)
     (process,) = writing()
     web.kill()
-    wait_until(lambda: "flows.webapp.worker" not in command(process), "the end of the writing process", START_S)
+    wait_until(lambda: not is_writer(process), "the end of the writing process", START_S)
     with running(tmp_path) as again:
         _, shown = again.ask("GET", f"/api/runs/{asked['name']}")
         if shown["state"] != "done":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from benchmark.submissions import submission
-from benchmark.submissions.submission import Submission, SubmittedScore
+from benchmark.submissions.submitted import Submission, SubmittedScore
 from data.decoding_counts import Usage
 from data.errors import UserError
 from data.runs import EventFailure, EventFolder, EventStats, RunFolder

@@ -14,7 +14,7 @@ from data.runs import RunFolder
 from eval.catalogue import BESIDE, HEADLINE, entry
 from flows.showing.report import plots
 from flows.showing.report.contents import BETWEEN_STAGES, NO_STAGES, Contents, MetricLine, ReasonCount, gather
-from pipeline.formats.html import DROP_REASONS, REPAIRS
+from pipeline.formats.page_words import DROP_REASONS, REPAIRS
 from pipeline.provenance import host_of, web_link
 from pipeline.stages import ARTICLE, DRAFTS, INFOBOX, OUTLINE, PAGES, SECTIONS
 

@@ -30,7 +30,14 @@ from benchmark.site.pages import COLUMNS, event_file, readable
 from benchmark.submissions import folder as submitted
 from benchmark.submissions import submission
 from benchmark.submissions.ledger import LEDGER, note_scored
-from benchmark.submissions.submission import SubmittedCost, SubmittedModel, SubmittedSystem, VariantScore
+from benchmark.submissions.submitted import (
+    SubmittedCost,
+    SubmittedModel,
+    SubmittedScore,
+    SubmittedStratum,
+    SubmittedSystem,
+    VariantScore,
+)
 from data import codec
 from data.errors import UserError
 from data.scores import EventScores, SystemScores
@@ -458,9 +465,9 @@ def test_the_recent_slice_is_taken_from_the_rows(tmp_path: Path) -> None:
     read = submission.read(folder / "submission.json")
     rows = [event.scores["fact_f"] for event in read.events[:5]]
     e = estimate(rows, name="fact_f", seed=3, resamples=100)
-    score = submission.SubmittedScore(e.mean, (e.low, e.high), 5, 0, 0)
+    score = SubmittedScore(e.mean, (e.low, e.high), 5, 0, 0)
     ids = tuple(event.id for event in read.events[:5])
-    stratum = submission.SubmittedStratum(ids, {"fact_f": score})
+    stratum = SubmittedStratum(ids, {"fact_f": score})
     submission.write(folder / "submission.json", replace(read, strata={"topic: since 2021": stratum}))
     build(tmp_path / "in", tmp_path / "out")
     ((row,),) = (board_rows(board) for board in boards(tmp_path / "out"))

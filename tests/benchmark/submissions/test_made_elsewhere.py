@@ -15,7 +15,7 @@ import pytest
 
 from benchmark import evaluate, rescore, submit, validate
 from benchmark.runner import EventOutcome, run_event
-from benchmark.submissions import folder, made_elsewhere, submission, verdicts
+from benchmark.submissions import folder, made_elsewhere, submission, submission_faults, verdicts
 from data.errors import StageError, UserError
 from data.runs import RunFolder, Unstored
 from data.settings import Settings
@@ -103,7 +103,7 @@ def test_what_is_read_back_scores_what_was_written(scored: Path, sample_run: Run
     """Same passages of the same pages, and the same sentences: metrics cut an article of this package as one made elsewhere,
     though its writer knows of other sentences (a copied headline without a full stop, say)."""
     mine, theirs = (submission.read(run / "submission.json") for run in (scored, sample_run.path))
-    assert submission.problems(mine) == [] and validate.main([str(scored)]) == 0
+    assert submission_faults.problems(mine) == [] and validate.main([str(scored)]) == 0
     assert {"cite_recall", "n_claims", "attainable_entity_recall"} < theirs.scores.keys()
     written, again = ([RunFolder(run).event(i).article() for i in IDS if i != FAILED] for run in (sample_run.path, scored))
     assert [a and a.lead for a in written] != [a and a.lead for a in again]  # its own sentences would be others

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.submissions import submission
-from benchmark.submissions.submission import problems
+from benchmark.submissions.submission_faults import problems
 from data.errors import UserError
 from data.scores import EventScores
 from tests.benchmark.made_submissions import NAMES, ROWS, SHA, failed, ok, submit

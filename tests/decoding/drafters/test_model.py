@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from decoding.models.naming import load_draft
 from decoding.sampling import Sampler
 from decoding.speculative import decode
 from tests.decoding.drafters.equality import check_equals_plain, check_rejection_keeps_the_distribution, run
+from tests.grids import rest_slow
 from tests.model_families import tiny_family
 from tests.tiny_model import build_tiny_model
 from tests.toy_backend import COSTS, ToyBackend
@@ -67,8 +69,10 @@ def drafter(model: StepBackend | None = None, costs: CostTable = COSTS, **option
     return ModelDrafter(model or small(), costs, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("tree", [False, True])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("policy", "tree"),
+    rest_slow(product(POLICIES, (False, True)), keep=(("fixed", True), ("threshold", False), ("own", True))),
+)
 def test_text_equals_plain_decoding(policy: str, tree: bool) -> None:
     assert check_equals_plain(drafter(policy=POLICIES[policy], tree=tree), n_prompts=2) > 0
 
@@ -79,8 +83,9 @@ def test_text_equals_plain_decoding_in_the_mix() -> None:
         assert check_equals_plain(mix, n_prompts=2) > 0
 
 
-@pytest.mark.parametrize("tree", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("seed", "tree"), rest_slow(product(range(3), (False, True)), keep=((0, False), (1, True), (2, False)))
+)
 def test_sampled_text_equals_plain_decoding(tree: bool, seed: int) -> None:
     sampling = replace(SAMPLED, seed=seed)
     expected, _ = run(NoDrafter(), [3, 1, 4], sampling=sampling, seed=seed)

@@ -16,7 +16,6 @@ from decoding.drafters.recycle import (
     RankStatistics,
     RecycleDrafter,
     TreeTemplate,
-    chain_template,
     template_from,
     template_of_widths,
 )
@@ -25,6 +24,11 @@ from tests.decoding.drafters.equality import check_equals_plain, run
 from tests.toy_backend import COSTS, ToyBackend
 
 LONG = SamplingParams(max_new_tokens=120)
+
+
+def chain_template(length: int) -> TreeTemplate:
+    """The most probable entry each time."""
+    return TreeTemplate(tuple(range(-1, length - 1)), (0,) * length)
 
 
 def _rows(*best: list[int], vocab_size: int = 40) -> TorchRows:

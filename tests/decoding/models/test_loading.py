@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from data.errors import UserError
-from decoding.models.loading import LoadedModel, break_control_tokens, load
+from decoding.models.control_tokens import break_control_tokens
+from decoding.models.loading import LoadedModel, load
 from tests.tiny_model import build_tiny_model
 
 TEXT = ["The bridge over the river fell on Monday.", "Two workers were hurt, the mayor said; repairs took 14 months."]
@@ -70,8 +71,8 @@ def test_fingerprint_follows_content_not_place(tiny: Path, copy: Path, tmp_path:
 
 
 def test_fingerprint_of_large_weights_samples_every_tensor(tiny: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("decoding.models.loading._WHOLE_FILE_BYTES", 1000)
-    monkeypatch.setattr("decoding.models.loading._SAMPLE_BYTES", 64)
+    monkeypatch.setattr("decoding.models.fingerprints._WHOLE_FILE_BYTES", 1000)
+    monkeypatch.setattr("decoding.models.fingerprints._SAMPLE_BYTES", 64)
     first = load(str(tiny)).fingerprint
     assert load(str(copy)).fingerprint == first
 

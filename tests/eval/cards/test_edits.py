@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.cards.edits import FALSE_EDITS, TRUE_EDITS, Context, Edited, edit, exchange_names
+from eval.cards.edit_parts import Context, Edited
+from eval.cards.edits import FALSE_EDITS, TRUE_EDITS, edit
+from eval.cards.name_edits import exchange_names
 
 PAGE = (
     "Mayor Anna Lind opened the Alder Bridge in Oslo. Bergen and Stavanger sent delegates, and in Malmö the Hart Company "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 from collections.abc import Iterator
@@ -93,12 +95,25 @@ def scored(place: Path) -> Path:
 
 
 def told(scored: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    """What the command says as JSON when all stands."""
+    """What the command says as JSON with these words, too."""
     given = (str(scored / "given"), "--split", "all", *FAST, "--out", str(scored / "submissions" / "agents"), "--json", *words)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WIKIGEN_RUNS", str(scored / "runs"))
         code = main(given)
     value = json.loads(capsys.readouterr().out)
+    assert isinstance(value, dict)
+    return value | {"code": code}
+
+
+@pytest.fixture(scope="module")
+def stands(scored: Path) -> dict[str, Any]:
+    """What the command says as JSON when all stands."""
+    given = (str(scored / "given"), "--split", "all", *FAST, "--out", str(scored / "submissions" / "agents"), "--json")
+    heard = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(heard):
+        patch.setenv("WIKIGEN_RUNS", str(scored / "runs"))
+        code = main(given)
+    value = json.loads(heard.getvalue())
     assert isinstance(value, dict)
     return value | {"code": code}
 
@@ -134,8 +149,8 @@ def test_missing_and_unreadable_articles_count_as_nothing_and_are_told_apart(sco
     assert {rows[i].scores["entity_recall"] for i in (BROKEN, MISSING)} == {0.0}
 
 
-def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = told(scored, capsys)
+def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(stands: dict[str, Any]) -> None:
+    said = stands
     assert said["code"] == 1 and said["base"] == "lead" and said["n_topics"] == 3 and said["whole"]
     assert {name: one["n_shared"] for name, one in said["systems"].items()} == {
         "bm25": 3,
@@ -151,8 +166,8 @@ def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(scored: Path,
     assert said["told_apart"]["n_pairs"] == 6 and len(said["failures"]) == 1
 
 
-def test_whoever_copies_the_human_article_is_seen(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = told(scored, capsys)
+def test_whoever_copies_the_human_article_is_seen(stands: dict[str, Any]) -> None:
+    said = stands
     scores = {name: {metric: one["mean"] for metric, one in of["scores"].items()} for name, of in said["systems"].items()}
     assert scores["reader"]["gold_sentence_share"] == 1.0 and scores["reader"]["encyclopedia_cites"] == 1.0
     assert scores["lead"]["gold_sentence_share"] < 0.2 and scores["lead"]["encyclopedia_cites"] == 0.0

@@ -24,7 +24,7 @@ from flows.orchestration.runners import RunnerSpec, WorkerDied, make_runner, n_c
 from tests.prefect_installation import ROOT
 from tests.processes import command
 from tests.worker_tasks import deadly, stored, threads
-from tools.usage import descendants
+from tools.speed.usage import descendants
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,21 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "stats.json"}
 
 
-def test_it_is_the_run_that_writing_all_anew_makes(written: Path, tmp_path: Path) -> None:
-    anew, taken = _prepared(tmp_path / "anew", OFF), _prepared(tmp_path / "taken", OFF)
-    run_events.generate(anew)
+@pytest.fixture(scope="module")
+def adopted(written: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Prepared, tuple[str, ...]]:
+    """A run that took over all it could, and the events that it took."""
+    taken = _prepared(tmp_path_factory.mktemp("taken") / "run", OFF)
     n_adopted = adopt(taken, written)
-    assert 0 < n_adopted < len(taken.ids)  # the sample has a page that only the filter drops
+    events = tuple(event_id for event_id in taken.ids if taken.run.event(event_id).path.exists())
+    assert 0 < len(events) == n_adopted < len(taken.ids)  # the sample has a page that only the filter drops
+    return taken, events
+
+
+def test_it_is_the_run_that_writing_all_anew_makes(adopted: tuple[Prepared, tuple[str, ...]], tmp_path: Path) -> None:
+    anew, (taken, events) = _prepared(tmp_path / "anew", OFF), adopted
+    run_events.generate(anew)
     outcomes = run_events.generate(taken).outcomes
-    assert [o.status for o in outcomes].count("reused") == n_adopted
+    assert [o.status for o in outcomes].count("reused") == len(events)
     assert _files(anew.run.path / "events") == _files(taken.run.path / "events")
     assert not list(taken.run.path.glob(".*.half"))
 
@@ -64,16 +72,16 @@ def test_pages_of_another_run_decide(written: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["article.json", "pages.jsonl"])
-def test_a_damaged_event_is_written_here_and_the_others_are_taken(written: Path, tmp_path: Path, name: str, capsys) -> None:
-    whole = _prepared(tmp_path / "whole", OFF)
-    n_whole = adopt(whole, written)
-    bad = next(event_id for event_id in whole.ids if whole.run.event(event_id).path.exists())
+def test_a_damaged_event_is_written_here_and_the_others_are_taken(
+    written: Path, adopted: tuple[Prepared, tuple[str, ...]], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, other = adopted[1][:2]
     shutil.copytree(written, tmp_path / "damaged")
     (tmp_path / "damaged" / "events" / bad / name).write_bytes(b"")
-    prepared = _prepared(tmp_path / "mine", OFF)
-    assert adopt(prepared, tmp_path / "damaged") == n_whole - 1
+    prepared = replace(_prepared(tmp_path / "mine", OFF), ids=(bad, other))
+    assert adopt(prepared, tmp_path / "damaged") == 1
     assert f"event {bad} is not taken over" in capsys.readouterr().err
-    assert not prepared.run.event(bad).path.exists()
+    assert not prepared.run.event(bad).path.exists() and prepared.run.event(other).path.exists()
 
 
 @pytest.mark.parametrize(

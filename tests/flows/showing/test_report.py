@@ -16,8 +16,8 @@ import pytest
 
 import data.runs
 from benchmark import scoring
-from benchmark.submissions import submission
-from benchmark.submissions.submission import SubmittedCost, SubmittedSystem
+from benchmark.submissions import submission, submitted
+from benchmark.submissions.submitted import SubmittedCost, SubmittedSystem
 from data import codec
 from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
 from data.runs import (
@@ -92,8 +92,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
         ceilings={"reference": {"organisation": 0.9375}},
     )
     kinds = {
-        "infobox: with": submission.SubmittedStratum(
-            (GOOD,), {"organisation": submission.SubmittedScore(0.11, (0.1, 0.125), 1, 0, 0)}
+        "infobox: with": submitted.SubmittedStratum(
+            (GOOD,), {"organisation": submitted.SubmittedScore(0.11, (0.1, 0.125), 1, 0, 0)}
         )
     }
     submission.write(prepared.run.path / "submission.json", replace(made, strata=kinds))

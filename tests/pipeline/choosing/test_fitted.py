@@ -32,8 +32,8 @@ def test_a_file_that_is_none_is_named_with_what_makes_it_anew(tmp_path: Path) ->
         if content is not None:
             path.write_text(content, encoding="utf-8")
         with pytest.raises(UserError, match=why) as error:
-            fitted_model(RelevanceModel, path, FEATURES, "tools.fit_relevance")
+            fitted_model(RelevanceModel, path, FEATURES, "tools.fits.fit_relevance")
         told = str(error.value)
-        assert str(path) in told and told.endswith("run: python -m tools.fit_relevance") and "make it anew" not in told
+        assert str(path) in told and told.endswith("run: python -m tools.fits.fit_relevance") and "make it anew" not in told
     path.write_text(codec.to_json(shipped), encoding="utf-8")
-    assert fitted_model(RelevanceModel, path, FEATURES, "tools.fit_relevance") == shipped
+    assert fitted_model(RelevanceModel, path, FEATURES, "tools.fits.fit_relevance") == shipped

@@ -16,8 +16,9 @@ from markdown_it import MarkdownIt
 from data.types import DROP_REASONS, Article, Fact, Heading, Page, Passage, Repair, RepairKind, Section, Sentence, Source
 from pipeline.following.changes import Quote, Side
 from pipeline.following.disagreements import Disagreement
-from pipeline.formats import html as html_format
-from pipeline.formats.html import IndexRow, index_html, to_html
+from pipeline.formats import page_words
+from pipeline.formats.html import to_html
+from pipeline.formats.index_page import IndexRow, index_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
 from pipeline.provenance import day_of, host_of, shortened, web_link
@@ -322,8 +323,8 @@ def test_html_marks_what_is_unsupported_or_cites_nothing() -> None:
 
 
 def test_html_has_words_for_every_reason_and_repair() -> None:
-    assert set(html_format.DROP_REASONS) == set(DROP_REASONS)
-    assert set(html_format.REPAIRS) == set(get_args(RepairKind))
+    assert set(page_words.DROP_REASONS) == set(DROP_REASONS)
+    assert set(page_words.REPAIRS) == set(get_args(RepairKind))
 
 
 def test_html_of_an_empty_article() -> None:

@@ -131,9 +131,9 @@ def test_headings_that_accuse_need_evidence() -> None:
     assert not {"Perpetrator", "Victims", "Suspect"} & {s.heading.text for s in plan.sections}
 
 
-def test_four_thousand_sentences_make_no_longer_an_article() -> None:
+def test_a_thousand_sentences_make_no_longer_an_article() -> None:
     names = ("Arn", "Bel", "Cor", "Dun", "Eld", "Fen", "Gar", "Hol", "Ith", "Jor")
-    places = [f"{a}{b.lower()}{c.lower()}" for a in names for b in names for c in names[:4]]
+    places = [f"{a}{b.lower()}{c.lower()}" for a in names for b in names for c in names[:1]]
     pages = [
         page(
             f"https://{n}.example/flood",

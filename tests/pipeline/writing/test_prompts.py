@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.types import Heading, Outline
-from decoding.models.loading import break_control_tokens
+from decoding.models.control_tokens import break_control_tokens
 from pipeline.writing import prompts
 from pipeline.writing.prompts import Numbered, evidence_block, quotable
 

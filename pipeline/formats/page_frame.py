@@ -1,0 +1,68 @@
+"""The frame of every page that is made here: one file, from which nothing is loaded and nothing is sent.
+
+Styles and script are inline and admitted by their hashes in a Content-Security-Policy; there are no images, fonts or forms.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from importlib import resources
+
+
+def counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _figure(value: float) -> str:
+    """Proportions with three decimals, counts without."""
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) > 1 else f"{value:.3f}"
+
+
+def score_table(scores: Mapping[str, float], *, percent: bool = False) -> str:
+    shown = {name: f"{100 * value:.1f} %" if percent else _figure(value) for name, value in scores.items()}
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{value}</td></tr>' for name, value in shown.items())
+    return f"<table><tbody>{rows}</tbody></table>"
+
+
+def document(title: str, body: str, script: str) -> str:
+    style = asset("preview.css")
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(script)}" if script else "script-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+        ]
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="robots" content="noindex">
+<title>{escape(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+{body}{f"<script>{script}</script>" if script else ""}
+</body>
+</html>
+"""
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def asset(name: str) -> str:
+    # The hash is of what the browser sees, and it sees line feeds whatever the file has.
+    return resources.files("pipeline.formats").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")

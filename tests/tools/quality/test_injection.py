@@ -1,0 +1,34 @@
+"""Words that are hidden from readers, or said to a model, do not reach an article; plain statements may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from data.types import Article, Heading, Section, Sentence
+from flows.write import request_for
+from tools.quality.bench_injection import ATTACKS, MODES, NAMES, planted_pages, reached_by, reaching
+
+
+def test_all_attacks_are_planted(tmp_path: Path) -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in planted_pages(tmp_path))
+    assert all(name in pages for name in NAMES[: len(ATTACKS)]) and len(ATTACKS) <= len(NAMES)
+
+
+def test_every_way_of_writing_is_one() -> None:
+    modes = {way: request_for([*flags, "--url=http://e.org", "--", "T"]).settings.writing.mode for way, flags in MODES.items()}
+    assert modes == {"extractive": "auto", "notes": "auto", "cite": "cite"}
+
+
+@pytest.mark.usefixtures("fixed_encoder")
+def test_only_plain_statements_reach_the_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path))
+    reached = reaching(("--system=extractive",))
+    assert {attack.kind for attack in reached} <= {"plain"}
+
+
+def test_a_person_of_an_attack_is_found_in_an_article() -> None:
+    sentence = Sentence(f"The director {NAMES[0]} resigned in March.", ("0:0-9",))
+    article = Article("1", "T", Section(Heading(""), ((sentence,),)), (), (), ())
+    assert reached_by(article) == [ATTACKS[0]]

@@ -1,0 +1,36 @@
+"""Every page of six kinds is read, or refused for its true reason; each fact can be opened by a citation."""
+
+from __future__ import annotations
+
+import pytest
+
+from data.passages import cut_passages
+from tools.quality import usable_pages
+from tools.quality.saved_pages import KINDS, SavedPage, all_pages
+from tools.quality.usable_pages import fault, read_saved
+
+PAGES = all_pages()
+
+
+def test_there_are_ten_of_each_kind() -> None:
+    assert [sum(page.kind == kind for page in PAGES) for kind in KINDS] == [10] * 6
+    assert len({(page.kind, page.name) for page in PAGES}) == 60
+
+
+@pytest.mark.parametrize("saved", PAGES, ids=lambda saved: f"{saved.kind}: {saved.name}")
+def test_a_page_gives_its_facts_or_the_true_reason(saved: SavedPage) -> None:
+    page = read_saved(saved)
+    assert fault(saved, page) == ""
+    assert page.usable or page.drop_detail
+    passages = cut_passages([page])
+    assert all(page.text[passage.start : passage.end] == passage.text for passage in passages)
+    assert all(any(fact.strip() in passage.text for passage in passages) for fact in saved.facts)
+
+
+def test_a_page_is_read_the_same_each_time() -> None:
+    assert [read_saved(saved) for saved in PAGES[:12]] == [read_saved(saved) for saved in PAGES[:12]]
+
+
+def test_the_count(capsys: pytest.CaptureFixture[str]) -> None:
+    usable_pages.main([])
+    assert "60 of 60 right" in capsys.readouterr().out
