@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_names,
         default=(),
         metavar="A,B",
-        help="hf, hf-pld, hf-early-exit, hf-assisted (transformers'), llama.cpp, llama.cpp-ngram (pip install cyllama)",
+        help="hf, hf-pld, hf-early-exit, hf-assisted (transformers'), llama.cpp, llama.cpp-ngram (llama-cpp-python or cyllama)",
     )
     what.add_argument("--assistant", metavar="FOLDER_OR_ID", help="the drafting model of hf-assisted")
     add_draft_model_flag(what)
@@ -278,6 +278,7 @@ def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None
     import json
 
     from data import codec
+    from decoding.bench.roofline import floor_line
     from decoding.bench.step_timings import PEERS, measure_steps, peers_of, step_lines
     from decoding.engine import backend_of
     from decoding.machine import cpu_features, signature, versions
@@ -293,6 +294,8 @@ def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None
         ("machine", f"{signature(info)}; {cpu_features()}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
         ("prompt", f"{arguments.prompt_tokens} random tokens; medians of {3 * arguments.repetitions} steps [fastest, slowest]"),
+        ("floor of T=1", floor_line(loaded, arguments.prompt_tokens)),
+        *_build_of_llama_cpp(named, file),
     ]
     told = "\n".join(step_lines(found, conditions)) + "\n"
     line = json.dumps({"conditions": dict(conditions), "steps": [codec.to_plain(one) for one in found]}, ensure_ascii=False)
@@ -301,6 +304,14 @@ def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None
         codec.write_atomic(arguments.out / ("table.md" if arguments.steps else "steps.md"), told)
     sys.stdout.write(told + line + "\n")
     return 0
+
+
+def _build_of_llama_cpp(peers: Sequence[str], file: Path | None) -> list[tuple[str, str]]:
+    """The condition that says which build was measured, where one was."""
+    from decoding.bench.llama_cpp import NAMES as ENGINES
+    from decoding.bench.llama_cpp import build
+
+    return [("llama.cpp", build(file))] if file is not None and set(peers) & set(ENGINES) else []
 
 
 def _gguf(arguments: argparse.Namespace) -> Path | None:
