@@ -181,5 +181,6 @@ def binding() -> type[OfLlamaCppPython] | type[OfCyllama]:
     except (ImportError, OSError) as error:
         reasons.append(f"cyllama: {error}")
     raise UserError(
-        f"llama.cpp is asked through llama-cpp-python or cyllama, and neither can be used ({'; '.join(reasons)}); run: {INSTALL}"
+        f"llama.cpp is asked through llama-cpp-python or cyllama, and neither can be used ({'; '.join(reasons)}); run: "
+        f"{INSTALL}"
     )

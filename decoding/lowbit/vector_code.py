@@ -89,8 +89,8 @@ def _opaque(b: Any, value: Any) -> Any:
 
 _AHEAD = 2048
 _FETCHED_FROM = 3
-"""Rows from which on weights are asked for `_AHEAD` bytes before they are used. CPUs see by themselves what will be read next, but
-not beyond a page of 4 KiB, and the products of many rows leave no room to wait; those of one or two are faster alone."""
+"""Rows from which on weights are asked for `_AHEAD` bytes before they are used. CPUs see by themselves what will be read next,
+but not beyond a page of 4 KiB, and the products of many rows leave no room to wait; those of one or two are faster alone."""
 
 
 def _fetch(b: Any, n_rows: int, address: Any, n_bytes: int) -> None:
@@ -407,7 +407,7 @@ stays below 2^15."""
 
 
 def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_row, to_scale, to_sums, to_out):
-    floats, ints, bytes_ = _vector(_F32, LANES), _vector(_I32, LANES), _vector(_I8, BLOCK)
+    floats, ints = _vector(_F32, LANES), _vector(_I32, LANES)
     pairs_at, lines_at, line_bytes = (32, 288, 64 * 6) if bits == 6 else (64, 320, 64 * bits)
     n_pairs = 8 if bits == 6 else 4
 
