@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -114,6 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--device", default="auto", metavar="DEVICE")
     how.add_argument("--dtype", default="auto", metavar="DTYPE")
     how.add_argument("--threads", type=int, metavar="N", help="of torch on the CPU")
+    how.add_argument(
+        "--cpu-seconds", action="store_true", help="with --steps --threads 1: the processor's time, for a busy machine"
+    )
     how.add_argument("--backend", default="auto", metavar="KIND", help="auto, packed, lowbit, driven or hf")
     how.add_argument(
         "--out",
@@ -149,6 +153,10 @@ def _check(arguments: argparse.Namespace) -> None:
         value = getattr(arguments, flag)
         if value is not None and value < 1:
             raise UserError(f"--{flag.replace('_', '-')} {value} is too small; the least is 1")
+    if arguments.cpu_seconds and (not arguments.steps or arguments.threads != 1):
+        raise UserError(
+            "--cpu-seconds needs --steps --threads 1: threads that wait for each other take the processor's time, too"
+        )
     check_peers(arguments.against)
     if arguments.draft_model:
         check_draft_name(arguments.draft_model)
@@ -287,13 +295,19 @@ def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None
     peers = peers_of(loaded, named, backend=arguments.backend, file=file, prompt_tokens=arguments.prompt_tokens)
     info = backend_of(loaded, arguments.backend).info
     found = measure_steps(
-        peers, info.vocab_size, prompt_tokens=arguments.prompt_tokens, repetitions=arguments.repetitions, seed=arguments.seed
+        peers,
+        info.vocab_size,
+        prompt_tokens=arguments.prompt_tokens,
+        repetitions=arguments.repetitions,
+        seed=arguments.seed,
+        clock=time.process_time if arguments.cpu_seconds else time.perf_counter,
     )
     conditions = [
         ("model", f"{loaded.name}, fingerprint {loaded.fingerprint[:12]}"),
         ("machine", f"{signature(info)}; {cpu_features()}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
         ("prompt", f"{arguments.prompt_tokens} random tokens; medians of {3 * arguments.repetitions} steps [fastest, slowest]"),
+        ("clock", "seconds of the processor" if arguments.cpu_seconds else "seconds that pass"),
         ("floor of T=1", floor_line(loaded, arguments.prompt_tokens)),
         *_build_of_llama_cpp(named, file),
     ]
