@@ -14,8 +14,6 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from data.errors import UserError
 
 INSTALL = "CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python (or: pip install cyllama)"
@@ -138,6 +136,8 @@ class OfLlamaCppPython:
         self._api.llama_synchronize(self._context)
 
     def chosen(self, row: int) -> int:
+        import numpy as np
+
         found = self._api.llama_get_logits_ith(self._context, row)
         return int(np.ctypeslib.as_array(found, shape=(self._vocabulary,)).argmax())
 
@@ -152,13 +152,15 @@ class _PromptLookup:
         from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
         self._lookup: Any = LlamaPromptLookupDecoding(_NGRAM_SIZE, _NGRAM_DRAFTED)
-        self._text = np.empty(0, dtype=np.intc)
+        self._text: list[int] = []
 
     def update(self, text: Sequence[int], least: int, most: int, new: int) -> None:
-        self._text = np.concatenate([self._text, np.array(text[len(text) - new :], dtype=np.intc)])
+        self._text += text[len(text) - new :]
 
     def draft(self, last: Sequence[int], n: int, least: int, most: int) -> list[int]:
-        return [int(token) for token in self._lookup(self._text)[:n]]
+        import numpy as np
+
+        return [int(token) for token in self._lookup(np.array(self._text, dtype=np.intc))[:n]]
 
 
 def _say_nothing(level: int, text: bytes, data: object) -> None:

@@ -4,14 +4,12 @@ On a CPU the matrices stay in the file's own 4 to 8 bits (`decoding.lowbit`). Fo
 unpacks them. Either is kept in the cache folder as a model folder, by the hash of the file, so that it is made once.
 
     gguf/<hash>-<form>-<CONVERSION>/      config.json, *.safetensors, tokenizer.json, ..., made whole or not at all
-    gguf/hashes/<hash of a path>.json     the hash of the file there, as long as its size and time stay
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import shutil
 import tempfile
@@ -25,6 +23,7 @@ from data import codec
 from data.download import cache_folder
 from data.errors import UserError
 from data.types import Strict
+from decoding.models.file_hashes import model_sha256
 from decoding.models.gguf_reading import parts_of, read_once
 from decoding.models.loading import (
     LOW_BITS,
@@ -70,14 +69,6 @@ class Header(Strict):
     end_ids: tuple[int, ...]
     n_parts: int
     n_weights: int
-
-
-@dataclass(frozen=True, slots=True)
-class KnownHash(Strict):
-    path: str
-    size: int
-    mtime_ns: int
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,40 +181,6 @@ def converted(file: Path, form: str, tell: Tell | None = None) -> Path:
             "set WIKIGEN_CACHE to a folder that has it"
         ) from error
     return folder
-
-
-def file_sha256(file: Path) -> str:
-    """The hash of a file's bytes; read again only when its size or time of change is another than the last time."""
-    status, where = file.stat(), str(file.resolve())
-    memo = _hash_memo(where)
-    if memo.is_file():
-        try:
-            known = codec.read(KnownHash, memo)
-        except UserError:  # damaged: made anew below
-            pass
-        else:
-            if (known.path, known.size, known.mtime_ns) == (where, status.st_size, status.st_mtime_ns):
-                return known.sha256
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    codec.write_atomic(memo, codec.to_json(KnownHash(where, status.st_size, status.st_mtime_ns, digest)) + "\n")
-    return digest
-
-
-def model_sha256(file: Path) -> str:
-    """The hash of a model by its first file: of that file's bytes, or of the hashes of all its parts."""
-    hashes = [file_sha256(part) for part in parts_of(file)]
-    return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
-
-
-def remember_sha256(file: Path, digest: str) -> None:
-    """Spare `file_sha256` the reading: `digest` was computed while the file was written."""
-    status, where = file.stat(), str(file.resolve())
-    codec.write_atomic(_hash_memo(where), codec.to_json(KnownHash(where, status.st_size, status.st_mtime_ns, digest)) + "\n")
-
-
-def _hash_memo(where: str) -> Path:
-    return cache_folder() / "gguf" / "hashes" / f"{codec.sha256(where)[:16]}.json"
 
 
 # --- contents of the file ----------------------------------------------------------------------------------------------
