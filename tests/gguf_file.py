@@ -32,19 +32,26 @@ def write_gguf(
     leave_out: frozenset[str] = frozenset(),
     fields: Mapping[str, int] | None = None,
     blocks: str | Callable[[str], str] = "",
+    template: str = "",
+    cut: frozenset[str] = frozenset(),
+    tensors_a_part: int = 0,
+    big_endian: bool = False,
 ) -> Path:
-    """`leave_out` are names of fields: `chat_template`, `eos`; or of tensors. `fields` are further numbers to write. `blocks`
-    is the type of the matrices (`Q8_0`), or what gives it for the name of a tensor; float32 without."""
+    """`leave_out` are names of fields: `chat_template`, `eos`, `tokens`; or of tensors. `fields` are further numbers to write.
+    `blocks` is the type of the matrices (`Q8_0`), or what gives it for the name of a tensor; float32 without. `template` is
+    another chat template; tensors of `cut` lose half of their rows. With `tensors_a_part` the model lies in several files, of
+    which the first one is returned."""
     import gguf
     from safetensors.numpy import load_file
 
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     spelled = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
-    template = folder / "chat_template.jinja"
+    own_template = folder / "chat_template.jinja"
     weights = load_file(folder / "model.safetensors")
     heads, kv_heads, layers = (config[k] for k in ("num_attention_heads", "num_key_value_heads", "num_hidden_layers"))
 
-    writer = gguf.GGUFWriter(file, architecture)
+    endian = gguf.GGUFEndian.BIG if big_endian else gguf.GGUFEndian.LITTLE
+    writer = gguf.GGUFWriter(file, architecture, split_max_tensors=tensors_a_part, endianess=endian)
     writer.add_block_count(layers)
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
@@ -59,17 +66,18 @@ def write_gguf(
     tokens = sorted(spelled["vocab"], key=spelled["vocab"].__getitem__)
     tokens[config["pad_token_id"]] = "<|endoftext|>"  # transformers adds one where there is none
     special = [t.startswith("<") and t.endswith(">") and len(t) > 2 for t in tokens]
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(pretokenizer)
-    writer.add_token_list(tokens)
-    writer.add_token_types([gguf.TokenType.CONTROL if s else gguf.TokenType.NORMAL for s in special])
-    writer.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in spelled["merges"]])
+    if "tokens" not in leave_out:
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre(pretokenizer)
+        writer.add_token_list(tokens)
+        writer.add_token_types([gguf.TokenType.CONTROL if s else gguf.TokenType.NORMAL for s in special])
+        writer.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in spelled["merges"]])
     writer.add_bos_token_id(config["bos_token_id"])
     writer.add_pad_token_id(config["pad_token_id"])
     if "eos" not in leave_out:
         writer.add_eos_token_id(config["eos_token_id"])
-    if template.is_file() and "chat_template" not in leave_out:
-        writer.add_chat_template(template.read_text(encoding="utf-8"))
+    if own_template.is_file() and "chat_template" not in leave_out:
+        writer.add_chat_template(template or own_template.read_text(encoding="utf-8"))
     for name, value in (fields or {}).items():
         writer.add_uint16(name, value)
 
@@ -85,6 +93,8 @@ def write_gguf(
         matrix = weights[theirs].astype(np.float32)
         if architecture == "llama" and ("attn_q" in ours or "attn_k" in ours):
             matrix = _permuted(matrix, heads if "attn_q" in ours else kv_heads)
+        if ours in cut:
+            matrix = matrix[: len(matrix) // 2]
         own = blocks(ours) if callable(blocks) else blocks
         if own and matrix.ndim == 2:
             kind = gguf.GGMLQuantizationType[own]
@@ -96,6 +106,8 @@ def write_gguf(
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+    if tensors_a_part:
+        return min(file.parent.glob(f"{file.stem}-00001-of-*.gguf"))
     return file
 
 

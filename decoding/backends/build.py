@@ -25,13 +25,22 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
     """
     from decoding.backends.driven import DrivenBackend
     from decoding.backends.hf import HFBackend
+    from decoding.backends.kept_proofs import KeptProof
     from decoding.backends.layers import NotDrivable
     from decoding.backends.lowbit import LowBitBackend, NotLowBit
     from decoding.backends.packed import NotPacked, PackedBackend
 
     if kind not in get_args(Kind):
         raise UserError(f"unknown backend {kind!r}; choose one of {', '.join(get_args(Kind))}")
-    reference, here = HFBackend(loaded), loaded.model.device.type
+    here = loaded.model.device.type
+    made: list[HFBackend] = []
+
+    def reference() -> HFBackend:
+        """What the others are compared with, and the last choice; it takes seconds to be made."""
+        if not made:
+            made.append(HFBackend(loaded))
+        return made[0]
+
     architecture = type(loaded.model).__name__
 
     def step_down(refusal: str, instead: str, error: Unfit) -> None:
@@ -41,9 +50,9 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
             say(f"{loaded.name}: decoding {instead}")
 
     ladder: tuple[tuple[Kind, str, Callable[[], StepBackend]], ...] = (
-        ("lowbit", "cpu", lambda: LowBitBackend(loaded, reference)),
-        ("packed", "cpu", lambda: PackedBackend(loaded, reference)),
-        ("driven", here, lambda: DrivenBackend(loaded, reference)),
+        ("lowbit", "cpu", lambda: LowBitBackend(loaded, None if KeptProof(loaded).holds else reference())),
+        ("packed", "cpu", lambda: PackedBackend(loaded, reference())),
+        ("driven", here, lambda: DrivenBackend(loaded, reference())),
     )
     for name, device, build in ladder:
         fits = {"lowbit": loaded.is_low_bit, "packed": not loaded.is_low_bit}.get(name, True)
@@ -66,4 +75,4 @@ def build_backend(loaded: LoadedModel, kind: Kind = "auto", say: Callable[[str],
             refusal = f"{architecture} cannot be driven: {error.why}; use backend auto or hf"
             step_down(refusal, f"through the model's own forward, which is slower, because {architecture}: {error.why}", error)
             break
-    return reference
+    return reference()

@@ -52,7 +52,7 @@ class DrivenBackend(TorchBackend):
         self._embedding_scale = getattr(decoder, "embedding_multiplier", None)
         self._logit_divisor = getattr(self._config, "logits_scaling", None)
         self._logit_cap = getattr(self._config, "final_logit_softcapping", None)
-        self._prove(reference or HFBackend(loaded))
+        self._prove(reference)
 
     def _run(
         self,
@@ -126,9 +126,10 @@ class DrivenBackend(TorchBackend):
 
     # --- proof -----------------------------------------------------------------------------------------------------------
 
-    def _prove(self, reference: HFBackend) -> None:
+    def _prove(self, reference: HFBackend | None) -> None:
         import torch
 
+        reference = reference or HFBackend(self._loaded)
         if not reference.takes_trees:
             raise NotDrivable("it takes no attention mask of ours")
         with torch.inference_mode():

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -95,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_names,
         default=(),
         metavar="A,B",
-        help="hf, hf-pld, hf-early-exit, hf-assisted (transformers'), llama.cpp, llama.cpp-ngram (pip install cyllama)",
+        help="hf, hf-pld, hf-early-exit, hf-assisted (transformers'), llama.cpp, llama.cpp-ngram (llama-cpp-python or cyllama)",
     )
     what.add_argument("--assistant", metavar="FOLDER_OR_ID", help="the drafting model of hf-assisted")
     add_draft_model_flag(what)
@@ -114,6 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--device", default="auto", metavar="DEVICE")
     how.add_argument("--dtype", default="auto", metavar="DTYPE")
     how.add_argument("--threads", type=int, metavar="N", help="of torch on the CPU")
+    how.add_argument(
+        "--cpu-seconds", action="store_true", help="with --steps --threads 1: the processor's time, for a busy machine"
+    )
     how.add_argument("--backend", default="auto", metavar="KIND", help="auto, packed, lowbit, driven or hf")
     how.add_argument(
         "--out",
@@ -149,6 +153,10 @@ def _check(arguments: argparse.Namespace) -> None:
         value = getattr(arguments, flag)
         if value is not None and value < 1:
             raise UserError(f"--{flag.replace('_', '-')} {value} is too small; the least is 1")
+    if arguments.cpu_seconds and (not arguments.steps or arguments.threads != 1):
+        raise UserError(
+            "--cpu-seconds needs --steps --threads 1: threads that wait for each other take the processor's time, too"
+        )
     check_peers(arguments.against)
     if arguments.draft_model:
         check_draft_name(arguments.draft_model)
@@ -278,6 +286,7 @@ def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None
     import json
 
     from data import codec
+    from decoding.bench.roofline import floor_line
     from decoding.bench.step_timings import PEERS, measure_steps, peers_of, step_lines
     from decoding.engine import backend_of
     from decoding.machine import cpu_features, signature, versions
@@ -286,13 +295,21 @@ def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None
     peers = peers_of(loaded, named, backend=arguments.backend, file=file, prompt_tokens=arguments.prompt_tokens)
     info = backend_of(loaded, arguments.backend).info
     found = measure_steps(
-        peers, info.vocab_size, prompt_tokens=arguments.prompt_tokens, repetitions=arguments.repetitions, seed=arguments.seed
+        peers,
+        info.vocab_size,
+        prompt_tokens=arguments.prompt_tokens,
+        repetitions=arguments.repetitions,
+        seed=arguments.seed,
+        clock=time.process_time if arguments.cpu_seconds else time.perf_counter,
     )
     conditions = [
         ("model", f"{loaded.name}, fingerprint {loaded.fingerprint[:12]}"),
         ("machine", f"{signature(info)}; {cpu_features()}"),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
         ("prompt", f"{arguments.prompt_tokens} random tokens; medians of {3 * arguments.repetitions} steps [fastest, slowest]"),
+        ("clock", "seconds of the processor" if arguments.cpu_seconds else "seconds that pass"),
+        ("floor of T=1", floor_line(loaded, arguments.prompt_tokens)),
+        *_build_of_llama_cpp(named, file),
     ]
     told = "\n".join(step_lines(found, conditions)) + "\n"
     line = json.dumps({"conditions": dict(conditions), "steps": [codec.to_plain(one) for one in found]}, ensure_ascii=False)
@@ -301,6 +318,14 @@ def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None
         codec.write_atomic(arguments.out / ("table.md" if arguments.steps else "steps.md"), told)
     sys.stdout.write(told + line + "\n")
     return 0
+
+
+def _build_of_llama_cpp(peers: Sequence[str], file: Path | None) -> list[tuple[str, str]]:
+    """The condition that says which build was measured, where one was."""
+    from decoding.bench.llama_cpp import NAMES as ENGINES
+    from decoding.bench.llama_cpp import build
+
+    return [("llama.cpp", build(file))] if file is not None and set(peers) & set(ENGINES) else []
 
 
 def _gguf(arguments: argparse.Namespace) -> Path | None:

@@ -1,10 +1,11 @@
-"""llama.cpp on the same GGUF file, as a peer: its passes, its greedy texts, and its own drafting from n-grams.
+"""llama.cpp on the same GGUF file, as a peer: its passes, its greedy texts, and drafting from n-grams.
 
-It is asked through `cyllama`, whose wheel holds it (`pip install cyllama`); another build of it has other times.
+It is asked through a Python package that holds it (`llama_bindings`); another build of it has other times.
 
 llama.cpp          greedy, one token a pass
-llama.cpp-ngram    prompt lookup as its `examples/lookup` does it: `common/ngram-cache` (n-grams of 1 to 4 tokens of prompt and
-                   answer, at most 16 drafted tokens), verified in one pass
+llama.cpp-ngram    prompt lookup, verified in one pass: through cyllama as llama.cpp's `examples/lookup` does it
+                   (`common/ngram-cache`: n-grams of 1 to 4 tokens of prompt and answer, at most 16 drafted tokens), through
+                   llama-cpp-python its own `LlamaPromptLookupDecoding` (n-grams of 1 and 2 tokens, at most 10)
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from decoding.api import DecodeStats, SamplingParams
+from decoding.bench.llama_bindings import Binding, binding
 
 if TYPE_CHECKING:
     from decoding.bench.timed_runs import TimedDecode
@@ -31,56 +33,35 @@ _LEAST, _MOST = 1, 4
 class LlamaCpp:
     """One context of llama.cpp. Implements `decoding.bench.step_timings.Steps`.
 
-    Raises UserError where cyllama is not installed, or there is no GGUF `file`.
+    Raises UserError where no package holds it, or there is no GGUF `file`.
     """
 
     def __init__(self, file: Path | None, capacity: int, threads: int) -> None:
         if file is None:
             raise UserError(f"{LLAMA_CPP} reads GGUF files; name the model as gguf:FILE, or by its name (wikigenben models)")
-        try:
-            from cyllama.llama import llama_cpp
-        except ImportError as error:
-            raise UserError(
-                f"{LLAMA_CPP} is asked through cyllama, which cannot be used ({error}); run: pip install cyllama"
-            ) from error
-        llama_cpp.disable_logging()
-        self.name = f"{LLAMA_CPP} (cyllama)"
-        self._api: Any = llama_cpp
-        self._model = llama_cpp.LlamaModel(str(file), llama_cpp.LlamaModelParams(), verbose=False)
-        asked = llama_cpp.LlamaContextParams()
-        asked.n_ctx = asked.n_batch = capacity
-        asked.n_threads = asked.n_threads_batch = threads
-        self._context = llama_cpp.LlamaContext(self._model, asked, verbose=False)
-        self._greedy = llama_cpp.LlamaSampler(llama_cpp.LlamaSamplerChainParams())
-        self._greedy.add_greedy()
+        self._binding: Binding = binding()(file, capacity, threads)
+        self.name = f"{LLAMA_CPP} ({self._binding.name})"
         self.n = 0
         """Tokens that stay: those of a prompt, and of a text what was committed."""
 
     def forget(self) -> None:
-        self._context.kv_cache_clear()
+        self._binding.clear()
         self.n = 0
 
     def read(self, ids: Sequence[int]) -> None:
-        self._run(ids, 0, all_logits=False)
+        self._binding.run(ids, 0, all_logits=False)
         self.n = len(ids)
 
     def step(self, ids: Sequence[int]) -> None:
-        self._context.memory_seq_rm(0, self.n, -1)
-        self._run(ids, self.n, all_logits=True)
+        self._binding.cut(self.n)
+        self._binding.run(ids, self.n, all_logits=True)
 
     def chosen(self, row: int) -> int:
         """The most probable token after a row of the last pass; -1 is its last one."""
-        return int(self._greedy.sample(self._context, row))
+        return self._binding.chosen(row)
 
     def ngrams(self) -> Any:
-        return self._api.NgramCache()
-
-    def _run(self, ids: Sequence[int], at: int, *, all_logits: bool) -> None:
-        batch = self._api.LlamaBatch(n_tokens=len(ids), embd=0, n_seq_max=1)
-        for i, token in enumerate(ids):
-            batch.add(token, at + i, [0], all_logits or i == len(ids) - 1)
-        self._context.decode(batch)
-        self._context.synchronize()
+        return self._binding.ngrams()
 
 
 def llama_cpp_texts(name: str, engine: LlamaCpp) -> TimedDecode:
@@ -131,9 +112,4 @@ def llama_cpp_texts(name: str, engine: LlamaCpp) -> TimedDecode:
 
 def build(file: Path) -> str:
     """Which llama.cpp it is, for the conditions of a figure."""
-    import json
-    from importlib import metadata, resources
-
-    made = json.loads((resources.files("cyllama") / "build_config.json").read_text(encoding="utf-8"))
-    version = made.get("versions", {}).get("llama_cpp_version", "of unknown build")
-    return f"{version} in cyllama {metadata.version('cyllama')} (its wheel's build), {file.name}"
+    return f"{binding().build()}, {file.name}"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
+    from decoding.models.loading import LoadedModel
+
 _CPU_BYTES, _GPU_BYTES = 1 << 28, 1 << 31
 _REPEATS = 7
 
@@ -91,3 +93,9 @@ def read_bandwidth(device: str) -> float:
                 synchronise(device)
                 best = max(best, n_bytes / (time.perf_counter() - began))
     return best
+
+
+def floor_line(loaded: LoadedModel, context: int) -> str:
+    """What a step of one token behind `context` others cannot be faster than here, in words."""
+    n_bytes, speed = step_bytes(loaded.model).total(context), read_bandwidth(loaded.device)
+    return f"{1e3 * n_bytes / speed:.1f} ms ({n_bytes / 1e6:,.0f} MB, read at {speed / 1e9:.1f} GB/s)"

@@ -81,6 +81,7 @@ _TYPES: dict[str, tuple[Bits, bool, Callable[[Bytes], Parts]]] = {
 numbers (B, 32), scales and least values (B, 1)."""
 _SUPER: dict[str, SuperBits] = {"Q4_K": 4, "Q5_K": 5, "Q6_K": 6}
 _KNOWN = (*_TYPES, *_SUPER)
+_FLOATS = ("F32", "F16", "BF16", "F64")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,8 +159,11 @@ def is_known(tensor: Any) -> bool:
     return len(tensor.shape) == 2 and tensor.tensor_type.name in _KNOWN
 
 
-def read_matrices(file: Path, model: PreTrainedModel) -> tuple[dict[str, StoredMatrix], dict[str, torch.Tensor]]:
-    """Of a GGUF file, by the names of the weights in `model`: the matrices in low-bit blocks, and all other weights.
+def read_matrices(
+    file: Path, model: PreTrainedModel
+) -> tuple[dict[str, StoredMatrix], dict[str, torch.Tensor], dict[str, str]]:
+    """Of a GGUF file, by the names of the weights in `model`: the matrices in low-bit blocks, and all other weights; and of the
+    matrices in blocks that are not known here, and so among the others, their names in the file and its types.
 
     transformers knows how the file names its tensors, and for some models in which order it has their rows. What it does to a
     matrix is done here to the numbers of its rows.
@@ -178,6 +182,7 @@ def read_matrices(file: Path, model: PreTrainedModel) -> tuple[dict[str, StoredM
     names: dict[str, str] = weights_map(model, processor)
     matrices: dict[str, StoredMatrix] = {}
     others: dict[str, torch.Tensor] = {}
+    unpacked: dict[str, str] = {}
     for tensor in reader.tensors:
         if tensor.name not in names:
             continue
@@ -191,10 +196,16 @@ def read_matrices(file: Path, model: PreTrainedModel) -> tuple[dict[str, StoredM
             rows = order[:, 0].astype(np.int64)
             matrices[names[tensor.name]] = stored(tensor, None if np.array_equal(rows, np.arange(n)) else rows)
         else:
-            weights = dequantize(tensor.data, tensor.tensor_type)
+            kind = tensor.tensor_type.name
+            if len(tensor.shape) == 2 and kind not in _FLOATS:
+                unpacked[tensor.name] = kind
+            try:
+                weights = dequantize(tensor.data, tensor.tensor_type)
+            except NotImplementedError as error:
+                raise NotInBlocks(f"{tensor.name} is stored as {kind}, which nothing here can read") from error
             done = processor.process(weights=weights, name=tensor.name)
             others[names[done.name]] = torch.from_numpy(np.array(done.weights, dtype=np.float32))
-    return matrices, others
+    return matrices, others, unpacked
 
 
 def _about(file: Path) -> dict[str, Any]:

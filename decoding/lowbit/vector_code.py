@@ -81,6 +81,29 @@ def _store(b: Any, value: Any, address: Any) -> None:
     b.store(value, b.inttoptr(address, value.type.as_pointer()), align=4)
 
 
+def _opaque(b: Any, value: Any) -> Any:
+    """The same integer, of whose origin LLVM knows nothing. An address stays in a register of its own, where LLVM would compute
+    each one from the one before, a cycle later: products would wait for addresses."""
+    return b.asm(ir.FunctionType(_I64, [_I64]), "", "=r,0", [value], side_effect=False)
+
+
+_AHEAD = 2048
+_FETCHED_FROM = 3
+"""Rows from which on weights are asked for `_AHEAD` bytes before they are used. CPUs see by themselves what will be read next,
+but not beyond a page of 4 KiB, and the products of many rows leave no room to wait; those of one or two are faster alone."""
+
+
+def _fetch(b: Any, n_rows: int, address: Any, n_bytes: int) -> None:
+    """Ask memory for so many bytes of weights that lie `_AHEAD` behind an address; beyond the last ones that is no error."""
+    if n_rows < _FETCHED_FROM:
+        return
+    kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
+    function = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
+    for first in range(0, n_bytes, 64):
+        place = b.inttoptr(b.add(address, ir.Constant(_I64, _AHEAD + first)), _I8.as_pointer())
+        b.call(function, [place, *(ir.Constant(_I32, value) for value in (0, 3, 1))])  # to be read, into all caches, data
+
+
 def _call(b: Any, name: str, result: Any, *arguments: Any) -> Any:
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return b.call(cgutils.get_or_insert_function(b.module, kind, name), arguments)
@@ -268,8 +291,11 @@ def _product(
             b.store(_constant(floats, 0.0), part)
         with cgutils.for_range(b, each) as loop:
             i = b.add(b.mul(stretch.index, each), loop.index)
-            scale = _load(b, _at(b, scales, i, 4 * LANES), floats, 4)
+            scale_at = _at(b, scales, i, 4 * LANES)
+            scale = _load(b, scale_at, floats, 4)
             numbers = [_at(b, of_row(rows, to_row, t), i, group) for t in range(n_rows)]
+            _fetch(b, n_rows, _at(b, weights, i, LANES * group * bits // 8), LANES * group * bits // 8)
+            _fetch(b, n_rows, scale_at, 4 * LANES)
             found = [_first_sums(b, _at(b, of_row(starts, to_group, t), i, 4), bits) for t in range(n_rows)]
             columns = list(fours(_at(b, weights, i, LANES * group * bits // 8)))
             if bits == 4 and INSTRUCTIONS == "avx2":
@@ -381,7 +407,7 @@ stays below 2^15."""
 
 
 def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_row, to_scale, to_sums, to_out):
-    floats, ints, bytes_ = _vector(_F32, LANES), _vector(_I32, LANES), _vector(_I8, BLOCK)
+    floats, ints = _vector(_F32, LANES), _vector(_I32, LANES)
     pairs_at, lines_at, line_bytes = (32, 288, 64 * 6) if bits == 6 else (64, 320, 64 * bits)
     n_pairs = 8 if bits == 6 else 4
 
@@ -404,19 +430,8 @@ def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_
         return b.sext(narrow, wide) if bits == 6 else b.zext(narrow, wide)
 
     def lines_of(address):
-        """Of 32 columns: two times four lines (64 x i8) of unsigned weights, of the first sixteen columns and the others."""
-        packed = [_load(b, add(address, 64 * i), bytes_, 1) for i in range(4)]
-        tops = [_load(b, add(address, 256 + 64 * i), bytes_, 1) for i in range(bits - 4)]
-        found = []
-        for part in range(2):
-            for i, line in enumerate(packed):
-                low = b.and_(line, _constant(bytes_, 15)) if part == 0 else _shifted(b, line, 4, 15)
-                if bits == 5:
-                    low = b.or_(low, _shifted(b, tops[0], 4 * part + i - 4, 16))
-                elif bits == 6:
-                    low = b.or_(low, _shifted(b, tops[i // 2], 4 * part + 2 * (i % 2) - 4, 48))
-                found.append(low)
-        return found[:4], found[4:]
+        found = dict(_unpacked(b, bits, address))
+        return [found[4 * i] for i in range(4)], [found[16 + 4 * i] for i in range(4)]
 
     totals = cleared(floats)
     wholes, leasts = cleared(ints), cleared(ints)
@@ -436,6 +451,8 @@ def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_
                 for t in range(n_rows):
                     sum_pair = _splat(b, _load(b, _at(b, own_sums[t], inner.index, 4), _I32, 1))
                     b.store(b.add(b.load(leasts[t]), _times_pairs(b, pair, sum_pair)), leasts[t])
+        elif INSTRUCTIONS == "avx512_vnni":
+            _sum_of_block(b, bits, block, numbers, own_sums, wholes, leasts)
         else:
             with cgutils.for_range(b, ir.Constant(_I64, 4)) as inner:
                 c = inner.index  # 64 columns
@@ -475,13 +492,73 @@ def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_
         _store(b, b.load(total), of_row(out, to_out, t))
 
 
+def _unpacked(b, bits, address):
+    """Of 32 columns at an address: (column, line), a line being four columns of sixteen rows (64 x i8), unsigned. Each packed
+    line is read when its first one is asked for, so that few of them are held at once."""
+    bytes_ = _vector(_I8, BLOCK)
+
+    def line_at(i):
+        return _load(b, b.add(address, ir.Constant(_I64, 64 * i)), bytes_, 1)
+
+    for i in range(4):
+        packed = line_at(i)
+        top = None if bits == 4 else line_at(4) if bits == 5 else line_at(4 + i // 2)
+        for part in range(2):
+            low = b.and_(packed, _constant(bytes_, 15)) if part == 0 else _shifted(b, packed, 4, 15)
+            if bits == 5:
+                low = b.or_(low, _shifted(b, top, 4 * part + i - 4, 16))
+            elif bits == 6:
+                low = b.or_(low, _shifted(b, top, 4 * part + 2 * (i % 2) - 4, 48))
+            yield 16 * part + 4 * i, low
+
+
+def _sum_of_block(b, bits, block, numbers, sums, wholes, leasts):
+    """Of a block, with VNNI. Rows take turns, so that no sum waits for its own last product; what is taken off comes behind all
+    products, so that its sums do not hold registers meanwhile."""
+    ints, shorts, bytes_ = _vector(_I32, LANES), _vector(_I16, 2 * LANES), _vector(_I8, BLOCK)
+    pairs_at, lines_at = (32, 288) if bits == 6 else (64, 320)
+    a_pair = 32 if bits == 6 else 64  # columns whose two scales lie side by side
+    with cgutils.for_range(b, ir.Constant(_I64, 256 // a_pair)) as inner:
+        c = inner.index
+        raw = _load(b, _at(b, b.add(block, ir.Constant(_I64, pairs_at)), c, 32), _vector(_I8, 2 * LANES), 1)
+        pair = b.sext(raw, shorts) if bits == 6 else b.zext(raw, shorts)
+        lines = _opaque(b, _at(b, b.add(block, ir.Constant(_I64, lines_at)), c, 2 * a_pair * bits))
+        given = [_opaque(b, _at(b, place, c, a_pair)) for place in numbers]
+        _fetch(b, len(given), lines, 2 * a_pair * bits + 64 * (a_pair // 64))
+        for half in range(a_pair // 32):
+            found = [[_constant(ints, 0) for _ in numbers] for _ in range(2)]
+            for column, line in _unpacked(b, bits, b.add(lines, ir.Constant(_I64, 64 * bits * half))):
+                group = column // 16 if bits == 6 else 0
+                for t, place in enumerate(given):
+                    here = _load(b, b.add(place, ir.Constant(_I64, 32 * half + column)), _I32, 1)
+                    found[group][t] = _vnni(b, found[group][t], line, b.bitcast(_splat(b, here), bytes_))
+            for which, of in enumerate(found if bits == 6 else found[:1]):
+                scale = b.sext(_pick(b, pair, list(range(which if bits == 6 else half, 2 * LANES, 2))), ints)
+                for whole, place in zip(of, wholes, strict=True):
+                    b.store(b.add(b.load(place), b.mul(whole, scale)), place)
+    _sum_of_pairs(b, bits, block, sums, leasts)
+
+
+def _sum_of_pairs(b, bits, block, sums, leasts):
+    """To `leasts` the sums of a block's rows times its least values, or with 6 bits its scales."""
+    shorts = _vector(_I16, 2 * LANES)
+    first, n_pairs = (32, 8) if bits == 6 else (192, 4)
+    for i in range(n_pairs):
+        raw = _load(b, b.add(block, ir.Constant(_I64, first + 32 * i)), _vector(_I8, 2 * LANES), 1)
+        pair = b.bitcast(b.sext(raw, shorts) if bits == 6 else b.zext(raw, shorts), _vector(_I32, LANES))
+        for t, place in enumerate(sums):
+            here = _splat(b, _load(b, b.add(place, ir.Constant(_I64, 4 * i)), _I32, 1))
+            so_far = b.load(leasts[t])
+            b.store(_call(b, "llvm.x86.avx512.vpdpwssd.512", so_far.type, so_far, pair, here), leasts[t])
+
+
 def _sum_of_nibbles(b, block, numbers, wholes):
     """Of a block of 4 bits, with AVX2: one line of a group after the other in a loop that LLVM does not take apart, so that all
     sums stay in its sixteen registers."""
     shorts, half_bytes = _vector(_I16, 16), _vector(_I8, 32)
     n_rows = len(numbers)
     some = [[cgutils.alloca_once(b, shorts) for _ in range(2)] for _ in range(n_rows)]
-    opaque = b.asm(ir.FunctionType(_I64, [_I64]), "", "=r,0", [ir.Constant(_I64, 4)], side_effect=False)
+    opaque = _opaque(b, ir.Constant(_I64, 4))
     with cgutils.for_range(b, ir.Constant(_I64, 8)) as groups:
         g = groups.index
         lines = b.add(b.add(block, ir.Constant(_I64, 320)), b.mul(g, ir.Constant(_I64, 256)))

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from data.errors import UserError
-from decoding.models.gguf import file_sha256, remember_sha256
+from decoding.models.file_hashes import file_sha256, remember_sha256
 from decoding.models.registry import HubRevision, KnownModel, Piece, checked_file, in_cache, in_gigabytes, located
 
 logger = logging.getLogger(__name__)

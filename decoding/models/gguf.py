@@ -4,20 +4,18 @@ On a CPU the matrices stay in the file's own 4 to 8 bits (`decoding.lowbit`). Fo
 unpacks them. Either is kept in the cache folder as a model folder, by the hash of the file, so that it is made once.
 
     gguf/<hash>-<form>-<CONVERSION>/      config.json, *.safetensors, tokenizer.json, ..., made whole or not at all
-    gguf/hashes/<hash of a path>.json     the hash of the file there, as long as its size and time stay
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,8 @@ from data import codec
 from data.download import cache_folder
 from data.errors import UserError
 from data.types import Strict
-from decoding.models.gguf_reading import read_once
+from decoding.models.file_hashes import model_sha256
+from decoding.models.gguf_reading import parts_of, read_once
 from decoding.models.loading import (
     LOW_BITS,
     LoadedModel,
@@ -46,6 +45,8 @@ CONVERSION = "3"
 """Raise when the same file comes to give other weights, another tokenizer or other end tokens: it is then converted anew."""
 
 MAGIC = b"GGUF"
+_BESIDES = 600 << 20
+"""Bytes that a process takes besides the weights: its libraries, tables, and keys and values of a short text."""
 AS_STORED = "stored"
 """The form of a folder whose matrices have the file's own bits; others are named by their dtype."""
 _DONE = "conversion.json"
@@ -67,14 +68,7 @@ class Header(Strict):
     pretokenizer: str
     end_ids: tuple[int, ...]
     n_parts: int
-
-
-@dataclass(frozen=True, slots=True)
-class KnownHash(Strict):
-    path: str
-    size: int
-    mtime_ns: int
-    sha256: str
+    n_weights: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +79,8 @@ class Conversion(Strict):
     gguf_sha256: str
     sizes: dict[str, int]
     sample: str = ""
+    unpacked: dict[str, str] = field(default_factory=dict)
+    """Matrices whose blocks are not known here and that are kept as float32: their names in the file, and its types."""
 
 
 def load_gguf(path: Path | str, *, device: str = "auto", dtype: str = "auto", tell: Tell | None = None) -> LoadedModel:
@@ -98,24 +94,64 @@ def load_gguf(path: Path | str, *, device: str = "auto", dtype: str = "auto", te
         tell: is called when the file has to be converted first, and why its bits cannot be kept.
 
     Raises:
-        UserError: no such file, not a GGUF, cut short, of an unknown architecture, a part of several, without a chat template
-            or a tokenizer; or no room in the cache folder.
+        UserError: no such file, not a GGUF, cut short, with its numbers the other way round, of an unknown architecture, a part
+            of several that are not all there, without a chat template or a tokenizer; no room in the cache folder; or more
+            than the free memory.
     """
     place = check_dtype(dtype, device)  # refuses a wrong one before a minute of converting
-    file = Path(path).expanduser()
-    check_magic(file)
+    file = parts_of(Path(path).expanduser())[0]
+    for part in parts_of(file):
+        check_magic(part)
+    why = ""
     if dtype == "auto" and place.type == "cpu":
+        check_memory(file, sum(part.stat().st_size for part in parts_of(file)), "in its own bits")
         try:
             folder = converted(file, AS_STORED, tell)
-            return replace(load_stored(folder, dtype=AS_STORED, made_from=file_sha256(file)), name=f"gguf:{path}")
+            loaded = replace(load_stored(folder, dtype=AS_STORED, made_from=model_sha256(file)), name=f"gguf:{path}")
+            _tell_unpacked(file, codec.read(Conversion, folder / _DONE).unpacked, tell or logger.info)
+            return loaded
         except NotStored as error:
+            why = str(error)
             (tell or logger.info)(f"{file.name} is read as float32, which is slower: {error}")
+    actual = "float32" if dtype == "auto" or dtype in LOW_BITS else dtype
+    try:
+        folder = converted(file, actual, tell)
+    except UserError as error:
+        if not why:
+            raise
+        raise UserError(f"{error} (its own bits cannot be kept: {why})") from error
+    if place.type == "cpu":
+        check_memory(file, sum(one.stat().st_size for one in folder.glob("*.safetensors")), f"as {actual}")
     if dtype in LOW_BITS:
-        loaded = lowered(load(str(converted(file, "float32", tell)), device="cpu", dtype="float32"), dtype)
+        loaded = lowered(load(str(folder), device="cpu", dtype="float32"), dtype)
     else:
-        actual = "float32" if dtype == "auto" else dtype
-        loaded = load(str(converted(file, actual, tell)), device=device, dtype=actual)
+        loaded = load(str(folder), device=device, dtype=actual)
     return replace(loaded, name=f"gguf:{path}")
+
+
+def check_memory(file: Path, n_bytes: int, how: str) -> None:
+    """Raises UserError, with the next smaller choice, where weights of so many bytes and what a text needs besides do not fit
+    into the free memory. Where the system does not say what is free, nothing is refused."""
+    from decoding.machine import available_bytes
+    from decoding.models.registry import KNOWN
+
+    free, needed = available_bytes(), n_bytes + _BESIDES
+    if free is None or needed <= free:
+        return
+    smaller = [one for one in KNOWN.values() if one.size + _BESIDES <= free and one.size < n_bytes]
+    best = max(smaller, key=lambda one: one.size, default=None)
+    choice = "" if best is None else f"--model {best.name} ({best.size / 1e9:.1f} GB), "
+    raise UserError(
+        f"{file.name} {how} needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; take a smaller "
+        f"model: {choice}or a file of fewer bits, or end other programs"
+    )
+
+
+def _tell_unpacked(file: Path, unpacked: dict[str, str], tell: Tell) -> None:
+    if unpacked:
+        name, kind = next(iter(unpacked.items()))
+        more = f", as are {len(unpacked) - 1} more" if len(unpacked) > 1 else ""
+        tell(f"{file.name}: {name} is stored as {kind}, whose blocks are not known here, and is unpacked to float32{more}")
 
 
 class NotStored(Exception):
@@ -129,7 +165,7 @@ def converted(file: Path, form: str, tell: Tell | None = None) -> Path:
     """
     from filelock import FileLock
 
-    sha256 = file_sha256(file)
+    sha256 = model_sha256(file)
     folder = cache_folder() / "gguf" / f"{sha256[:32]}-{form}-{CONVERSION}"
     if _is_whole(folder):
         return folder
@@ -147,34 +183,6 @@ def converted(file: Path, form: str, tell: Tell | None = None) -> Path:
     return folder
 
 
-def file_sha256(file: Path) -> str:
-    """The hash of a file's bytes; read again only when its size or time of change is another than the last time."""
-    status, where = file.stat(), str(file.resolve())
-    memo = _hash_memo(where)
-    if memo.is_file():
-        try:
-            known = codec.read(KnownHash, memo)
-        except UserError:  # damaged: made anew below
-            pass
-        else:
-            if (known.path, known.size, known.mtime_ns) == (where, status.st_size, status.st_mtime_ns):
-                return known.sha256
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    codec.write_atomic(memo, codec.to_json(KnownHash(where, status.st_size, status.st_mtime_ns, digest)) + "\n")
-    return digest
-
-
-def remember_sha256(file: Path, digest: str) -> None:
-    """Spare `file_sha256` the reading: `digest` was computed while the file was written."""
-    status, where = file.stat(), str(file.resolve())
-    codec.write_atomic(_hash_memo(where), codec.to_json(KnownHash(where, status.st_size, status.st_mtime_ns, digest)) + "\n")
-
-
-def _hash_memo(where: str) -> Path:
-    return cache_folder() / "gguf" / "hashes" / f"{codec.sha256(where)[:16]}.json"
-
-
 # --- contents of the file ----------------------------------------------------------------------------------------------
 
 
@@ -184,14 +192,21 @@ def check_magic(file: Path) -> None:
         raise UserError(f"{file} is a folder; name the .gguf file in it, or a folder of safetensors with --model hf:{file}")
     try:
         with file.open("rb") as stream:
-            begin = stream.read(len(MAGIC))
+            begin, version = stream.read(len(MAGIC)), stream.read(4)
     except FileNotFoundError:
-        raise UserError(f"there is no file {file}; check the path after gguf:") from None
+        n = len(parts_of(file))
+        all_ = f"; all {n} parts of the model belong into one folder" if n > 1 else "; check the path after gguf:"
+        raise UserError(f"there is no file {file}{all_}") from None
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}; check the path after gguf:") from None
     if begin != MAGIC:
         what = f"it begins with {begin!r}" if begin else "it is empty"
         raise UserError(f"{file} is not a GGUF file ({what}, not {MAGIC!r}); name a .gguf file, or a model folder as hf:FOLDER")
+    if len(version) == 4 and version[:2] == b"\0\0" and version != b"\0\0\0\0":  # versions are small numbers
+        raise UserError(
+            f"{file} has its numbers big end first, for other processors; choose another conversion of the model, or turn "
+            f"them: gguf-convert-endian {file} little"
+        )
 
 
 def read_header(file: Path) -> Header:
@@ -221,6 +236,7 @@ def read_header(file: Path) -> Header:
         pretokenizer=field("tokenizer.ggml.pre", str, ""),
         end_ids=tuple(dict.fromkeys(end for end in ends if end >= 0)),
         n_parts=field(_PART_NUMBER, int, 1) or 1,
+        n_weights=sum(int(tensor.n_elements) for tensor in reader.tensors),
     )
 
 
@@ -228,8 +244,11 @@ def check_header(header: Header, file: Path) -> None:
     """Raises UserError for a file that is sound and cannot be used."""
     from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-    if header.n_parts > 1:
-        raise UserError(f"{file} is one of {header.n_parts} parts of a model; join them first: llama-gguf-split --merge")
+    if header.n_parts != len(parts_of(file)):
+        raise UserError(
+            f"{file} is one of {header.n_parts} parts of a model; give them their names back, which end in "
+            f"-00001-of-{header.n_parts:05}.gguf and so on, or join them: llama-gguf-split --merge"
+        )
     if header.architecture not in GGUF_SUPPORTED_ARCHITECTURES:
         raise UserError(
             f"{file} holds a model of the architecture {header.architecture!r}, which transformers cannot read from a GGUF; it "
@@ -281,13 +300,15 @@ def _convert(file: Path, sha256: str, folder: Path, form: str, tell: Tell) -> No
     try:
         with quiet_loading(), _no_bar():
             _save_tokenizer(file, header, work)
+            unpacked: dict[str, str] = {}
             if form == AS_STORED:
-                _save_stored(file, header, work)
+                unpacked = _save_stored(file, header, work)
             else:
+                check_memory(file, header.n_weights * (4 if form == "float32" else 2), f"as {form}")
                 _save_model(file, header, work, form)
         sizes = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
         sample = sample_of(work / FILE) if form == AS_STORED else ""
-        codec.write_atomic(work / _DONE, codec.to_json(Conversion(sha256, sizes, sample), indent=1) + "\n")
+        codec.write_atomic(work / _DONE, codec.to_json(Conversion(sha256, sizes, sample, unpacked), indent=1) + "\n")
         work.chmod(0o755)  # mkdtemp makes 0700
         if folder.exists():
             shutil.rmtree(folder)
@@ -297,7 +318,6 @@ def _convert(file: Path, sha256: str, folder: Path, form: str, tell: Tell) -> No
 
 
 def _save_tokenizer(file: Path, header: Header, folder: Path) -> None:
-    from jinja2 import TemplateError
     from transformers import AutoTokenizer
 
     try:
@@ -314,7 +334,7 @@ def _save_tokenizer(file: Path, header: Header, folder: Path) -> None:
     tokenizer.chat_template = header.chat_template
     try:
         tokenizer.apply_chat_template([{"role": "user", "content": "a"}], tokenize=False, add_generation_prompt=True)
-    except (TemplateError, ValueError, TypeError) as error:
+    except Exception as error:  # a template is a program of the file's maker, and may end in any error
         raise UserError(
             f"{file}: its chat template cannot be used ({first_line(error)}); put in a good one: gguf-new-metadata "
             f"--chat-template TEMPLATE {file} NEW.gguf"
@@ -361,7 +381,8 @@ def _save_model(file: Path, header: Header, folder: Path, dtype: str) -> None:
     model.save_pretrained(folder)
 
 
-def _save_stored(file: Path, header: Header, folder: Path) -> None:
+def _save_stored(file: Path, header: Header, folder: Path) -> dict[str, str]:
+    """Returns the matrices that had to be unpacked, with their types."""
     from transformers import AutoConfig, GenerationConfig
 
     from decoding.lowbit.gguf_blocks import NotInBlocks, read_matrices
@@ -369,7 +390,7 @@ def _save_stored(file: Path, header: Header, folder: Path) -> None:
 
     with _else_not_stored():
         config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True, trust_remote_code=False)
-        matrices, others = read_matrices(file, empty_model(config))
+        matrices, others, unpacked = read_matrices(file, empty_model(config))
     if not matrices:
         raise NotStored("none of its matrices is in low-bit blocks of a known type")
     try:
@@ -380,6 +401,7 @@ def _save_stored(file: Path, header: Header, folder: Path) -> None:
         filled(empty_model(config), *read_weights(folder))
     config.save_pretrained(folder)
     GenerationConfig(eos_token_id=list(header.end_ids)).save_pretrained(folder)
+    return unpacked
 
 
 @contextmanager

@@ -4,10 +4,23 @@ as `gguf` makes an array of each word, and the weights themselves a tenth of tha
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+_PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+"""How `llama-gguf-split` names the parts of a model; the first one has all that is no tensor."""
+
+
+def parts_of(file: Path) -> tuple[Path, ...]:
+    """The files that a model lies in, the first one first, whichever of them is named. They may be missing."""
+    found = _PART.search(file.name)
+    if found is None:
+        return (file,)
+    begin, n = file.name[: found.start()], int(found.group(2))
+    return tuple(file.with_name(f"{begin}-{i:05}-of-{n:05}.gguf") for i in range(1, n + 1))
 
 
 @contextmanager
@@ -30,6 +43,7 @@ def read_once() -> Iterator[None]:
             self._bytes = np.asarray(mapped)
 
     readers: dict[str, Any] = {}
+    others: list[Any] = []
     about: dict[str, dict[str, Any]] = {}
     read_about: Any = reading.load_gguf_checkpoint
 
@@ -38,7 +52,10 @@ def read_once() -> Iterator[None]:
         if mode != "r":
             return original(path, mode)
         if key not in readers:
-            readers[key] = Reader(path)
+            readers[key] = whole = Reader(path)
+            for part in parts_of(Path(path))[1:]:
+                others.append(Reader(part))  # kept: its tensors lie in its pages
+                whole.tensors.extend(others[-1].tensors)
         return readers[key]
 
     def checkpoint(path: Any, return_tensors: bool = False, *args: Any, **options: Any) -> Any:

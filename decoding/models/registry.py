@@ -13,7 +13,7 @@ from pathlib import Path
 
 from data.download import cache_folder
 from data.errors import UserError
-from decoding.models.gguf import file_sha256
+from decoding.models.file_hashes import file_sha256
 
 DEFAULT_MODEL = "qwen-1.5b"
 """Of `ours`, where no model is named."""

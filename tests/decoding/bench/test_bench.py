@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -18,7 +20,8 @@ from decoding.backend import StepBackend
 from decoding.backends.build import build_backend
 from decoding.bench.__main__ import SAMPLE_PROMPTS, main
 from decoding.bench.divergence import compare, first_difference, peer_noise, step_noise
-from decoding.bench.llama_cpp import llama_cpp_texts
+from decoding.bench.llama_bindings import OfCyllama, OfLlamaCppPython, binding
+from decoding.bench.llama_cpp import build, llama_cpp_texts
 from decoding.bench.peers import peer
 from decoding.bench.result import ALL, BenchResult, ratio
 from decoding.bench.session import Request, bench_prompts, measure
@@ -304,6 +307,24 @@ def test_steps_are_timed_in_turn_and_shown_beside_each_other(folder: Path, capsy
 def test_llama_cpp_needs_a_gguf(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--model", str(folder), "--steps", "--against", "llama.cpp", "--prompt-tokens", "20"]) == 2
     assert "llama.cpp reads GGUF files; name the model as gguf:FILE, or by its name" in capsys.readouterr().err
+
+
+def test_the_llama_cpp_that_is_compiled_here_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("llama_cpp", "cyllama", "cyllama.llama", "cyllama.llama.llama_cpp"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+    with pytest.raises(
+        UserError, match=r"llama_cpp: .*; cyllama: .*CMAKE_ARGS=-DGGML_NATIVE=ON pip install .*llama-cpp-python"
+    ):
+        binding()
+    for name in ("cyllama", "cyllama.llama", "cyllama.llama.llama_cpp"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    assert binding() is OfCyllama
+    here = ModuleType("llama_cpp")
+    here.llama_print_system_info = lambda: b"CPU : AVX512 = 1 |  AVX512_VNNI = 1 | "  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "llama_cpp", here)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.3.36")
+    assert binding() is OfLlamaCppPython
+    assert build(Path("m.gguf")) == "llama-cpp-python 0.3.36 (CPU : AVX512 = 1 | AVX512_VNNI = 1 |), m.gguf"
 
 
 class StandIn:

@@ -15,6 +15,7 @@ import torch
 
 from data.errors import UserError
 from decoding.backends.build import build_backend
+from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
@@ -179,3 +180,28 @@ def test_scales_that_are_no_numbers_are_named() -> None:
     one.data[0, :2] = np.array([np.inf], dtype=np.float16).view(np.uint8)
     with pytest.raises(NotInBlocks, match=r"blk\.0\.w, stored as Q4_K, has scales that are no numbers"):
         stored(one).whole()
+
+
+def test_what_was_compared_once_is_not_compared_again(wide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the hash of the file: another file, or what is no file, is compared; and both give the same logits."""
+    compared: list[str] = []
+    prove = DrivenBackend._prove
+
+    def counted(self: DrivenBackend, reference: HFBackend | None) -> None:
+        compared.append(self._loaded.name)
+        prove(self, reference)
+
+    monkeypatch.setattr(DrivenBackend, "_prove", counted)
+    file = write_gguf(wide, tmp_path / "wide.gguf", architecture="qwen2", blocks=mixed)
+    found = []
+    for _ in range(2):
+        backend = build_backend(load_gguf(file, device="cpu"))
+        assert isinstance(backend, LowBitBackend)
+        backend.prefill([5, 6, 7], capacity=32)
+        found.append(backend.step([8, 9]).logits.clone())
+    assert compared == [f"gguf:{file}"] and torch.equal(*found)
+    other = write_gguf(wide, tmp_path / "other.gguf", architecture="qwen2", blocks="Q8_0")
+    build_backend(load_gguf(other, device="cpu"))
+    build_backend(load_gguf(file, device="cpu", dtype="int8"))
+    build_backend(load_gguf(file, device="cpu", dtype="int8"))
+    assert len(compared) == 4

@@ -74,7 +74,7 @@ def test_smollm_cuts_numbers_at_every_digit(folder: Path, tmp_path: Path) -> Non
         ({"leave_out": frozenset({"chat_template"})}, ["no chat template", "gguf-new-metadata"]),
         ({"leave_out": frozenset({"eos"})}, ["which token ends a text"]),
         ({"leave_out": frozenset({"blk.2.ffn_up.weight"})}, ["1 weights are missing", "up_proj"]),
-        ({"fields": {"split.count": 3}}, ["one of 3 parts", "llama-gguf-split --merge"]),
+        ({"fields": {"split.count": 3}}, ["one of 3 parts", "-00001-of-00003.gguf", "llama-gguf-split --merge"]),
     ],
 )
 def test_what_cannot_be_used_is_refused(folder: Path, tmp_path: Path, made: dict, words: list[str]) -> None:  # type: ignore[type-arg]
