@@ -97,7 +97,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m eval.judge_card", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--judge", default="embedded", metavar="NAME", help="embedded, lexical, nli:MODEL_FOLDER_OR_ID or llm:NAME@BASE_URL"
+        "--judge",
+        default="embedded",
+        metavar="NAME",
+        help="embedded, roles, lexical, nli:MODEL_FOLDER_OR_ID or llm:NAME@BASE_URL",
     )
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: the sample)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
@@ -316,7 +319,9 @@ def _expected(kind: str) -> str:
     from eval.cards.stress import REFERENCE, TRUE, VERBATIM
     from eval.cards.written_claims import is_true
 
-    return EXPECTED[0] if kind.startswith((VERBATIM, TRUE)) or is_true(kind) else EXPECTED[1] if kind == REFERENCE else EXPECTED[2]
+    return (
+        EXPECTED[0] if kind.startswith((VERBATIM, TRUE)) or is_true(kind) else EXPECTED[1] if kind == REFERENCE else EXPECTED[2]
+    )
 
 
 def _cost(ms_per_pair: float | None) -> str:
