@@ -7,9 +7,10 @@
     python -m eval.judge_card --pairs FILE --whole-pages        # the rows of a claim joined: its page read whole
     python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.cards.rubric_card`)
 
-The first form edits verbatim sentences of evidence and moves citations, asks the claims that ship (`eval.cards.written_claims`),
-then says whether the judge may decide headline scores. Of a benchmark only the development third is read (events whose sha256(id) starts with 0-4). The second form gives the
-AUROC (a claim scores the maximum over its rows) with the interval of a bootstrap over claims. Exit code: 0 done, 2 wrong input.
+The first form edits verbatim sentences of evidence, moves citations, and asks the claims that ship
+(`eval.cards.written_claims`); then it says whether the judge may decide headline scores. Of a benchmark only the development
+third is read (events whose sha256(id) starts with 0-4). The second form gives the AUROC (a claim scores the maximum over its
+rows) with the interval of a bootstrap over claims. Exit code: 0 done, 2 wrong input.
 """
 
 from __future__ import annotations
@@ -331,8 +332,8 @@ def _cost(ms_per_pair: float | None) -> str:
 @dataclass(frozen=True, slots=True)
 class OnPairs(Strict):
     """One file of labelled claims. `nested` is what the judge's own card says where its fit used this file; the rest is then
-    in-sample. Costs are of pairs judged now (None when all were known) and of asking again. Shares of claims are accepted at the
-    judge's own threshold."""
+    in-sample. Costs are of pairs judged now (None when all were known) and of asking again. Claims are accepted at the judge's
+    own threshold."""
 
     pairs: str
     n_pairs: int

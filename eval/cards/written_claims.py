@@ -1,4 +1,4 @@
-"""Claims that people and local models wrote from open text, with labels by reading: they ship, so that every judge is asked them.
+"""Claims written by hand and by local models from open text, with labels by reading: they ship, so every judge is asked them.
 
 `hand_claims.jsonl`: 207 claims written for this project about 28 passages, true and false, of kinds that a judge of words takes
 for one another (roles exchanged, another person's deed, 9:40 pm for 21:40, sums, hedges). `llm_sentences.jsonl`: sentences by
