@@ -18,6 +18,8 @@ LEAST_SUM = 100
 MOST_NUMBERS = 12
 """Of a sentence, that are added and subtracted: a table proves everything."""
 
+_UNDER = re.compile(r"\b(?:under|below|less|fewer)\b", re.I)
+_OVER = re.compile(r"\b(?:over|above|more|exceed\w*|excess)\b", re.I)
 _PARTS = (
     (re.compile(r"\b(?:a )?quarter of a million\b", re.I), "250,000"),
     (re.compile(r"\bhalf a million\b", re.I), "500,000"),
@@ -51,11 +53,23 @@ def _other_form(here: Sequence[Lexeme], text: str, sentences: Sequence[str], fou
     one = here[0]
     for sentence, others in zip(sentences, found, strict=True):
         for at, other in enumerate(others):
-            if other.kind == one.kind in ("number", "time") and follows(one, other, others, at):
-                return sentence[other.start : other.end]
+            form = sentence[other.start : other.end]
+            if (
+                other.kind == one.kind in ("number", "time")
+                and follows(one, other, others, at)
+                and _may_stand(one, text, other, form)
+            ):
+                return form
     if one.kind == "number" and one.value >= LEAST_SUM:
         return next((form for form in map(_added_up, [one] * len(found), found, sentences) if form is not None), None)
     return None
+
+
+def _may_stand(one: Lexeme, text: str, other: Lexeme, form: str) -> bool:
+    """ "About 1855" is not 1890, and "just under" is not "more than"."""
+    if one.value != other.value and (_is_year(one, text.split()[-1]) or _is_year(other, form.split()[-1])):
+        return False
+    return not (_UNDER.search(text) and _OVER.search(form)) and not (_OVER.search(text) and _UNDER.search(form))
 
 
 def _keys(date: Sequence[Lexeme]) -> frozenset[str]:
@@ -70,7 +84,11 @@ def _dates(sentence: Sequence[Lexeme], text: str) -> Iterator[tuple[frozenset[st
 
 def _added_up(one: Lexeme, sentence: Sequence[Lexeme], text: str) -> str | None:
     """The first of two numbers whose sum or difference it is."""
-    numbers = [other for other in sentence if other.kind == "number" and other.value >= 10 and not _is_year(other, text)]
+    numbers = [
+        other
+        for other in sentence
+        if other.kind == "number" and other.value >= 10 and not _is_year(other, text[other.start : other.end])
+    ]
     if len(numbers) > MOST_NUMBERS:
         return None
     near = 0.01 * one.value if one.bound == "~" else 1e-6
@@ -80,5 +98,5 @@ def _added_up(one: Lexeme, sentence: Sequence[Lexeme], text: str) -> str | None:
     return None
 
 
-def _is_year(one: Lexeme, text: str) -> bool:
-    return 1000 <= one.value < 2200 and text[one.start : one.end].isdigit()
+def _is_year(one: Lexeme, written: str) -> bool:
+    return one.kind == "number" and 1000 <= one.value < 2200 and written.isdigit()

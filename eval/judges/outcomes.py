@@ -1,4 +1,4 @@
-"""Outcomes that a claim turns round in another sentence than its evidence's: a suit upheld that was dismissed, a charge admitted
+"""Outcomes that a claim turns round in other words than its evidence's: a suit upheld that was dismissed, a charge admitted
 that was denied. `eval.judges.contradictions` knows contraries by their being exchanged in edits; these are of reports.
 """
 

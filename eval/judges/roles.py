@@ -46,7 +46,7 @@ class Act(NamedTuple):
 
 
 def exchanged(claim: str, sentences: Sequence[str]) -> tuple[int, int] | None:
-    """Characters of the verb with which the claim says the reverse of a sentence, where no sentence says what the claim says."""
+    """Characters of the verb with which the claim says the reverse of a sentence, where none says what it says."""
     for act in acts(claim):
         if not act.doer or not act.done_to:
             continue
@@ -101,13 +101,8 @@ class _Reader:
         one, word = self._parts[at], self.words[at]
         if one.kind != "word" or not one.content or one.capital:
             return False
-        past = (
-            word in _SHORT_VERBS
-            or word in BASE_OF_PAST
-            or word in BASE_OF_PARTICIPLE
-            or word == "beaten"
-            or (word.endswith("ed") and len(word) > 4)
-        )
+        known = word in _SHORT_VERBS or word in BASE_OF_PAST or word in BASE_OF_PARTICIPLE or word == "beaten"
+        past = known or (word.endswith("ed") and len(word) > 4)
         return past or (word.endswith("s") and one.key in _STEMS)
 
     def is_passive(self, at: int) -> bool:
@@ -157,9 +152,7 @@ class _Reader:
                 found.append(one)
             elif found and word in _PLACED and n and self._parts[n - 1].content and not self._parted(n - 1):
                 found = []
-            elif found and word not in _INSIDE:
-                break
-            elif not found and word not in _BETWEEN | _INSIDE:
+            elif word not in (_INSIDE if found else _BETWEEN | _INSIDE):
                 break
         return found
 

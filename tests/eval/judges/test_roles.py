@@ -77,6 +77,8 @@ def test_acts_of_hostile_text_end() -> None:
         ("He won by 10,895 votes", "He had 109,204 votes, she 98,310.", "He won by 10,895 votes"),
         ("She stayed 14 years", "She came in 1990 and left in 2006.", "She stayed 14 years"),
         ("Some 150,000 voted for him", "He had 109,204 votes.", "Some 150,000 voted for him"),
+        ("It was built in about 1855", "It was built in 1890.", "It was built in about 1855"),
+        ("It cost just under 10 million", "It cost more than 10 million.", "It cost just under 10 million"),
         ("He had 207 votes", "He had 1,000 votes in 1793 and 2,000 in 2000.", "He had 207 votes"),
     ],
 )
