@@ -134,7 +134,7 @@ class WritingSettings(Strict):
 class EvaluationSettings(Strict):
     """The scores."""
 
-    judge: str = knob("embedded", "decides support: embedded, roles, lexical, overlap, nli:MODEL, llm:NAME@URL")
+    judge: str = knob("embedded", "decides support: embedded, lexical, overlap, nli:MODEL, llm:NAME@URL")
     rubrics: str = knob("", "judge of writing quality, llm:NAME@URL; empty is none")
     resamples: int = knob(10_000, "of the bootstrap over events")
     seed: int = knob(0, "of the bootstrap, and of the order of floors")

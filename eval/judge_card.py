@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--judge",
         default="embedded",
         metavar="NAME",
-        help="embedded, roles, lexical, nli:MODEL_FOLDER_OR_ID or llm:NAME@BASE_URL",
+        help="embedded, lexical, nli:MODEL_FOLDER_OR_ID or llm:NAME@BASE_URL",
     )
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: the sample)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")

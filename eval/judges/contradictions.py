@@ -308,13 +308,12 @@ def _renamed(claim: Sequence[Lexeme], claim_keys: set[str], sentence: Sequence[L
         if c.key in present:
             continue
         for i, one in enumerate(sentence):
-            if keys[i] not in claim_keys and follows(c, one, sentence, i):
+            if keys[i] not in claim_keys and _follows(c, one, sentence, i):
                 keys[i] = c.key
     return tuple(keys)
 
 
-def follows(c: Lexeme, one: Lexeme, sentence: Sequence[Lexeme], at: int) -> bool:
-    """Does what a lexeme of the claim says follow from one of the evidence, at that place of its sentence?"""
+def _follows(c: Lexeme, one: Lexeme, sentence: Sequence[Lexeme], at: int) -> bool:
     if c.kind == one.kind == "number":
         return _holds(c, one)
     if c.kind == one.kind == "time":
@@ -358,7 +357,7 @@ def numbers_hold(evidence: Evidence) -> bool:
     """Do all numbers, dates and times of the claim follow, by value, from some sentence of the evidence?"""
     sentences = [lexemes(unit.text) for unit in evidence.units]
     return all(
-        any(c.key == one.key or follows(c, one, sentence, i) for sentence in sentences for i, one in enumerate(sentence))
+        any(c.key == one.key or _follows(c, one, sentence, i) for sentence in sentences for i, one in enumerate(sentence))
         for c in lexemes(evidence.claim.text)
         if c.kind in ("number", "day", "month", "time", "ordinal")
     )

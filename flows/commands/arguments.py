@@ -73,8 +73,8 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
     how.add_argument(
         "--judge",
         metavar="NAME",
-        help="what decides support in scores: embedded (default), roles (stricter on who did what), lexical or overlap (quick "
-        "looks), nli:MODEL_FOLDER_OR_ID, llm:NAME@BASE_URL",
+        help="what decides support in scores: embedded (default), lexical or overlap (quick looks), nli:MODEL_FOLDER_OR_ID, "
+        "llm:NAME@BASE_URL",
     )
     how.add_argument("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, ...")
     how.add_argument("--seed", type=int, metavar="N", help="seed of sampling (temperature > 0)")

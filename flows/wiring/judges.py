@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from eval.metrics.rubrics import Rubrics
 
 
-JUDGES = "embedded, roles, lexical, overlap, nli:MODEL[,threshold=T][,form=pair|true|minicheck], llm:NAME@BASE_URL"
+JUDGES = "embedded, lexical, overlap, nli:MODEL[,threshold=T][,form=pair|true|minicheck], llm:NAME@BASE_URL"
 
 
 def build_judge(name: str, *, device: str = "auto") -> Judge:
@@ -36,12 +36,6 @@ def open_judge(name: str, *, device: str = "auto") -> Judge:
         from eval.judges.embedded_judge import EmbeddedJudge
 
         return EmbeddedJudge(judge_reader())
-    if name == "roles":
-        from decoding.support.reader import judge_reader
-        from eval.judges.embedded_judge import EmbeddedJudge
-        from eval.judges.roles_judge import RolesJudge
-
-        return RolesJudge(EmbeddedJudge(judge_reader()))
     if name == "lexical":
         return LexicalJudge()
     if name == "overlap":

@@ -190,7 +190,7 @@ def test_a_page_that_was_cut_into_pieces_can_be_read_whole(capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (("--judge", "nope"), "embedded, roles, lexical, overlap, nli:"),
+        (("--judge", "nope"), "embedded, lexical, overlap, nli:"),
         (("--judge", "nli:"), "'nli:'"),
         (("--judge", "nli:x,speed=3"), "'speed'"),
         (("--judge", "nli:x,threshold=2"), "threshold"),
