@@ -7,9 +7,10 @@
     python -m eval.judge_card --pairs FILE --whole-pages        # the rows of a claim joined: its page read whole
     python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.cards.rubric_card`)
 
-The first form edits verbatim sentences of evidence and moves citations, then says whether the judge may decide headline
-scores. Of a benchmark only the development third is read (events whose sha256(id) starts with 0-4). The second form gives the
-AUROC (a claim scores the maximum over its rows) with the interval of a bootstrap over claims. Exit code: 0 done, 2 wrong input.
+The first form edits verbatim sentences of evidence, moves citations, and asks the claims that ship
+(`eval.cards.written_claims`); then it says whether the judge may decide headline scores. Of a benchmark only the development
+third is read (events whose sha256(id) starts with 0-4). The second form gives the AUROC (a claim scores the maximum over its
+rows) with the interval of a bootstrap over claims. Exit code: 0 done, 2 wrong input.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from data import codec
 from data.errors import StageError
 from data.types import Strict
-from eval.cards.judge_accuracy import Accuracy, Reliability, accuracy, read_rows, reliability, whole_pages
+from eval.cards.judge_accuracy import (
+    Accuracy,
+    Reliability,
+    accepted_shares,
+    accuracy,
+    read_rows,
+    reliability,
+    whole_pages,
+)
 from eval.judges.lexical_judge import AcceptRate
 from flows.showing.console import guarded
 
@@ -89,7 +98,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m eval.judge_card", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--judge", default="embedded", metavar="NAME", help="embedded, lexical, nli:MODEL_FOLDER_OR_ID or llm:NAME@BASE_URL"
+        "--judge",
+        default="embedded",
+        metavar="NAME",
+        help="embedded, lexical, nli:MODEL_FOLDER_OR_ID or llm:NAME@BASE_URL",
     )
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: the sample)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
@@ -136,13 +148,14 @@ def make_card(judge: Judge, timed: Timed, data: str | None, limit: int | None) -
     """`timed` is the judge behind `judge`, which may remember answers. Raises UserError when there is nothing to edit."""
     from data.errors import UserError
     from eval.cards.stress import accept_rates
+    from eval.cards.written_claims import written_pairs
     from eval.judges.judge import describe
 
     snapshot = _snapshot(data)
     kinds = _all_pairs(snapshot, limit)
     if not kinds:
         raise UserError(f"{snapshot.root} has no event with evidence to quote; name another folder with --data, or more events")
-    rates = accept_rates(judge, kinds)
+    rates = accept_rates(judge, {**kinds, **written_pairs()})
     headline, reasons = verdict(rates)
     return JudgeCard(
         judge=describe(judge),
@@ -289,7 +302,10 @@ def _show_reliability(one: OnPairs) -> None:
 
     error = one.reliability.error
     n = one.accuracy
-    console.result(f"{one.pairs}: {n.n_claims} claims, {n.n_supported} supported, {n.n_unjudged} could not be judged")
+    console.result(
+        f"{one.pairs}: {n.n_claims} claims, {n.n_supported} supported, {n.n_unjudged} could not be judged; accepted are "
+        f"{100 * one.supported_accepted:.1f}% of the supported ones, {100 * one.others_accepted:.1f}% of the others"
+    )
     console.result(f"  calibration error {'-' if error is None else f'{error:.3f}'}; score, claims, share supported")
     for part in one.reliability.bins:
         share = "" if part.supported is None else f"{100 * part.supported:3.0f}% {'#' * round(40 * part.supported)}"
@@ -302,8 +318,11 @@ EXPECTED = ("accepted", "mostly accepted", "refused")
 
 def _expected(kind: str) -> str:
     from eval.cards.stress import REFERENCE, TRUE, VERBATIM
+    from eval.cards.written_claims import is_true
 
-    return EXPECTED[0] if kind.startswith((VERBATIM, TRUE)) else EXPECTED[1] if kind == REFERENCE else EXPECTED[2]
+    return (
+        EXPECTED[0] if kind.startswith((VERBATIM, TRUE)) or is_true(kind) else EXPECTED[1] if kind == REFERENCE else EXPECTED[2]
+    )
 
 
 def _cost(ms_per_pair: float | None) -> str:
@@ -313,11 +332,14 @@ def _cost(ms_per_pair: float | None) -> str:
 @dataclass(frozen=True, slots=True)
 class OnPairs(Strict):
     """One file of labelled claims. `nested` is what the judge's own card says where its fit used this file; the rest is then
-    in-sample. Costs are of pairs judged now (None when all were known) and of asking again."""
+    in-sample. Costs are of pairs judged now (None when all were known) and of asking again. Claims are accepted at the judge's
+    own threshold."""
 
     pairs: str
     n_pairs: int
     accuracy: Accuracy
+    supported_accepted: float
+    others_accepted: float
     reliability: Reliability
     nested: dict[str, Any] | None
     ms_per_pair: float | None
@@ -334,10 +356,13 @@ def on_pairs(judge: Judge, timed: Timed, path: Path, *, whole: bool = False) -> 
     seconds, n = timed.seconds - before[0], timed.n - before[1]
     began = time.perf_counter()
     judge.score(pairs)
+    supported, others = accepted_shares(rows, scores, judge.threshold)
     return OnPairs(
         pairs=f"{path.name}, whole pages" if whole else path.name,
         n_pairs=len(rows),
         accuracy=accuracy(rows, scores, judge.threshold),
+        supported_accepted=supported,
+        others_accepted=others,
         reliability=reliability(rows, scores),
         nested=None if whole else _nested(timed.judge, path.name),
         ms_per_pair=round(1000 * seconds / n, 3) if n else None,

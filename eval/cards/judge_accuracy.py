@@ -113,6 +113,17 @@ def accuracy(rows: Sequence[Row], scores: Sequence[float | None], threshold: flo
     )
 
 
+def accepted_shares(rows: Sequence[Row], scores: Sequence[float | None], threshold: float) -> tuple[float, float]:
+    """Of the supported claims and of the others, rounded to 4 places. An unjudged claim is not accepted."""
+    accepted: dict[str, bool] = {}
+    for row, score in zip(rows, scores, strict=True):
+        accepted[row.claim_id] = accepted.get(row.claim_id, False) or (score is not None and score >= threshold)
+    supported = {row.claim_id: row.label == SUPPORTED for row in rows}
+    found = [[accepted[claim] for claim, label in supported.items() if label is wanted] for wanted in (True, False)]
+    true, false = (round(sum(some) / len(some), 4) if some else 0.0 for some in found)
+    return true, false
+
+
 def balanced_accuracy(truth: Ints, accepted: NDArray[np.bool_]) -> float:
     return float((accepted[truth == 1].mean() + (~accepted[truth == 0]).mean()) / 2)
 
