@@ -5,10 +5,10 @@
 
 The folder has data/wiki, data/google and articles/<agent>, as for `wikigenben agents`. Articles of systems of this package are
 in no such folder; --more names where some are (may be given again, for the same system too). The labels are in
-`eval/cards/editor_choices.json`, by the hash of the text: what is not found is counted and left out. Prints, for `quality` and for
-each of its parts alone, how often the article that the reader chose has the better value: over all choices, over the clear ones,
-and by halves (`first` is the one that a change may be chosen on); then the same for the order of four articles each and
-`organisation`. Values are kept in --values, under the metrics' signature, and are not computed again.
+`eval/cards/editor_choices.json`, by the hash of the text: what is not found is counted and left out. Prints, for `quality` and
+for each of its parts alone, how often the article that the reader chose has the better value: over all choices, over the clear
+and the slight ones, and by halves (`first` is the one that a change may be chosen on); then the same for the order of four
+articles each and `organisation`. Values are kept in --values, under the metrics' signature, and are not computed again.
 Exit code: 0 done, 2 wrong input.
 """
 
@@ -29,7 +29,6 @@ from eval.cards.editor_choices import (
     LABELS,
     SLIGHT,
     Agreement,
-    Choice,
     Choices,
     Score,
     Values,
@@ -202,7 +201,7 @@ def report(choices: Choices, scores: Mapping[str, Values]) -> list[str]:
     lines += ["", f"| pairs in the reader's order, {len(orders)} topics | share | Kendall's tau |", "|---|---|---|"]
     for name, score in ORDER_ROWS.items():
         one = order_agreement(orders, scores, score)
-        lines.append(f"| {name} | {shown(one)} | {2 * one.share - 1:+.2f} |")
+        lines.append(f"| {name} | {shown(one)} | {2 * one.share - 1:+.2f} |" if one.n else f"| {name} | none | |")
     return lines
 
 

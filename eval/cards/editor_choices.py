@@ -1,9 +1,9 @@
 """Which of two articles an editor would rather take, and which of four is better ordered: how far scores agree.
 
-The labels are in `editor_choices.json`: articles by topic, system and the SHA-256 of their text, no text. The reader was a large
-language model that had the human article at hand and read the articles without the names of their systems. A score agrees
-with a choice where it is higher for the article that was chosen; equal scores count half. Pairs that the reader called equal
-say nothing of a score's order and are left out.
+The labels are in `editor_choices.json`: articles by topic, system and the SHA-256 of their text, no text. The reader was a
+large language model that had the human article at hand and did not see which systems the articles were of. A score agrees
+with a choice where it is higher for the article that was chosen; equal scores count half. Pairs without a choice say nothing
+of a score's order and are left out.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Written(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Strict):
-    """`margin` is 0 where neither was taken, else `chosen` and `other` are in the order of preference. `first_shown` says which of
-    them the reader saw as the first. `again` is what the same reader said with both in exchanged order: `chosen`, `other`, `equal`,
-    or nothing where the pair was read once. `half` is that of the pairs that a change of the formula may be chosen on (`first`)
-    or is looked at once on."""
+    """`margin` is 0 where neither was taken, else `chosen` is the one that was. `first_shown` says which the reader saw as
+    the first. `again` is what the same reader said of both in exchanged order: `chosen`, `other`, `equal`, or nothing where
+    the pair was read once. `half`: a change of a formula may be chosen on the `first`, and the `second` is then looked at
+    once."""
 
     chosen: Written
     other: Written
@@ -71,8 +71,8 @@ class Choices(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of `n` comparisons, `agreed` in the score's order as in the reader's; ties of the score count half. `within` are the Wilson
-    bounds of the share at 95%."""
+    """Of `n` comparisons, `agreed` are in the score's order as in the reader's; ties of the score count half. `within` is the
+    Wilson interval of the share at 95%."""
 
     agreed: float
     n: int
