@@ -57,8 +57,21 @@ def _value(name: str, sign: float = 1.0) -> Score:
     return score
 
 
+def ranked(values: Values) -> float | None:
+    """As a leaderboard ranks: fewer failed preconditions first, then `quality`."""
+    from benchmark.scoring import ranking_key
+
+    known = {name: value for name, value in values.items() if value is not None}
+    made = quality.quality(known)
+    if made is None:
+        return None
+    failed, rank = ranking_key(known | {quality.NAME: made})
+    return failed + rank / 2  # `rank` is at most 1, so that it never outweighs a precondition
+
+
 QUALITY_ROWS: Mapping[str, Score] = {
     "quality": quality.quality,
+    "quality, preconditions first": ranked,
     "fact_f": _value("fact_f"),
     "fact_recall": _value("fact_recall"),
     "fact_precision_gold": _value("fact_precision_gold"),

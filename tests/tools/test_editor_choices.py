@@ -14,7 +14,7 @@ from eval.judges.lexical_judge import LexicalJudge
 from eval.metrics.rouge import Rouge
 from eval.metrics.storm import Storm
 from eval.metrics.told_facts import Facts
-from tools.editor_choices import main
+from tools.editor_choices import main, ranked
 
 TOPIC = "9000001"
 
@@ -80,3 +80,14 @@ def test_wrong_input_is_named(
     shutil.rmtree(folder / "articles")
     assert main([str(folder), "--labels", str(tmp_path / "labels.json"), *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_copy_stands_below_an_article_in_own_words_where_preconditions_come_first() -> None:
+    own = {
+        "fact_f": 0.1, "organisation": 0.5, "conflict_share": 0.0, "junk_share": 0.0, "cite_f1": 0.2, "judged_share": 0.5,
+        "length_ratio": 1.0, "copied_share": 0.1, "verbatim_share": None,
+    }  # fmt: skip
+    copy = own | {"fact_f": 0.9, "copied_share": 0.99, "verbatim_share": 0.9}
+    found = [ranked(one) for one in (own, copy, own | {"fact_f": 0.2}, own | {"fact_f": None})]
+    assert found[3] is None and found[0] is not None and found[1] is not None and found[2] is not None
+    assert found[1] < found[0] < found[2]
