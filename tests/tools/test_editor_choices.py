@@ -85,7 +85,7 @@ def test_wrong_input_is_named(
 def test_a_copy_stands_below_an_article_in_own_words_where_preconditions_come_first() -> None:
     own = {
         "fact_f": 0.1, "organisation": 0.5, "conflict_share": 0.0, "junk_share": 0.0, "cite_f1": 0.2, "judged_share": 0.5,
-        "length_ratio": 1.0, "copied_share": 0.1, "verbatim_share": None,
+        "length_ratio": 1.0, "copied_share": 0.1, "verbatim_share": 0.0,
     }  # fmt: skip
     copy = own | {"fact_f": 0.9, "copied_share": 0.99, "verbatim_share": 0.9}
     found = [ranked(one) for one in (own, copy, own | {"fact_f": 0.2}, own | {"fact_f": None})]
