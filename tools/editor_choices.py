@@ -1,6 +1,7 @@
 """Would an editor choose the article that `quality` puts first, and is the better ordered one that which `organisation` does?
 
     python -m tools.editor_choices ../shared/wlc
+    python -m tools.editor_choices ../shared/wlc --set evaluation.judge=lexical
     python -m tools.editor_choices ../shared/wlc --more extractive=RUN/wikigenbench --more ours=RUN/wikigenbench
 
 The folder has data/wiki, data/google and articles/<agent>, as for `wikigenben agents`. Articles of systems of this package are
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from data import codec, wikigenbench
 from data.errors import UserError
+from data.settings import Settings, add_setting_flags, load_settings
 from data.types import Strict
 from eval.cards.editor_choices import (
     CLEAR,
@@ -107,12 +109,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--more", action="append", default=[], metavar="SYSTEM=DIR", help="articles of another system")
     parser.add_argument("--labels", type=Path, metavar="FILE", default=LABELS, help="default: eval/cards/editor_choices.json")
     parser.add_argument("--values", type=Path, metavar="FILE", help="where values are kept (default: nowhere)")
+    add_setting_flags(parser)
     arguments = parser.parse_args(argv)
 
     def run() -> int:
         choices = read_choices(arguments.labels)
         found = find(choices, arguments.folder, [more_of(one) for one in arguments.more])
-        scores = scored(arguments.folder / "data", found, arguments.values)
+        settings = load_settings(arguments.config, arguments.assignments)
+        scores = scored(arguments.folder / "data", found, settings, arguments.values)
         for line in report(choices, scores):
             console.result(line)
         return 0
@@ -147,17 +151,18 @@ def text_hash(file: Path) -> str:
     return codec.sha256(text) if isinstance(text, str) else ""
 
 
-def scored(data: Path, found: Mapping[Written, Path], kept_at: Path | None) -> dict[str, dict[str, float | None]]:
+def scored(
+    data: Path, found: Mapping[Written, Path], settings: Settings, kept_at: Path | None
+) -> dict[str, dict[str, float | None]]:
     from benchmark.scoring import signature
-    from data.settings import Settings
     from flows.wiring.metrics import build_metrics
 
-    metrics = [metric for metric in build_metrics(Settings()) if NEEDED & metric.names.keys()]
+    metrics = [metric for metric in build_metrics(settings) if NEEDED & metric.names.keys()]
     signed = signature(metrics)
     kept = codec.read(Kept, kept_at) if kept_at is not None and kept_at.exists() else Kept(signed)
     values = dict(kept.values) if kept.signature == signed else {}
     missing = {one: file for one, file in found.items() if one.sha256 not in values}
-    for one, row in _rows(data, missing, metrics):
+    for one, row in _rows(data, missing, settings, metrics):
         values[one.sha256] = row
         if kept_at is not None:
             codec.write_atomic(kept_at, codec.to_json(Kept(signed, values)) + "\n")
@@ -165,7 +170,7 @@ def scored(data: Path, found: Mapping[Written, Path], kept_at: Path | None) -> d
 
 
 def _rows(
-    data: Path, found: Mapping[Written, Path], metrics: Sequence[Metric]
+    data: Path, found: Mapping[Written, Path], settings: Settings, metrics: Sequence[Metric]
 ) -> Iterator[tuple[Written, dict[str, float | None]]]:
     """One topic after the other, so that pages and the human article are read once."""
     from benchmark.scoring import values_of
@@ -173,7 +178,6 @@ def _rows(
     from data.gold import load_gold
     from data.locate import locate
     from data.markup import reread
-    from data.settings import Settings
     from data.snapshot import Snapshot
     from eval.metric import Case
     from flows.wiring.page_sources import build_collect
@@ -181,7 +185,7 @@ def _rows(
     if not found:
         return
     snapshot = Snapshot(locate(str(data)))
-    collect = build_collect(snapshot, Settings())
+    collect = build_collect(snapshot, settings)
     by_topic: dict[str, list[Written]] = {}
     for one in sorted(found, key=lambda one: one.topic):
         by_topic.setdefault(one.topic, []).append(one)
