@@ -26,7 +26,7 @@ from data import codec, wikigenbench
 from data.errors import UserError
 from data.settings import Settings, add_setting_flags, load_settings
 from data.types import Strict
-from eval.cards.editor_choices import (
+from eval.cards.editor_labels import (
     CLEAR,
     LABELS,
     SLIGHT,

@@ -9,7 +9,7 @@ import pytest
 
 from data import codec
 from data.snapshot import SAMPLE
-from eval.cards.editor_choices import Choice, Choices, Written
+from eval.cards.editor_labels import Choice, Choices, Written
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metrics.rouge import Rouge
 from eval.metrics.storm import Storm

@@ -8,7 +8,7 @@ import pytest
 
 from data import codec
 from data.errors import UserError
-from eval.cards.editor_choices import (
+from eval.cards.editor_labels import (
     CLEAR,
     Agreement,
     Choice,
