@@ -1,8 +1,9 @@
 """Claims written by hand and by local models from open text, with labels by reading: they ship, so every judge is asked them.
 
-`hand_claims.jsonl`: 207 claims written for this project about 28 passages, true and false, of kinds that a judge of words takes
-for one another (roles exchanged, another person's deed, 9:40 pm for 21:40, sums, hedges). `llm_sentences.jsonl`: sentences by
-local models (`tools.make_llm_sentences`). Nothing that ships was fitted on the first file; see the second's use in the docs.
+`hand_claims.jsonl`: 207 claims written one by one for this project about 28 passages, true and false, of kinds that a judge of
+words takes for one another (roles exchanged, another person's deed, 9:40 pm for 21:40, sums, hedges); labelled once, by their
+writer, a large language model. `llm_sentences.jsonl`: sentences by local models (`tools.make_llm_sentences`). Nothing that
+ships was fitted on either.
 """
 
 from __future__ import annotations
