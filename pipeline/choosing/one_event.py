@@ -1,7 +1,7 @@
 """Whether a sentence that counts people speaks of the article's event, or of something else that its page tells of beside it.
 
-"Four people were killed when a bridge fell on a bus" on a page about a flood: nothing in it is known of the flood. What is known
-are the words of the title, and of the sentences that open the pages and name the subject. A bare count ("the death toll rose to
+"Four people were killed when a bridge fell on a bus" on a page about a flood: nothing in it is known of the flood. Known are
+the words of the title, and of the sentences that open the pages and name the subject. A bare count ("the death toll rose to
 eight") belongs to what the sentence before it speaks of. Where nobody can tell, a count is none of the event: a figure that
 stays beside another is shown to a reader, a figure of another event would be a lie.
 """
@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from data.passages import sentence_spans
 from data.types import Page
@@ -22,9 +22,10 @@ from pipeline.choosing.tolls import AFTER_DEATHS
 from pipeline.retrieval import terms
 
 _OTHER = re.compile(
-    r"\A(?:of|among|amongst) (?:the|those|these|them)\b|\btoll among\b|\b(?:first|second|third|fourth|fifth|neighbou?ring|"
-    r"next door|elsewhere|each|every|annual\w*|yearly|worldwide|nationwide|if|den(?:y|ies|ied)|claim\w* that|unrelated|separate|"
-    r"similar|previous|earlier|another|other|last (?:year|month|week|season|winter|summer|spring|autumn)|the last|decades?|since|"
+    r"\A(?:of|among|amongst) (?:the|those|these|them)\b|\btoll among\b|\b(?:first|second|third|fourth|fifth|"
+    r"neighbou?ring|next door|elsewhere|each|every|annual\w*|yearly|worldwide|nationwide|if|den(?:y|ies|ied)|claim\w* that|"
+    r"unrelated|separate|similar|previous|earlier|another|other|last (?:year|month|week|season|winter|summer|spring|autumn)|"
+    r"the last|decades?|since|"
     r"(?:in|after|during|by) (?:that|those)|ago|had \w+ before)\b",
     re.I,
 )
@@ -33,36 +34,31 @@ _VICTIM = re.compile(
     r"\banother (?:victim|person|man|woman|child|passenger|patient|\w+ (?:victims|people))\b|\bthe other\b", re.I
 )
 """Of the same event."""
-_CAUSE = re.compile(r"\b(?:when|after|as|in|by|during|from|of)\b")
 _MADE_IT_RISE = re.compile(
     r"\A[^,]*\b(?:died|dies|dead|bod(?:y|ies)|succumbed)\b[^,]*,(?: which| and)? (?=(?:rais|bring|brought|tak|took)\w*\b)"
 )
 """Ahead of a count: "A boy died of his injuries, raising the toll to 12"."""
 _VERB = re.compile(
-    r"\b(?:\w+ed|fell|left|hit|sank|broke|struck|went|ran|came|burst|blew|tore|swept|caught|was|were|had|took|shook|gave|lost|slid|"
-    r"near|in|on|at|into|off|of|outside|under)\b"
+    r"\b(?:\w+ed|fell|left|hit|sank|broke|struck|went|ran|came|burst|blew|tore|swept|caught|was|were|had|took|shook|gave|lost|"
+    r"slid|near|in|on|at|into|off|of|outside|under)\b"
 )
 """Behind a noun: what it did, or where."""
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
 _NAME = re.compile(r"[A-ZÀ-ÖØ-Þ][\w’'-]+")
 _PLACED = re.compile(r"(?:In|At|Near|On|Off|Outside|Around) (?:the )?")
-_GENERIC = frozenset(
-    stem
-    for word in (
-        "people person persons victim victims toll death deaths dead died die dies killed kill kills killing fatalities fatality "
-        "injured injuries injury injure hurt wounded wound missing lost lives life number numbers count counted total least most "
-        "rose risen rise rises rising climbed climb increased reached reach stands stood stand grew grown fell fallen dropped "
-        "lowered corrected revised put raised updated known confirmed feared believed reported report reports final official "
-        "officially officials authorities authority government ministry police spokesman spokeswoman prosecutors doctors mayor "
-        "rescuers said says say announced announcement according statement bodies body found recovered survivors survived casualties "
-        "tragedy disaster latest late early night evening morning afternoon noon midnight day days hour hours week today yesterday "
-        "tomorrow now still more than also others later left claimed took resulted caused cost dozens scores hospital "
-        "hospitals seriously severely critically gravely slightly badly least only including included men women children adults "
-        "residents passengers locals"
-    ).split()
-    for stem in terms(word)
-)
-"""Stems that say that people are counted, when, and by whom; not of which event."""
+_GENERIC_WORDS = """
+people person persons victim victims toll death deaths dead died die dies killed kill kills killing fatalities fatality
+injured injuries injury injure hurt wounded wound missing lost lives life number numbers count counted total least most
+rose risen rise rises rising climbed climb increased reached reach stands stood stand grew grown fell fallen dropped
+lowered corrected revised put raised updated known confirmed feared believed reported report reports final official
+officially officials authorities authority government ministry police spokesman spokeswoman prosecutors doctors mayor
+rescuers said says say announced announcement according statement bodies body found recovered survivors survived
+casualties tragedy disaster latest late early night evening morning afternoon noon midnight day days hour hours week
+today yesterday tomorrow now still more than also others later left claimed took resulted caused cost dozens scores
+hospital hospitals seriously severely critically gravely slightly badly least only including included men women children
+adults residents passengers locals
+"""
+"""They say that people are counted, when, and by whom; not of which event."""
 MOST_OPEN = 0.5
 """Share of a sentence's own words; fewer may be unknown of the event."""
 OPENING = 0.5
@@ -169,8 +165,12 @@ class OneEvent:
 
 def own_words(text: str) -> frozenset[str]:
     """Stems of what a sentence tells beside its count, its days and who says it."""
-    calendar = {stem for word in CALENDAR for stem in terms(word)}
-    return frozenset(t for t in terms(with_digits(text)) if t not in _GENERIC and t not in calendar and not numbers(t))
+    return frozenset(term for term in terms(with_digits(text)) if term not in _generic() and not numbers(term))
+
+
+@cache
+def _generic() -> frozenset[str]:
+    return frozenset(stem for word in (*_GENERIC_WORDS.split(), *CALENDAR) for stem in terms(word))
 
 
 def _of_whole(text: str) -> str:

@@ -68,8 +68,8 @@ _MOVES: tuple[tuple[Move, re.Pattern[str]], ...] = (
     (
         "rose",
         re.compile(
-            r"\b(?:r[oi]se\w*|rising|climb\w*|increas\w*|jump\w*|gr[eo]w\w*|went up|gone up|soar\w*|mount\w*|rais\w*|bring\w*|brought|"
-            r"took|tak(?:es|ing))\b.{0,60}\bto\Z|"
+            r"\b(?:r[oi]se\w*|rising|climb\w*|increas\w*|jump\w*|gr[eo]w\w*|went up|gone up|soar\w*|mount\w*|rais\w*|bring\w*|"
+            r"brought|took|tak(?:es|ing))\b.{0,60}\bto\Z|"
             r"\b(?:reach|hit)\w*\Z"
         ),
     ),

@@ -42,8 +42,7 @@ _END = re.compile(r"[.!?”\"…]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """A count of the article's own event. `section` counts from 0, the lead, `at` is the sentence's place in it; `after` are the
-    counts of the sentence before."""
+    """A count of the article's own event. `section` counts from 0, the lead, `at` is the sentence's place in it."""
 
     quantity: Quantity
     sentence: Sentence

@@ -1,5 +1,6 @@
 """Pages about one event whose figures move, beside other events: the latest stands, no word of a page is changed,
-and nothing of another event is touched. Sixty pairs, each written by `extractive` from both pages, and updated from the first one."""
+and nothing of another event is touched. Sixty pairs, each written by `extractive` from both pages, and updated from the first
+one."""
 
 from __future__ import annotations
 
