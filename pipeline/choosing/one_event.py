@@ -23,9 +23,9 @@ from pipeline.retrieval import terms
 
 _OTHER = re.compile(
     r"\A(?:of|among|amongst) (?:the|those|these|them)\b|\btoll among\b|\b(?:first|second|third|fourth|fifth|"
-    r"neighbou?ring|next door|elsewhere|each|every|annual\w*|yearly|worldwide|nationwide|if|den(?:y|ies|ied)|claim\w* that|"
+    r"neighbou?ring|next door|elsewhere|each|every|annual\w*|yearly|worldwide|nationwide|if|den(?:y|ies|ied)|claim\w*|rumou?r\w*|"
     r"unrelated|separate|similar|previous|earlier|another|other|last (?:year|month|week|season|winter|summer|spring|autumn)|"
-    r"the last|decades?|since|"
+    r"the last|decades?|since|simulat\w+|drill|(?:film|movie|novel|book|play|series|documentary|song|game) (?:about|on|of)|"
     r"(?:in|after|during|by) (?:that|those)|ago|had \w+ before)\b",
     re.I,
 )
@@ -89,6 +89,8 @@ class OneEvent:
                 continue
             for span in sentence_spans(page.text[:BEGINNING], longest=LONGEST)[:FIRST]:
                 text = page.text[span.start : span.end]
+                if self._own_years and not set(_YEAR.findall(text)) <= self._own_years:
+                    continue  # what else happened there, long ago
                 if len(self._subject & {*terms(text)}) >= max(OPENING * len(self._subject), 1) and not _is_of_another(text):
                     found.append(text)
         return tuple(found)
@@ -108,8 +110,11 @@ class OneEvent:
 
     @cached_property
     def _years(self) -> frozenset[str]:
-        told = _YEAR.findall(f"{self.title} {' '.join(self._openings)}")
-        return frozenset({*told, *((page.published or "")[:4] for page in self.pages)} - {""})
+        return self._own_years or frozenset(_YEAR.findall(" ".join(self._openings)))
+
+    @cached_property
+    def _own_years(self) -> frozenset[str]:
+        return frozenset({*_YEAR.findall(self.title), *((page.published or "")[:4] for page in self.pages)} - {""})
 
     def is_counted(self, text: str, before: str = "") -> bool:
         """Whether a sentence's count is of the event as a whole, as far as its words tell; `before` is what its paragraph says

@@ -127,7 +127,8 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
     old = outdated(pool)
     weights = fact_weights(pool.offered, pool.publishers)
     open_facts = set(weights)
-    unusable = pool.unusable - latest_tolls(pool) if values is None else frozenset(np.flatnonzero(values <= 0.0).tolist())
+    tolls = latest_tolls(pool) if values is None else set()
+    unusable = pool.unusable - tolls if values is None else frozenset(np.flatnonzero(values <= 0.0).tolist())
     worth = pool.value if values is None else values
     blocked = np.array([i in old or i in unusable for i in range(len(pool.offered))])
     chosen: list[int] = []
@@ -180,6 +181,8 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
         np.maximum(nearest, similar, out=nearest)
         for j in np.flatnonzero(~blocked).tolist():
             other = pool.offered[j].candidate
+            if j in tolls and not _counted(other.text) <= _counted(item.text):
+                continue  # "seven were killed" is not said by "70 were killed, a post claimed"
             # Vectors miss a repetition in other word order, shared words one in other words: either is enough.
             shared = len(other.terms & item.terms) / max(len(other.terms), 1)
             if (
@@ -191,6 +194,10 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
     reasons = {**dict.fromkeys(unusable, "no statement that an editor would use"), **dict.fromkeys(old, "an older figure")}
     left_out = [LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, reasons[i]) for i in sorted(reasons)]
     return chosen, left_out
+
+
+def _counted(text: str) -> set[tuple[str, str]]:
+    return {(q.predicate, q.value) for q in whole_tolls(text)}
 
 
 def _says_again(one: Candidate, chosen: Candidate, usual: Set[str]) -> bool:
@@ -250,13 +257,14 @@ def _tolls(pool: Pool) -> dict[str, list[tuple[Told, int]]]:
 
 
 def latest_tolls(pool: Pool) -> set[int]:
-    """Of each kind of toll of which the event has several, the sentence that gives the latest and is of most use: an article
-    may not give up its toll because a sentence is short."""
+    """Of each kind of toll of which the pages give several, the sentence that gives the event's latest and is of most use: an
+    article may not give up its toll because a sentence is short, or like one on something else."""
     kept: set[int] = set()
-    for tolls in _tolls(pool).values():
+    every = {(q.predicate, q.value) for one in pool.offered for q in whole_tolls(one.text)}
+    for what, tolls in _tolls(pool).items():
         now = latest([told for told, _ in tolls])
         rows = [i for told, i in tolls if told.quantity.value == now]
-        if rows and (len({told.quantity.value for told, _ in tolls}) > 1 or any(told.quantity.move for told, _ in tolls)):
+        if rows and (sum(one == what for one, _ in every) > 1 or any(told.quantity.move for told, _ in tolls)):
             kept.add(max(rows, key=lambda i: float(pool.usable[i])))
     return kept
 

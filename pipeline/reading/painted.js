@@ -7,11 +7,27 @@
   const NONE = new Set(["script", "style", "template", "noscript", "iframe", "frame", "frameset", "object", "embed", "canvas", "video",
     "audio", "input", "textarea", "select", "option", "datalist", "map", "area", "svg", "math", "base", "portal", "fencedframe"]);
   const VOID = new Set(["br", "hr", "img", "meta", "link", "wbr", "col", "source", "track", "area", "base", "embed", "input"]);
+  // A form's fields and a document's named elements take the place of its own properties ("<input name=parentElement>"): everything
+  // is asked of the prototypes.
+  const getter = (P, name) => { const g = Object.getOwnPropertyDescriptor(P, name).get; return (o) => g.call(o); };
+  const method = (P, name) => { const f = P[name]; return (o, ...rest) => f.apply(o, rest); };
+  const [parentOf, nodesOf, typeOf] = ["parentElement", "childNodes", "nodeType"].map((n) => getter(Node.prototype, n));
+  const [nameOf, shadowOf, slotOf, attributesOf] = ["localName", "shadowRoot", "assignedSlot", "attributes"].map((n) => getter(Element.prototype, n));
+  const [heightOf, widthOf, inHeightOf, inWidthOf] = ["scrollHeight", "scrollWidth", "clientHeight", "clientWidth"].map((n) => getter(Element.prototype, n));
+  const ownStyleOf = (e) => e instanceof HTMLElement ? getter(HTMLElement.prototype, "style")(e) : null;
+  const scrollOf = (name) => Object.getOwnPropertyDescriptor(Element.prototype, name);
+  const moved = (e, name, by) => scrollOf(name).set.call(e, scrollOf(name).get.call(e) + by);
+  const [boxOf, seenBy, attributeOf, hasAttribute] = ["getBoundingClientRect", "checkVisibility", "getAttribute", "hasAttribute"].map((n) => method(Element.prototype, n));
+  const rootOf = method(Node.prototype, "getRootNode");
+  const [bodyOf, elementOf, titleOf] = ["body", "documentElement", "title"].map((n) => getter(Document.prototype, n)(document));
+  const rangeOf = () => method(Document.prototype, "createRange")(document);
+  const allIn = (root, what) => (root === document ? Document : DocumentFragment).prototype.querySelectorAll.call(root, what);
+  const pointsIn = (root, x, y) => (root === document ? Document : ShadowRoot).prototype.elementsFromPoint.call(root, x, y);
   const frame = () => new Promise((done) => { const t = setTimeout(done, 60); requestAnimationFrame(() => { clearTimeout(t); done(); }); });
   const W = innerWidth, H = innerHeight;
   const styles = new Map(), canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   const style = (e) => { let s = styles.get(e); if (!s) { s = getComputedStyle(e); styles.set(e, s); } return s; };
-  const up = (e) => e.assignedSlot || e.parentElement || (e.getRootNode() instanceof ShadowRoot ? e.getRootNode().host : null);
+  const up = (e) => slotOf(e) || parentOf(e) || (rootOf(e) instanceof ShadowRoot ? rootOf(e).host : null);
   const colours = new Map();
   const rgba = (text) => {
     if (!colours.has(text)) {
@@ -34,7 +50,7 @@
     for (let a = e; a; a = up(a)) opacity *= parseFloat(style(a).opacity);
     const mask = s.maskImage || s.webkitMaskImage || "none";
     const box = s.webkitMaskBoxImageSource || s.webkitMaskBoxImage || "none";
-    const found = NONE.has(e.localName) || opacity < FAINT || (s.filter !== "none" && filters(s.filter)) || mask !== "none"
+    const found = NONE.has(nameOf(e)) || opacity < FAINT || (s.filter !== "none" && filters(s.filter)) || mask !== "none"
       || (box !== "none" && box !== "") || (s.mixBlendMode !== "normal" && s.mixBlendMode !== "multiply" && s.mixBlendMode !== "darken")
       || hides(up(e));
     shut.set(e, found); return found;
@@ -72,7 +88,7 @@
   };
   const isOpaque = (e) => {
     const s = style(e);
-    if (["img", "video", "canvas", "iframe", "object", "embed"].includes(e.localName)) return parseFloat(s.opacity) > 0.9 && e.localName !== "canvas";
+    if (["img", "video", "canvas", "iframe", "object", "embed"].includes(nameOf(e))) return parseFloat(s.opacity) > 0.9 && nameOf(e) !== "canvas";
     if (!hides(e) && rgba(s.backgroundColor)[3] * parseFloat(s.opacity) > 0.9) return true;
     if (s.backgroundImage !== "none" && s.backgroundClip !== "text" && parseFloat(s.opacity) > 0.9) return true;
     return ["::before", "::after"].some((which) => {
@@ -86,15 +102,15 @@
   const hitsAt = (x, y) => {
     const found = []; let root = document; const seen = new Set();
     while (root && !seen.has(root)) { // into open shadow trees
-      seen.add(root); const list = root.elementsFromPoint(x, y); found.unshift(...list.filter((e) => !found.includes(e)));
-      root = list[0] && list[0].shadowRoot;
+      seen.add(root); const list = pointsIn(root, x, y); found.unshift(...list.filter((e) => !found.includes(e)));
+      root = list[0] && shadowOf(list[0]);
     }
     return found;
   };
   const covered = new Map();
   // Whether a pseudo-element of an element lies on all of it; where it is drawn, only its size tells.
   const isVeiled = (e) => ["::before", "::after"].some((which) => {
-    const p = getComputedStyle(e, which), box = e.getBoundingClientRect();
+    const p = getComputedStyle(e, which), box = boxOf(e);
     return p.content !== "none" && p.display !== "none" && /absolute|fixed/.test(p.position) && parseInt(p.zIndex) !== -1
       && parseFloat(p.opacity) > 0.9 && (rgba(p.backgroundColor)[3] > 0.9 || p.backgroundImage !== "none")
       && parseFloat(p.width) > box.width * 0.9 && parseFloat(p.height) > box.height * 0.9;
@@ -113,12 +129,12 @@
     return false;
   };
   const isVisible = (node) => {
-    const e = node.parentElement || (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null);
+    const e = parentOf(node) || (rootOf(node) instanceof ShadowRoot ? rootOf(node).host : null);
     if (!e || hides(e)) return false;
     const held = boxed(e);
-    if (!held || !held.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })) return false;
+    if (!held || !seenBy(held, { opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })) return false;
     if (style(e).visibility !== "visible" || !isInked(e)) return false;
-    const range = document.createRange(); range.selectNodeContents(node);
+    const range = rangeOf(); range.selectNodeContents(node);
     let rects = [...range.getClientRects()].filter((r) => r.width >= 1 && r.height >= LEAST_PX);
     if (!rects.length || parseFloat(style(e).fontSize) < LEAST_PX) return false;
     const word = node.data.trim().length;
@@ -139,8 +155,8 @@
   const covers = (e, points) => points.some(([x, y]) => { const top = hitsAt(x, y)[0];
     for (let a = top; a; a = up(a)) if (["fixed", "sticky"].includes(style(a).position)) return !isWithin(e, a); return false; });
   const isInView = (e, r) => {
-    for (let a = up(e); a && a !== document.body; a = up(a)) if (/auto|scroll/.test(style(a).overflow)) {
-      const box = a.getBoundingClientRect();
+    for (let a = up(e); a && a !== bodyOf; a = up(a)) if (/auto|scroll/.test(style(a).overflow)) {
+      const box = boxOf(a);
       if (r.top < box.top - 1 || r.bottom > box.bottom + 1 || r.left < box.left - 1 || r.left > box.right) return false;
     }
     return true;
@@ -148,12 +164,12 @@
   const brought = (node, e, rects, place, range) => {
     const r = rects[rects.length >> 1];
     if (place === 0.45 && isInView(e, r) && r.top >= H * 0.08 && r.bottom <= H * 0.9 && r.left >= 0 && r.right <= W) return rects;
-    for (let a = up(e); a && a !== document.body && a !== document.documentElement; a = up(a)) {
-      const s = style(a), box = a.getBoundingClientRect(), now = range.getBoundingClientRect();
-      if (/auto|scroll/.test(s.overflowY) && a.scrollHeight > a.clientHeight + 1 && (now.top < box.top || now.bottom > box.bottom))
-        a.scrollTop += now.top - box.top - a.clientHeight / 2;
-      if (/auto|scroll/.test(s.overflowX) && a.scrollWidth > a.clientWidth + 1 && (now.left < box.left || now.right > box.right))
-        a.scrollLeft += now.left - box.left - 4;
+    for (let a = up(e); a && a !== bodyOf && a !== elementOf; a = up(a)) {
+      const s = style(a), box = boxOf(a), now = range.getBoundingClientRect();
+      if (/auto|scroll/.test(s.overflowY) && heightOf(a) > inHeightOf(a) + 1 && (now.top < box.top || now.bottom > box.bottom))
+        moved(a, "scrollTop", now.top - box.top - inHeightOf(a) / 2);
+      if (/auto|scroll/.test(s.overflowX) && widthOf(a) > inWidthOf(a) + 1 && (now.left < box.left || now.right > box.right))
+        moved(a, "scrollLeft", now.left - box.left - 4);
     }
     const now = range.getBoundingClientRect(), all = [...range.getClientRects()].filter((q) => q.width >= 1 && q.height >= LEAST_PX);
     const mid = all[all.length >> 1] || now;
@@ -165,33 +181,35 @@
   sheet.replaceSync("*,*::before,*::after{pointer-events:auto!important;scroll-behavior:auto!important}");
   const roots = [document];
   for (let i = 0; i < roots.length && i < 500; i++) {
-    try { roots[i].adoptedStyleSheets = [...roots[i].adoptedStyleSheets, sheet]; } catch (e) { /* a frozen list: the points tell less */ }
-    for (const e of roots[i].querySelectorAll("*")) {
-      if (e.shadowRoot) roots.push(e.shadowRoot);
-      if (e.style && e.style.getPropertyPriority("pointer-events")) e.style.removeProperty("pointer-events");
+    const list = Object.getOwnPropertyDescriptor((roots[i] === document ? Document : ShadowRoot).prototype, "adoptedStyleSheets");
+    try { list.set.call(roots[i], [...list.get.call(roots[i]), sheet]); } catch (e) { /* a sheet of another document is among them */ }
+    for (const e of allIn(roots[i], "*")) {
+      if (shadowOf(e)) roots.push(shadowOf(e));
+      const own = ownStyleOf(e);
+      if (own && own.getPropertyPriority("pointer-events")) own.removeProperty("pointer-events");
       // What waits for the screen is painted once it is there.
-      if (e.style && getComputedStyle(e).contentVisibility === "auto") e.style.setProperty("content-visibility", "visible", "important");
+      if (own && getComputedStyle(e).contentVisibility === "auto") own.setProperty("content-visibility", "visible", "important");
     }
   }
-  for (let y = 0, n = 0; n < 25 && y < document.documentElement.scrollHeight; y += H, n++) { scrollTo(0, y); await frame(); } // what waits to be seen
+  for (let y = 0, n = 0; n < 25 && y < heightOf(elementOf); y += H, n++) { scrollTo(0, y); await frame(); } // what waits to be seen
   scrollTo(0, 0); await frame(); await frame();
   const esc = (t) => t.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
   let n = 0, size = 0, words = 0; const out = [];
   const put = (t) => { size += t.length; out.push(t); };
-  const attributes = (e) => [...e.attributes].filter((a) => KEPT.has(a.name) && a.value.length < 4000).map((a) => ` ${a.name}="${esc(a.value)}"`).join("");
-  const children = (e) => e.shadowRoot ? e.shadowRoot.childNodes : e.localName === "slot" && e.assignedNodes({ flatten: true }).length
-    ? e.assignedNodes({ flatten: true }) : e.childNodes;
+  const attributes = (e) => [...attributesOf(e)].filter((a) => KEPT.has(a.name) && a.value.length < 4000).map((a) => ` ${a.name}="${esc(a.value)}"`).join("");
+  const children = (e) => shadowOf(e) ? nodesOf(shadowOf(e)) : nameOf(e) === "slot" && e.assignedNodes({ flatten: true }).length
+    ? e.assignedNodes({ flatten: true }) : nodesOf(e);
   const write = (node, depth) => {
     if (n >= MOST_NODES || size >= MOST_CHARS || depth > 400) return;
-    if (node.nodeType === 3) {
+    if (typeOf(node) === 3) {
       if (!node.data.trim()) { if (node.data) put(node.data.includes("\n") ? "\n" : " "); return; }
       n++; if (isVisible(node)) { put(esc(node.data)); words += node.data.trim().split(/\s+/).length; }
       return;
     }
-    if (node.nodeType !== 1 || NONE.has(node.localName)) return;
+    if (typeOf(node) !== 1 || NONE.has(nameOf(node))) return;
     const s = style(node);
     if (s.display === "none") return;
-    const name = /^[a-z][a-z0-9-]*$/.test(node.localName) ? node.localName : "div";
+    const name = /^[a-z][a-z0-9-]*$/.test(nameOf(node)) ? nameOf(node) : "div";
     put(`<${name}${attributes(node)}>`);
     if (VOID.has(name)) return;
     for (const child of children(node)) write(child, depth + 1);
@@ -203,14 +221,14 @@
     if (v && typeof v === "object") return Object.fromEntries(Object.entries(v).filter(([k]) => !/body|text|description|abstract|comment|update|review|part|step|answer|transcript|caption/i.test(k)).slice(0, 200).map(([k, x]) => [k, bare(x, d + 1)]));
     return typeof v === "string" ? v.slice(0, 300) : v;
   };
-  const root = document.documentElement;
-  put(`<!DOCTYPE html><html${attributes(root)}><head><meta charset="utf-8"><title>${esc(document.title)}</title>`);
-  for (const e of document.querySelectorAll("head meta, head link[rel]")) if (!e.hasAttribute("charset") && e.httpEquiv === (e.httpEquiv || "") && !e.getAttribute("http-equiv"))
-    if (!/description|abstract/i.test((e.getAttribute("name") || "") + (e.getAttribute("property") || ""))) put(`<${e.localName}${attributes(e)}>`);
-  for (const e of document.querySelectorAll('script[type="application/ld+json"]')) try {
+  const root = elementOf;
+  put(`<!DOCTYPE html><html${attributes(root)}><head><meta charset="utf-8"><title>${esc(titleOf)}</title>`);
+  for (const e of allIn(document, "head meta, head link[rel]")) if (!hasAttribute(e, "charset") && !hasAttribute(e, "http-equiv"))
+    if (!/description|abstract/i.test((attributeOf(e, "name") || "") + (attributeOf(e, "property") || ""))) put(`<${nameOf(e)}${attributes(e)}>`);
+  for (const e of allIn(document, 'script[type="application/ld+json"]')) try {
     put(`<script type="application/ld+json">${JSON.stringify(bare(JSON.parse(e.textContent), 0)).replace(/</g, "\\u003c")}</` + "script>"); } catch (error) { /* broken data */ }
   put("</head>");
-  if (document.body) write(document.body, 0);
+  if (bodyOf) write(bodyOf, 0);
   put("</html>");
   return JSON.stringify({ html: out.join(""), words, cut: n >= MOST_NODES || size >= MOST_CHARS });
 })()

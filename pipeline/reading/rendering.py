@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 from pipeline.reading.chromium import Chromium, Undrawn, encoded
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 45.0
 MAX_BODY = 8_000_000
 """Bytes of a page that is drawn."""
-LOAD_S, QUIET_S = 6.0, 0.7
+LOAD_S, QUIET_S = 10.0, 0.7
 """Seconds for a page to be loaded, and after that for its scripts to write what they write at once."""
 _CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.I)
 _NO_ADDRESS = "https://page.invalid/"

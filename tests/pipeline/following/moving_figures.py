@@ -230,6 +230,12 @@ FRESH = (
          ("Eleven people",), (), ("Fifteen people have died on the road near Pontal since January.",), days=("2032-06-14", "2032-06-18")),
     Pair("other", CRASH, page(f"{B1} Seven people were killed in shootings in the town of Pontal over the weekend.", B_REST), "The number of people killed in the Pontal bus crash rose to 14. The driver had slept.",
          ("14",), (B1,), ("Seven people were killed in shootings in the town of Pontal over the weekend.",), days=("2032-06-14", "2032-06-15")),
+    Pair("other", FLOOD, page("The flood killed seven people in Tolvane.", FL_REST), "The flood killed 70 people in Tolvane, an anonymous post claimed. The post was deleted. Tolvane denied it.",
+         ("seven",), (), ("The flood killed 70 people in Tolvane, an anonymous post claimed.",)),
+    Pair("other", TRAIN, page(T1, T_REST), "The film about the derailment at Marrow Junction tells how eight people were killed. It won two prizes.",
+         ("Five people",), (), ("The film about the derailment at Marrow Junction tells how eight people were killed.",)),
+    Pair("other", CLASH, page("Six people were killed in the crush at the stadium in Ostrava.", C_REST), "Twenty people were killed at the stadium in Ostrava when its roof fell in 1998. The club in Ostrava remembered them.",
+         ("Six people",), (), ("Twenty people were killed at the stadium in Ostrava when its roof fell in 1998.",)),
     Pair("other", STORM, page(S1, S_REST), "Five people died of carbon monoxide from a stove in Hafen. The storm had cut the power of their house.",
          ("four people",), (), ("Five people died of carbon monoxide from a stove in Hafen.",), days=("2032-01-10", "2032-01-12")),
 )  # fmt: skip

@@ -38,6 +38,8 @@ HIDDEN = {
     "template": "<template><p>W</p></template>",
     "far to the right of a clipped page": '<div style="overflow:clip;width:400px"><p style="margin-left:900px;width:300px">W</p></div>',
     "lied about by the page": '<p style="opacity:0" id="li">W</p><script>Element.prototype.checkVisibility=()=>true;Document.prototype.elementsFromPoint=()=>[document.getElementById("li")];window.getComputedStyle=()=>({})</script>',
+    "fields named as properties": '<form style="opacity:0"><input name="parentElement"><input name="style"><input name="checkVisibility"><input name="childNodes"><p>W</p></form>',
+    "a picture named as the document's": '<img name="elementsFromPoint"><img name="createRange"><img name="documentElement"><img name="body"><p style="opacity:0">W</p>',
 }  # fmt: skip
 SHOWN = {
     "plain": "<p>W</p>",
@@ -55,5 +57,6 @@ SHOWN = {
     "pale but readable": '<p style="color:#999">W</p>',
     "open details": "<details open><summary>More</summary><p>W</p></details>",
     "turned": '<p style="transform:rotate(2deg)">W</p>',
+    "beside fields named as properties": '<form><input name="parentElement"><input name="attributes"><input name="localName"><p>W</p></form>',
     "in a cell": "<table><tr><td>W</td></tr></table>",
 }  # fmt: skip

@@ -19,6 +19,7 @@ from tests.pipeline.reading.hidden_ways import HIDDEN, SHOWN
 
 BROWSER = find_browser() or ""
 needs_chromium = pytest.mark.skipif(not BROWSER, reason="no chromium or google-chrome on PATH")
+pytestmark = pytest.mark.timeout(1_800)
 LONG_S = 400.0
 """A browser starts in one second on a quiet machine and in half a minute on a busy one: no test is of how fast it is."""
 ADDRESS = "https://a.example/page"
@@ -136,11 +137,11 @@ def test_a_page_whose_text_is_in_its_state_is_read() -> None:
 
 
 @needs_chromium
-def test_the_charset_of_the_header_or_of_the_page() -> None:
+@pytest.mark.parametrize("header", ["text/html; charset=iso-8859-1", "text/html", "text/html; charset=nonsense"])
+def test_the_charset_of_the_header_or_of_the_page(header: str) -> None:
     latin = '<html><head><meta charset="iso-8859-1"></head><body><p>Café</p></body></html>'.encode("latin-1")
-    for header in ("text/html; charset=iso-8859-1", "text/html", "text/html; charset=nonsense"):
-        found = paint(latin, url="file:page.html", content_type=header, browser=BROWSER, timeout_s=LONG_S)
-        assert "Café" in found.html.decode()
+    found = paint(latin, url="file:page.html", content_type=header, browser=BROWSER, timeout_s=LONG_S)
+    assert "Café" in found.html.decode()
 
 
 def test_what_is_too_large_or_has_no_browser_is_not_drawn(tmp_path: Path) -> None:
