@@ -22,11 +22,11 @@ from pipeline.choosing.tolls import AFTER_DEATHS
 from pipeline.retrieval import terms
 
 _OTHER = re.compile(
-    r"\A(?:of|among|amongst) (?:the|those|these|them)\b|\btoll among\b|\b(?:first|second|third|fourth|fifth|"
-    r"neighbou?ring|next door|elsewhere|each|every|annual\w*|yearly|worldwide|nationwide|if|den(?:y|ies|ied)|claim\w*|rumou?r\w*|"
-    r"unrelated|separate|similar|previous|earlier|another|other|last (?:year|month|week|season|winter|summer|spring|autumn)|"
-    r"the last|decades?|since|simulat\w+|drill|(?:film|movie|novel|book|play|series|documentary|song|game) (?:about|on|of)|"
-    r"(?:in|after|during|by) (?:that|those)|ago|had \w+ before)\b",
+    r"\A(?:of|among|amongst) (?:the|those|these|them)\b|\btoll among\b|\b(?:first|second|third|fourth|fifth|neighbou?ring|"
+    r"next door|elsewhere|each|every|annual\w*|yearly|worldwide|nationwide|if|den(?:y|ies|ied)|claim\w*|rumou?r\w*|"
+    r"unrelated|separate|similar|previous|earlier|another|other|the last|decades?|since|simulat\w+|drill|"
+    r"last (?:year|month|week|season|winter|summer|spring|autumn)|(?:in|after|during|by) (?:that|those)|ago|had \w+ before|"
+    r"(?:film|movie|novel|book|play|series|documentary|song|game) (?:about|on|of))\b",
     re.I,
 )
 """A count of a part, of many events or of another one, or one that its sentence does not state."""

@@ -58,7 +58,7 @@ def test_a_page_that_cannot_be_drawn_stays_as_it_was_fetched_and_is_named(monkey
 
 def test_without_a_browser_only_always_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(painting, "find_browser", lambda: None)
-    with pytest.raises(UserError, match="needs Chromium.*apt install chromium"):
+    with pytest.raises(UserError, match=r"needs Chromium.*apt install chromium"):
         check_render("always")
     check_render("auto")
     check_render("never")
