@@ -20,6 +20,7 @@ from data.types import Strict, Track
 EvidenceFrom = Literal["recorded", "links", "search"]
 RetrievalMethod = Literal["bm25", "tfidf", "dense", "hybrid"]
 UnsupportedPolicy = Literal["remove", "mark", "keep"]
+RenderWhen = Literal["never", "auto", "always"]
 WritingMode = Literal["auto", "notes", "cite"]
 
 MOST_CONTRAST = 10.0
@@ -97,6 +98,9 @@ class WebSettings(Strict):
     strict_dates: bool = knob(False, "with as_of, drop what has no date, too")
     archive: bool = knob(False, "ask the Wayback Machine for pages that are gone")
     leak_hosts: bool = knob(False, "drop Wikipedia and its mirrors, for articles that are scored")
+    render: RenderWhen = knob(
+        "never", "draw pages in an installed Chromium, and read what is painted: never, auto (pages without a text), always"
+    )
     cache_hours: float = knob(24.0, "hours for which a page is not asked for again")
     cache_mb: int = knob(2048, "MiB of pages that are kept for that")
     cache_days: float = knob(90.0, "days after which a page that nobody used goes")
@@ -157,6 +161,16 @@ def add_setting_flags(parser: argparse.ArgumentParser | argparse._ArgumentGroup,
         parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
     parser.add_argument(
         "--set", dest="assignments", action="append", default=[], metavar="SECTION.KEY=VALUE", help="one setting; repeatable"
+    )
+
+
+def add_render_flag(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """`--render`, alone for every page."""
+    parser.add_argument(
+        "--render",
+        action="store_const",
+        const="always",
+        help="read pages as an installed Chromium paints them (--set web.render=auto: only those without a text)",
     )
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from data.errors import UserError
-from data.settings import Settings, add_setting_flags, load_settings
+from data.settings import Settings, add_render_flag, add_setting_flags, load_settings
 from flows.judging import Tell, is_gone, is_readable, judged
 from flows.write import slug
 from pipeline.checking.report import BAD, JUDGED, LABELS, CheckReport, with_changes
@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--judge", default="embedded", metavar="NAME", help="as for evaluate (default: embedded)")
     parser.add_argument("--wiki", default=WIKI, metavar="URL", help=f"where titles are looked up (default: {WIKI})")
     parser.add_argument("--labelled", type=Path, metavar="FILE", help="statements labelled by people: how often is this right?")
+    add_render_flag(parser)
     add_setting_flags(parser)
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
     return parser
@@ -101,7 +102,7 @@ def request_for(words: Sequence[str]) -> Request:
 def request_from(arguments: argparse.Namespace) -> Request:
     if not arguments.article.strip():
         raise UserError("name an article: wikigenben check FILE, or an address, or the title of a Wikipedia page")
-    settings = load_settings(arguments.config, arguments.assignments)
+    settings = load_settings(arguments.config, arguments.assignments, web={"render": arguments.render})
     given = arguments
     return Request(given.article, settings, given.judge, given.bundle, given.out, given.wiki, local=not given.no_files)
 

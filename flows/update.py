@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
     from pipeline.web.cache import PageCache
 
-RULES = "update/2"
+RULES = "update/3"
 ASKED_AGAIN: frozenset[DropReason] = frozenset({"timeout", "rate_limited", "http_5xx", "unreachable", "dns", "budget"})
 """What kept a page from being read and may have passed."""
 MOST_A_DAY = 99
@@ -127,7 +127,7 @@ def update(request: Request, fetched: Callable[[FetchRecord], None] | None = Non
         report, joined, updated = _compared(request, earlier, settings, gathered)
         if request.news:
             report, updated = _with_news(earlier, settings, report, joined, updated)
-        report, updated = _settled(earlier, report, updated)
+        report, updated = _settled(earlier, report, joined, updated)
         _store(run, earlier, report, joined, updated)
     return report, run.where
 
@@ -348,12 +348,13 @@ def _with_news(
     )
 
 
-def _settled(earlier: Earlier, report: UpdateReport, updated: Updated) -> tuple[UpdateReport, Updated]:
+def _settled(earlier: Earlier, report: UpdateReport, joined: JoinedPages, updated: Updated) -> tuple[UpdateReport, Updated]:
     """With one count of those killed, injured and missing in all of the article."""
-    from pipeline.following.settling import settled
+    from pipeline.following.settling import contradictions, settled
     from pipeline.following.updating import Updated, fate
 
-    article = settled(updated.article)
+    article = settled(updated.article, joined.pages)
+    report = replace(report, two_counts=contradictions(article, joined.pages))
     if article is updated.article:
         return report, updated
     before = {section.heading.text: section for section in earlier.article.all_sections}
@@ -438,6 +439,15 @@ def lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str]
             yield from ("", f"## {name}", "")
             for found in contradictions:
                 yield f"- {shown(found.what)}: " + "; ".join(_side(side, shown) for side in found.sides)
+    if report.two_counts:
+        yield from (
+            "",
+            "## The article gives another count, too",
+            "",
+            "Nothing says which is later: read the pages, and strike one.",
+            "",
+        )
+        yield from (f"- {shown(text)}" for text in report.two_counts)
     if report.repairs:
         yield from ("", "## What was done", "")
         removed = {(repair.section, repair.text) for repair in report.repairs if repair.kind == "sentence_removed"}

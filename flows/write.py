@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from data.errors import UserError
 from data.remote import Place, place
-from data.settings import Settings, WebSettings, add_setting_flags, load_settings
+from data.settings import Settings, WebSettings, add_render_flag, add_setting_flags, load_settings
 from decoding.models.naming import add_draft_model_flag
 from decoding.models.registry import DEFAULT_MODEL, NAMES
 
@@ -100,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument(
         "--bundle", type=Path, metavar="DIR", help="recorded evidence (`evidence` of a run); no network is used"
     )
+    add_render_flag(source)
     how = parser.add_argument_group("how")
     how.add_argument(
         "--out", type=place, metavar="DIR", help="run folder, or a URL (default: runs/write/TITLE, then TITLE-2 and so on)"
@@ -129,7 +130,7 @@ def request_from(arguments: argparse.Namespace) -> Request:
         arguments.assignments,
         model={"name": arguments.model},
         decoding={"draft_model": arguments.draft_model},
-        web={"search": arguments.search, "as_of": arguments.as_of},
+        web={"search": arguments.search, "as_of": arguments.as_of, "render": arguments.render},
         writing={"max_words": arguments.words, "about": about_from(arguments.about)},
     )
     title = title_from(arguments.title)

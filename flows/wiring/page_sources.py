@@ -40,7 +40,8 @@ def live_identity(settings: Settings) -> dict[str, str]:
 
 
 def web_identity(web: WebSettings) -> dict[str, str]:
-    return {f"web.{key}": str(getattr(web, key)) for key in WEB_DECIDING}
+    drawn = {} if web.render == "never" else {"web.render": web.render}  # runs made before there was such a thing stay the same
+    return {f"web.{key}": str(getattr(web, key)) for key in WEB_DECIDING} | drawn
 
 
 def check_evidence(settings: Settings) -> None:
@@ -88,12 +89,14 @@ def check_web(web: WebSettings) -> None:
     """Raises UserError for settings of the web that cannot be used, and for a search engine without its key."""
     from pipeline.web.addresses import exempt
     from pipeline.web.fetching import default_user_agent
+    from pipeline.web.painting import check_render
     from pipeline.web.queries import search_window
     from pipeline.web.search.building import build_provider
 
     if web.search:
         build_provider(web.search)
     search_window(web.as_of)
+    check_render(web.render)
     exempt(web.allow_origins)
     default_user_agent(web.contact)
 

@@ -26,7 +26,7 @@ _AUXILIARY = frozenset(
 )
 _JOINING_WORDS = """
 against across along among amid around between during near over per since through under until when where within without
-because if so to up out off than
+because if so to up out off than now still already today yesterday
 """
 _JOINING = frozenset(_JOINING_WORDS.split())
 _DIVIDING = frozenset(["and", "but", "while", "whereas", "including", "with", "after", "before"])
@@ -57,7 +57,7 @@ BARE_TOLLS = frozenset({"killed", "injured", "missing"})
 """What befalls people: where that was is then often left out, for the text is about one event; with the bare ones, also that
 they are people ("30 were injured")."""
 _TOLL_NAMED = re.compile(r"\b(?:death )?toll\b|\bnumber of (?:the )?(?:people )?(?P<of>\w+)")
-_PASSING = frozenset(["now", "known", "confirmed", "reported", "to", "have", "officially", "so", "far"])
+_PASSING = frozenset(["now", "still", "known", "confirmed", "reported", "to", "have", "officially", "so", "far"])
 """Between people and what befell them: "are now known to have died"."""
 _MOVES: tuple[tuple[Move, re.Pattern[str]], ...] = (
     (
@@ -68,7 +68,8 @@ _MOVES: tuple[tuple[Move, re.Pattern[str]], ...] = (
     (
         "rose",
         re.compile(
-            r"\b(?:r[oi]se\w*|rising|climb\w*|increas\w*|jump\w*|gr[eo]w\w*|went up|gone up|soar\w*|mount\w*)\b.{0,60}\bto\Z|"
+            r"\b(?:r[oi]se\w*|rising|climb\w*|increas\w*|jump\w*|gr[eo]w\w*|went up|gone up|soar\w*|mount\w*|rais\w*|bring\w*|"
+            r"brought|took|tak(?:es|ing))\b.{0,60}\bto\Z|"
             r"\b(?:reach|hit)\w*\Z"
         ),
     ),
@@ -157,7 +158,7 @@ def quantities(sentence: str) -> tuple[Quantity, ...]:
     """
     if _OTHER_TIME.search(sentence):
         return ()
-    told = _unattributed(sentence)
+    told = unattributed(sentence)
     named = frozenset(name for one in names(told) if (name := _without_days(one)))
     years = frozenset(_YEAR.findall(sentence))
     found: list[Quantity] = []
@@ -362,7 +363,7 @@ def _clauses(sentence: str) -> Iterator[list[_Word]]:
         yield clause
 
 
-def _unattributed(sentence: str) -> str:
+def unattributed(sentence: str) -> str:
     """The sentence without who says it: "Mayor Ruiz said", ", according to the Red Cross"."""
     pieces = re.split(r"(?<=,)\s", sentence)
     parts = [part for part in pieces if re.search(r"\d", with_digits(part)) or not _SAYING.search(part)]

@@ -25,6 +25,7 @@ _LEANS = re.compile(rf"^{either('leaning')}\b")
 _PERSON = re.compile(r"^(He|She|His|Her)\b")
 _INNER_LEANS = re.compile(rf"\b{either('leaning_inside')}\b", re.I)
 _DROPPED = (
+    (re.compile(r"(?<=[a-z\d]) (?:now|currently), (?=(?:the |a |an )?[\w’'-]+ (?:said|says|told|reported))"), ", "),
     (re.compile(r"(?<!until)(?<!by)(?<!for)(?<!from)(?<!just)(?<!but)(?<!and)(?<!most)(?<!more),? "
                 r"(?:also|however|meanwhile|therefore"
                 r"|thus|moreover|"

@@ -17,8 +17,9 @@ from pipeline.article_plan import LeftOut, Statement
 from pipeline.choosing import usable, worth
 from pipeline.choosing.candidates import Candidate
 from pipeline.choosing.gate import Offered
+from pipeline.choosing.one_event import OneEvent
 from pipeline.choosing.subject import Subject
-from pipeline.choosing.tolls import FAR, Told, latest, whole_tolls
+from pipeline.choosing.tolls import FAR, FAR_MISSING, Told, latest, whole_tolls
 from pipeline.choosing.usable import usable_rows
 from pipeline.choosing.worth import fact_weights, worth_rows, worths
 from pipeline.evidence import Evidence
@@ -58,8 +59,8 @@ FEW, LEAST_OF_FEW = 6, 0.2
 class Pool:
     """An event's offered sentences with what choosing needs: unit `vectors` (n, D) and `title_vector` (D,), `relevance` (n,),
     about 1 on average, the
-    features of `pipeline.choosing.worth` as `rows` (n, 29), all of `pipeline.choosing.usable` as `features`, and `trust` (n,),
-    below 1 on pages that address a model."""
+    features of `pipeline.choosing.worth` as `rows` (n, 29), all of `pipeline.choosing.usable` as `features`, `trust` (n,),
+    below 1 on pages that address a model, and what is known of the event (None: every count is taken for one of it)."""
 
     title: str
     offered: Sequence[Offered]
@@ -70,6 +71,7 @@ class Pool:
     rows: np.ndarray
     features: np.ndarray
     trust: np.ndarray
+    event: OneEvent | None = None
 
     @classmethod
     def of(
@@ -87,7 +89,8 @@ class Pool:
         hosts = [publisher_of(page.url, page.site) for page in read]
         rows = worth_rows(Subject(evidence.event.title, evidence.pages), offered, hosts, vectors, features, near)
         every = usable_rows(evidence, offered, vectors, title_vector, rows)
-        return cls(evidence.event.title, offered, vectors, title_vector, near * trust, hosts, rows, every, trust)
+        event = OneEvent(evidence.event.title, evidence.pages)
+        return cls(evidence.event.title, offered, vectors, title_vector, near * trust, hosts, rows, every, trust, event)
 
     @cached_property
     def worth(self) -> np.ndarray:
@@ -124,7 +127,8 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
     old = outdated(pool)
     weights = fact_weights(pool.offered, pool.publishers)
     open_facts = set(weights)
-    unusable = pool.unusable if values is None else frozenset(np.flatnonzero(values <= 0.0).tolist())
+    tolls = latest_tolls(pool) if values is None else set()
+    unusable = pool.unusable - tolls if values is None else frozenset(np.flatnonzero(values <= 0.0).tolist())
     worth = pool.value if values is None else values
     blocked = np.array([i in old or i in unusable for i in range(len(pool.offered))])
     chosen: list[int] = []
@@ -177,6 +181,8 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
         np.maximum(nearest, similar, out=nearest)
         for j in np.flatnonzero(~blocked).tolist():
             other = pool.offered[j].candidate
+            if j in tolls and not _counted(other.text) <= _counted(item.text):
+                continue  # "seven were killed" is not said by "70 were killed, a post claimed"
             # Vectors miss a repetition in other word order, shared words one in other words: either is enough.
             shared = len(other.terms & item.terms) / max(len(other.terms), 1)
             if (
@@ -188,6 +194,10 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
     reasons = {**dict.fromkeys(unusable, "no statement that an editor would use"), **dict.fromkeys(old, "an older figure")}
     left_out = [LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, reasons[i]) for i in sorted(reasons)]
     return chosen, left_out
+
+
+def _counted(text: str) -> set[tuple[str, str]]:
+    return {(q.predicate, q.value) for q in whole_tolls(text)}
 
 
 def _says_again(one: Candidate, chosen: Candidate, usual: Set[str]) -> bool:
@@ -218,26 +228,50 @@ def outdated(pool: Pool) -> set[int]:
     tolls rise. A toll that belongs to something else
     (another name beside it) is left alone.
     """
-    found: dict[str, list[tuple[Told, int]]] = {}
-    for i, one in enumerate(pool.offered):
-        for q in whole_tolls(one.text):
-            # Tolls of another year are history, not earlier counts.
-            if q.years <= {one.published[:4]}:
-                found.setdefault(q.predicate, []).append((Told(q, one.published), i))
     old: set[int] = set()
-    for tolls in found.values():
+    for tolls in _tolls(pool).values():
         now = latest([told for told, _ in tolls])
         if now is None:
             continue
         number = next(told.quantity.number for told, _ in tolls if told.quantity.value == now)
+        far = FAR_MISSING if tolls[0][0].quantity.predicate == "missing" else FAR
         n_dated = sum(bool(told.day) for told, _ in tolls)
         falls = n_dated * 2 > len(tolls) or any(told.quantity.move for told, _ in tolls)
         for told, i in tolls:
             value = told.quantity.number
-            # Within a factor of five: a number further off counts something else (one town, one day).
-            if told.quantity.value != now and number / FAR < value < (number * FAR if falls else number):
+            # A number further off counts something else (one town, one day).
+            if told.quantity.value != now and number / far < value < (number * far if falls else number):
                 old |= {i} if told.day or n_dated * 2 <= len(tolls) else set()
     return old
+
+
+def _tolls(pool: Pool) -> dict[str, list[tuple[Told, int]]]:
+    """The event's own counts, by what befell people, each with the row of its sentence."""
+    found: dict[str, list[tuple[Told, int]]] = {}
+    for i, one in enumerate(pool.offered):
+        for q in whole_tolls(one.text):
+            # Tolls of another year are history, not earlier counts.
+            if q.years <= {one.published[:4]} and _is_own(pool, one):
+                found.setdefault(q.predicate, []).append((Told(q, one.published), i))
+    return found
+
+
+def latest_tolls(pool: Pool) -> set[int]:
+    """Of each kind of toll of which the pages give several, the sentence that gives the event's latest and is of most use: an
+    article may not give up its toll because a sentence is short, or like one on something else."""
+    kept: set[int] = set()
+    every = {(q.predicate, q.value) for one in pool.offered for q in whole_tolls(one.text)}
+    for what, tolls in _tolls(pool).items():
+        now = latest([told for told, _ in tolls])
+        rows = [i for told, i in tolls if told.quantity.value == now]
+        if rows and (sum(one == what for one, _ in every) > 1 or any(told.quantity.move for told, _ in tolls)):
+            kept.add(max(rows, key=lambda i: float(pool.usable[i])))
+    return kept
+
+
+def _is_own(pool: Pool, one: Offered) -> bool:
+    """Whether a count is of the event: what a page tells of another one makes none of this one's counts outdated."""
+    return pool.event is None or pool.event.counted_at(one.text, one.candidate.page, one.candidate.start)
 
 
 def stated(pool: Pool, i: int) -> Statement:

@@ -19,18 +19,20 @@ _PART = re.compile(
     re.I,
 )
 _UNSURE = re.compile(r"\b(?:could|would|might|may|if|unless|feared|believed|simulat\w+|drill|fiction\w*|plot\w*|threat\w*)\b")
-_AFTER_DEATHS = re.compile(
+AFTER_DEATHS = re.compile(
     r"\b(?:after|when|as|with)\b(?=.*\b(?:died|dies|dying|dead|succumbed|deaths?|victims?|bod(?:y|ies)|injuries)\b).*", re.I
 )
 FAR = 5.0
 """Times the latest count beyond which a number counts something else: one town, one day."""
+FAR_MISSING = 25.0
+"""The same of people missing: of forty three may be left a day later."""
 
 
 def is_whole_toll(quantity: Quantity, text: str) -> bool:
     """Whether a sentence says of the event as a whole how many people were killed, injured or missing."""
     if not quantity.is_toll or quantity.predicate not in BARE_TOLLS:
         return False
-    told = _AFTER_DEATHS.sub("", text) if quantity.move else text
+    told = AFTER_DEATHS.sub("", text) if quantity.move else text
     return not (_PART.search(told) or _UNSURE.search(told))
 
 

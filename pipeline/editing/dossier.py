@@ -101,7 +101,7 @@ def dossier_of(article: Article, pages: Sequence[Page], disagreements: Sequence[
         n_quotations=quoted,
         remarks=(
             *_remarks(sentences, by_id, rows),
-            *(Remark("the article gives another count before", t) for t in contradictions(article)),
+            *(Remark("the article gives another count before", t) for t in contradictions(article, pages)),
         ),
         notice=article.notice,
     )

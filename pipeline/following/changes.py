@@ -22,7 +22,8 @@ from data.sentences import Span
 from data.types import Article, Page, Sentence, Strict
 from pipeline.choosing.candidates import is_fragment
 from pipeline.choosing.facts import names, with_digits
-from pipeline.choosing.quantities import Quantity, quantities, same_thing
+from pipeline.choosing.one_event import OneEvent
+from pipeline.choosing.quantities import BARE_TOLLS, Quantity, quantities, same_thing
 from pipeline.choosing.tolls import Told, is_whole_toll, latest
 from pipeline.retrieval import terms
 
@@ -166,6 +167,7 @@ class Comparison:
         }
         known = {r.page for r in revisits if r.state != "changed"}
         self._clusters = clusters(pages)
+        self._event = OneEvent(title, pages)
         self.claims = [claim for i, page in enumerate(pages) if can_be_read(page) for claim in self._claims(i)]
         self._fresh = [claim for claim in self.claims if claim.page not in known]
 
@@ -263,12 +265,17 @@ class Comparison:
 
     def _giving(self, quantity: Quantity, year: str) -> list[Claim]:
         """Current claims about one thing; of a page that gives several values, the one that it says is the latest, if any."""
-        found = [claim for claim in self.claims if self.same(quantity, year, claim)]
+        found = [claim for claim in self.claims if self.same(quantity, year, claim) and self._is_own(claim)]
         values: dict[int, set[str]] = {}
         for claim in found:
             values.setdefault(claim.page, set()).add(claim.quantity.value)
         now = {page: self._latest_of(page, [claim for claim in found if claim.page == page]) for page in values}
         return [claim for claim in found if claim.quantity.value == now[claim.page]]
+
+    def _is_own(self, claim: Claim) -> bool:
+        """Whether a toll is of the article's event; other figures say it by their names alone."""
+        toll = claim.quantity.is_toll and claim.quantity.predicate in BARE_TOLLS
+        return not toll or self._event.counted_at(claim.quote.text, claim.page, claim.span.start)
 
     def _latest_of(self, page: int, claims: Sequence[Claim]) -> str | None:
         """The value of a thing that one page gives: its only one, else the one that it says is the latest."""
@@ -283,7 +290,7 @@ class Comparison:
         """Pages, with what befell people, that give several former counts of it: two in one town, five in another."""
         found: dict[tuple[int, str], set[str]] = {}
         for claim in self.claims:
-            if not claim.quantity.move and is_whole_toll(claim.quantity, claim.quote.text):
+            if not claim.quantity.move and is_whole_toll(claim.quantity, claim.quote.text) and self._is_own(claim):
                 found.setdefault((claim.page, claim.quantity.predicate), set()).add(claim.quantity.value)
         return frozenset(key for key, values in found.items() if len(values) > 1)
 
@@ -292,6 +299,11 @@ class Comparison:
         own, found = self.quote(current, gone.old), dict[tuple[int, Span], tuple[Claim, list[Figure]]]()
         for quantity in quantities(gone.old) if own.day else ():
             claims = self._giving(quantity, own.day[:4])
+            if quantity.is_toll:
+                at = max(self.pages[current].text.find(gone.old), 0)
+                if quantity.predicate in BARE_TOLLS and not self._event.counted_at(gone.old, current, at):
+                    continue  # of another event, or a part of this one
+                claims = [claim for claim in claims if self._event.is_one(gone.old, claim.quote.text)]
             if quantity.names and (current, quantity.predicate) in self._in_parts:
                 claims = [claim for claim in claims if not claim.quantity.move]  # a total is no later count of a part
             best = self._newest(quantity, own.day, claims, current)

@@ -14,13 +14,15 @@ from typing import Protocol
 from data.runs import Stages
 from data.types import Article, Heading, Page, Paragraph, Repair, Section, Source, Strict
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
-from pipeline.choosing.facts import names, numbers
+from pipeline.choosing.facts import names, numbers, with_digits
 from pipeline.evidence import Evidence
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.citing import support
 
 SAID = 0.6
 """Share of a statement's words that a sentence of the article, or of an earlier page, has: it is said already."""
+_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = re.compile(rf"\b\d{{1,2}} (?:{_MONTH})\b(?: \d{{4}})?|\b(?:{_MONTH}) \d{{1,2}}\b(?:, \d{{4}})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,7 @@ def find_news(article: Article, before: Sequence[Page], plan: ArticlePlan) -> tu
     def is_news(statement: Statement) -> bool:
         if any(int(cite.partition(":")[0]) < len(before) for cite in statement.cites):
             return False
-        told = names(statement.text) | numbers(statement.text)
-        if not told - frozenset().union(*(names(text) | numbers(text) for text in said)):
+        if not _facts(statement.text) - frozenset().union(*map(_facts, said)):
             return False  # nothing is named that the article has not
         return not any(support(statement.text, text) >= SAID for text in (*said, *earlier))
 
@@ -63,6 +64,11 @@ def find_news(article: Article, before: Sequence[Page], plan: ArticlePlan) -> tu
         if statements := tuple(statement for statement in planned.statements if is_news(statement)):
             found.append(NewsSection(planned.heading.text, statements))
     return tuple(found)
+
+
+def _facts(text: str) -> frozenset[str]:
+    """Names, numbers and dates; a date's numbers are none of their own: "4 March" is not "four were killed"."""
+    return names(text) | numbers(with_digits(_DATE.sub("", text))) | frozenset(_DATE.findall(text))
 
 
 def with_news(article: Article, evidence: Evidence, news: Sequence[NewsSection], write: Write) -> Article:

@@ -1,27 +1,28 @@
-"""An article does not contradict itself: two counts of one thing, and no time between them, become the latest one.
+"""An article does not contradict itself: of two counts of one thing, with no time between them, the later one stands.
 
-A later figure wins wherever the article has an earlier one: in the lead, the body and the infobox. What is told as the count of
-its day ("rose to six on Saturday") stays. Where nothing says which count is later, nothing is changed: it is a disagreement.
+No word of a page is changed. A sentence whose count is outdated goes where the later one's sentence says all that it says, and
+that sentence takes its place. Where it says more it stays as history: directly before the sentence that says that the count
+rose, fell or was corrected, or with the day of its report; if neither can be, it goes. That happens only to sentences that
+count the same of the article's own event (`pipeline.choosing.one_event`); where nothing says which count is later, nothing is
+changed: it is a disagreement, and `contradictions` names it.
 """
 
 from __future__ import annotations
 
+import calendar
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
-from data.types import Article, Fact, Paragraph, Repair, Section, Sentence
-from pipeline.choosing.facts import names, with_digits
+from data.types import Article, Fact, Page, Paragraph, Repair, Section, Sentence
+from pipeline.choosing.facts import names, numbers, with_digits
+from pipeline.choosing.one_event import OneEvent, own_words
 from pipeline.choosing.quantities import BARE_TOLLS, Quantity, toll_of
-from pipeline.choosing.tolls import FAR, Told, is_history, latest, whole_tolls
+from pipeline.choosing.tolls import FAR, FAR_MISSING, Told, is_history, latest, whole_tolls
+from pipeline.following.changes import grounds
+from pipeline.writing.assembly import LEAD_HEADING
 
-_TOKEN = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)?|\d[\d,]*(?:\.\d+)?")
-_OTHER = re.compile(
-    r"\A(?:of|among|amongst) (?:the|those|these|them)\b|\btoll among\b|\b(?:first|second|third|fourth|fifth|neighbou?ring|"
-    r"next door|each|annual|yearly|worldwide|if|den(?:y|ies|ied)|claim\w* that)\b",
-    re.I,
-)
-"""A count of a part or of another event, or one that its sentence does not state."""
 _PHASE = re.compile(r"\b(?:immediately|later|afterwards)\b", re.I)
 """Beside a number that is not said to be the latest: those who died at once, or after the others."""
 _TIME = (
@@ -31,42 +32,67 @@ _TIME = (
 _SAYS = r"\b(?:said|reported|announced|confirmed|told|wrote)\b"
 _OF_ITS_DAY = re.compile(
     rf"\b(?:[Bb]y|[Aa]s of|[Uu]ntil) (?:late |early |the |that |next )*{_TIME}|{_SAYS} (?:late |early )?(?:on )?{_TIME}|"
-    rf"\AOn (?:late |early )?{_TIME}.*{_SAYS}"
+    rf"\AOn (?:late |early )?{_TIME}.*{_SAYS}|\(as reported on "
 )
-"""A count of a time, or what somebody said on a day: a later figure would put words into their mouth."""
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
-_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+"""A count of a time, or what somebody said on a day."""
+CHANGED = ("rose", "fell", "corrected")
+"""Moves that tell of an earlier count themselves, so that it may stand before them."""
+_END = re.compile(r"[.!?”\"…]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class _Count:
+    """A count of the article's own event. `section` counts from 0, the lead, `at` is the sentence's place in it."""
+
     quantity: Quantity
-    text: str
+    sentence: Sentence
+    section: int
+    at: int
     day: str
-    cites: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return self.sentence.text
 
 
-def settled(article: Article) -> Article:
-    """The article with one count of those killed, injured and missing; itself where it has no two."""
+def settled(article: Article, pages: Sequence[Page] = ()) -> Article:
+    """The article with one count of those killed, injured and missing; itself where it has no two. `pages` are those that its
+    citations number."""
     for what in sorted(BARE_TOLLS):
-        counts = [one for one in _counts(article) if one.quantity.predicate == what and not _stays(one)]
-        value = _winner([one for one in _counts(article) if one.quantity.predicate == what])
-        if value is not None and any(one.quantity.value != value for one in counts):
-            article = _with_one_value(article, what, value)
+        counts = [one for one in _counts(article, pages) if one.quantity.predicate == what]
+        value = _winner(counts)
+        if value is not None:
+            article = _Settling(article, pages, what, value, counts).settled()
     return article
 
 
-def contradictions(article: Article) -> tuple[str, ...]:
-    """Sentences that give a count of one thing which is not the one that the article gives first."""
-    first: dict[str, Quantity] = {}
+def contradictions(article: Article, pages: Sequence[Page] = ()) -> tuple[str, ...]:
+    """Sentences that give a count of one thing which is neither the latest nor, where nobody knows that, the first that the
+    article gives, with no time between."""
     found = []
-    for one in _counts(article):
-        if _stays(one):
-            continue
-        before = first.setdefault(one.quantity.predicate, one.quantity)
-        if before.value != one.quantity.value and not {before.bound, one.quantity.bound} & {"about", "over", "under"}:
-            found.append(one.text)
-    return tuple(found)
+    counts = list(_counts(article, pages))
+    for what in dict.fromkeys(one.quantity.predicate for one in counts):
+        told = [one for one in counts if one.quantity.predicate == what]
+        open_ones = [one for one in told if not _stays(one) and not _is_followed(one, told)]
+        value = _winner(told) or next((one.quantity.value for one in open_ones), "")
+        found += [one.text for one in open_ones if one.quantity.value != value]
+    return tuple(dict.fromkeys(found))
+
+
+def in_order_of_use(article: Article) -> Article:
+    """The article with its sources numbered in order of first use, and none that nothing cites."""
+    cites = [c for section in article.all_sections for sentence in section.sentences for c in sentence.cites]
+    cites += [c for fact in article.infobox for c in fact.cites]
+    by_id = {source.id: source for source in article.sources}
+    return replace(article, sources=tuple(by_id[cite] for cite in dict.fromkeys(cites) if cite in by_id))
+
+
+def with_report_day(text: str, day: str) -> str:
+    """The sentence, marked as what was reported on a day (YYYY-MM-DD): its words stay."""
+    on = date.fromisoformat(day)
+    end = _END.search(text)
+    at = end.start() if end else len(text)
+    return f"{text[:at]} (as reported on {on.day} {calendar.month_name[on.month]} {on.year}){text[at:] or '.'}"
 
 
 def _winner(counts: list[_Count]) -> str | None:
@@ -89,90 +115,153 @@ def _stays(count: _Count) -> bool:
     return is_history(count.quantity, count.text) or _OF_ITS_DAY.search(count.text) is not None
 
 
-def _counts(article: Article) -> Iterator[_Count]:
-    """The article's counts of the whole event: their sentences name nothing that title and lead do not."""
-    days = {source.id: (source.published or "")[:10] for source in article.sources}
-    lead = " ".join(sentence.text for sentence in article.lead.sentences)
-    years = {*_YEAR.findall(f"{article.title} {lead}"), *(day[:4] for day in days.values())}
-    own = {word for name in names(f"{article.title} {lead}") for word in name.split()}
-    for section in article.all_sections:
-        for sentence in section.sentences:
-            day = max((days.get(cite, "") for cite in sentence.cites), default="")
-            for quantity in whole_tolls(sentence.text) if not _OTHER.search(sentence.text) else ():
-                if (quantity.years and not quantity.years & years) or (not quantity.move and _PHASE.search(sentence.text)):
-                    continue
-                named = {word for name in quantity.names for word in name.split()}
-                if named <= own and quantity.bound not in ("about", "over", "under") and quantity.number > 1:
-                    yield _Count(quantity, sentence.text, day, sentence.cites)
+def _is_followed(count: _Count, counts: Sequence[_Count]) -> bool:
+    """Whether the next sentence says that the count changed since: "rose to eight"."""
+    return any(
+        other.quantity.move in CHANGED
+        and other.quantity.predicate == count.quantity.predicate
+        and (other.section, other.at) == (count.section, count.at + 1)
+        for other in counts
+    )
 
 
-def _with_one_value(article: Article, what: str, value: str) -> Article:
-    giving = next(one for one in _counts(article) if one.quantity.predicate == what and one.quantity.value == value)
-    stale = {
-        one.text: one.quantity
-        for one in _counts(article)
-        if one.quantity.predicate == what
-        and one.quantity.value != value
-        and not _stays(one)
-        and giving.quantity.number / FAR < one.quantity.number < giving.quantity.number * FAR
-    }
-    repairs: list[Repair] = []
-    said: set[str] = {s.text for section in article.all_sections for s in section.sentences}
-
-    def settle(section: Section) -> Section:
-        paragraphs: list[Paragraph] = []
-        for paragraph in section.paragraphs:
-            kept: list[Sentence] = []
-            for sentence in paragraph:
-                old = stale.get(sentence.text)
-                text = sentence.text if old is None else with_toll(sentence.text, old.shown, giving.quantity.shown)
-                if text == sentence.text:
-                    kept.append(sentence)
-                elif text is None or text in said:
-                    repairs.append(Repair("sentence_removed", section.heading.text, sentence.text, f"a later count is {value}"))
-                else:
-                    kept.append(replace(sentence, text=text, cites=tuple(dict.fromkeys((*sentence.cites, *giving.cites)))))
-                    repairs.append(
-                        Repair("sentence_replaced", section.heading.text, sentence.text, f"a later count is {value}")
-                    )
-            if kept:
-                paragraphs.append(tuple(kept))
-        return replace(section, paragraphs=tuple(paragraphs))
-
-    lead, *sections = (settle(section) for section in article.all_sections)
-    if not lead.sentences:
-        return article
-    infobox = tuple(_settled_row(fact, what, value, giving, repairs) for fact in article.infobox)
-    kept = tuple(section for section in sections if section.sentences)
-    return replace(article, lead=lead, sections=kept, infobox=infobox, repairs=(*article.repairs, *repairs))
+def _counts(article: Article, pages: Sequence[Page]) -> Iterator[_Count]:
+    """The article's counts of its own event as a whole."""
+    event = event_of(article, pages)
+    by_id = {source.id: source for source in article.sources}
+    for n, section in enumerate(article.all_sections):
+        for at, sentence in enumerate(section.sentences):
+            tolls = [q for q in whole_tolls(sentence.text) if q.bound not in ("about", "over", "under") and q.number > 1]
+            if not tolls or not event.is_counted(sentence.text, _before(sentence, article, pages)):
+                continue
+            day = max(((by_id[cite].published or "")[:10] for cite in sentence.cites if cite in by_id), default="")
+            for quantity in tolls:
+                if quantity.move or not _PHASE.search(sentence.text):
+                    yield _Count(quantity, sentence, n, at, day)
 
 
-def _settled_row(fact: Fact, what: str, value: str, giving: _Count, repairs: list[Repair]) -> Fact:
-    found = re.fullmatch(r"(?:at least )?(\d[\d,]*)", with_digits(fact.value).strip())
-    if toll_of(fact.label) != what or found is None or found[1].replace(",", "") == value:
-        return fact
-    repairs.append(Repair("sentence_replaced", "", f"{fact.label}: {fact.value}", f"a later count is {value}"))
-    return Fact(fact.label, _number_in(giving.quantity.shown) or value, giving.cites)
+def event_of(article: Article, pages: Sequence[Page]) -> OneEvent:
+    """What is known of an article's event; without pages, from its lead's first sentence."""
+    if pages:
+        return OneEvent(article.title, pages)
+    lead = article.lead.sentences[0].text if article.lead.sentences else ""
+    days = [source.published for source in article.sources if source.published]
+    page = Page("", article.title, lead, "url", published=days[0] if days else None)
+    return OneEvent(article.title, (page, *(replace(page, text="", published=day) for day in days)))
 
 
-def with_toll(text: str, old: str, new: str) -> str | None:
-    """The sentence with another count in place of `old`, both as sentences show them ("at least five people"); itself where the
-    count is none of a toll or of its day alone, None where its place is not clear."""
-    was, now = (with_digits(_number_in(shown)).replace(",", "") for shown in (old, new))
-    tolls = [q for q in whole_tolls(text) if q.value == was]
-    if not tolls or is_history(tolls[0], text):
-        return text
-    places = [m for m in _TOKEN.finditer(text) if with_digits(m.group()).replace(",", "") == was]
-    if len(places) != 1 or not now or "1" in (was, now):
-        return None
-    found = places[0]
-    written = _number_in(new)
-    if found.group().isalpha() and now.isdigit():
-        written = _WORDS[int(now)] if int(now) < len(_WORDS) else written
-    if found.group()[0].isupper():
-        written = written[0].upper() + written[1:]
-    return text[: found.start()] + written + text[found.end() :]
+def _before(sentence: Sentence, article: Article, pages: Sequence[Page]) -> str:
+    """What the paragraph of its page says ahead of a cited sentence; without pages, what its passage says."""
+    passages = {source.id: source.passage for source in article.sources}
+    for cite in sentence.cites:
+        passage = passages.get(cite)
+        if passage is None:
+            continue
+        is_known = 0 <= passage.page < len(pages)
+        text = pages[passage.page].text[: passage.end] if is_known else passage.text
+        words = (grounds(sentence.text, passage.text) or ("",))[0].split()
+        found = re.search(r"\s+".join(map(re.escape, words)), text[passage.start if is_known else 0 :]) if words else None
+        if found is not None:
+            ahead = text[: (passage.start if is_known else 0) + found.start()]
+            return ahead[ahead.rfind("\n", 0, len(ahead.rstrip())) + 1 :]
+    return ""
 
 
-def _number_in(shown: str) -> str:
-    return next((m.group() for m in _TOKEN.finditer(shown) if with_digits(m.group())[0].isdigit()), "")
+class _Settling:
+    """One kind of count of an article, of which `value` is the latest."""
+
+    def __init__(self, article: Article, pages: Sequence[Page], what: str, value: str, counts: Sequence[_Count]) -> None:
+        self._article = article
+        self._what = what
+        self._value = value
+        self._counts = counts
+        self._far = FAR_MISSING if what == "missing" else FAR
+        self._event = event_of(article, pages)
+        giving = [one for one in counts if one.quantity.value == value]
+        self._giving = next((one for one in giving if one.quantity.move), giving[0])
+        self._stale = [one for one in counts if self._is_stale(one)]
+        self._repairs: list[Repair] = []
+
+    def _is_stale(self, one: _Count) -> bool:
+        number = self._giving.quantity.number
+        return (
+            one.quantity.value != self._value
+            and not _stays(one)
+            and not _is_followed(one, self._counts)
+            and number / self._far < one.quantity.number < number * self._far
+            and self._event.is_one(one.text, self._giving.text)
+        )
+
+    def settled(self) -> Article:
+        parts = [[list(paragraph) for paragraph in section.paragraphs] for section in self._article.all_sections]
+        later, is_placed = self._giving.sentence, False
+        fates: dict[Sentence, tuple[Sentence, ...]] = {}
+        for one in self._stale:
+            if one.sentence in fates:
+                continue
+            new, why = self._in_its_place(one, is_placed)
+            is_placed = is_placed or later in new
+            fates[one.sentence] = new
+            kind = "sentence_replaced" if new else "sentence_removed"
+            if new != (one.sentence, later):
+                heading = self._article.all_sections[one.section].heading.text
+                self._repairs.append(Repair(kind, heading, one.text, f"a later count is {self._value}: {why}"))
+        sections = []
+        for section, paragraphs in zip(self._article.all_sections, parts, strict=True):
+            kept: list[Paragraph] = []
+            for paragraph in paragraphs:
+                told: list[Sentence] = []
+                for sentence in paragraph:
+                    if sentence in fates:
+                        told += fates[sentence]
+                    elif sentence != later or not is_placed:
+                        told.append(sentence)
+                if told:
+                    kept.append(tuple(told))
+            sections.append(replace(section, paragraphs=tuple(kept)))
+        return self._whole(sections)
+
+    def _in_its_place(self, one: _Count, is_placed: bool) -> tuple[tuple[Sentence, ...], str]:
+        """What stands in an outdated sentence's place, and why. The later sentence is moved once, to the first that it follows,
+        and never out of the lead."""
+        later = self._giving
+        may_move = not is_placed and (one.section == later.section or one.section == 0)
+        if self._is_covered(one):
+            return ((later.sentence,), f"“{later.text}” says what it says") if may_move else ((), "it is told elsewhere")
+        if later.quantity.move in CHANGED and may_move:
+            return (one.sentence, later.sentence), "the later one stands behind it"
+        if one.day and later.day and one.day < later.day:
+            marked = replace(one.sentence, text=with_report_day(one.text, one.day))
+            return (marked,), f"it has the day of its report, {one.day}"
+        return ((later.sentence,), f"“{later.text}” stands in its place") if may_move else ((), "it is told elsewhere")
+
+    def _is_covered(self, one: _Count) -> bool:
+        """Whether the later sentence says all that the outdated one says, its counts apart."""
+        counted = {q.value for q in whole_tolls(one.text)}
+        more = (own_words(one.text) | names(one.text) | numbers(with_digits(one.text))) - counted
+        return not more - own_words(self._giving.text) - names(self._giving.text) - numbers(with_digits(self._giving.text))
+
+    def _whole(self, sections: list[Section]) -> Article:
+        lead, *body = sections
+        infobox = tuple(self._row(fact) for fact in self._article.infobox)
+        gone = [section for section in body if not section.sentences]
+        self._repairs += [Repair("section_removed", one.heading.text, "", "nothing is left of it") for one in gone]
+        body = [section for section in body if section.sentences]
+        if not lead.sentences and body:
+            lead = replace(lead, heading=LEAD_HEADING, paragraphs=(body[0].sentences[:1],))
+        if not lead.sentences:
+            return self._article
+        made = replace(self._article, lead=lead, sections=tuple(body), infobox=infobox)
+        if made == self._article:
+            return self._article
+        return replace(made, repairs=(*self._article.repairs, *self._repairs))
+
+    def _row(self, fact: Fact) -> Fact:
+        """A row of the infobox that gives the outdated count gets the later one, and its source."""
+        found = re.fullmatch(r"(?:at least )?(\d[\d,]*)", with_digits(fact.value).strip())
+        old = "" if found is None else found[1].replace(",", "")
+        if toll_of(fact.label) != self._what or old not in {one.quantity.value for one in self._stale}:
+            return fact
+        value = f"{int(self._value):,}" if self._value.isdigit() else self._giving.quantity.shown
+        self._repairs.append(Repair("sentence_replaced", "", f"{fact.label}: {fact.value}", f"a later count is {value}"))
+        return Fact(fact.label, value, self._giving.sentence.cites)

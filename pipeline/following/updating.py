@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from data import codec
 from data.errors import StageError
@@ -17,10 +18,12 @@ from data.settings import RetrievalSettings, UnsupportedPolicy
 from data.types import Article, Event, Fact, Page, Paragraph, Passage, Repair, Section, Sentence, Source, Strict
 from pipeline.choosing.candidates import Candidate, candidates, tidy
 from pipeline.choosing.facts import names, numbers, with_digits
+from pipeline.choosing.quantities import quantities
 from pipeline.choosing.standing_alone import with_days
+from pipeline.choosing.tolls import is_whole_toll, whole_tolls
 from pipeline.evidence import Evidence
 from pipeline.following.changes import Change, Contradiction, PageState, Revisit, grounds, stands
-from pipeline.following.settling import with_toll
+from pipeline.following.settling import CHANGED, with_report_day
 from pipeline.retrieval import PassageIndex
 from pipeline.web.bundle import EvidenceRecord, pages_of
 from pipeline.writing.citing import Cited, may_stand, repair
@@ -296,30 +299,33 @@ class _Mending:
             return (sentence,)
         figures = "; ".join(dict.fromkeys(told))
         if said:
-            kept = self._with_latest(heading, sentence, changes, new)
+            kept = self._as_history(heading, sentence, changes)
             self._repairs += [Repair("sentence_added", heading, text, f"a newer figure: {figures}") for text in new]
             return (*kept, *new.values())
         self._repairs.append(Repair("sentence_replaced", heading, sentence.text, f"a newer figure: {figures}: {' '.join(new)}"))
         return tuple(new.values())
 
-    def _with_latest(
-        self, heading: str, sentence: Sentence, changes: Sequence[Change], new: Mapping[str, Sentence]
-    ) -> Sequence[Sentence]:
-        """The sentence with the latest tolls in it, citing also what gives them; nothing where they have no place in it, for an
+    def _as_history(self, heading: str, sentence: Sentence, changes: Sequence[Change]) -> Sequence[Sentence]:
+        """The sentence as it may stand before one with a newer figure: its words are its page's and stay. A toll that the newer
+        sentence does not call risen, fallen or corrected gets the day of its report, or goes where nobody knows that day: an
         article does not contradict itself. Other figures stay: two of them may hold of two days."""
-        text, cites = sentence.text, sentence.cites
-        for change in changes:
-            for figure in change.figures:
-                placed = with_toll(text, figure.old, figure.new)
-                if placed is None:
-                    self._repairs.append(Repair("sentence_removed", heading, sentence.text, f"an older figure: {figure.old}"))
-                    return ()
-                if placed != text:
-                    text = placed
-                    cites = tuple(dict.fromkeys((*cites, *(c for one in new.values() for c in one.cites))))
-        if text != sentence.text:
-            self._repairs.append(Repair("sentence_replaced", heading, sentence.text, f"with the latest figure: {text}"))
-        return (replace(sentence, text=text, cites=cites),)
+        tolls = [
+            f
+            for c in changes
+            for f in c.figures
+            if any(q.shown == f.old and is_whole_toll(q, c.old) for q in quantities(c.old))
+        ]
+        moved = any(q.move in CHANGED for c in changes for q in whole_tolls(c.new))
+        if not tolls or moved or "(as reported on " in sentence.text:
+            return (sentence,)
+        days = [self._sources[cite].published or "" for cite in sentence.cites if cite in self._sources]
+        day = max((day[:10] for day in days), default="")
+        if not day or day >= max((f.new_date for f in tolls), default=""):
+            self._repairs.append(Repair("sentence_removed", heading, sentence.text, f"an older figure: {tolls[0].old}"))
+            return ()
+        marked = replace(sentence, text=with_report_day(sentence.text, day))
+        self._repairs.append(Repair("sentence_replaced", heading, sentence.text, f"it has the day of its report: {day}"))
+        return (marked,)
 
     def _dated(self, text: str, passage: Passage) -> str:
         """A page's sentence with its days as dates: "Monday evening" says nothing in an article. A page that was edited without
@@ -412,7 +418,10 @@ class PageFate(Strict):
 
 @dataclass(frozen=True, slots=True)
 class UpdateReport(Strict):
-    """Everything that an update found and did. `contradictions` are new ones, `standing` those that the earlier run had too."""
+    """Everything that an update found and did. `contradictions` are new ones, `standing` those that the earlier run had too;
+    `two_counts` are the updated article's sentences with another count of one thing than the rest of it gives."""
+
+    omitted_if_empty: ClassVar[frozenset[str]] = frozenset({"two_counts"})
 
     title: str
     of: str
@@ -425,6 +434,7 @@ class UpdateReport(Strict):
     standing: tuple[Contradiction, ...]
     sections: tuple[SectionFate, ...]
     repairs: tuple[Repair, ...]
+    two_counts: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:

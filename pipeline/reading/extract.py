@@ -274,7 +274,7 @@ def _visible_text(tree: HtmlElement) -> str:
 _FEW_WORDS = 30
 """Visible words of a page that a script would fill."""
 _ROOTS = "//div[@id='app' or @id='root' or @id='__next' or @id='__nuxt' or @id='svelte' or @id='gatsby-focus-wrapper']"
-BY_SCRIPT = "its text comes by script, which is not run; save the page from a browser and give it with --file"
+BY_SCRIPT = "its text comes by script, which is not run; try --render, or save the page from a browser and give it with --file"
 
 
 def _without_text(

@@ -16,7 +16,7 @@ from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.evidence import Evidence
-from pipeline.following.settling import settled
+from pipeline.following.settling import in_order_of_use, settled
 from pipeline.planning.filing import PlanningBanks, plan_article, planning_digest
 from pipeline.stages import ARTICLE, LEAD, OUTLINE, PLAN, section_stage
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, assemble
@@ -36,7 +36,7 @@ class ExtractiveSystem:
     @property
     def identity(self) -> Mapping[str, str]:
         return {
-            "rules": "extractive/5",
+            "rules": "extractive/6",
             "encoder": self._encoder.name,
             "filer": self._filer.name,
             "planning": planning_digest(),
@@ -72,7 +72,7 @@ class ExtractiveSystem:
             cited = sorted({int(c.split(":")[0]) for s in (lead, *sections) for x in s.sentences for c in x.cites})
             opening = " ".join(s.text for s in lead.sentences)
             article = assemble(evidence, lead, sections, infobox=infobox_rows(evidence, cited, opening))
-            return settled(replace(article, notice=plan.notice))
+            return in_order_of_use(settled(replace(article, notice=plan.notice), pages))
 
         return stages.once(ARTICLE, make)
 

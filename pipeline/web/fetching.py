@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 AGENT = "WikiGenBen"
 """The name by which robots.txt may speak of us."""
 
-FetchFlag = Literal["downgraded", "proxied", "robots_ignored"]
+FetchFlag = Literal["downgraded", "proxied", "robots_ignored", "painted"]
 """`downgraded`: a redirect led from https to http. `proxied`: a proxy resolved the names. `robots_ignored`: as it says."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -41,6 +41,7 @@ from pipeline.web.bundle import (
 from pipeline.web.cache import Bodies, PageCache, StoredFetch, pages_as_completed
 from pipeline.web.fetching import Fetched, Fetcher
 from pipeline.web.pacing import Clock, SystemClock
+from pipeline.web.painting import Painter
 from pipeline.web.queries import first_queries, search_window, second_queries
 from pipeline.web.reliability import reliability
 from pipeline.web.search.provider import Provider
@@ -151,6 +152,7 @@ class LiveEvidence:
     def gather(self, title: str) -> Gathered:
         """Everything that is found for a title ("" searches for nothing), written to the bundle if there is one."""
         keep = self._bundle.bodies if self._bundle is not None and self._keep_bodies else None
+        painter = Painter(self._settings.render, self._tell)
         with self._fetcher(self._settings) as fetcher, DocumentReader() as reader:
             collection = _Collection(
                 self._settings,
@@ -162,11 +164,13 @@ class LiveEvidence:
                 keep,
                 self._leak,
                 self._fetched,
+                painter,
             )
             collection.add_files(self._files)
             collection.add_named([Candidate(url, "url", 0, 0, "url") for url in map(_storable, self._urls)])
             collection.add_named([Candidate(p.url, p.origin, 0, 0, "links", title=p.title) for p in self._links])
             log = self._search(title, collection) if self._provider is not None and title else None
+            collection.draw_textless()
             collection.add_alternates()
             gathered = collection.gathered(title, log, has_bodies=keep is not None)
         if self._bundle is not None:
@@ -252,9 +256,11 @@ class _Collection:
         reading: Reading,
         keep: Bodies | None,
         leak: LeakCheck | None,
-        tell: Callable[[FetchRecord], None] = lambda record: None,
+        tell: Callable[[FetchRecord], None],
+        painter: Painter,
     ) -> None:
         self._tell = tell
+        self._painter = painter
         self.fetches: list[FetchRecord] = []
         self.room = settings.max_pages
         self._settings = settings
@@ -267,12 +273,15 @@ class _Collection:
         self._leak = leak
         self._seen: set[str] = set()
         self._waiting: dict[str, Candidate] = {}
+        self._bodies: dict[str, Fetched] = {}
+        """Of pages that may still be drawn."""
 
     def add_files(self, files: Sequence[LocalFile]) -> None:
         for rank, file in enumerate(files, 1):
             url = FILE + file.name
             fetched = Fetched(url, url, content_type=file.content_type, body=file.body, retrieved_at=self._now())
-            self._take(Candidate(url, "url", 0, rank, "file"), fetched)
+            ((_, painted),) = self._painter.drawn([(rank, fetched)])
+            self._take(Candidate(url, "url", 0, rank, "file"), painted)
 
     def add_named(self, candidates: Sequence[Candidate]) -> None:
         """Addresses that were given come before all that is searched for; those that may not be asked are recorded, too."""
@@ -307,6 +316,20 @@ class _Collection:
                 refused = Candidate(one.hit.url, "search", n_round, rank, one.hit.provider, one.hit.query, one.hit.title)
                 self._drop(refused, Refused(one.reason, one.detail))
         self._fetch(chosen)
+
+    def draw_textless(self) -> None:
+        """Pages without a main text are drawn, where that is asked for, and read again; one that shows none either stays as it
+        was fetched."""
+        documents = self._reading.documents()
+        for n, one in enumerate(self.fetches):
+            fetched, document = self._bodies.get(one.candidate.url), documents.get(one.candidate.url)
+            if fetched is None or not self._painter.is_wanted(fetched, document):
+                continue
+            painted = self._painter.draw(fetched)
+            if painted is not fetched:
+                self._reading.add(one.candidate, painted)
+                self._store(painted)
+                self.fetches[n] = FetchRecord(one.candidate, StoredFetch.of(painted))
 
     def add_alternates(self) -> None:
         """What sites have for phones or printers (AMP) in the place of pages without a text of their own. Only a link of such a
@@ -359,15 +382,21 @@ class _Collection:
     def _fetch(self, candidates: Sequence[Candidate]) -> None:
         self.room -= len(candidates)
         urls = [candidate.url for candidate in candidates]
-        for i, fetched in pages_as_completed(self._fetcher, self._cache, urls, self._settings, clock=self._clock):
+        came = pages_as_completed(self._fetcher, self._cache, urls, self._settings, clock=self._clock)
+        for i, fetched in self._painter.drawn(came):
             self._take(candidates[i], fetched)
 
     def _take(self, candidate: Candidate, fetched: Fetched) -> None:
         self._reading.add(candidate, fetched)
-        if self._keep is not None and fetched.body:
-            self._keep.put(fetched.body)
+        self._store(fetched)
+        if self._settings.render == "auto":
+            self._bodies[candidate.url] = fetched
         self.fetches.append(FetchRecord(candidate, StoredFetch.of(fetched)))
         self._tell(self.fetches[-1])
+
+    def _store(self, fetched: Fetched) -> None:
+        if self._keep is not None and fetched.body:
+            self._keep.put(fetched.body)
 
     def _drop(self, candidate: Candidate, refused: Refused) -> None:
         fetched = Fetched(

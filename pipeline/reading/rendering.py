@@ -1,0 +1,141 @@
+"""A page as a browser paints it: HTML that has no text but what a reader sees (`--render`).
+
+The page that was fetched is given to a Chromium without a network (`pipeline.reading.chromium`) under its own address. Its
+inline scripts run, so that a page whose text is in its own state is drawn, too; what it asks for is refused. `painted.js`, in a
+world of its own that the page's scripts do not reach, goes through the text: is its box there, large enough, opaque, of another
+colour than what is behind it, within what clips it, and the first thing at its place on the screen? What is not is left out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import time
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+from pipeline.reading.chromium import Chromium, Undrawn, encoded
+
+TIMEOUT_S = 45.0
+MAX_BODY = 8_000_000
+"""Bytes of a page that is drawn."""
+LOAD_S, QUIET_S = 10.0, 0.7
+"""Seconds for a page to be loaded, and after that for its scripts to write what they write at once."""
+_CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.I)
+_NO_ADDRESS = "https://page.invalid/"
+"""Of a page that was a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """HTML of what is painted, as UTF-8, with its words; `was_cut` of a page that is too long to be looked at whole."""
+
+    html: bytes
+    words: int
+    was_cut: bool = False
+
+
+def paint(body: bytes, *, url: str, content_type: str, browser: str, timeout_s: float = TIMEOUT_S) -> Painted:
+    """Draw a fetched page. Raises Undrawn with the reason when that cannot be done within `timeout_s` seconds."""
+    if len(body) > MAX_BODY:
+        raise Undrawn(f"{len(body):,} bytes, limit for drawing {MAX_BODY:,}")
+    address = url if urlsplit(url).scheme in ("http", "https") else _NO_ADDRESS
+    with Chromium(browser, timeout_s=timeout_s) as chromium:
+        return _Drawing(chromium, address, _as_utf8(body, content_type)).painted()
+
+
+class _Drawing:
+    def __init__(self, chromium: Chromium, address: str, body: bytes) -> None:
+        self._chromium = chromium
+        self._address = address
+        self._body = body
+        self._was_given = False
+
+    def painted(self) -> Painted:
+        call = self._chromium.call
+        call("Page.enable")
+        call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        media = [{"name": "prefers-color-scheme", "value": "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+        call("Emulation.setEmulatedMedia", media="screen", features=media)
+        call("Fetch.enable", patterns=[{"urlPattern": "*"}])
+        self._chromium.send("Page.navigate", url=self._address)
+        self._until_loaded()
+        if not self._was_given:
+            raise Undrawn("the browser did not ask for the page")
+        frame = call("Page.getFrameTree")["frameTree"]["frame"]["id"]
+        world = call("Page.createIsolatedWorld", frameId=frame, worldName="painted")["executionContextId"]
+        script = files("pipeline.reading").joinpath("painted.js").read_text(encoding="utf-8")
+        number = self._chromium.send(
+            "Runtime.evaluate", expression=script, contextId=world, awaitPromise=True, returnByValue=True
+        )
+        return _received(self._answer(number))
+
+    def _until_loaded(self) -> None:
+        ends = time.monotonic() + LOAD_S
+        while (left := ends - time.monotonic()) > 0:
+            event = self._event("Page.loadEventFired", up_to_s=left)
+            if event is not None and event["method"] == "Page.loadEventFired" and self._was_given:
+                ends = min(ends, time.monotonic() + QUIET_S)
+
+    def _event(self, *methods: str, up_to_s: float) -> dict[str, Any] | None:
+        """An event; requests and boxes with a question are answered meanwhile."""
+        event = self._chromium.wait(*methods, "Fetch.requestPaused", "Page.javascriptDialogOpening", up_to_s=up_to_s)
+        if event is not None and event["method"] == "Fetch.requestPaused":
+            self._answer_request(event["params"])
+        elif event is not None and event["method"] == "Page.javascriptDialogOpening":
+            self._chromium.send("Page.handleJavaScriptDialog", accept=False)
+        return event
+
+    def _answer_request(self, asked: dict[str, Any]) -> None:
+        """The page itself, once; nothing else. What is aborted leaves the page that is there where it is."""
+        if not self._was_given and asked.get("resourceType") == "Document":
+            self._was_given = True
+            self._chromium.send(
+                "Fetch.fulfillRequest",
+                requestId=asked["requestId"],
+                responseCode=200,
+                responseHeaders=[{"name": "Content-Type", "value": "text/html"}],
+                body=encoded(self._body),
+            )
+        else:
+            self._chromium.send("Fetch.failRequest", requestId=asked["requestId"], errorReason="Aborted")
+
+    def _answer(self, number: int) -> dict[str, Any]:
+        """The answer to a command during which the page may go on asking for things."""
+        while True:
+            message = self._chromium.wait_for(number, "Fetch.requestPaused", "Page.javascriptDialogOpening")
+            if message.get("id") == number:
+                return message
+            if message["method"] == "Fetch.requestPaused":
+                self._answer_request(message["params"])
+            else:
+                self._chromium.send("Page.handleJavaScriptDialog", accept=False)
+
+
+def _received(message: dict[str, Any]) -> Painted:
+    """What the browser said. It drew a hostile page: nothing in it is taken for granted but that it is JSON."""
+    try:
+        result = message["result"]
+        if "exceptionDetails" in result:
+            raise Undrawn(f"the page could not be looked at: {str(result['exceptionDetails'].get('text'))[:200]}")
+        told = json.loads(result["result"]["value"])
+        html, words, was_cut = told["html"], told["words"], told["cut"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise Undrawn("the browser's answer cannot be read") from None
+    if not isinstance(html, str) or not isinstance(words, int) or not isinstance(was_cut, bool):
+        raise Undrawn("the browser's answer cannot be read")
+    return Painted(html.encode("utf-8", "replace"), words, was_cut)
+
+
+def _as_utf8(body: bytes, content_type: str) -> bytes:
+    """The body in the charset of its header as UTF-8 with a mark that says so; unchanged where the page itself says which."""
+    named = _CHARSET.search(content_type)
+    if named is not None:
+        try:
+            return codecs.BOM_UTF8 + body.decode(codecs.lookup(named[1]).name, "replace").encode("utf-8", "replace")
+        except (LookupError, UnicodeError):
+            pass
+    return body
