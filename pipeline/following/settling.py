@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from data.types import Article, Fact, Page, Paragraph, Repair, Section, Sentence
+from data.types import Article, Fact, Page, Paragraph, Repair, RepairKind, Section, Sentence
 from pipeline.choosing.facts import names, numbers, with_digits
 from pipeline.choosing.one_event import OneEvent, own_words
 from pipeline.choosing.quantities import BARE_TOLLS, Quantity, toll_of
@@ -202,7 +202,7 @@ class _Settling:
             new, why = self._in_its_place(one, is_placed)
             is_placed = is_placed or later in new
             fates[one.sentence] = new
-            kind = "sentence_replaced" if new else "sentence_removed"
+            kind: RepairKind = "sentence_replaced" if new else "sentence_removed"
             if new != (one.sentence, later):
                 heading = self._article.all_sections[one.section].heading.text
                 self._repairs.append(Repair(kind, heading, one.text, f"a later count is {self._value}: {why}"))
