@@ -143,7 +143,7 @@ def test_no_control_token_of_the_model_stands_in_the_evidence(folder: Path) -> N
 def test_ours_on_the_command_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A model that writes at random: nothing of it becomes a note, so there is no article, and the run says why."""
     words = ["--system", "ours", "--model", f"hf:{folder}", "--events", EVENT, "--out", str(tmp_path / "run"), "--json"]
-    code = main([*words, "--data", str(SAMPLE), "--set", "writing.read_words=300"])  # a call for each sixty of them
+    code = main([*words, "--data", str(SAMPLE)])
     told = capsys.readouterr()
     assert code == 3, told.err
     assert "Traceback" not in told.err and len(json.loads(told.out)["failed"]) == 1
