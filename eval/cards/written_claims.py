@@ -2,8 +2,8 @@
 
 `hand_claims.jsonl`: 207 claims written one by one for this project about 28 passages, true and false, of kinds that a judge of
 words takes for one another (roles exchanged, another person's deed, 9:40 pm for 21:40, sums, hedges); labelled once, by their
-writer, a large language model. `llm_sentences.jsonl`: sentences by local models (`tools.make_llm_sentences`). Nothing that
-ships was fitted on either.
+writer, a large language model. `llm_sentences.jsonl`: sentences by local models (`tools.quality.make_llm_sentences`). Nothing
+that ships was fitted on either.
 """
 
 from __future__ import annotations
