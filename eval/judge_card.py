@@ -5,12 +5,14 @@
     python -m eval.judge_card --judge nli:MODEL --pairs FILE    # on claims that people labelled, in the format of WiCE
     python -m eval.judge_card --pairs A --pairs B --data DIR    # both in one table
     python -m eval.judge_card --pairs FILE --whole-pages        # the rows of a claim joined: its page read whole
+    python -m eval.judge_card --agents DIR                      # on statements of research agents, labelled by reading
     python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.cards.rubric_card`)
 
 The first form edits verbatim sentences of evidence, moves citations, and asks the claims that ship
 (`eval.cards.written_claims`); then it says whether the judge may decide headline scores. Of a benchmark only the development
 third is read (events whose sha256(id) starts with 0-4). The second form gives the AUROC (a claim scores the maximum over its
-rows) with the interval of a bootstrap over claims. Exit code: 0 done, 2 wrong input.
+rows) with the interval of a bootstrap over claims. `--agents` takes the folder of `wikigenben agents`: labels come with the
+package, texts do not. Exit code: 0 done, 2 wrong input.
 """
 
 from __future__ import annotations
@@ -26,9 +28,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from data import codec
 from data.errors import StageError
 from data.types import Strict
+from eval.cards import agent_statements
 from eval.cards.judge_accuracy import (
+    AcceptedOf,
     Accuracy,
     Reliability,
+    Row,
+    accepted_by_label,
     accepted_shares,
     accuracy,
     read_rows,
@@ -115,6 +121,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--whole-pages", action="store_true", help="join the rows of each labelled claim, as scoring reads a page"
     )
+    parser.add_argument(
+        "--agents", type=Path, metavar="DIR", help="statements of research agents, whose articles are in DIR/articles/<agent>/"
+    )
+    parser.add_argument(
+        "--half", choices=("choose", "once"), help="of --agents: the half to choose on, or the one looked at once"
+    )
     parser.add_argument("--rubrics", action="store_true", help="articles that are worse by construction instead (llm: only)")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="where an nli: judge runs: auto, cpu, cuda, ...")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
@@ -131,6 +143,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         timed = Timed(open_judge(arguments.judge, device=arguments.device))
         judge = cached(timed)
         files = [on_pairs(judge, timed, path, whole=arguments.whole_pages) for path in arguments.pairs or ()]
+        if arguments.agents is not None:
+            files.append(on_agents(judge, timed, arguments.agents, arguments.half))
         card = None if files and arguments.data is None else make_card(judge, timed, arguments.data, arguments.limit)
         if arguments.json:
             console.result_json(_plain(describe(judge), files, card))
@@ -306,6 +320,8 @@ def _show_reliability(one: OnPairs) -> None:
         f"{one.pairs}: {n.n_claims} claims, {n.n_supported} supported, {n.n_unjudged} could not be judged; accepted are "
         f"{100 * one.supported_accepted:.1f}% of the supported ones, {100 * one.others_accepted:.1f}% of the others"
     )
+    shares = ", ".join(f"{100 * of.accepted:.0f}% of {of.n} {of.label.replace('_', ' ')}" for of in one.accepted)
+    console.result(f"  accepted: {shares}")
     console.result(f"  calibration error {'-' if error is None else f'{error:.3f}'}; score, claims, share supported")
     for part in one.reliability.bins:
         share = "" if part.supported is None else f"{100 * part.supported:3.0f}% {'#' * round(40 * part.supported)}"
@@ -340,6 +356,7 @@ class OnPairs(Strict):
     accuracy: Accuracy
     supported_accepted: float
     others_accepted: float
+    accepted: tuple[AcceptedOf, ...]
     reliability: Reliability
     nested: dict[str, Any] | None
     ms_per_pair: float | None
@@ -350,6 +367,22 @@ def on_pairs(judge: Judge, timed: Timed, path: Path, *, whole: bool = False) -> 
     """`whole`: pages that the file has in pieces are joined. Raises UserError for a file that is unreadable, empty, or has one
     label only."""
     rows = whole_pages(read_rows(path)) if whole else read_rows(path)
+    name = f"{path.name}, whole pages" if whole else path.name
+    return on_rows(judge, timed, name, rows, None if whole else _nested(timed.judge, path.name))
+
+
+def on_agents(judge: Judge, timed: Timed, place: Path, half: str | None = None) -> OnPairs:
+    """Statements of agents with the page that each cites. Raises UserError where no article is there."""
+    from flows.showing import console
+
+    known = [one for one in agent_statements.read_statements() if half in (None, one.half)]
+    rows, n_absent = agent_statements.rows(known, place / "articles")
+    if n_absent:
+        console.note(f"{n_absent} of {len(known)} statements of agents left out: their article is not there, or is another one")
+    return on_rows(judge, timed, "statements of agents" + (f", half {half}" if half else ""), rows, None)
+
+
+def on_rows(judge: Judge, timed: Timed, name: str, rows: Sequence[Row], nested: dict[str, Any] | None) -> OnPairs:
     pairs = [row.pair for row in rows]
     before = timed.seconds, timed.n
     scores = judge.score(pairs)
@@ -358,13 +391,14 @@ def on_pairs(judge: Judge, timed: Timed, path: Path, *, whole: bool = False) -> 
     judge.score(pairs)
     supported, others = accepted_shares(rows, scores, judge.threshold)
     return OnPairs(
-        pairs=f"{path.name}, whole pages" if whole else path.name,
+        pairs=name,
         n_pairs=len(rows),
         accuracy=accuracy(rows, scores, judge.threshold),
         supported_accepted=supported,
         others_accepted=others,
+        accepted=accepted_by_label(rows, scores, judge.threshold),
         reliability=reliability(rows, scores),
-        nested=None if whole else _nested(timed.judge, path.name),
+        nested=nested,
         ms_per_pair=round(1000 * seconds / n, 3) if n else None,
         ms_per_known_pair=round(1000 * (time.perf_counter() - began) / len(pairs), 3),
     )

@@ -124,6 +124,29 @@ def accepted_shares(rows: Sequence[Row], scores: Sequence[float | None], thresho
     return true, false
 
 
+@dataclass(frozen=True, slots=True)
+class AcceptedOf(Strict):
+    """Of the `n` claims with a label, the share that the judge accepts; a claim left unjudged is not accepted."""
+
+    label: str
+    n: int
+    accepted: float
+
+
+def accepted_by_label(rows: Sequence[Row], scores: Sequence[float | None], threshold: float) -> tuple[AcceptedOf, ...]:
+    """The supported first, then the other labels in the order of their names. Claims are compared by the maximum over their
+    rows."""
+    accepted: dict[str, bool] = {}
+    labels = {row.claim_id: row.label for row in rows}
+    for row, score in zip(rows, scores, strict=True):
+        accepted[row.claim_id] = accepted.get(row.claim_id, False) or (score is not None and score >= threshold)
+    found = []
+    for label in sorted(set(labels.values()), key=lambda name: (name != SUPPORTED, name)):
+        of = [accepted[claim_id] for claim_id, its in labels.items() if its == label]
+        found.append(AcceptedOf(label, len(of), round(sum(of) / len(of), 4)))
+    return tuple(found)
+
+
 def balanced_accuracy(truth: Ints, accepted: NDArray[np.bool_]) -> float:
     return float((accepted[truth == 1].mean() + (~accepted[truth == 0]).mean()) / 2)
 
