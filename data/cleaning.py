@@ -249,6 +249,7 @@ _GATES: tuple[tuple[DropReason, re.Pattern[str]], ...] = (
     ("login", any_of("login")),
 )
 _SOFT_404 = any_of("soft_404", start=r"\b")
+_LOGIN_ASKED = re.compile(r"you must (?:be logged|log|sign) ?in", re.IGNORECASE)
 _TEXT_MARK = any_of("text_marks")
 _EDIT_HEADING = re.compile(r"\[ ?edit(?: source)? ?\]", re.I)
 _SUSPICIOUS = any_of("suspicious")
@@ -352,7 +353,10 @@ def obstacle(title: str, text: str, n_words: int, min_words: int = MIN_WORDS) ->
     """
     head = f"{title}\n{text[:300]}"  # an obstacle speaks first; an article on captchas has other first lines
     if n_words < 150 and (found := _SOFT_404.search("\n".join([title, *text.split("\n", 2)[:2]])[:300])):
-        return "soft_404", f"says {found.group()!r}"
+        # forums begin all their messages so; what the message is stands below
+        if found.group().lower() != "oops" or not (locked := _LOGIN_ASKED.search(text[:3000])):
+            return "soft_404", f"says {found.group()!r}"
+        return "login", f"says {locked.group()!r}"
     for reason, pattern in _GATES:
         if n_words < min_words:  # nothing else is there: the words count wherever they are
             found = pattern.search(text[:3000])

@@ -29,6 +29,7 @@ from data.cleaning import (
     registrable_domain,
 )
 from data.types import DropReason, PageFlag, RawPage
+from pipeline.reading.asides import struck_in, with_standfirst, without_asides, without_names_of_builders
 from pipeline.reading.consent import is_wall, without_boxes
 from pipeline.reading.dates import Dates, find_dates
 from pipeline.reading.jsonld import Node, article_node, is_paid
@@ -161,8 +162,10 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
     node = article_node(tree, raw.url)
     dates = find_dates(tree, node, url=raw.url, provider_date=provider_date, latest=latest)
     had_box = without_boxes(tree)
-    say_times(tree, node)
+    say_times(tree, node, raw.url)
+    without_names_of_builders(tree)
     whole = deepcopy(tree)
+    without_asides(tree)
     tables = set_aside(tree, unseen, f"x{hashlib.sha256(raw.body.encode('utf-8', 'replace')).hexdigest()[:20]}")
     document: Any = bare_extraction(
         tree,
@@ -181,8 +184,10 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
         text = ""
     text = tables.put_back(text)
     posts = posts_of(whole, _marked_in(whole))
-    if sum(len(line.split()) for line in posts) > len(text.split()):
+    if sum(len(line.split()) for line in posts) > _POSTS * len(text.split()):
         text = "\n".join(posts)
+    else:
+        text = with_standfirst(text, tree, _marked_in(tree))
     title = clean_title(raw.title) or clean_title((document.title or "") if document is not None else "")
     paid = is_paid(node)
     told = None if paid else _told(whole, node, raw.url, text, min_words)
@@ -222,10 +227,13 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
 
 # --- which of its texts ------------------------------------------------------------------------------------------------
 
+_POSTS = 0.4
+"""Share of a text's words from which the posts of a page are its text: the rest are the names and signatures around them."""
 _LONGER = 1.3
 """So many times as long is a text that goes on where the visible one stops."""
 _SHARED = 0.5
 """Share of a visible text's 5-word shingles from which another text holds it."""
+_NEARLY_ALL = 0.85
 _PART = 250
 """Words of a visible text below which the scripts are asked for the rest."""
 
@@ -245,8 +253,9 @@ def _told(tree: HtmlElement, node: Node, url: str, text: str, min_words: int) ->
     n_told = count_read(told.text)
     if n_words < min_words:
         return told if n_told > n_words else None
-    longer = n_told >= (0.7 if told.is_live else _LONGER) * n_words
-    return told if longer and _share(text, told.text) >= _SHARED else None
+    # of a live page the data has the times, but often only the newest entries
+    longer, shared = (0.7, _NEARLY_ALL) if told.is_live and n_told < _LONGER * n_words else (_LONGER, _SHARED)
+    return told if n_told >= longer * n_words and _share(text, told.text) >= shared else None
 
 
 def _share(text: str, of: str) -> float:
@@ -418,7 +427,7 @@ def _mark_hidden(tree: HtmlElement) -> None:
         given = str(element.get("class"))
         if _HIDING_CLASS.search(given) and not _SHOWN_WIDE.search(given):
             element.set(_BY_CLASS, "")
-    for element in list(hidden_by_sheets(tree)):
+    for element in (*hidden_by_sheets(tree), *struck_in(tree)):
         element.set("hidden", "")
     for element in tree.xpath("//*[@style]"):  # trafilatura drops whatever has the word in its style, `overflow: hidden` too
         del element.attrib["style"]

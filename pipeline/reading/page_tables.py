@@ -341,7 +341,7 @@ def _is_data(grid: Grid, cells: Sequence[Sequence[_Cell]]) -> bool:
     figures = sum(is_number(cell) or any(c.isdigit() for c in cell) for cell in filled)
     if max(len(cell.split()) for cell in filled) > _LONGEST_CELL and not grid.n_head:
         return False
-    if not figures and _linked(cells) > _LINKED:
+    if not any(map(is_number, filled)) and _linked(cells) > _LINKED:  # days beside links are those of other pages
         return False
     return bool(grid.n_head or grid.labels or grid.caption) or 4 * figures >= len(filled) or grid.width == 2
 
