@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from pipeline.reading.fragments import block_lines
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -68,24 +70,27 @@ def without_names_of_builders(tree: HtmlElement) -> None:
 
 
 _STANDFIRST = re.compile(
-    r"(?:^|[\s_-])(?:standfirst|lead-paragraph|subheadline|sub-headline|dek|lede)(?:$|[\s_-])", re.IGNORECASE
+    r"(?:^|[\s_-])(?:standfirst|lead-paragraph|sub-?headline|dek|lede|what-we-know|key-(?:points|takeaways|facts))(?:$|[\s_-])",
+    re.IGNORECASE,
 )
 _LEAST_STANDFIRST = 8
-_MOST_STANDFIRST = 80
+_MOST_STANDFIRST = 200
 """Words."""
 
 
 def with_standfirst(text: str, tree: HtmlElement, hidden: Set[Any]) -> str:
-    """The text after the sentences between its headline and its first paragraph, where an extractor left them away."""
+    """The text after what stands between its headline and its first paragraph, where an extractor left that away: a sentence
+    on what it is about, or the points of a live page."""
     if not text:
         return text
-    for element in tree.xpath("//p[@class] | //div[@class or @data-gu-name] | //h2[@class]"):
+    whole = " ".join(text.split())
+    for element in tree.xpath("//p[@class] | //div[@class or @data-gu-name] | //h2[@class] | //ul[@class]"):
         named = " ".join(str(element.get(key) or "") for key in ("class", "data-gu-name", "data-testid"))
         if not _STANDFIRST.search(named) or element in hidden or any(above in hidden for above in element.iterancestors()):
             continue
-        told = " ".join(str(element.text_content()).split())
-        is_one = _LEAST_STANDFIRST <= len(told.split()) <= _MOST_STANDFIRST and next(element.iter("a"), None) is None
-        return f"{told}\n{text}" if is_one and told[:60] not in " ".join(text.split()) else text
+        lines = [line for line in block_lines(element, hidden) if line.lstrip("-•* ")[:60] not in whole]
+        if _LEAST_STANDFIRST <= sum(len(line.split()) for line in lines) <= _MOST_STANDFIRST:
+            return "\n".join([*lines, text])
     return text
 
 

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
-from data.blocks import count_read
+from data.blocks import count_read, has_sentence
 from data.cleaning import (
     MAX_BYTES,
     MIN_WORDS,
@@ -33,6 +33,7 @@ from pipeline.reading.asides import struck_in, with_standfirst, without_asides, 
 from pipeline.reading.consent import is_wall, without_boxes
 from pipeline.reading.dates import Dates, find_dates
 from pipeline.reading.jsonld import Node, article_node, is_paid
+from pipeline.reading.late_parts import for_readers_without_scripts, put_in_place
 from pipeline.reading.live_pages import say_times
 from pipeline.reading.markdown_pages import is_markdown, plain_text
 from pipeline.reading.page_data import Told, in_jsonld, in_scripts
@@ -157,6 +158,7 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
     if tree is None:
         return Reading(_dropped(raw, "extract_none", "not readable as HTML"))
     hint = _language(tree)
+    put_in_place(tree)
     unseen = hidden_in(tree)
     hidden = _words_of(unseen)
     node = article_node(tree, raw.url)
@@ -189,10 +191,14 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
     else:
         text = with_standfirst(text, tree, _marked_in(tree))
     title = clean_title(raw.title) or clean_title((document.title or "") if document is not None else "")
+    text = _with_headline(text, whole, title)
     paid = is_paid(node)
     told = None if paid else _told(whole, node, raw.url, text, min_words)
     if told is not None:
-        text = told.text
+        text = "\n".join([*_missing_in(told, text), told.text])
+    if count_read(text) < min_words and not paid and len(_visible_text(whole).split()) < _FEW_WORDS:
+        if other := for_readers_without_scripts(raw.body, whole, min_words):
+            return _from_html(replace(raw, body=other), latest, provider_date, min_words)
     if count_read(text) < min_words and (reason := _without_text(whole, raw.url, title, text, min_words, had_box, paid)):
         dropped = _dropped(raw, *reason[:2], text=reason[2], hint=hint)
         return Reading(replace(dropped, title=title), dates, alternate=_alternate(whole, raw.url))
@@ -234,6 +240,10 @@ _LONGER = 1.3
 _SHARED = 0.5
 """Share of a visible text's 5-word shingles from which another text holds it."""
 _NEARLY_ALL = 0.85
+_SENTENCE = 6
+_LEAST_SENTENCES = 3
+_HEAD = 2_000
+"""Characters of a text in which its headline may be said already."""
 _PART = 250
 """Words of a visible text below which the scripts are asked for the rest."""
 
@@ -256,6 +266,26 @@ def _told(tree: HtmlElement, node: Node, url: str, text: str, min_words: int) ->
     # of a live page the data has the times, but often only the newest entries
     longer, shared = (0.7, _NEARLY_ALL) if told.is_live and n_told < _LONGER * n_words else (_LONGER, _SHARED)
     return told if n_told >= longer * n_words and _share(text, told.text) >= shared else None
+
+
+def _with_headline(text: str, tree: HtmlElement, title: str) -> str:
+    """The text after the page's one headline, where that says more than its title: "Redmoor won by 3 wickets"."""
+    lines = [" ".join(str(one.text_content()).split()) for one in tree.xpath("//h1[not(ancestor-or-self::*[@hidden])]")[:2]]
+    if not text or len(lines) != 1 or not _SENTENCE <= len(lines[0].split()) <= _PART // 10:
+        return text
+    # a page of tables says in its headline what no sentence of it repeats
+    sentences = sum(has_sentence(line) and len(line.split()) >= _SENTENCE for line in text.split("\n"))
+    known = f"{title} {text[:_HEAD]}" if sentences >= _LEAST_SENTENCES else text[:_HEAD]
+    said = {*re.findall(r"\w+", known.casefold())}
+    return text if said.issuperset(re.findall(r"\w+", lines[0].casefold())) else f"{lines[0]}\n{text}"
+
+
+def _missing_in(told: Told, text: str) -> list[str]:
+    """Sentences that a live page shows and its data has not: what is said of all entries, or the older ones."""
+    if not told.is_live:
+        return []
+    known = " ".join(told.text.split())
+    return [line for line in text.split("\n") if len(line.split()) >= _SENTENCE and has_sentence(line) and line not in known]
 
 
 def _share(text: str, of: str) -> float:

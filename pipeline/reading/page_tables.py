@@ -46,6 +46,7 @@ _FOOTNOTE = re.compile(r"\[?(?:\d{1,3}|[a-z]|\*|†|‡|note \d+|citation needed
 _FIGURE = re.compile(r"\d")
 _LAST_NUMBER = re.compile(r"\d[\d.,]*$")
 _SMALL_FIGURES = re.compile(r"[-−]?\d{1,2}(?:,\s?\d{1,2})*")
+_DAY = re.compile(r"\A(?=.{4,20}\Z).*\b(?:19|20)\d\d\b")
 _ASIDE = frozenset(("nav", "footer", "aside", "header", "form"))
 
 
@@ -341,7 +342,7 @@ def _is_data(grid: Grid, cells: Sequence[Sequence[_Cell]]) -> bool:
     figures = sum(is_number(cell) or any(c.isdigit() for c in cell) for cell in filled)
     if max(len(cell.split()) for cell in filled) > _LONGEST_CELL and not grid.n_head:
         return False
-    if not any(map(is_number, filled)) and _linked(cells) > _LINKED:  # days beside links are those of other pages
+    if not any(map(is_number, filled)) and _linked(cells[grid.n_head :]) > _LINKED:  # days beside links are those of other pages
         return False
     return bool(grid.n_head or grid.labels or grid.caption) or 4 * figures >= len(filled) or grid.width == 2
 
@@ -356,8 +357,9 @@ def _is_month(grid: Grid) -> bool:
 
 def _linked(rows: Sequence[Sequence[_Cell]]) -> float:
     """Share of the cells' characters that are links: a menu is made of them."""
-    n_all = sum(len(cell.text) for row in rows for cell in row)
-    n_linked = sum(len(text_of(link)) for row in rows for cell in row for link in cell.element.iter("a"))
+    told = [cell for row in rows for cell in row if not _DAY.search(cell.text)]
+    n_all = sum(len(cell.text) for cell in told)
+    n_linked = sum(len(text_of(link)) for cell in told for link in cell.element.iter("a"))
     return n_linked / n_all if n_all else 1.0
 
 
