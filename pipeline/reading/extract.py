@@ -39,7 +39,7 @@ from pipeline.reading.markdown_pages import is_markdown, plain_text
 from pipeline.reading.page_data import Told, in_jsonld, in_scripts
 from pipeline.reading.page_tables import set_aside
 from pipeline.reading.posts import posts_of
-from pipeline.reading.stylesheets import hidden_by_sheets
+from pipeline.reading.stylesheets import TooSlow, hidden_by_sheets
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -103,6 +103,8 @@ def examine(raw: RawPage, *, run_date: str | None = None, provider_date: str = "
             return reading
         detail = f"a script of it has more than {MOST_OF_A_SCRIPT:,} characters, and nothing else holds its text"
         return replace(reading, extracted=replace(reading.extracted, drop_reason="too_large", drop_detail=detail))
+    except TooSlow as error:
+        return Reading(_dropped(raw, "extract_timeout", str(error)))
     except Exception as error:  # trafilatura and lxml fail in many ways on broken pages; the fault is the page's
         logger.warning("no text from %s: %s: %s", raw.url, type(error).__name__, error)
         return Reading(_dropped(raw, "extract_none", f"{type(error).__name__}: {error}"))
