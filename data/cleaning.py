@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from data.blocks import PHRASES, any_of, count_read, count_unspaced, count_words, is_headline, keep_content, keep_extracted
@@ -54,8 +54,11 @@ to 0.5."""
 class Extracted(Strict):
     """A page's text before cleaning. `media` says whether an extractor has removed the menus ("html") or nobody ("text").
 
-    `canonical` is the address that the page gives for itself, "" for none: pages with the same one are one page.
+    `canonical` is the address that the page gives for itself, "" for none: pages with the same one are one page. `rows_left`
+    counts rows of its tables that were not read.
     """
+
+    omitted_if_empty: ClassVar[frozenset[str]] = frozenset({"rows_left"})
 
     url: str
     title: str
@@ -68,6 +71,7 @@ class Extracted(Strict):
     language_hint: str | None = None
     media: Literal["html", "text"] = "text"
     canonical: str = ""
+    rows_left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +347,7 @@ def _page(page: Extracted, text: str, flags: set[PageFlag], language: str, reaso
         flags=tuple(sorted(flags)),
         drop_reason=reason,
         drop_detail=detail,
+        rows_left=page.rows_left,
     )
 
 

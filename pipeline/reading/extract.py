@@ -32,7 +32,7 @@ from data.types import DropReason, PageFlag, RawPage
 from pipeline.reading.asides import struck_in, with_standfirst, without_asides, without_names_of_builders
 from pipeline.reading.consent import is_wall, without_boxes
 from pipeline.reading.dates import Dates, find_dates
-from pipeline.reading.jsonld import Node, article_node, is_paid
+from pipeline.reading.jsonld import Node, article_node, headlines, is_paid
 from pipeline.reading.late_parts import for_readers_without_scripts, put_in_place
 from pipeline.reading.live_pages import say_times
 from pipeline.reading.markdown_pages import is_markdown, plain_text
@@ -170,7 +170,8 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
     without_names_of_builders(tree)
     whole = deepcopy(tree)
     without_asides(tree)
-    tables = set_aside(tree, unseen, f"x{hashlib.sha256(raw.body.encode('utf-8', 'replace')).hexdigest()[:20]}")
+    mark = f"x{hashlib.sha256(raw.body.encode('utf-8', 'replace')).hexdigest()[:20]}"
+    tables = set_aside(tree, unseen, mark, " ".join(sorted(headlines(tree))))
     document: Any = bare_extraction(
         tree,
         url=raw.url or None,
@@ -209,7 +210,8 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
         flags.append("no_date")
     if hidden >= _HIDDEN_WORDS:
         flags.append("hidden_text")
-    if tables.was_cut and told is None:
+    rows_left = tables.rows_left if told is None else 0
+    if rows_left:
         flags.append("long_table")
     extracted = Extracted(
         url=raw.url,
@@ -221,6 +223,7 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
         language_hint=hint,
         media="html",
         canonical=_canonical(tree, raw.url),
+        rows_left=rows_left,
     )
     return Reading(
         extracted,
