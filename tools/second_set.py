@@ -71,5 +71,7 @@ def faults(saved: WholePage, page: Page) -> list[str]:
     lines = page.text.casefold().split("\n")
     missing = [f"{fact!r} is missing" for fact in (*saved.facts, *saved.once) if fact not in page.text]
     twice = [f"{fact!r} stands there {n} times" for fact in saved.once if (n := page.text.count(fact)) > 1]
-    rows = [f"no line has {row}" for row in saved.rows if not any(all(piece.casefold() in line for piece in row) for line in lines)]
+    rows = [
+        f"no line has {row}" for row in saved.rows if not any(all(piece.casefold() in line for piece in row) for line in lines)
+    ]
     return [*missing, *twice, *rows, *(f"{words!r} is no part of it" for words in saved.absent if words in page.text)]

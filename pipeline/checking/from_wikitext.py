@@ -80,7 +80,9 @@ _UNCLOSED = re.compile(r"\{\{([^{}|\n\ue000-\ue00f]{0,60})(?:\|[^.!?{}\ue000-\ue
 """A template that nothing closes; what follows is its own if no sentence ends in it."""
 _LOOSE = re.compile(r"\}\}|\[\[|\]\]")
 """Braces and brackets that nothing closes."""
-_AUTHOR_YEAR = re.compile(r"\(([A-Z][\w'’-]+(?: (?:and|&) [A-Z][\w'’-]+| et al\.)?,? (?:1[5-9]|20)\d\d[a-z]?(?:, pp?\. ?[\d–-]+)?)\)")
+_AUTHOR_YEAR = re.compile(
+    r"\(([A-Z][\w'’-]+(?: (?:and|&) [A-Z][\w'’-]+| et al\.)?,? (?:1[5-9]|20)\d\d[a-z]?(?:, pp?\. ?[\d–-]+)?)\)"
+)
 _OWN_LINE = re.compile(rf"[{MARK}{NOTE}{GAP}\d{END}\s]*\Z")
 _NOTE = re.compile(rf"{NOTE}(\d+){END}")
 _NOTE_GROUPS = re.compile(

@@ -62,7 +62,9 @@ class Works:
             elif isinstance(node, Template):
                 called, values = name_of(node), parts_of(node)
                 if called == "#tag:ref" or called in templates().notes:
-                    if (name := unquoted(plain(values.get("name", Part()).nodes))) and (content := note_content(called, values)):
+                    if (name := unquoted(plain(values.get("name", Part()).nodes))) and (
+                        content := note_content(called, values)
+                    ):
                         group = unquoted(plain(values.get("group", Part()).nodes))
                         self._define(group, name, Definition(tuple(content), node.end - 2))
                 elif templates().is_citation(called) or called in ("harvc",):

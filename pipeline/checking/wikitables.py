@@ -152,6 +152,10 @@ _NOT_SAID = re.compile(
 )
 
 
+_NUMBERED = re.compile(r"(?<!km)(?<!mi)(?<!ft)(?<![^a-z]m)\d+\Z")
+"""`leader1`, but not `area_km2`."""
+
+
 def is_box(name: str) -> bool:
     """Whether a template of that name (as `normal` gives it) is an infobox."""
     return _IS_BOX.match(name) is not None
@@ -174,7 +178,7 @@ def box_statements(values: Iterable[tuple[str, str]], references: References) ->
             if stem != other and OWN_MARKS.search(notes) and stem in stems and key == _first_of(stem, said):
                 marked = f"{marked} {notes}"
         if uses := references.uses_in(marked):
-            label = re.sub(r"[_\s]+", " ", re.sub(r"\d+\Z", "", key)).strip()
+            label = re.sub(r"[_\s]+", " ", _NUMBERED.sub("", key)).strip()
             yield row_statement(f"{label}: {words.lstrip('*;: ')}", INFOBOX, uses, references.gaps_in(value))
 
 

@@ -220,9 +220,9 @@ def _rows(table: HtmlElement, hidden: Set[Any], room: int, wanted: Set[str]) -> 
 def _nearest(table: HtmlElement, rows: Sequence[HtmlElement], room: int, wanted: Set[str]) -> list[HtmlElement]:
     """As many rows as there is room for, in their order: the first ones, for heads, then those with a word that is wanted. Where
     cells reach over several rows no row can be left out between them."""
-    n = max(0, room) + HEAD_ROWS
-    if not wanted or table.xpath(".//*[@rowspan]"):
-        return list(rows[:n])
+    n = max(0, room)
+    if not wanted or n <= HEAD_ROWS or table.xpath(".//*[@rowspan]"):
+        return list(rows[: n + HEAD_ROWS])
     named = [row for row in rows[HEAD_ROWS:] if not wanted.isdisjoint(re.findall(r"\w+", str(row.text_content()).casefold()))]
     kept = {*rows[:HEAD_ROWS], *named[: n - HEAD_ROWS]}
     for row in rows:
@@ -374,7 +374,9 @@ def _is_data(grid: Grid, cells: Sequence[Sequence[_Cell]]) -> bool:
     figures = sum(is_number(cell) or any(c.isdigit() for c in cell) for cell in filled)
     if max(len(cell.split()) for cell in filled) > _LONGEST_CELL and not grid.n_head:
         return False
-    if not any(map(is_number, filled)) and _linked(cells[grid.n_head :]) > _LINKED:  # days beside links are those of other pages
+    if (
+        not any(map(is_number, filled)) and _linked(cells[grid.n_head :]) > _LINKED
+    ):  # days beside links are those of other pages
         return False
     return bool(grid.n_head or grid.labels or grid.caption) or 4 * figures >= len(filled) or grid.width == 2
 

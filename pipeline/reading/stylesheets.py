@@ -180,9 +180,7 @@ def _judged(
     return state, box, unsure
 
 
-def _computed(
-    matched: Found, element: HtmlElement, above: _State
-) -> tuple[dict[str, str], Mapping[str, str], set[str]]:
+def _computed(matched: Found, element: HtmlElement, above: _State) -> tuple[dict[str, str], Mapping[str, str], set[str]]:
     """The values of the element's own properties, its variables, and the properties whose value is not known."""
     ranked: Ranked = {}
     for specificity, order, pseudo, rule in matched:

@@ -19,11 +19,15 @@ def test_a_hidden_box_that_no_call_shows_stays_hidden() -> None:
 
 
 def test_noscript_is_read_where_nothing_else_is_there() -> None:
-    assert all(s in read(html(f"<div id='app'></div><noscript><div>{prose()}</div></noscript>", title="x")).text for s in SENTENCES)
+    assert all(
+        s in read(html(f"<div id='app'></div><noscript><div>{prose()}</div></noscript>", title="x")).text for s in SENTENCES
+    )
     page = read(html(article(prose()) + "<noscript><p>Another text, which nobody with scripts sees.</p></noscript>"))
     assert "Another text" not in page.text
 
 
 def test_a_request_to_turn_scripts_on_is_no_text() -> None:
-    page = read(html("<div id='app'></div><noscript>You need to enable JavaScript to run this app.</noscript>" + script("x=1;" * 99)))
+    page = read(
+        html("<div id='app'></div><noscript>You need to enable JavaScript to run this app.</noscript>" + script("x=1;" * 99))
+    )
     assert page.drop_reason == "js_required"
