@@ -90,8 +90,8 @@ class Page(Strict):
     `text` is shown to models, and citations point into it: one block (paragraph or list line) a line.
     A dropped page keeps its text, so that the reason can be checked; `duplicate_of` is the index of the page kept instead.
     A page of the live web has `retrieved_at` (ISO 8601), one that was gone also its capture's `archive_url` and
-    `archive_date` (YYYY-MM-DD); `author` and `site` are what the page itself says of them. `rows_left` counts rows of its tables
-    that were not read.
+    `archive_date` (YYYY-MM-DD); `author` and `site` are what the page itself says of them. `rows_left` counts rows of its
+    tables that were not read.
     """
 
     omitted_if_empty: ClassVar[frozenset[str]] = _RETRIEVAL | {"rows_left"}

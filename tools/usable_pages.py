@@ -4,8 +4,8 @@
     python -m tools.usable_pages --second                           # 34 whole pages by another hand (tools.second_set)
     python -m tools.usable_pages --data DIR --split dev             # recorded pages of a benchmark folder
 
-Of the saved ones it is known what a reader finds on them: right is a page whose facts are in its text, or that is refused for its
-true reason. Of recorded pages it is not; counted are those that are used, of those that have any text.
+Of the saved ones it is known what a reader finds on them: right is a page whose facts are in its text, or that is refused for
+its true reason. Of recorded pages it is not; counted are those that are used, of those that have any text.
 """
 
 from __future__ import annotations

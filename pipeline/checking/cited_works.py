@@ -73,10 +73,9 @@ _IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 _BOOK = re.compile(r"\bISBN\b|\bpp?\.\s?\d|\bS\.\s?\d|\bvol\. ?\d|\bpress\b|\bverlag\b", re.IGNORECASE)
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _ISSUE = re.compile(
-    r"(?!.*\b(?:ISBN|press|verlag)\b).*\b(?:\d{1,2}\.? (?:January|February|March|April|May|June|July|August|September|October|November"
-    r"|December)|(?:January|February|March|April|May|June|July|August|September|October|November|December) \d{1,2},) \d{4}\b",
-    re.IGNORECASE,
+    rf"(?!.*\b(?:ISBN|press|verlag)\b).*\b(?:\d{{1,2}}\.? {_MONTH}|{_MONTH} \d{{1,2}},) \d{{4}}\b", re.IGNORECASE | re.DOTALL
 )
 """A day makes it an issue of a newspaper."""
 IDENTIFIERS = frozenset({*_ADDRESSES, "isbn", "issn", "asin", "lccn"})

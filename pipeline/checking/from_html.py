@@ -215,16 +215,20 @@ class _Reading:
         if next(table.iterdescendants("table"), None) is not None or any(id(one) in self._notes for one in table.iter()):
             return
         cells = [
-            [wikitables.Cell(" ".join(cell.text_content().split()), cell.tag == "th", _span(cell, "colspan"), _span(cell, "rowspan"))
-             for cell in row if cell.tag in ("td", "th")]
+            [_cell(cell) for cell in row if cell.tag in ("td", "th")]
             for row in islice(table.iter("tr"), 20 * wikitables.MOST_ROWS)
-        ]  # fmt: skip
+        ]
         if "infobox" in (table.get("class") or ""):
             pairs = ((row[0].text, row[1].text) for row in cells if len(row) == 2 and row[0].head)
             yield from wikitables.box_statements(pairs, self.references)
         else:
             section = f"Table in “{heading}”" if heading else "Table"
             yield from wikitables.row_statements([row for row in cells if row], section, self.references)
+
+
+def _cell(cell: lxml_html.HtmlElement) -> wikitables.Cell:
+    words = " ".join(cell.text_content().split())
+    return wikitables.Cell(words, cell.tag == "th", _span(cell, "colspan"), _span(cell, "rowspan"))
 
 
 def _span(cell: lxml_html.HtmlElement, name: str) -> int:

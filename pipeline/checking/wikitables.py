@@ -1,5 +1,5 @@
-"""Tables and boxes of a checked article as statements: a row that cites something says "2 February: Opponent Lystad, Result 88–91",
-a line of an infobox "deaths: 14".
+"""Tables and boxes of a checked article as statements: a row that cites something says "2 February: opponent Lystad, result
+88–91", a line of an infobox "deaths: 14".
 
 Rows that cite nothing are none: a table of results is no list of missing citations.
 """
@@ -147,7 +147,8 @@ INFOBOX = "Infobox"
 _IS_BOX = re.compile(r"(?:infobox|taxobox|automatic taxobox|speciesbox|geobox|chembox|drugbox|starbox)\b|.*\binfobox\b")
 _FOOTNOTES = re.compile(r"[_ ]?(?:footnotes?|refs?|references?|cite|citation|source|note)\Z")
 _NOT_SAID = re.compile(
-    r"(?:.*[_ ])?(?:image|img|photo|logo|flag|map|caption|alt|coordinates|coord|website|url|homepage|module|embed|signature|audio)"
+    r"(?:.*[_ ])?(?:image|img|photo|logo|flag|map|caption|alt|coordinates|coord|website|url|homepage|module|embed"
+    r"|signature|audio)"
     r"(?:[_ ]?(?:\d+|size|width|alt|caption|map|type|x|y))?\Z"
 )
 

@@ -57,9 +57,10 @@ def without_asides(tree: HtmlElement) -> None:
     for element in list(tree.iter(*_TAGS)):
         drop(element)
     for heading in tree.xpath("//h2 | //h3 | //h4 | //h5")[:_MOST_HEADINGS]:
-        if words[heading] <= _HEADING_WORDS and _HEADING.fullmatch(" ".join(str(heading.text_content()).split()).rstrip(":")):
-            if (box := _below(heading, words, room, kept)) is not None:
-                drop(box)
+        if words[heading] > _HEADING_WORDS or not _HEADING.fullmatch(" ".join(str(heading.text_content()).split()).rstrip(":")):
+            continue
+        if (box := _below(heading, words, room, kept)) is not None:
+            drop(box)
 
 
 def without_names_of_builders(tree: HtmlElement) -> None:

@@ -199,9 +199,9 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
     told = None if paid else _told(whole, node, raw.url, text, min_words)
     if told is not None:
         text = "\n".join([*_missing_in(told, text), told.text])
-    if count_read(text) < min_words and not paid and len(_visible_text(whole).split()) < _FEW_WORDS:
-        if other := for_readers_without_scripts(raw.body, whole, min_words):
-            return _from_html(replace(raw, body=other), latest, provider_date, min_words)
+    is_empty = count_read(text) < min_words and not paid and len(_visible_text(whole).split()) < _FEW_WORDS
+    if is_empty and (other := for_readers_without_scripts(raw.body, whole, min_words)):
+        return _from_html(replace(raw, body=other), latest, provider_date, min_words)
     if count_read(text) < min_words and (reason := _without_text(whole, raw.url, title, text, min_words, had_box, paid)):
         dropped = _dropped(raw, *reason[:2], text=reason[2], hint=hint)
         return Reading(replace(dropped, title=title), dates, alternate=_alternate(whole, raw.url))

@@ -1,8 +1,8 @@
 """Which rules of a page's sheets match an element, with bounded work: sheets are written by whoever wrote the page.
 
-Work is counted in steps (an element looked at, a rule that matched), never in seconds, so that a page is read the same each time. A
-rule that takes too many is given up, all of them when the page has used up its steps. Of what a given-up rule would do nobody
-knows: `Matches.given_up` says whether one that may hide could be meant.
+Work is counted in steps (an element looked at, a rule that matched), never in seconds, so that a page is read the same each
+time. A rule that takes too many is given up, all of them when the page has used up its steps. Of what a given-up rule would
+do nobody knows: `Matches.given_up` says whether one that may hide could be meant.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ MOST_STEPS = 4_000_000
 MOST_OF_A_RULE = 250_000
 _A_MATCH = 4
 """Steps for what is done with a rule that matches."""
+_A_CHILD = 5
+"""The library makes an object for each child that a selector looks at."""
 _A_SIBLING = 8
 """Siblings that are looked at in one step."""
 
@@ -74,7 +76,7 @@ class _Counting(cssselect2.ElementWrapper):  # type: ignore[misc]  # the library
 
     def iter_children(self) -> Iterator[Any]:
         for child in super().iter_children():
-            self.steps.take(1)
+            self.steps.take(_A_CHILD)
             yield child
 
 

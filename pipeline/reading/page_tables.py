@@ -218,8 +218,8 @@ def _rows(table: HtmlElement, hidden: Set[Any], room: int, wanted: Set[str]) -> 
 
 
 def _nearest(table: HtmlElement, rows: Sequence[HtmlElement], room: int, wanted: Set[str]) -> list[HtmlElement]:
-    """As many rows as there is room for, in their order: the first ones, for heads, then those with a word that is wanted. Where
-    cells reach over several rows no row can be left out between them."""
+    """As many rows as there is room for, in their order: the first ones, for heads, then those with a word that is wanted.
+    Where cells reach over several rows no row can be left out between them."""
     n = max(0, room)
     if not wanted or n <= HEAD_ROWS or table.xpath(".//*[@rowspan]"):
         return list(rows[: n + HEAD_ROWS])

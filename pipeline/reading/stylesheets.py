@@ -87,7 +87,8 @@ class TooSlow(Exception):
 
 
 def hidden_by_sheets(tree: HtmlElement) -> Iterator[HtmlElement]:
-    """Elements that the page hides; raises TooSlow where nobody can tell. Words whose element also holds visible ones are put into an element of their own first."""
+    """Elements that the page hides; raises TooSlow where nobody can tell. Words whose element also holds visible ones are put
+    into an element of their own first."""
     found = _unseen(tree)
     n_words = _n_words(tree)
     slow = [one for one in found.given_up if one not in found.boxes and not _is_inside(one, found.boxes)]

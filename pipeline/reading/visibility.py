@@ -35,7 +35,8 @@ TOLD = frozenset(
      "translate", "scale", "rotate", "zoom", "transform", "backface-visibility", "clip", "clip-path", "overflow", "overflow-x",
      "overflow-y", "letter-spacing", "contain", "content", "mix-blend-mode", "-webkit-text-security", "background-clip",
      "-webkit-background-clip", "background-image", "z-index", "animation", "animation-name", "animation-fill-mode",
-     "text-decoration", "text-decoration-line", "animation-play-state", "animation-delay", "animation-duration", "grid-template-rows", "offset-path", *COLOURS, *_MARGINS,
+     "text-decoration", "text-decoration-line", "animation-play-state", "animation-delay", "animation-duration",
+     "grid-template-rows", "offset-path", *COLOURS, *_MARGINS,
      *_EXTENTS, *_SIDES, *_MASKS, *_SIZES)
 )  # fmt: skip
 _GLOBAL = frozenset(("inherit", "initial", "unset", "revert"))

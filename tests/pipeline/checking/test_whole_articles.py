@@ -1,8 +1,8 @@
-"""Twenty articles composed after the documentation of Wikipedia's templates, and eight by somebody who had not seen the code that
-reads them: each statement with the addresses that it cites.
+"""Twenty articles composed after the documentation of Wikipedia's templates, and eight by somebody who had not seen the code
+that reads them: each statement with the addresses that it cites.
 
-A line `>> statement => addresses` says what the lines above it must give, `>| ` what a box or a table gives; `(book)`, `(undefined)`, ... stand for a reference
-without an address, `p=` and `a=` for the page and the archived copy of the one before, `~` for a citation of the next sentence.
+A line `>> statement => addresses` says what the lines above it must give, `>| ` what a box or a table gives; `(book)`,
+`(undefined)`, ... stand for a reference without an address, `p=` and `a=` for the page and the archived copy of the one before, `~` for a citation of the next sentence.
 A line `?? A|B` allows statements that begin so beside them.
 """
 

@@ -62,7 +62,8 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield tab
 
 
-SEEN = "[...document.querySelectorAll('.finding')].filter(one => one.getClientRects().length).map(one => one.className.split(' ')[1])"
+SEEN = "[...document.querySelectorAll('.finding')].filter(one => one.getClientRects().length)"
+SEEN += ".map(one => one.className.split(' ')[1])"
 HEADINGS = "[...document.querySelectorAll('.part h2')].filter(one => one.getClientRects().length).map(one => one.textContent)"
 
 
