@@ -2,7 +2,8 @@
 that reads them: each statement with the addresses that it cites.
 
 A line `>> statement => addresses` says what the lines above it must give, `>| ` what a box or a table gives; `(book)`,
-`(undefined)`, ... stand for a reference without an address, `p=` and `a=` for the page and the archived copy of the one before, `~` for a citation of the next sentence.
+`(undefined)`, ... stand for a reference without an address, `p=` and `a=` for the page and the archived copy of the one before,
+`~` for a citation of the next sentence.
 A line `?? A|B` allows statements that begin so beside them.
 """
 
