@@ -88,9 +88,13 @@ def keep_content(text: str, title: str) -> str:
     return "\n".join(dict.fromkeys(_rows(kept, tables)))
 
 
+_EDIT = re.compile(r"\W*edit(?: source)?\W*", re.IGNORECASE)
+"""What stands behind a heading of a wiki."""
+
+
 def keep_extracted(text: str) -> str:
     """Text from an extractor, which has removed the menus: only lines that are boilerplate by their words go."""
-    kept = [line for line in text.split("\n") if line and not _boilerplate_line(line)]
+    kept = [line for line in text.split("\n") if line and not _boilerplate_line(line) and not _EDIT.fullmatch(line)]
     return "\n".join(dict.fromkeys(kept))
 
 

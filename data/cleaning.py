@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from data.blocks import PHRASES, any_of, count_read, count_unspaced, count_words, is_headline, keep_content, keep_extracted
@@ -54,8 +54,11 @@ to 0.5."""
 class Extracted(Strict):
     """A page's text before cleaning. `media` says whether an extractor has removed the menus ("html") or nobody ("text").
 
-    `canonical` is the address that the page gives for itself, "" for none: pages with the same one are one page.
+    `canonical` is the address that the page gives for itself, "" for none: pages with the same one are one page. `rows_left`
+    counts rows of its tables that were not read.
     """
+
+    omitted_if_empty: ClassVar[frozenset[str]] = frozenset({"rows_left"})
 
     url: str
     title: str
@@ -68,6 +71,7 @@ class Extracted(Strict):
     language_hint: str | None = None
     media: Literal["html", "text"] = "text"
     canonical: str = ""
+    rows_left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +253,7 @@ _GATES: tuple[tuple[DropReason, re.Pattern[str]], ...] = (
     ("login", any_of("login")),
 )
 _SOFT_404 = any_of("soft_404", start=r"\b")
+_LOGIN_ASKED = re.compile(r"you must (?:be logged|log|sign) ?in", re.IGNORECASE)
 _TEXT_MARK = any_of("text_marks")
 _EDIT_HEADING = re.compile(r"\[ ?edit(?: source)? ?\]", re.I)
 _SUSPICIOUS = any_of("suspicious")
@@ -342,6 +347,7 @@ def _page(page: Extracted, text: str, flags: set[PageFlag], language: str, reaso
         flags=tuple(sorted(flags)),
         drop_reason=reason,
         drop_detail=detail,
+        rows_left=page.rows_left,
     )
 
 
@@ -352,7 +358,10 @@ def obstacle(title: str, text: str, n_words: int, min_words: int = MIN_WORDS) ->
     """
     head = f"{title}\n{text[:300]}"  # an obstacle speaks first; an article on captchas has other first lines
     if n_words < 150 and (found := _SOFT_404.search("\n".join([title, *text.split("\n", 2)[:2]])[:300])):
-        return "soft_404", f"says {found.group()!r}"
+        # forums begin all their messages so; what the message is stands below
+        if found.group().lower() != "oops" or not (locked := _LOGIN_ASKED.search(text[:3000])):
+            return "soft_404", f"says {found.group()!r}"
+        return "login", f"says {locked.group()!r}"
     for reason, pattern in _GATES:
         if n_words < min_words:  # nothing else is there: the words count wherever they are
             found = pattern.search(text[:3000])

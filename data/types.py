@@ -29,7 +29,7 @@ DROP_REASONS: tuple[str, ...] = get_args(DropReason)
 
 PageFlag = Literal["bare", "suspicious", "leak_flag", "no_date", "hidden_text", "long_table"]
 """Facts about a page that is kept: `bare` text is lower-cased without punctuation, `suspicious` text addresses a model, of a
-`long_table` only the first rows are read."""
+`long_table` not all rows are read."""
 
 
 class Strict:
@@ -90,10 +90,11 @@ class Page(Strict):
     `text` is shown to models, and citations point into it: one block (paragraph or list line) a line.
     A dropped page keeps its text, so that the reason can be checked; `duplicate_of` is the index of the page kept instead.
     A page of the live web has `retrieved_at` (ISO 8601), one that was gone also its capture's `archive_url` and
-    `archive_date` (YYYY-MM-DD); `author` and `site` are what the page itself says of them.
+    `archive_date` (YYYY-MM-DD); `author` and `site` are what the page itself says of them. `rows_left` counts rows of its
+    tables that were not read.
     """
 
-    omitted_if_empty: ClassVar[frozenset[str]] = _RETRIEVAL
+    omitted_if_empty: ClassVar[frozenset[str]] = _RETRIEVAL | {"rows_left"}
 
     url: str
     title: str
@@ -110,6 +111,7 @@ class Page(Strict):
     archive_date: str = ""
     author: str = ""
     site: str = ""
+    rows_left: int = 0
 
     @property
     def usable(self) -> bool:

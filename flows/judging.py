@@ -185,6 +185,8 @@ class _Judging:
             return "older"
         if statement.inherits:
             return "uncited" if found.support == "unsupported" else "doubtful"
+        if any((record := self._pages.get(one.url)) is not None and record.rows_left for one in references):
+            return "doubtful"  # as may the rows of a table that is too long
         # a word of it was in a template that is not read
         return "doubtful" if found.support == "doubtful" or statement.gaps else "unsupported"
 
@@ -208,6 +210,8 @@ class _Judging:
             note = self._missing
         elif record is not None and record.archive_url:
             note = "the page is gone; an archived copy was read"
+        elif record is not None and record.rows_left:
+            note = f"{record.rows_left:,} rows of its tables were not read"
         title = (record.title if record is not None else "") or reference.title
         return CitedPage(reference.url, title, _published(reference, record), note, _page_words(reference.page))
 

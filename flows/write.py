@@ -524,7 +524,8 @@ def _table(written: Written) -> Table:
     table.add_column("", ratio=1, overflow="fold")
     for i, record in enumerate(written.records):
         kept = record.drop_reason is None
-        about = "kept" if kept else f"{record.drop_reason}: {record.drop_detail}"[:200]
+        left = f"; {record.rows_left:,} rows of its tables were not read" if record.rows_left else ""
+        about = f"kept{left}" if kept else f"{record.drop_reason}: {record.drop_detail}"[:200]
         table.add_row(
             cell(f"{record.title[:80]} ({record.final_url[:200]})" if record.title else record.final_url[:200]),
             str(len(record.text.split())) if kept else "",

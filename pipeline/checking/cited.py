@@ -14,7 +14,7 @@ from data.types import Strict
 MARK, END, NOTE, GAP = "\ue000", "\ue001", "\ue002", "\ue003"
 """Around the number of a reference, a footnote or an unread template, in text that is not cut into sentences yet: private-use
 characters."""
-OWN_MARKS = re.compile(rf"[{MARK}-{GAP}]")
+OWN_MARKS = re.compile(rf"[{MARK}-\ue004]")
 _MARKS = re.compile(rf"{MARK}(\d+){END}")
 _GAPS = re.compile(rf"{GAP}(\d+){END}")
 _ALL = re.compile(rf"[{MARK}{NOTE}{GAP}]\d+{END}")
@@ -169,6 +169,15 @@ def statements_of(paragraph: str, section: str, references: References) -> list[
         elif found:
             found[-1] = _with(found[-1], uses)
     return _inherited(found)
+
+
+def row_statement(words: str, section: str, uses: Sequence[Place], gaps: tuple[str, ...]) -> CitedStatement:
+    """A row of a table or a box, whose references are its own: rows below do not lend it theirs."""
+    return _with(CitedStatement(_tidy(words), section, (), gaps=gaps), uses)
+
+
+def without_marks(text: str) -> str:
+    return _tidy(re.sub(r"'{2,}", "", _ALL.sub("", text)))
 
 
 def _before_stop(match: re.Match[str]) -> str:

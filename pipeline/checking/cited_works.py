@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote, unquote
 
@@ -73,6 +73,11 @@ _IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 _BOOK = re.compile(r"\bISBN\b|\bpp?\.\s?\d|\bS\.\s?\d|\bvol\. ?\d|\bpress\b|\bverlag\b", re.IGNORECASE)
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_ISSUE = re.compile(
+    rf"(?!.*\b(?:ISBN|press|verlag)\b).*\b(?:\d{{1,2}}\.? {_MONTH}|{_MONTH} \d{{1,2}},) \d{{4}}\b", re.IGNORECASE | re.DOTALL
+)
+"""A day makes it an issue of a newspaper."""
 IDENTIFIERS = frozenset({*_ADDRESSES, "isbn", "issn", "asin", "lccn"})
 """Templates that show a number by which a work is known."""
 
@@ -84,7 +89,7 @@ def reference_of(name: str, given: Mapping[str, str]) -> Reference | None:
     known = templates()
     url, archive = _address(values)
     if not url:
-        url = _identified(name, values)
+        url = _identified(name, values) or _by_its_site(name, values)
     title = _first(values, "title").strip("\"“”' ")
     if not (url or archive or title or "isbn" in values):
         return None
@@ -94,6 +99,28 @@ def reference_of(name: str, given: Mapping[str, str]) -> Reference | None:
     if not kind and name in known.journals:
         kind = "article"
     return Reference(url, title, archive, day_of(_first(values, "date")), kind=kind, page=_first(values, "page")[:60])
+
+
+_SITES = {
+    "cite metacritic": "https://www.metacritic.com/{type}/{id}",
+    "cite rotten tomatoes": "https://www.rottentomatoes.com/{type}/{id}",
+    "cite box office mojo": "https://www.boxofficemojo.com/title/{id}",
+    "cite imdb": "https://www.imdb.com/title/{id}",
+    "cite the numbers": "https://www.the-numbers.com/movie/{id}",
+}
+"""Templates of one site, whose `id` is a page on it."""
+_KINDS_OF_WORK = {"film": "movie", "movies": "movie", "m": "movie", "television": "tv"}
+
+
+def _by_its_site(name: str, values: Mapping[str, str]) -> str:
+    told = values.get("id", "").strip("/ ")
+    if name not in _SITES or not re.fullmatch(r"[\w.()/-]{1,120}", told):
+        return ""
+    kind = values.get("type", "movie").lower()
+    kind = _KINDS_OF_WORK.get(kind, kind)
+    kind = "m" if name.endswith("tomatoes") and kind == "movie" else kind
+    told = told.partition("/")[2] if told.startswith((f"{kind}/", "m/", "movie/")) else told
+    return _SITES[name].format(type=quote(kind), id=quote(told))
 
 
 def decoded(text: str) -> str:
@@ -111,7 +138,7 @@ def of_address(url: str, title: str = "") -> Reference:
 def of_words(words: str) -> Reference:
     """A citation in words without an address: its identifiers are tried."""
     words = " ".join(words.split())
-    kind: ReferenceKind = "book" if _BOOK.search(words) else ""
+    kind: ReferenceKind = ("article" if _ISSUE.search(words) else "book") if _BOOK.search(words) else ""
     return Reference(identified_in(words), words[:200], kind=kind)
 
 
@@ -233,6 +260,8 @@ def _address(values: Mapping[str, str]) -> tuple[str, str]:
     if not url and "number" in values and "user" in values:  # {{cite tweet}}
         url = f"https://x.com/{quote(values['user'].lstrip('@'))}/status/{quote(values['number'])}"
     if not url:
+        url = next((form.format(**kept) for keys, form in _BY_TEMPLATE if (kept := _all_of(values, keys))), "")
+    if not url:
         skipped = {*known["archive"], "via", "id", "author-link", "publisher", "website", "work", "quote"}
         url = next((found for key, value in values.items() if key not in skipped and (found := _http(value))), "")
     if url and ARCHIVES.match(url) and (page := original(url)):
@@ -240,6 +269,19 @@ def _address(values: Mapping[str, str]) -> tuple[str, str]:
     if not url and page_address(written := values.get("url", ""), local=True):
         return written, archive  # a file beside the article
     return url, archive
+
+
+_BY_TEMPLATE: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("user", "postid"), "https://www.instagram.com/p/{postid}/"),
+    (("country", "number"), "https://patents.google.com/patent/{country}{number}"),
+)
+"""Of templates that make an address of their values: `{{cite instagram}}`, `{{cite patent}}`."""
+
+
+def _all_of(values: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
+    """The values of these keys as they can stand in an address; empty where one is missing or is no plain word."""
+    found = {key: values.get(key, "").strip().replace(",", "") for key in keys}
+    return found if all(re.fullmatch(r"@?[\w.-]{1,60}", value) for value in found.values()) else {}
 
 
 def _http(value: str, key: str = "") -> str:

@@ -7,19 +7,23 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from urllib.parse import unquote, urldefrag
 
 from lxml import etree
 from lxml import html as lxml_html
 
 from data.errors import UserError
-from pipeline.checking import cited_works
+from pipeline.checking import cited_works, wikitables
 from pipeline.checking.cited import END, FILE, NOTE, UNREAD, CitedArticle, CitedStatement, Reference, References, statements_of
 
 _BLOCKS = ("p", "li", "dd", "blockquote")
-_TAGS = ("header", "script", "style", "noscript", "nav", "footer", "aside", "table", "form", "figure", "template")
+_TAGS = ("header", "script", "style", "noscript", "nav", "footer", "aside", "form", "figure", "template")
 _CLASSES = (
     "mw-editsection",
+    "ambox",
+    "mbox",
+    "sidebar",
     "navbox",
     "hatnote",
     "Inline-Template",
@@ -180,6 +184,7 @@ class _Reading:
 
     def statements(self) -> Iterator[CitedStatement]:
         heading, unread = "", 0
+        tables: list[tuple[str, lxml_html.HtmlElement]] = []
         for element in _content(self._root).iter():
             if element.tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
                 level = int(element.tag[1])
@@ -188,7 +193,10 @@ class _Reading:
                 words = " ".join(element.text_content().split())
                 heading = "" if level == 1 else words
                 unread = level if UNREAD.fullmatch(heading) else 0
-            elif element.tag in _BLOCKS and not unread:
+            elif element.tag == "table":
+                if not unread and element.getparent() is not None and next(element.iterancestors("table"), None) is None:
+                    tables.append((heading, element))
+            elif element.tag in _BLOCKS and not unread and next(element.iterancestors("table"), None) is None:
                 inner = [one for one in element.iterdescendants() if one.tag in _BLOCKS]
                 if (
                     not inner
@@ -199,6 +207,33 @@ class _Reading:
                     yield from statements_of(text, heading, self.references)
                     for number in dict.fromkeys(_NOTED.findall(text)):
                         yield from statements_of(self._texts[int(number)], heading, self.references)
+        rows = (row for above, table in tables for row in self._rows(table, above))
+        yield from sorted(islice(rows, wikitables.MOST_ROWS), key=lambda row: row.section != wikitables.INFOBOX)
+
+    def _rows(self, table: lxml_html.HtmlElement, heading: str) -> Iterator[CitedStatement]:
+        """Rows that cite, of a table that holds data."""
+        if next(table.iterdescendants("table"), None) is not None or any(id(one) in self._notes for one in table.iter()):
+            return
+        cells = [
+            [_cell(cell) for cell in row if cell.tag in ("td", "th")]
+            for row in islice(table.iter("tr"), 20 * wikitables.MOST_ROWS)
+        ]
+        if "infobox" in (table.get("class") or ""):
+            pairs = ((row[0].text, row[1].text) for row in cells if len(row) == 2 and row[0].head)
+            yield from wikitables.box_statements(pairs, self.references)
+        else:
+            section = f"Table in “{heading}”" if heading else "Table"
+            yield from wikitables.row_statements([row for row in cells if row], section, self.references)
+
+
+def _cell(cell: lxml_html.HtmlElement) -> wikitables.Cell:
+    words = " ".join(cell.text_content().split())
+    return wikitables.Cell(words, cell.tag == "th", _span(cell, "colspan"), _span(cell, "rowspan"))
+
+
+def _span(cell: lxml_html.HtmlElement, name: str) -> int:
+    written = str(cell.get(name) or "1").strip()
+    return max(1, int(written)) if written.isdecimal() and len(written) < 4 else 1
 
 
 def _replace(a: lxml_html.HtmlElement, text: str) -> None:

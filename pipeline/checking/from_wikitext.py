@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pipeline.checking import cited_works
+from pipeline.checking import cited_works, wikitables
 from pipeline.checking.cited import (
     END,
     GAP,
@@ -34,6 +34,7 @@ from pipeline.checking.wikireferences import (
     plain,
     plain_values,
     reference_of,
+    unquoted,
 )
 from pipeline.checking.wikitemplates import templates
 
@@ -79,6 +80,9 @@ _UNCLOSED = re.compile(r"\{\{([^{}|\n\ue000-\ue00f]{0,60})(?:\|[^.!?{}\ue000-\ue
 """A template that nothing closes; what follows is its own if no sentence ends in it."""
 _LOOSE = re.compile(r"\}\}|\[\[|\]\]")
 """Braces and brackets that nothing closes."""
+_AUTHOR_YEAR = re.compile(
+    r"\(([A-Z][\w'’-]+(?: (?:and|&) [A-Z][\w'’-]+| et al\.)?,? (?:1[5-9]|20)\d\d[a-z]?(?:, pp?\. ?[\d–-]+)?)\)"
+)
 _OWN_LINE = re.compile(rf"[{MARK}{NOTE}{GAP}\d{END}\s]*\Z")
 _NOTE = re.compile(rf"{NOTE}(\d+){END}")
 _NOTE_GROUPS = re.compile(
@@ -112,6 +116,8 @@ class _Reading:
         """Texts of footnotes, with the marks of what they cite."""
         self._note_of: dict[str, int] = {}
         self._told: set[int] = set()
+        self._boxed: list[tuple[str, str]] = []
+        """Values of infoboxes with the marks of what they cite."""
 
     # --- statements -------------------------------------------------------------------------------------------------------
 
@@ -120,7 +126,13 @@ class _Reading:
         heading, unread = "", 0
         paragraph: list[str] = []
         text = self._linked("".join(self._text(nodes)))
-        for line in [*_without_tables(text.split("\n")), ""]:
+        lines, tables = wikitables.cut_out(text.split("\n"))
+        rows: list[CitedStatement] = []
+        for line in [*lines, ""]:
+            if line.startswith(wikitables.TABLE):
+                if not unread and len(rows) < wikitables.MOST_ROWS:
+                    rows += self._rows(tables[int(line[1:])], heading)
+                continue
             line = _SWITCH.sub("", cited_works.decoded(line)).strip()
             title = _HEADING.match(line)
             is_block = title is not None or not line or line[0] in "*#:;" or line.startswith("----")
@@ -138,9 +150,21 @@ class _Reading:
                     found += self._paragraph(_LIST.sub("", line, count=1).strip("-"), heading)
                 else:
                     paragraph.append(line)
-        return found
+        boxes = list(wikitables.box_statements(self._boxed, self.references))
+        return [*found, *boxes, *rows[: wikitables.MOST_ROWS]]
+
+    def _rows(self, lines: Sequence[str], heading: str) -> list[CitedStatement]:
+        cells = wikitables.of_wikitext([cited_works.decoded(line) for line in lines])
+        section = f"Table in “{heading}”" if heading else "Table"
+        return list(wikitables.row_statements(cells, section, self.references))
+
+    def _by_author(self, match: re.Match[str]) -> str:
+        """`(Brand 2024, p. 5)` in the running text, where the article describes that work."""
+        works = self._works.short_words(match[1])
+        return match[0] + "".join(self._marks(works, -1, -1)) if works else match[0]
 
     def _paragraph(self, text: str, heading: str) -> list[CitedStatement]:
+        text = _AUTHOR_YEAR.sub(self._by_author, text)
         text = _UNCLOSED.sub(lambda match: self.references.gap(match[1].strip() or "{{") + " ", re.sub(r"'{2,}", "", text))
         text = _LOOSE.sub("", text)
         found = statements_of(text, heading, self.references)
@@ -276,6 +300,10 @@ class _Reading:
         return self._shown(name, node, parts, begins_line)
 
     def _shown(self, name: str, node: Template, parts: dict[str, Part], begins_line: bool) -> list[str]:
+        if begins_line and wikitables.is_box(name):
+            if len(self._boxed) < wikitables.MOST_ROWS:
+                self._boxed += [(key, self._linked("".join(self._text(part.nodes)))) for key, part in parts.items()]
+            return []
         if not is_shown(name):  # beginning a line it is a box or a notice, no part of a sentence
             return [] if begins_line else [self.references.gap(name[:80]), *self._inner_references(node)]
         if templates().is_ignored(name):
@@ -305,7 +333,7 @@ class _Reading:
     def _tagged(self, node: Template, parts: dict[str, Part]) -> list[str]:
         """`{{#tag:ref|text|name=a|group=note}}`: a reference that may hold others."""
         values = plain_values({key: part for key, part in parts.items() if key in ("name", "group")})
-        name, group = values.get("name", ""), values.get("group", "")
+        name, group = unquoted(values.get("name", "")), unquoted(values.get("group", ""))
         content = note_content("#tag:ref", parts)
         definition = self._works.named(name, group) if content is None and name else None
         nodes = tuple(content) if content is not None else definition.nodes if definition is not None else ()
@@ -373,29 +401,3 @@ def _struck(nodes: Sequence[Node]) -> set[int]:
 def _hidden_markup(text: str) -> str:
     """Words of <nowiki>: what looks like markup in them is none."""
     return re.sub(r"[\[\]{}|='*#:;](?=[\[\]{}|='])", "", text)
-
-
-def _without_tables(lines: Sequence[str]) -> list[str]:
-    """The lines outside of tables. A table that nothing ends loses its own rows, not what stands after it."""
-    opened: list[int] = []
-    inside = [0] * (len(lines) + 1)
-    for n, line in enumerate(lines):
-        start = line.lstrip(" :*#")
-        if start.startswith("{|"):
-            opened.append(n)
-        elif start.startswith("|}") and opened:
-            first = opened.pop()
-            inside[first] += 1
-            inside[n + 1] -= 1
-    kept: list[str] = []
-    depth = 0
-    unclosed = set(opened)
-    for n, line in enumerate(lines):
-        depth += inside[n]
-        if depth == 0:
-            start = line.lstrip()
-            is_row = n in unclosed or start.startswith(("|}", "|-")) or (unclosed and start.startswith(("|", "!")))
-            kept.append("" if is_row else line)
-        elif not kept or kept[-1]:
-            kept.append("")
-    return kept

@@ -127,7 +127,7 @@ def _as_of(values: Values) -> str:
     spelled = "as of" if values.get("lc", "") else "As of"
     if values.get("since"):
         spelled = "since" if values.get("lc") else "Since"
-    return values.get("alt") or f"{spelled} {_day(words)}".strip()
+    return values.get("alt") or f"{spelled} {_day(words)}".strip() + values.get("post", "")
 
 
 def _day(words: list[str]) -> str:
@@ -139,6 +139,9 @@ def _day(words: list[str]) -> str:
 
 def _date(values: Values) -> str:
     words = _positional(values)
+    if words and (iso := re.fullmatch(r"(\d{4})-(\d\d?)-(\d\d?)", words[0])) and 1 <= int(iso[2]) <= 12:
+        month, day = _MONTHS[int(iso[2]) - 1], int(iso[3])
+        return f"{month} {day}, {iso[1]}" if words[1:2] == ["mdy"] else f"{day} {month} {iso[1]}"
     return _day(words) if words and re.fullmatch(r"\d{4}", words[0]) else " ".join(words[:3])
 
 

@@ -42,11 +42,12 @@ class Part:
 
 @dataclass(slots=True)
 class Template:
-    """`start` and `end` are character offsets in the text."""
+    """`start` and `end` are character offsets in the text. `told` is what it shows in plain text, once that was asked."""
 
     parts: list[Part]
     start: int
     end: int
+    told: str | None = None
 
 
 @dataclass(slots=True)
@@ -228,7 +229,7 @@ class _Scan:
             return self._odd_ref(start)
         if closed := _CLOSED_REF.match(text, start):
             return closed.end()
-        if any_tag := _ANY_TAG.match(text, start):
+        if not text.startswith(("http://", "https://"), start + 1) and (any_tag := _ANY_TAG.match(text, start)):
             self._into(HtmlTag(any_tag[1].lower(), text[start + 1] == "/", any_tag[0]))
             return any_tag.end()
         self._into("<")

@@ -62,8 +62,10 @@ class Works:
             elif isinstance(node, Template):
                 called, values = name_of(node), parts_of(node)
                 if called == "#tag:ref" or called in templates().notes:
-                    if (name := plain(values.get("name", Part()).nodes)) and (content := note_content(called, values)):
-                        group = plain(values.get("group", Part()).nodes)
+                    if (name := unquoted(plain(values.get("name", Part()).nodes))) and (
+                        content := note_content(called, values)
+                    ):
+                        group = unquoted(plain(values.get("group", Part()).nodes))
                         self._define(group, name, Definition(tuple(content), node.end - 2))
                 elif templates().is_citation(called) or called in ("harvc",):
                     given = plain_values(values)
@@ -146,10 +148,10 @@ class Works:
         if not found and (address := cited_works.identified_in("".join(words))):
             found.append(replace(cited_works.of_words("".join(words)), url=address))
         if not found:
-            found += self._short_words("".join(words))
+            found += self.short_words("".join(words))
         return list(dict.fromkeys(found))[:MOST_IN_ONE]
 
-    def _short_words(self, words: str) -> list[Reference]:
+    def short_words(self, words: str) -> list[Reference]:
         """`Brand 2024, p. 5; Lee (2020), 17`, where the article describes works of theirs."""
         found = []
         for one in re.split(r";", " ".join(words.split())):
@@ -319,7 +321,7 @@ def plain_values(parts: dict[str, Part]) -> dict[str, str]:
     for key, part in parts.items():
         if key in ("id", "url", "ref"):
             for node in part.nodes:
-                if isinstance(node, Template) and (name := name_of(node)) in cited_works.IDENTIFIERS:
+                if isinstance(node, Template) and (name := name_of(node)) in (*cited_works.IDENTIFIERS, "url"):
                     inner = parts_of(node)
                     if "1" in inner:
                         found.setdefault(name, plain(inner["1"].nodes).strip())
@@ -335,8 +337,10 @@ def plain(nodes: list[Node]) -> str:
         elif isinstance(node, Link):
             out.append(link_text(node))
         elif isinstance(node, Template):
-            if not templates().is_citation(name_of(node)):
-                out.append(shown(name_of(node), plain_values(parts_of(node))) or "")
+            if node.told is None:  # once, however many templates it lies in
+                is_citation = templates().is_citation(name_of(node))
+                node.told = "" if is_citation else shown(name_of(node), plain_values(parts_of(node))) or ""
+            out.append(node.told)
         elif isinstance(node, ExtensionTag) and node.name == "nowiki":
             out.append(node.inner or "")
         elif isinstance(node, Argument) and len(node.parts) > 1:
@@ -351,6 +355,11 @@ def link_text(link: Link) -> str:
         return target.removeprefix(":")
     label = plain(link.parts[-1].nodes)
     return label if label.strip() else re.sub(r"^:?[\w ]+:|\s*\([^()]*\)\Z", "", target)
+
+
+def unquoted(name: str) -> str:
+    """`{{#tag:ref|...|name="a"}}` has the quotation marks of a tag."""
+    return name.strip().strip("\"'").strip()
 
 
 def reference_of(template: Template) -> Reference | None:

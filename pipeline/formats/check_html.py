@@ -110,7 +110,7 @@ def _passage(n: int, finding: Finding, seen: dict[str, int]) -> str:
     first = seen.setdefault(finding.passage, n)
     marked = f'<mark dir="auto">{escape(shortened(sentence, SHOWN))}</mark>' if sentence else ""
     if first != n:
-        again = f'<a href="#statement-{first}">the passage is with an earlier statement</a>'
+        again = f'<a href="#statement-{first}">The passage is shown with an earlier statement</a>'
         return f'<p class="quote">{marked} {again}</p>'
     if not sentence:
         return _folded("The nearest passage of the page", escape(shortened(finding.passage, SHOWN)))
@@ -141,5 +141,6 @@ def _page(page: CitedPage) -> str:
     shown = (
         f'<a href="{escape(link)}" rel="nofollow noopener noreferrer" target="_blank"><bdi>{name}</bdi></a>' if link else name
     )
-    about = ", ".join(part for part in (page.page, host_of(page.url), page.published, page.note) if part)
-    return f"{shown} <span class='meta'>{escape(about)}</span>"
+    day = f'<span class="day">{escape(page.published)}</span>' if page.published else ""
+    about = ", ".join(part for part in (escape(page.page), escape(host_of(page.url)), day, escape(page.note)) if part)
+    return f"{shown}{',' if about else ''} <span class='meta'>{about}</span>"

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
-from data.blocks import count_read
+from data.blocks import count_read, has_sentence
 from data.cleaning import (
     MAX_BYTES,
     MIN_WORDS,
@@ -29,15 +29,17 @@ from data.cleaning import (
     registrable_domain,
 )
 from data.types import DropReason, PageFlag, RawPage
+from pipeline.reading.asides import struck_in, with_standfirst, without_asides, without_names_of_builders
 from pipeline.reading.consent import is_wall, without_boxes
 from pipeline.reading.dates import Dates, find_dates
-from pipeline.reading.jsonld import Node, article_node, is_paid
+from pipeline.reading.jsonld import Node, article_node, headlines, is_paid
+from pipeline.reading.late_parts import for_readers_without_scripts, put_in_place
 from pipeline.reading.live_pages import say_times
 from pipeline.reading.markdown_pages import is_markdown, plain_text
 from pipeline.reading.page_data import Told, in_jsonld, in_scripts
 from pipeline.reading.page_tables import set_aside
 from pipeline.reading.posts import posts_of
-from pipeline.reading.stylesheets import hidden_by_sheets
+from pipeline.reading.stylesheets import TooSlow, hidden_by_sheets
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -101,6 +103,8 @@ def examine(raw: RawPage, *, run_date: str | None = None, provider_date: str = "
             return reading
         detail = f"a script of it has more than {MOST_OF_A_SCRIPT:,} characters, and nothing else holds its text"
         return replace(reading, extracted=replace(reading.extracted, drop_reason="too_large", drop_detail=detail))
+    except TooSlow as error:
+        return Reading(_dropped(raw, "extract_timeout", str(error)))
     except Exception as error:  # trafilatura and lxml fail in many ways on broken pages; the fault is the page's
         logger.warning("no text from %s: %s: %s", raw.url, type(error).__name__, error)
         return Reading(_dropped(raw, "extract_none", f"{type(error).__name__}: {error}"))
@@ -156,14 +160,18 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
     if tree is None:
         return Reading(_dropped(raw, "extract_none", "not readable as HTML"))
     hint = _language(tree)
+    put_in_place(tree)
     unseen = hidden_in(tree)
     hidden = _words_of(unseen)
     node = article_node(tree, raw.url)
     dates = find_dates(tree, node, url=raw.url, provider_date=provider_date, latest=latest)
     had_box = without_boxes(tree)
-    say_times(tree, node)
+    say_times(tree, node, raw.url)
+    without_names_of_builders(tree)
     whole = deepcopy(tree)
-    tables = set_aside(tree, unseen, f"x{hashlib.sha256(raw.body.encode('utf-8', 'replace')).hexdigest()[:20]}")
+    without_asides(tree)
+    mark = f"x{hashlib.sha256(raw.body.encode('utf-8', 'replace')).hexdigest()[:20]}"
+    tables = set_aside(tree, unseen, mark, " ".join(sorted(headlines(tree))))
     document: Any = bare_extraction(
         tree,
         url=raw.url or None,
@@ -181,13 +189,19 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
         text = ""
     text = tables.put_back(text)
     posts = posts_of(whole, _marked_in(whole))
-    if sum(len(line.split()) for line in posts) > len(text.split()):
+    if sum(len(line.split()) for line in posts) > _POSTS * len(text.split()):
         text = "\n".join(posts)
+    else:
+        text = with_standfirst(text, tree, _marked_in(tree))
     title = clean_title(raw.title) or clean_title((document.title or "") if document is not None else "")
+    text = _with_headline(text, whole, title)
     paid = is_paid(node)
     told = None if paid else _told(whole, node, raw.url, text, min_words)
     if told is not None:
-        text = told.text
+        text = "\n".join([*_missing_in(told, text), told.text])
+    is_empty = count_read(text) < min_words and not paid and len(_visible_text(whole).split()) < _FEW_WORDS
+    if is_empty and (other := for_readers_without_scripts(raw.body, whole, min_words)):
+        return _from_html(replace(raw, body=other), latest, provider_date, min_words)
     if count_read(text) < min_words and (reason := _without_text(whole, raw.url, title, text, min_words, had_box, paid)):
         dropped = _dropped(raw, *reason[:2], text=reason[2], hint=hint)
         return Reading(replace(dropped, title=title), dates, alternate=_alternate(whole, raw.url))
@@ -196,7 +210,8 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
         flags.append("no_date")
     if hidden >= _HIDDEN_WORDS:
         flags.append("hidden_text")
-    if tables.was_cut and told is None:
+    rows_left = tables.rows_left if told is None else 0
+    if rows_left:
         flags.append("long_table")
     extracted = Extracted(
         url=raw.url,
@@ -208,6 +223,7 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
         language_hint=hint,
         media="html",
         canonical=_canonical(tree, raw.url),
+        rows_left=rows_left,
     )
     return Reading(
         extracted,
@@ -222,10 +238,17 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
 
 # --- which of its texts ------------------------------------------------------------------------------------------------
 
+_POSTS = 0.4
+"""Share of a text's words from which the posts of a page are its text: the rest are the names and signatures around them."""
 _LONGER = 1.3
 """So many times as long is a text that goes on where the visible one stops."""
 _SHARED = 0.5
 """Share of a visible text's 5-word shingles from which another text holds it."""
+_NEARLY_ALL = 0.85
+_SENTENCE = 6
+_LEAST_SENTENCES = 3
+_HEAD = 2_000
+"""Characters of a text in which its headline may be said already."""
 _PART = 250
 """Words of a visible text below which the scripts are asked for the rest."""
 
@@ -245,8 +268,29 @@ def _told(tree: HtmlElement, node: Node, url: str, text: str, min_words: int) ->
     n_told = count_read(told.text)
     if n_words < min_words:
         return told if n_told > n_words else None
-    longer = n_told >= (0.7 if told.is_live else _LONGER) * n_words
-    return told if longer and _share(text, told.text) >= _SHARED else None
+    # of a live page the data has the times, but often only the newest entries
+    longer, shared = (0.7, _NEARLY_ALL) if told.is_live and n_told < _LONGER * n_words else (_LONGER, _SHARED)
+    return told if n_told >= longer * n_words and _share(text, told.text) >= shared else None
+
+
+def _with_headline(text: str, tree: HtmlElement, title: str) -> str:
+    """The text after the page's one headline, where that says more than its title: "Redmoor won by 3 wickets"."""
+    lines = [" ".join(str(one.text_content()).split()) for one in tree.xpath("//h1[not(ancestor-or-self::*[@hidden])]")[:2]]
+    if not text or len(lines) != 1 or not _SENTENCE <= len(lines[0].split()) <= _PART // 10:
+        return text
+    # a page of tables says in its headline what no sentence of it repeats
+    sentences = sum(has_sentence(line) and len(line.split()) >= _SENTENCE for line in text.split("\n"))
+    known = f"{title} {text[:_HEAD]}" if sentences >= _LEAST_SENTENCES else text[:_HEAD]
+    said = {*re.findall(r"\w+", known.casefold())}
+    return text if said.issuperset(re.findall(r"\w+", lines[0].casefold())) else f"{lines[0]}\n{text}"
+
+
+def _missing_in(told: Told, text: str) -> list[str]:
+    """Sentences that a live page shows and its data has not: what is said of all entries, or the older ones."""
+    if not told.is_live:
+        return []
+    known = " ".join(told.text.split())
+    return [line for line in text.split("\n") if len(line.split()) >= _SENTENCE and has_sentence(line) and line not in known]
 
 
 def _share(text: str, of: str) -> float:
@@ -418,7 +462,7 @@ def _mark_hidden(tree: HtmlElement) -> None:
         given = str(element.get("class"))
         if _HIDING_CLASS.search(given) and not _SHOWN_WIDE.search(given):
             element.set(_BY_CLASS, "")
-    for element in list(hidden_by_sheets(tree)):
+    for element in (*hidden_by_sheets(tree), *struck_in(tree)):
         element.set("hidden", "")
     for element in tree.xpath("//*[@style]"):  # trafilatura drops whatever has the word in its style, `overflow: hidden` too
         del element.attrib["style"]

@@ -68,17 +68,23 @@ def block_lines(tree: HtmlElement, hidden: Set[Any]) -> list[str]:
         if event == "start":
             if breaks:
                 end()
-            if element.text and not _is_skipped(element, hidden):
+            if element.text and not _is_skipped(element, tree, hidden):
                 held.append(element.text)
         else:
             if breaks:
                 end()
             parent = element.getparent()
-            if element.tail and element is not tree and parent is not None and not _is_skipped(parent, hidden):
+            if element.tail and element is not tree and parent is not None and not _is_skipped(parent, tree, hidden):
                 held.append(element.tail)
     end()
     return lines
 
 
-def _is_skipped(element: HtmlElement, hidden: Set[Any]) -> bool:
-    return any(above.tag in _SKIPPED or above in hidden for above in (element, *element.iterancestors()))
+def _is_skipped(element: HtmlElement, root: HtmlElement, hidden: Set[Any]) -> bool:
+    """By what lies between it and `root`: forums wrap their posts in forms."""
+    above = element
+    while above is not None:
+        if (above.tag in _SKIPPED and above is not root) or above in hidden:
+            return True
+        above = None if above is root else above.getparent()
+    return False

@@ -19,10 +19,13 @@ MOST_ENTRIES = 1_000
 _ENTRY_WORDS = 8
 _LIVE = re.compile(r"live-?(?:blog|ticker|feed|update|reporting|coverage|page)|LiveBlogPosting|news-?ticker", re.I)
 
+_LIVE_PATH = re.compile(r"/(?:live|live-?(?:blog|news|updates|story))/", re.I)
 
-def say_times(tree: HtmlElement, node: Node) -> None:
+
+def say_times(tree: HtmlElement, node: Node, url: str = "") -> None:
     """Puts "4 May 2031, 14:05" at the head of each entry of a live page; other pages stay as they are."""
-    if not is_live(node) and not any(map(_LIVE.search, tree.xpath("//@class | //@id | //@itemtype")[:20_000])):
+    named = "//@class | //@id | //@itemtype | //@data-testid | //@data-component"
+    if not (is_live(node) or _LIVE_PATH.search(url) or any(map(_LIVE.search, tree.xpath(named)[:20_000]))):
         return
     boxes: dict[HtmlElement, str] = {}
     for element in tree.xpath("//time[@datetime]")[:MOST_ENTRIES]:

@@ -31,6 +31,8 @@ _LONG_CELLS = 25
 """Mean words of a cell from which an unmarked table only lays the page out."""
 _LONGEST_CELL = 150
 _LINKED = 0.8
+_LEAST_LETTERS = 4
+"""Of a word of the title by which rows are chosen."""
 _TERM_WORDS = 12
 _DEFINITION_WORDS = 60
 
@@ -46,6 +48,7 @@ _FOOTNOTE = re.compile(r"\[?(?:\d{1,3}|[a-z]|\*|†|‡|note \d+|citation needed
 _FIGURE = re.compile(r"\d")
 _LAST_NUMBER = re.compile(r"\d[\d.,]*$")
 _SMALL_FIGURES = re.compile(r"[-−]?\d{1,2}(?:,\s?\d{1,2})*")
+_DAY = re.compile(r"\A(?=.{4,20}\Z).*\b(?:19|20)\d\d\b")
 _ASIDE = frozenset(("nav", "footer", "aside", "header", "form"))
 
 
@@ -60,8 +63,10 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class SetAsideTables:
+    """`rows_left` counts the rows of data tables that were not read, for there was no room."""
+
     tables: tuple[SetAside, ...] = ()
-    was_cut: bool = False
+    rows_left: int = 0
 
     def put_back(self, text: str) -> str:
         """The extracted text with the rows of its tables, each table as often as it was on the page: once."""
@@ -80,25 +85,28 @@ class SetAsideTables:
         return "\n".join(lines)
 
 
-def set_aside(tree: HtmlElement, hidden: Set[Any], name: str) -> SetAsideTables:
+def set_aside(tree: HtmlElement, hidden: Set[Any], name: str, subject: str = "") -> SetAsideTables:
     """Replaces the data tables and short definition lists of `tree` by marks, which no page can hold: they begin with `name`,
-    a digest of the page. `hidden` are elements that a browser does not show."""
+    a digest of the page. `hidden` are elements that a browser does not show. Of a table that is too long the rows are kept that
+    share a word with `subject`, the page's title, and the first ones."""
     room = MOST_ROWS
-    cut = False
+    left = 0
+    wanted = frozenset(word for word in re.findall(r"\w+", subject.casefold()) if len(word) >= _LEAST_LETTERS)
     found: list[SetAside] = []
     above = _places(tree)
     for table in islice(reversed(above), MOST_TABLES):  # inner tables first
         if table.getparent() is None or table in hidden or any(above in hidden for above in table.iterancestors()):
             continue
-        lines, more = (_definitions(table, hidden), False) if table.tag == "dl" else _rows(table, hidden, room)
-        cut = cut or more
-        if not lines or _is_elsewhere(table):
+        elsewhere = _is_elsewhere(table)
+        lines, more = (_definitions(table, hidden), 0) if table.tag == "dl" else _rows(table, hidden, room, wanted)
+        left += 0 if elsewhere else more
+        if not lines or elsewhere:
             continue
         room -= len(lines)
         mark = f"{name}t{len(found)}x"
         found.append(SetAside(mark, tuple(lines), tuple(filter(None, (text_of(one, hidden) for one in above[table])))))
         _replace(table, mark)
-    return SetAsideTables(tuple(reversed(found)), cut)
+    return SetAsideTables(tuple(reversed(found)), left)
 
 
 def text_of(element: HtmlElement, hidden: Set[Any] = frozenset(), *, within: str = "") -> str:
@@ -184,25 +192,44 @@ class _Cell:
     hidden: bool = False
 
 
-def _rows(table: HtmlElement, hidden: Set[Any], room: int) -> tuple[list[str], bool]:
-    """The lines of a table that holds data, none for another; and whether it has more of them than there is room for."""
+def _rows(table: HtmlElement, hidden: Set[Any], room: int, wanted: Set[str]) -> tuple[list[str], int]:
+    """The lines of a table that holds data, none for another; and how many rows more it has than there is room for."""
     of_table = table.xpath(f".//*[{_ROW}]")
     rows = [row for row in of_table if row not in hidden and _owner(row) is table]
     if table.get("role") in ("presentation", "none") or _lays_out(table, rows):
         _unwrap(table, rows)
-        return [], False
-    cells = _aligned([_cells(row, hidden) for row in rows[: room + HEAD_ROWS]])
+        return [], 0
+    n_rows = len(rows)
+    if n_rows > room + HEAD_ROWS:
+        rows = _nearest(table, rows, room, wanted)
+    cells = _aligned([_cells(row, hidden) for row in rows])
     caption = next((text_of(c, hidden) for c in table.iterchildren("caption") if c not in hidden), "")
     title = caption or str(table.get("aria-label") or "").strip()
     grid = _grid(cells, rows, title)
     if grid is not None and _is_month(grid):
         _replace(table, "")
     if grid is None or table.tag == "p" or not _is_data(grid, cells):
-        return [], False
+        return [], 0
     starts = [0, *_new_heads(cells, grid.n_head), len(cells)]
     parts = [grid] if len(starts) == 2 else [_grid(cells[a:b], rows[a:b], "" if a else title) for a, b in pairwise(starts)]
-    lines = list(islice((line for one in parts if one is not None for line in said(one)), max(0, room)))
-    return lines, len(rows) > room + HEAD_ROWS
+    lines = [line for one in parts if one is not None for line in said(one)]
+    room = max(0, room)
+    return lines[:room], n_rows - len(rows) + len(lines[room:])
+
+
+def _nearest(table: HtmlElement, rows: Sequence[HtmlElement], room: int, wanted: Set[str]) -> list[HtmlElement]:
+    """As many rows as there is room for, in their order: the first ones, for heads, then those with a word that is wanted.
+    Where cells reach over several rows no row can be left out between them."""
+    n = max(0, room)
+    if not wanted or n <= HEAD_ROWS or table.xpath(".//*[@rowspan]"):
+        return list(rows[: n + HEAD_ROWS])
+    named = [row for row in rows[HEAD_ROWS:] if not wanted.isdisjoint(re.findall(r"\w+", str(row.text_content()).casefold()))]
+    kept = {*rows[:HEAD_ROWS], *named[: n - HEAD_ROWS]}
+    for row in rows:
+        if len(kept) >= n:
+            break
+        kept.add(row)
+    return [row for row in rows if row in kept]
 
 
 def _new_heads(rows: Sequence[Sequence[_Cell]], first: int) -> list[int]:
@@ -226,7 +253,7 @@ def _owner(row: HtmlElement) -> Any:
 
 
 def _lays_out(table: HtmlElement, rows: Sequence[HtmlElement]) -> bool:
-    if table.xpath(".//table | .//form | .//iframe | .//article | .//h1 | .//h2"):
+    if table.xpath(".//table | .//form | .//iframe | .//article | .//h1") or any(map(_is_a_part, table.iter("h2"))):
         return True
     marked = table.xpath("./caption | ./thead | .//th | .//*[@role='columnheader']")
     texts = table.xpath(".//td | .//*[@role='cell']")
@@ -236,6 +263,12 @@ def _lays_out(table: HtmlElement, rows: Sequence[HtmlElement]) -> bool:
     one_cell = all(len(row) <= 1 for row in rows)
     many_paragraphs = len(table.xpath(".//td//p")) > len(texts) + 2
     return one_cell or many_paragraphs or n_words >= _LONG_CELLS * len(texts)
+
+
+def _is_a_part(heading: HtmlElement) -> bool:
+    """Whether a heading opens a part of the page, and is no name in a cell of its own."""
+    cell = next((above for above in heading.iterancestors() if above.tag in ("td", "th")), None)
+    return cell is None or len(str(cell.text_content()).split()) > _LONG_CELLS
 
 
 def _unwrap(table: HtmlElement, rows: Sequence[HtmlElement]) -> None:
@@ -341,7 +374,9 @@ def _is_data(grid: Grid, cells: Sequence[Sequence[_Cell]]) -> bool:
     figures = sum(is_number(cell) or any(c.isdigit() for c in cell) for cell in filled)
     if max(len(cell.split()) for cell in filled) > _LONGEST_CELL and not grid.n_head:
         return False
-    if not figures and _linked(cells) > _LINKED:
+    if (
+        not any(map(is_number, filled)) and _linked(cells[grid.n_head :]) > _LINKED
+    ):  # days beside links are those of other pages
         return False
     return bool(grid.n_head or grid.labels or grid.caption) or 4 * figures >= len(filled) or grid.width == 2
 
@@ -356,8 +391,9 @@ def _is_month(grid: Grid) -> bool:
 
 def _linked(rows: Sequence[Sequence[_Cell]]) -> float:
     """Share of the cells' characters that are links: a menu is made of them."""
-    n_all = sum(len(cell.text) for row in rows for cell in row)
-    n_linked = sum(len(text_of(link)) for row in rows for cell in row for link in cell.element.iter("a"))
+    told = [cell for row in rows for cell in row if not _DAY.search(cell.text)]
+    n_all = sum(len(cell.text) for cell in told)
+    n_linked = sum(len(text_of(link)) for cell in told for link in cell.element.iter("a"))
     return n_linked / n_all if n_all else 1.0
 
 

@@ -115,17 +115,33 @@ def _table(block: Sequence[Line]) -> PdfTable | None:
             rows[-1] = [f"{a} {b}".strip() for a, b in zip(rows[-1], row)]
         else:
             rows.append(row)
+    rows = _with_shifted_heads(rows)
     filled = [cell for row in rows for cell in row if cell]
     if len(rows) < LEAST_ROWS or 2 * sum(bool(_LEADER.search(cell)) for cell in filled) >= len(rows):
         return None
     figures = sum(is_number(cell) or _BRACKETED.fullmatch(cell) is not None for cell in filled)
     words = sum(len(cell.split()) for cell in filled) / len(filled)
-    named = len(starts) == 2 and all(len(row[0].split()) <= _PROSE for row in rows) and words < _PROSE / 2
+    named = len(rows[0]) == 2 and all(len(row[0].split()) <= _PROSE for row in rows) and words < _PROSE / 2
     if words > _PROSE or not (figures >= _FIGURES * len(filled) or named):
         return None
     characters = "".join("".join(text.split()) for line in block for _, text in line)
     padded = tuple(map(tuple, rows))
     return PdfTable(Grid(padded, heads_of(padded) or _year_heads(padded)), characters)
+
+
+def _with_shifted_heads(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Figures stand to the right, their heads to the left: what looks like a column of a head alone belongs to the next."""
+    kept: list[list[str]] = []
+    for column in zip(*rows):
+        before = kept[-1] if kept else None
+        shifted = before is not None and (
+            (before[0] and not any(before[1:]) and not column[0]) or (column[0] and not any(column[1:]) and not before[0])
+        )
+        if before is not None and shifted and any(before) and any(column):
+            kept[-1] = [a or b for a, b in zip(before, column)]
+        else:
+            kept.append(list(column))
+    return [list(row) for row in zip(*kept)]
 
 
 def _columns(block: Sequence[Line]) -> list[int]:

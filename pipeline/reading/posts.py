@@ -5,6 +5,7 @@ The programs that most forums run on name the box of a post's text; what is besi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from pipeline.reading.fragments import block_lines
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
+_BESIDE = ".//*[contains(concat(' ', @class, ' '), ' signature ') or contains(concat(' ', @class, ' '), ' notice ')]"
+"""Within the box of a post: who it is by, and when it was changed."""
+_GONE = re.compile(r"\[(?:deleted|removed)\]", re.IGNORECASE)
 LEAST_POSTS = 2
 MOST_POSTS = 500
 _BY_CLASS = (
@@ -29,6 +33,7 @@ _BY_CLASS = (
     ("bbp-reply-content",),  # bbPress
     ("Post-body",),  # Flarum
     ("Item-Body", "Message"),  # Vanilla
+    ("entry", "usertext-body", "md"),  # Reddit, its old design
     ("post_body",),  # MyBB
     ("postarea", "inner"),  # SMF
 )
@@ -51,4 +56,5 @@ def _lines(found: list[Any], hidden: Set[Any]) -> list[str]:
     outer = [one for one in found if one not in hidden and not any(a in boxes or a in hidden for a in one.iterancestors())]
     if len(outer) < LEAST_POSTS:
         return []
-    return [line for post in islice(outer, MOST_POSTS) for line in block_lines(post, hidden)]
+    beside = hidden | {one for post in islice(outer, MOST_POSTS) for one in post.xpath(_BESIDE)}
+    return [line for post in islice(outer, MOST_POSTS) for line in block_lines(post, beside) if not _GONE.fullmatch(line)]

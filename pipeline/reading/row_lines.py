@@ -55,13 +55,17 @@ def said(grid: Grid) -> Iterator[str]:
     """The caption, and each row on a line; empty ones and repeated heads are none."""
     if grid.caption:
         yield grid.caption
+    yield from filter(None, lines_of_rows(grid))
+
+
+def lines_of_rows(grid: Grid) -> Iterator[str]:
+    """One for each row below the heads, "" where it says nothing."""
     heads = _heads(grid)
     head_rows = {tuple(row) for row in grid.rows[: grid.n_head]}
     body = grid.rows[grid.n_head :]
     name = 0 if grid.labels else _name_column(body, grid.width)
     for row in body:
-        if tuple(row) not in head_rows and (line := _line(row, heads, name)):
-            yield line
+        yield "" if tuple(row) in head_rows else _line(row, heads, name)
 
 
 def heads_of(rows: Sequence[Cells]) -> int:

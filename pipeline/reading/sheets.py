@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as NoBase64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -17,6 +17,7 @@ import cssselect2
 import tinycss2
 from lxml.html import HtmlElement
 
+from pipeline.reading.matching import Matcher
 from pipeline.reading.media import holds
 
 MOST_CSS = 600_000
@@ -57,7 +58,7 @@ class Sheets:
 
     told: frozenset[str] = frozenset()
     """The properties that matter: rules without one of them, and without a variable, are passed over."""
-    matcher: cssselect2.Matcher = field(default_factory=cssselect2.Matcher)
+    matcher: Matcher = field(default_factory=lambda: Matcher(lambda _: True))
     frames: dict[str, list[tuple[float, Declared]]] = field(default_factory=dict)
     n_rules: int = 0
     room: int = MOST_CSS
@@ -133,13 +134,14 @@ class Sheets:
             return
         compiled, understood = compiled_selectors(selector)
         for one in compiled:
-            self.matcher.add_selector(one, Rule(declared, layer, sure and understood))
+            self.matcher.add(one, Rule(declared, layer, sure and understood))
             self.n_rules += 1
 
 
-def sheets_of(tree: HtmlElement, told: frozenset[str]) -> Sheets:
-    """Of `<style>` elements and of links to `data:` addresses, in the page's order. `told` are the properties that matter."""
-    sheets = Sheets(told)
+def sheets_of(tree: HtmlElement, told: frozenset[str], may_hide: Callable[[Rule], bool]) -> Sheets:
+    """Of `<style>` elements and of links to `data:` addresses, in the page's order. `told` are the properties that matter;
+    `may_hide` says whether a rule, matched or not, could make text invisible."""
+    sheets = Sheets(told, Matcher(may_hide))
     for element in tree.iter("style", "link"):
         kind = str(element.get("type") or "text/css").strip().lower()
         if kind != "text/css" or any(one.tag in ("template", "noscript") for one in element.iterancestors()):

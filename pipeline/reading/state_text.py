@@ -47,7 +47,7 @@ _INLINE = ("children", "content", "nodes", "spans", "runs", "inlines", "leaves")
 _LEAF = ("text", "value", "content")
 _ESCAPED_KEY = re.compile(r"[\s_-]")
 _CAPITAL = re.compile("[A-Z]")
-_CODE = re.compile(r"[{};=<>\\$|]")
+_CODE = re.compile(r"[{};=<>\\|]|\$(?!\d)")
 _ELEMENTS_SKIPPED = frozenset(
     ("header", "footer", "aside", "script", "style", "nav", "button", "form", "title", "meta", "link")
 )
@@ -110,7 +110,7 @@ def _pieces(whole: list[Any], titles: Set[str], url: str, hidden: Hidden) -> tup
                 continue
             if _is_named(value, titles, path_of_page):
                 named.append(path)
-            block = _block(value)
+            block = _block(value) or _of_video(value)
             if block is not None:
                 lines = lines_of(block, hidden)
             else:
@@ -202,6 +202,12 @@ def _block(value: Mapping[str, Any]) -> str | None:
         if isinstance(parts, list) and parts and any(_is_leaf(part) for part in parts):
             return escape("".join(_inline(part, 0) for part in parts), quote=False)
     return None
+
+
+def _of_video(value: Mapping[str, Any]) -> str | None:
+    """What a page for one video says of it: elsewhere such a key holds the beginning of another text."""
+    told = value.get("shortDescription")
+    return escape(told, quote=False) if isinstance(told, str) and isinstance(value.get("videoId"), str) else None
 
 
 def _is_leaf(part: object) -> bool:

@@ -13,14 +13,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import cssselect2
 import tinycss2
 from lxml.html import Element, HtmlElement
 
 from pipeline.reading.colours import FAINT, Rgba, alike, colour_of, is_clear
 from pipeline.reading.css_lengths import SHARE, pixels
+from pipeline.reading.matching import Found
 from pipeline.reading.sheets import AGAIN, UNLAYERED, Declared, Rule, Sheets, declarations_of, sheets_of
 from pipeline.reading.visibility import (
+    COLOURS,
     SMALL,
     TOLD,
     declared_value,
@@ -77,12 +78,24 @@ class Unseen:
     boxes: set[HtmlElement] = field(default_factory=set)
     texts: set[HtmlElement] = field(default_factory=set)
     unsure: set[HtmlElement] = field(default_factory=set)
+    given_up: set[HtmlElement] = field(default_factory=set)
+    """Which a rule may hide that would take too long to ask."""
+
+
+class TooSlow(Exception):
+    """Most of a page may be hidden by rules that nobody can work out in the time that a page has."""
 
 
 def hidden_by_sheets(tree: HtmlElement) -> Iterator[HtmlElement]:
-    """Elements that the page hides. Words whose element also holds visible ones are put into an element of their own first."""
+    """Elements that the page hides; raises TooSlow where nobody can tell. Words whose element also holds visible ones are put
+    into an element of their own first."""
     found = _unseen(tree)
     n_words = _n_words(tree)
+    slow = [one for one in found.given_up if one not in found.boxes and not _is_inside(one, found.boxes)]
+    slow = [one for one in slow if not _is_inside(one, found.given_up)]
+    if sum(len(str(one.text_content()).split()) for one in slow) > UNSURE_UP_TO * n_words:
+        raise TooSlow("its stylesheets take too long to be worked out, and what they hide is not known")
+    found.boxes.update(slow)
     unsure = [one for one in found.unsure if one not in found.boxes and not _is_inside(one, found.boxes)]
     outer = [one for one in unsure if not _is_inside(one, found.unsure)]
     if sum(len(str(one.text_content()).split()) for one in outer) <= UNSURE_UP_TO * n_words:
@@ -99,23 +112,24 @@ def declarations(style: str) -> dict[str, tuple[str, bool]]:
 
 
 def _unseen(tree: HtmlElement) -> Unseen:
-    sheets = sheets_of(tree, TOLD)
+    sheets = sheets_of(tree, TOLD, _could_hide)
     has_foreign = bool(tree.xpath("//link[contains(@rel, 'stylesheet') and not(starts-with(@href, 'data:'))]"))
     found = Unseen()
     root = _State(ground=None if has_foreign else WHITE)
     states: dict[HtmlElement, _State] = {}
     rem = 16.0
     shadowed = _shadowed(tree)
-    for wrapper in cssselect2.ElementWrapper.from_html_root(tree).iter_subtree():
-        element = wrapper.etree_element
+    for element, matches in sheets.matcher.elements(tree):
         above = states.get(element.getparent(), root)
-        state, box, unsure = _judged(wrapper, element, above, sheets, rem, has_foreign)
+        state, box, unsure = _judged(matches.found, element, above, sheets, rem, has_foreign)
         box = box or (element.tag != "template" and element.getparent() in shadowed)
         states[element] = state
         if element is tree and state.font >= 6:
             rem = state.font
         if element.tag in _WHOLE or element.tag in _UNTOLD:
             continue
+        if matches.given_up:
+            found.given_up.add(element)
         if box:
             found.boxes.add(element)
         elif unsure:
@@ -127,10 +141,10 @@ def _unseen(tree: HtmlElement) -> Unseen:
 
 
 def _judged(
-    wrapper: Any, element: HtmlElement, above: _State, sheets: Sheets, rem: float, has_foreign: bool
+    matched: Found, element: HtmlElement, above: _State, sheets: Sheets, rem: float, has_foreign: bool
 ) -> tuple[_State, bool, bool]:
     """The element's state, whether all of it is invisible, and whether that is not known."""
-    said, variables, open_names = _computed(wrapper, element, above, sheets)
+    said, variables, open_names = _computed(matched, element, above)
     is_whole = element.tag in _WHOLE
     ink, fill, ground, doubt = _colours(element, said, above)
     if has_foreign:  # which may set the variables of colours, as most do
@@ -167,12 +181,10 @@ def _judged(
     return state, box, unsure
 
 
-def _computed(
-    wrapper: Any, element: HtmlElement, above: _State, sheets: Sheets
-) -> tuple[dict[str, str], Mapping[str, str], set[str]]:
+def _computed(matched: Found, element: HtmlElement, above: _State) -> tuple[dict[str, str], Mapping[str, str], set[str]]:
     """The values of the element's own properties, its variables, and the properties whose value is not known."""
     ranked: Ranked = {}
-    for specificity, order, pseudo, rule in sheets.matcher.match(wrapper) if sheets.n_rules else ():
+    for specificity, order, pseudo, rule in matched:
         if pseudo is None:
             _rank(ranked, rule, specificity, order)
     if style := element.get("style"):
@@ -199,6 +211,16 @@ def _computed(
         if unsure or any(_may_matter(name, one) for one in doubtful):
             unknown.add(name)
     return said, variables, unknown
+
+
+def _could_hide(rule: Rule) -> bool:
+    """Whether a rule that is not asked could make text invisible: by its values, or by colours that nobody sets off here."""
+    said = {name: value.rpartition(AGAIN)[2] for name, (value, _) in rule.declared.items()}
+    coloured = any(name in COLOURS and (value != "inherit") for name, value in said.items())
+    open_values = any("var(" in value for name, value in said.items() if name in TOLD)
+    small = any(name in said for name in ("font-size", "font", "animation", "animation-name", "grid-template-rows"))
+    hidden = said.get("visibility") in ("hidden", "collapse") or hides(said) or may_hide(said)
+    return coloured or open_values or small or hidden or any(name.startswith("--") for name in said)
 
 
 def _may_matter(name: str, value: str) -> bool:

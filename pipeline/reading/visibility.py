@@ -35,7 +35,8 @@ TOLD = frozenset(
      "translate", "scale", "rotate", "zoom", "transform", "backface-visibility", "clip", "clip-path", "overflow", "overflow-x",
      "overflow-y", "letter-spacing", "contain", "content", "mix-blend-mode", "-webkit-text-security", "background-clip",
      "-webkit-background-clip", "background-image", "z-index", "animation", "animation-name", "animation-fill-mode",
-     "animation-play-state", "animation-delay", "animation-duration", "grid-template-rows", "offset-path", *COLOURS, *_MARGINS,
+     "text-decoration", "text-decoration-line", "animation-play-state", "animation-delay", "animation-duration",
+     "grid-template-rows", "offset-path", *COLOURS, *_MARGINS,
      *_EXTENTS, *_SIDES, *_MASKS, *_SIZES)
 )  # fmt: skip
 _GLOBAL = frozenset(("inherit", "initial", "unset", "revert"))
@@ -104,9 +105,10 @@ def hides(said: Said) -> bool:
 
 
 def may_hide(said: Said) -> bool:
-    """Whether nobody can tell, from these values alone, what a reader sees."""
+    """Whether nobody can tell, from these values alone, what a reader sees, or is meant to read."""
     return (
-        any(_is_masked(said.get(name, "")) is None for name in _MASKS)
+        any("line-through" in said.get(name, "") for name in ("text-decoration", "text-decoration-line"))  # taken back
+        or any(_is_masked(said.get(name, "")) is None for name in _MASKS)
         or said.get("mix-blend-mode", "normal") not in ("normal", *_GLOBAL)
         or said.get("clip-path", "").startswith(("url(", "path(", "shape("))
         or said.get("offset-path", "none") not in ("none", *_GLOBAL)

@@ -71,9 +71,10 @@ class EvidenceRecord(Strict):
 
     `id` follows from address and text: the same page has the same id in every run. `text` is exactly what a model is shown
     and citations point into, or, of a dropped page, what there is to check the reason by; `dup_of` is the id of the page that
-    says the same and was kept.
+    says the same and was kept. `rows_left` counts rows of its tables that were not read.
     """
 
+    omitted_if_empty: ClassVar[frozenset[str]] = frozenset({"rows_left"})
     id: str
     url: str
     final_url: str
@@ -107,6 +108,7 @@ class EvidenceRecord(Strict):
     archive_date: str
     drop_reason: DropReason | None
     drop_detail: str
+    rows_left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ def pages_of(records: Sequence[EvidenceRecord]) -> tuple[Page, ...]:
             archive_date=record.archive_date,
             author=record.author,
             site=record.site,
+            rows_left=record.rows_left,
         )
         for record in records
     )

@@ -505,6 +505,7 @@ def _record(one: FetchRecord, document: Document | None, page: Page) -> Evidence
         archive_date=fetched.archive_date,
         drop_reason=page.drop_reason,
         drop_detail=page.drop_detail,
+        rows_left=page.rows_left,
     )
 
 

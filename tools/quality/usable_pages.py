@@ -1,10 +1,16 @@
 """How many pages can be read: `python -m tools.quality.usable_pages`.
 
+<<<<<<< HEAD:tools/quality/usable_pages.py
     python -m tools.quality.usable_pages                            # sixty pages in six kinds (tools.quality.saved_pages)
     python -m tools.quality.usable_pages --data DIR --split dev     # recorded pages of a benchmark folder
+=======
+    python -m tools.quality.usable_pages                                    # sixty pages in six kinds (tools.quality.saved_pages)
+    python -m tools.quality.usable_pages --second                           # 34 whole pages by another hand (tools.quality.second_set)
+    python -m tools.quality.usable_pages --data DIR --split dev             # recorded pages of a benchmark folder
+>>>>>>> pages-rest:tools/usable_pages.py
 
-Of the sixty it is known what a reader finds on them: right is a page whose facts are in its text, or that is refused for its
-true reason. Of recorded pages it is not; counted are those that are used, of those that have any text.
+Of the saved ones it is known what a reader finds on them: right is a page whose facts are in its text, or that is refused for
+its true reason. Of recorded pages it is not; counted are those that are used, of those that have any text.
 """
 
 from __future__ import annotations
@@ -21,12 +27,17 @@ from data.types import Page
 from flows.showing import console
 from pipeline.reading.documents import read_document
 from pipeline.reading.extract import extract
+<<<<<<< HEAD:tools/quality/usable_pages.py
 from tools.quality.saved_pages import KINDS, SavedPage, all_pages
+=======
+from tools.quality.saved_pages import KINDS, SavedPage, all_pages
+from tools.quality.second_set import WholePage, faults, whole_pages
+>>>>>>> pages-rest:tools/usable_pages.py
 
 
-def read_saved(saved: SavedPage) -> Page:
+def read_saved(saved: SavedPage | WholePage) -> Page:
     """As `wikigenben write` reads and judges a page that somebody named."""
-    document = read_document(saved.body, url=saved.url, content_type=saved.content_type, origin="url", run_date="2031-07-01")
+    document = read_document(saved.body, url=saved.url, content_type=saved.content_type, origin="url", run_date="2031-12-31")
     (page,) = clean_pages([document.extracted], leak=None, leak_hosts=True, min_words=LIVE_MIN_WORDS)
     return page
 
@@ -50,8 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.quality.usable_pages", description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, help="a benchmark folder")
     parser.add_argument("--split", default="dev", choices=("dev", "test", "full"))
+    parser.add_argument("--second", action="store_true", help="the second set of saved pages")
     given = parser.parse_args(arguments)
-    if given.data is None:
+    if given.second:
+        _second()
+    elif given.data is None:
         _saved()
     else:
         _recorded(given.data, given.split)
@@ -67,6 +81,17 @@ def _saved() -> None:
     for kind in KINDS:
         console.result(f"{kind:16} {right[kind]} of 10 right")
     console.result(f"{'all':16} {right.total()} of {len(all_pages())} right")
+
+
+def _second() -> None:
+    pages = whole_pages()
+    right = 0
+    for saved in pages:
+        wrong = faults(saved, read_saved(saved))
+        right += not wrong
+        for one in wrong:
+            console.result(f"{saved.kind}, {saved.name}: {one}")
+    console.result(f"{right} of {len(pages)} right")
 
 
 def _recorded(folder: Path, split: Split) -> None:

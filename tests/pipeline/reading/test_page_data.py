@@ -186,3 +186,28 @@ def test_a_page_inside_of_a_box_whose_class_speaks_of_cookies() -> None:
     body = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
     found = read(html(f'<div class="page cookie-bar-visible"><h1>{TITLE}</h1>{body}</div>'))
     assert found.extracted.drop_reason is None and SENTENCES[3] in found.extracted.text
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("reactions", "letters", "lettersToTheEditor", "comments", "moreFromAuthor", "related", "recommended", "suggested"),
+        *("responses", "authorInfo", "userReactions", "readNext", "feedback", "youMayAlsoLike", "storyTeasers", "upNext"),
+    ],
+)
+def test_what_lies_beside_an_article_in_a_state_is_not_read(key: str) -> None:
+    beside = [{"body": "The otters are to blame for it, as everybody in the valley has known for years."}] * 9
+    found = read(state({"article": {"title": TITLE, "body": prose(), key: beside}, key: beside})).extracted
+    assert all(sentence in found.text for sentence in SENTENCES) and "otters" not in found.text
+
+
+def test_money_is_no_code() -> None:
+    text = "Pay rises from $24.10 to $27.50 an hour."
+    assert text in read(state({"article": {"title": TITLE, "body": [prose(), text]}})).extracted.text
+
+
+def test_what_a_page_for_a_video_says_of_it() -> None:
+    video = {"videoDetails": {"videoId": "k3", "title": TITLE, "shortDescription": "\n\n".join(SENTENCES)}}
+    other = {"compactVideoRenderer": {"title": {"simpleText": "The otters in a lighthouse, a film of one hour and more."}}}
+    found = read(html(script(f"var ytInitialPlayerResponse = {json.dumps(video)};") + script(f"var x = {json.dumps(other)};")))
+    assert all(sentence in found.extracted.text for sentence in SENTENCES) and "otters" not in found.extracted.text

@@ -67,9 +67,23 @@ def test_ten_thousand_rows_are_cut_and_the_page_says_so() -> None:
     rows = "".join(f"<tr><td>Ward {n}</td><td>{n}</td></tr>" for n in range(10_000))
     tree = lxml_html.document_fromstring(f"<html><body><table><tr><th>Ward</th><th>Votes</th></tr>{rows}</table></body></html>")
     aside = set_aside(tree, set(), "x")
-    assert aside.was_cut and len(aside.tables[0].lines) == MOST_ROWS
+    assert aside.rows_left == 50_000 - MOST_ROWS and len(aside.tables[0].lines) == MOST_ROWS
     page = read(html(article(prose(0, 6), results([(f"Ward {n}", str(n), "1 %", "2") for n in range(1_200)]))))
-    assert "long_table" in page.flags and "Ward 999" in page.text and "Ward 1199" not in page.text
+    assert "long_table" in page.flags and "Ward 998" in page.text and "Ward 1199" not in page.text
+    assert page.rows_left == 201
+
+
+def test_rows_that_the_title_names_are_kept_of_a_long_table() -> None:
+    rows = "".join(f"<tr><td>{'Ostrel' if n == 4_321 else 'Ward'} {n}</td><td>{n}</td></tr>" for n in range(5_000))
+    tree = lxml_html.document_fromstring(f"<html><body><table><tr><th>Ward</th><th>Votes</th></tr>{rows}</table></body></html>")
+    lines_read = set_aside(tree, set(), "x", "dam above ostrel fails").tables[0].lines
+    assert "Ostrel 4321: 4321 votes" in lines_read and lines_read[0] == "Ward 0: 0 votes"
+    assert len(lines_read) == MOST_ROWS - 1  # a head is one of the rows
+
+
+def test_a_heading_in_a_cell_is_no_layout() -> None:
+    rows = "".join(f"<tr><td><h2>List {n}</h2></td><td>{n}8</td><td>3{n} %</td></tr>" for n in range(1, 5))
+    assert lines(f"<table><tr><td>List</td><td>Votes</td><td>Share</td></tr>{rows}</table>")[0] == "List 1: 18 votes, 31 %"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Would an editor choose the article that `quality` puts first, and is the better ordered one that which `organisation` does?
 
-    python -m tools.editor_choices ../shared/wlc
-    python -m tools.editor_choices ../shared/wlc --set evaluation.judge=lexical
-    python -m tools.editor_choices ../shared/wlc --more extractive=RUN/wikigenbench --more ours=RUN/wikigenbench
+    python -m tools.quality.editor_choices ../shared/wlc
+    python -m tools.quality.editor_choices ../shared/wlc --set evaluation.judge=lexical
+    python -m tools.quality.editor_choices ../shared/wlc --more extractive=RUN/wikigenbench --more ours=RUN/wikigenbench
 
 The folder has data/wiki, data/google and articles/<agent>, as for `wikigenben agents`. Articles of systems of this package are
 in no such folder; --more names where some are (may be given again, for the same system too). The labels are in
@@ -103,7 +103,7 @@ class Kept(Strict):
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tools.editor_choices", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tools.quality.editor_choices", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="holds data/ and articles/<agent>/")
     parser.add_argument("--more", action="append", default=[], metavar="SYSTEM=DIR", help="articles of another system")

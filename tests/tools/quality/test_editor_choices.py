@@ -14,7 +14,7 @@ from eval.judges.lexical_judge import LexicalJudge
 from eval.metrics.rouge import Rouge
 from eval.metrics.storm import Storm
 from eval.metrics.told_facts import Facts
-from tools.editor_choices import main, ranked
+from tools.quality.editor_choices import main, ranked
 
 TOPIC = "9000001"
 
@@ -59,7 +59,7 @@ def test_choices_are_compared_with_the_scores(
     assert main([str(folder), *rest, "--more", f"here={tmp_path / 'here'}"]) == 0
     out = capsys.readouterr().out
     assert "3 of 3 pairs found, 1 of them without a choice" in out and "| quality | 100 [34, 100] of 2 |" in out
-    monkeypatch.setattr("tools.editor_choices._rows", lambda data, found, settings, metrics: (_ for _ in found))
+    monkeypatch.setattr("tools.quality.editor_choices._rows", lambda data, found, settings, metrics: (_ for _ in found))
     assert main([str(folder), *rest, "--more", f"here={tmp_path / 'here'}"]) == 0
     assert capsys.readouterr().out == out, "values are kept"
 

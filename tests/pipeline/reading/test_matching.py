@@ -1,0 +1,73 @@
+"""Sheets that are made to be slow cost a bounded number of steps, and what they hide is never read because of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from data.types import Page
+from pipeline.reading import matching
+from tests.pipeline.reading.test_page_tables import read
+from tools.quality.saved_pages import SENTENCES, article, html, prose
+
+PLANTED = "The planted words are here, and nobody who opens the page sees them."
+MENU = "".join(f"<div class='c{n % 7}'><div><div><p>menu {n}</p></div></div></div>" for n in range(150))
+
+
+def page_of(css: str, *, planted: str = f"<p class='h'>{PLANTED}</p>") -> Page:
+    return read(html(f"{article(prose(), planted)}{MENU}", head=f"<style>{css}</style>"))
+
+
+@pytest.fixture
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "MOST_STEPS", 20_000)
+    monkeypatch.setattr(matching, "MOST_OF_A_RULE", 2_000)
+    monkeypatch.setattr(matching.Steps.__init__, "__defaults__", (20_000, 2_000))
+    monkeypatch.setattr(matching._Entry.__init__, "__defaults__", (2_000,))
+
+
+SLOW = {
+    "many rules for everything": "".join(f"*{{margin-left:{n % 9}px}}" for n in range(600)),
+    "has": "".join(f"div:has(.x{n} p) .menu{n}{{opacity:.9}}" for n in range(300)),
+    "descendants": f"{'* ' * 12} .zz .menu{{display:none}}",
+    "nested is": f"{':is(* > ' * 8}*{')' * 8} .zz .menu{{display:none}}",
+    "siblings": f"{'* ~ ' * 8} .zz ~ .menu{{display:none}}",
+}
+
+
+@pytest.mark.parametrize("css", SLOW.values(), ids=SLOW)
+@pytest.mark.usefixtures("few_steps")
+def test_an_ordinary_page_with_a_slow_sheet_is_read(css: str) -> None:
+    page = page_of(f".h{{display:none}}{css}")
+    assert page.usable, page.drop_detail
+    assert all(sentence in page.text for sentence in SENTENCES) and PLANTED not in page.text
+
+
+@pytest.mark.parametrize("css", SLOW.values(), ids=SLOW)
+@pytest.mark.usefixtures("few_steps")
+def test_what_a_slow_rule_hides_is_not_read(css: str) -> None:
+    slow = "p:not(:has(* ~ * ~ * ~ *)):is(div ~ * ~ * > *, * ~ *, * * * * *).h { display: none }"
+    assert PLANTED not in page_of(css + slow).text
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_a_page_that_a_slow_rule_may_hide_as_a_whole_is_refused() -> None:
+    page = page_of(f"{'* ' * 3}p:has({'* ~ ' * 6}*), p:has(.none) {{ display: none }}" * 3 + "*{margin-left:1px}" * 1_000)
+    assert not page.usable or PLANTED not in page.text
+
+
+def test_the_steps_are_counted_alike_each_time() -> None:
+    css = "".join(SLOW.values())
+    assert page_of(css) == page_of(css)
+
+
+def test_as_many_rules_as_a_page_may_have_cost_no_more_than_its_steps() -> None:
+    from lxml import html as lxml_html
+
+    from pipeline.reading.sheets import sheets_of
+    from pipeline.reading.visibility import TOLD
+
+    rules = "".join(f"*{{opacity:.{n % 9 + 1}}}" for n in range(3_000))
+    tree = lxml_html.document_fromstring(f"<html><head><style>{rules}</style></head><body>{MENU * 4}</body></html>")
+    sheets = sheets_of(tree, TOLD, lambda rule: False)
+    n_matches = sum(len(matches.found) for _, matches in sheets.matcher.elements(tree))
+    assert 0 < n_matches <= matching.MOST_STEPS / 5
