@@ -1,4 +1,4 @@
-"""A second set of saved pages, in `tools/second_pages`: written by somebody who had not seen the code that reads them.
+"""A second set of saved pages, in `tools/quality/second_pages`: written by somebody who had not seen the code that reads them.
 
 Each file has the shape of a real kind of page, with all that such pages carry around their text; `pages.toml` says what a
 reader finds on it, and what must not be read. Towns, people and figures are made up.

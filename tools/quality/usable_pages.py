@@ -1,13 +1,8 @@
 """How many pages can be read: `python -m tools.quality.usable_pages`.
 
-<<<<<<< HEAD:tools/quality/usable_pages.py
     python -m tools.quality.usable_pages                            # sixty pages in six kinds (tools.quality.saved_pages)
+    python -m tools.quality.usable_pages --second                   # 34 whole pages by another hand (tools.quality.second_set)
     python -m tools.quality.usable_pages --data DIR --split dev     # recorded pages of a benchmark folder
-=======
-    python -m tools.quality.usable_pages                                    # sixty pages in six kinds (tools.quality.saved_pages)
-    python -m tools.quality.usable_pages --second                           # 34 whole pages by another hand (tools.quality.second_set)
-    python -m tools.quality.usable_pages --data DIR --split dev             # recorded pages of a benchmark folder
->>>>>>> pages-rest:tools/usable_pages.py
 
 Of the saved ones it is known what a reader finds on them: right is a page whose facts are in its text, or that is refused for
 its true reason. Of recorded pages it is not; counted are those that are used, of those that have any text.
@@ -27,12 +22,8 @@ from data.types import Page
 from flows.showing import console
 from pipeline.reading.documents import read_document
 from pipeline.reading.extract import extract
-<<<<<<< HEAD:tools/quality/usable_pages.py
-from tools.quality.saved_pages import KINDS, SavedPage, all_pages
-=======
 from tools.quality.saved_pages import KINDS, SavedPage, all_pages
 from tools.quality.second_set import WholePage, faults, whole_pages
->>>>>>> pages-rest:tools/usable_pages.py
 
 
 def read_saved(saved: SavedPage | WholePage) -> Page:
