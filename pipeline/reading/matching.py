@@ -131,7 +131,7 @@ class Matcher:
     def elements(self, tree: Any) -> Iterator[tuple[Any, Matches]]:
         """Each element of a tree in its order, with the rules that match it."""
         steps = Steps()
-        wrapper = type("_Wrapper", (_Counting,), {"steps": steps})
+        wrapper: Any = type("_Wrapper", (_Counting,), {"steps": steps})
         stack: list[Iterator[Any]] = [iter([wrapper.from_html_root(tree)])]
         while stack:
             steps.of_rule = MOST_OF_A_RULE

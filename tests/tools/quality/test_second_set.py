@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from data.passages import cut_passages
-from tools import usable_pages
+from tools.quality import usable_pages
 from tools.quality.second_set import WholePage, faults, whole_pages
 
 PAGES = whole_pages()
