@@ -40,8 +40,8 @@ RULES = "24"
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
 LEAD_STATEMENTS = 4
 LEAD_WORDS = 100
-LEAD_LIKENESS = 0.75
-"""Cosine from which two statements of a lead would say the same."""
+LEAD_LIKENESS, SAME_ANSWER = 0.75, 0.9
+"""Cosine from which two statements of a lead would say the same; and from which an answer does."""
 DEFINING = 0.5
 """What saying what the subject is adds to a sentence's score as an opening."""
 LEAST_STATEMENTS = 2
@@ -68,10 +68,13 @@ LEADING, ANSWERS, ASKED_FIRST = 6, 0.9, 0.8
 """Of the answers to the first questions on such a subject, and for the lead: least chance of use (`choosing.usable` was fitted
 on sentences of pages, and finds "Peter Hoar directed it" too short), and what the first adds to its worth, the fourth half of
 it."""
+STALE = 0.3
+"""What remains of the worth of a statement that tells as future what later pages look back on."""
 UNTRUSTED = 0.3
 """The share that remains of the relevance of a sentence whose page addresses a model."""
 _SPEECH = re.compile(r"[“\"](?:[^”\" ]+ ){4,}[^”\" ]+[,.][”\"] ")
 """A sentence that opens with what somebody said."""
+_FUTURE = re.compile(r"\b(?:will(?! (?:power|of))|(?:is|are) (?:set|scheduled|expected|due|going|slated|poised) to)\b", re.I)
 _ACCUSING = re.compile(
     r"\b(?:perpetrators?|suspects?|victims?|assailants?|shooters?|attackers?|gunm[ae]n|culprits?|offenders?|motives?|crimes?|"
     r"accused|defendants?|controvers(?:y|ies)|scandals?|criticisms?|fatalities|casualties|deaths|conspiracy|corruption|abuse|"
@@ -210,7 +213,8 @@ def plan_notes(
     asked = np.array([one.question for one in own])
     usable_for = np.where((asked > 0) & (asked <= LEADING), np.maximum(pool.usable, ANSWERS), pool.usable)
     stays = np.array([carried > 0 and len(one.text.split()) > carried and one.copied > COPIED for one in own])
-    worth_using = usable_for * (NEARNESS + near) * np.where(stays, STAYING, 1.0)
+    stale = np.array([_is_stale(o, evidence) for o in pool.offered], dtype=bool)
+    worth_using = usable_for * (NEARNESS + near) * np.where(stays, STAYING, 1.0) * np.where(stale, STALE, 1.0)
     floor = min(LEAST_USABLE, float(np.sort(usable_for)[-FEW:][0]))
     chosen, left_out = choose(pool, writing.max_words, np.where(usable_for >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
@@ -218,9 +222,11 @@ def plan_notes(
     said = encoder.encode([s.text for s in opening]) if opening else np.zeros((0, pool.vectors.shape[1]), dtype=np.float32)
     named = Subject(title, evidence.pages)
     tells = np.array([tells_outcome(o.text) and named.is_named_in(o.text) for o in pool.offered])
-    first = np.where((asked > 0) & (asked <= LEADING), ASKED_FIRST / np.sqrt(np.maximum(asked, 1)), 0.0)
+    leading = (asked > 0) & (asked <= LEADING) & ~stale
+    first = np.where(leading, ASKED_FIRST / np.sqrt(np.maximum(asked, 1)), 0.0)
     scores = (worth_using + np.maximum(OUTCOME * tells, first)).tolist()
-    lead = _lead(scored, title, chosen, scores, said, LEAD_STATEMENTS - len(opening))
+    answers = frozenset(np.flatnonzero(leading).tolist())
+    lead = _lead(scored, title, chosen, scores, said, LEAD_STATEMENTS - len(opening), answers)
     if opening:  # else the first says what the subject is
         lead.sort(key=lambda i: (asked[i] == 0, asked[i]))
     sections = _sections(
@@ -240,6 +246,15 @@ def plan_notes(
         " ".join(filter(None, (_notice(evidence, pool, chosen), _ambiguity(subject.namesakes)))),
         tuple(left_out),
     )
+
+
+def _is_stale(one: Offered, evidence: Evidence) -> bool:
+    """Whether it tells as future what was to come when its page was published, and a page of a later day is at hand. Days of
+    pages count, since a forecast seldom names its day."""
+    if not one.published or not _FUTURE.search(one.text):
+        return False
+    newest = max((page.published or "" for page in evidence.pages if page.usable), default="")
+    return one.published[:10] < newest[:10]
 
 
 def pool_statement(statements: Sequence[Statement], pool: Pool, i: int) -> Statement:
@@ -291,17 +306,20 @@ def _lead(
     values: Sequence[float],
     said: np.ndarray | None = None,
     most: int = LEAD_STATEMENTS,
+    answers: frozenset[int] = frozenset(),
 ) -> list[int]:
     """The chosen statement that says best what the subject is, then others that matter most by their `values` and say something
-    else, and something else than what the lead has `said` (unit vectors, (m, D)) already."""
+    else, and something else than what the lead has `said` (unit vectors, (m, D)) already. `answers` to what is asked of such a
+    subject are short, so that its name makes them alike: they may be more so."""
     scores = [value + DEFINING * defines(c.text, title) for c, value in zip(scored.candidates, values, strict=True)]
     picked: list[int] = []
     words = 0
     for i in sorted(chosen, key=lambda i: (-scores[i], i)):
         c = scored.candidates[i]
-        if any(float(scored.vectors[i] @ scored.vectors[j]) > LEAD_LIKENESS for j in picked):
+        alike = SAME_ANSWER if i in answers else LEAD_LIKENESS
+        if any(float(scored.vectors[i] @ scored.vectors[j]) > alike for j in picked):
             continue
-        if said is not None and len(said) and float((said @ scored.vectors[i]).max()) > LEAD_LIKENESS:
+        if said is not None and len(said) and float((said @ scored.vectors[i]).max()) > alike:
             continue
         if _SPEECH.match(c.text) and title not in c.text and len(chosen) > 1:  # praise of a subject does not say what it is
             continue

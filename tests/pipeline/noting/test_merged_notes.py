@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,33 @@ def test_what_answers_a_question_on_such_a_subject_is_told_and_first() -> None:
         return [one.text for one in plan_notes(EVIDENCE, statements, subject, ENCODER, WritingSettings(), BANKS).lead]
 
     assert lead_of(1)[0] == answer and lead_of(0)[:1] != [answer]
+
+
+def test_what_a_page_foretells_and_a_later_one_looks_back_on_is_worth_less() -> None:
+    pages = (replace(PAGES[0], published="2031-03-16"), replace(PAGES[1], published="2031-03-10"), *PAGES[2:])
+    evidence = Evidence.unlapped(EVENT, pages, RETRIEVAL)
+    texts = ("Marrund Province will open nine shelters in Vasterlow.", "Marrund Province opened nine shelters in Vasterlow.")
+    statements = [Statement(text, (PROVINCE,)) for text in texts]
+    offered = filing.noted_pool(evidence, statements, ENCODER).offered
+    assert [filing._is_stale(one, evidence) for one in offered] == [True, False]
+    newest = Evidence.unlapped(EVENT, (replace(PAGES[0], published=None), *pages[1:]), RETRIEVAL)
+    assert not any(filing._is_stale(one, newest) for one in filing.noted_pool(newest, statements, ENCODER).offered)
+
+
+def test_short_answers_stand_side_by_side_in_the_lead() -> None:
+    """ "X directed it" and "Y wrote it" are alike by the name that both have."""
+    opening = Statement("The 2031 Tolvane flood was a flood of the Tolvane in Vasterlow.", (LEDGER,))
+    subject = NotedSubject(opening.text, RECOGNISER.ranked(EVENT.title, ["A flood."])[0][1], opening)
+    answers = [
+        Statement("The 2031 Tolvane flood killed fourteen people.", (LEDGER,), question=2),
+        Statement("The 2031 Tolvane flood struck on 16 March 2031.", (LEDGER,), question=1),
+        Statement("Soldiers filled sandbags along the Tolvane.", (PROVINCE,)),
+        Statement("Governor Pavel Drost asked for 48 million crowns.", (PROVINCE,)),
+        Statement("The Faltmark Commission published its report on 25 November 2031.", (REVIEW,)),
+        Statement("Engineer Tomas Lind testified that a gauge failed.", (REVIEW,)),
+        Statement("Mayor Irena Holt said the warning came too late.", (LEDGER,)),
+        Statement("The levee at Lower Quay had not been inspected since 2019.", (REVIEW,)),
+        Statement("Nine shelters took in 4,300 residents of Vasterlow.", (PROVINCE,)),
+    ]
+    lead = [one.text for one in plan_notes(EVIDENCE, answers, subject, ENCODER, WritingSettings(), BANKS).lead]
+    assert lead[:3] == [opening.text, answers[1].text, answers[0].text]
