@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from data import codec
 from data.decoding_counts import Usage
 from data.sentences import split_sentences
 from data.types import Passage
@@ -71,6 +72,12 @@ def questions(kind: str, name: str) -> list[Question]:
         for line in _by_kind().get(kind, _by_kind()["any"])
         for ask, _, cues in [line.partition("|")]
     ]
+
+
+@cache
+def questions_digest() -> str:
+    """Changes with what is asked; part of the identity of runs."""
+    return codec.sha256(QUESTIONS_FILE.read_text(encoding="utf-8"))[:12]
 
 
 @cache

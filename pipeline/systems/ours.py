@@ -27,7 +27,7 @@ from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages, namesakes
 from pipeline.noting.card import make_card
 from pipeline.noting.clear_sentences import clear_sentences
-from pipeline.noting.key_questions import ask_pages, questions
+from pipeline.noting.key_questions import ask_pages, questions, questions_digest
 from pipeline.noting.kind_of import kind_of
 from pipeline.noting.merged_notes import COPIED, merged
 from pipeline.noting.opening import opening_statement
@@ -84,6 +84,7 @@ class OurSystem(CitedWriting):
             mine["contrast"] = str(self._writing.contrast)
         if self._mode == "notes":
             mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": reading_prompts.PROMPTS}
+            mine["asking"] = questions_digest()
             mine |= {"read_words": str(self._writing.read_words), "about": self._writing.about}
             mine["notes_together"] = str(self._together)
             mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"

@@ -43,6 +43,7 @@ def test_every_kind_has_questions_about_the_subject() -> None:
         assert all(one.ask.endswith("?") and "{it}" not in one.ask + one.cues and "|" not in one.ask for one in found)
         assert sum("“Lucky Day”" in one.ask for one in found) >= len(found) // 3
     assert questions("film", "Lucky Day")[0].ask == "Who directed “Lucky Day”?"
+    assert len(key_questions.questions_digest()) == 12
     named = {kind.name for kind in load_kinds()} | {"any"}
     assert key_questions._by_kind().keys() <= named
 
