@@ -48,6 +48,8 @@ doubts many right paraphrases, so that its doubt only raises the bar."""
 SAME, SURELY_SAME = 0.75, 0.85
 """Least chance, by the model itself, that the answer says the same as its note; and where the reader doubts, or the note is
 long."""
+ALL_AGREE, SAME_AGREED = 0.85, 0.65
+"""Likeness with the other answers from which a smaller chance is enough, and that chance."""
 MOST_WORDS, LIGHT = 22, 0.33
 """Words of a note from which an answer must keep this share of them in runs. Of 37 answers with a chance of at least 0.75,
 which were labelled by reading, 20 of 25 to shorter notes were right, of the longer ones 5 of 5 that keep so much and 0 of 7
@@ -242,7 +244,8 @@ class Saying:
         chances = self._writer.generator.choose_many(asked, ("Yes", "No")) if asked else []
         for k, (yes, _) in enumerate(chances):
             found[k] = replace(found[k], agreed=round(yes, 3))
-            if yes < (SURELY_SAME if k in doubted or self._is_long(answers[k][0]) else SAME):
+            agreed = SAME_AGREED if (found[k].consensus or 0.0) >= ALL_AGREE else SAME
+            if yes < (SURELY_SAME if k in doubted or self._is_long(answers[k][0]) else agreed):
                 found[k] = replace(found[k], faults=(f"the model itself doubts that it says the same ({yes:.2f})",))
         return found
 

@@ -127,6 +127,13 @@ def test_the_model_is_asked_of_one_answer_after_the_other_until_one_is_right() -
     assert 1 < len(asked) <= 3
 
 
+def test_where_all_answers_agree_a_smaller_chance_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saying, "SAME", 1.1)
+    assert text_of(said(lambda _: SAID)) == [(SAID, (LEDGER,))]
+    other = iter([SAID, "212 houses were destroyed, and 14 people died there.", "Lives were lost: 14; houses: 212.", ""])
+    assert text_of(said(lambda _: next(other))) == [(NOTE, (LEDGER,))]
+
+
 OTHERS = ("The levee at Lower Quay broke at 03:40 on 16 March 2031.", "Mayor Irena Holt said the warning came too late.")
 PARAGRAPH = (
     "At 03:40 on 16 March 2031 the Lower Quay levee gave way. It destroyed 212 houses, and 14 people lost their lives. "
