@@ -203,7 +203,7 @@ def test_what_lies_beside_an_article_in_a_state_is_not_read(key: str) -> None:
 
 def test_money_is_no_code() -> None:
     text = "Pay rises from $24.10 to $27.50 an hour."
-    assert text in read(state({"article": {"title": TITLE, "body": [prose(), text]}})).extracted.text
+    assert text in read(state({"article": {"title": TITLE, "body": [*SENTENCES, text]}})).extracted.text
 
 
 def test_what_a_page_for_a_video_says_of_it() -> None:
