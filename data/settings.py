@@ -124,7 +124,9 @@ class WritingSettings(Strict):
     max_words: int = knob(1500, "words of the whole article, at most")
     max_sections: int = knob(8, "sections, at most")
     section_max_tokens: int = knob(400, "new tokens of one call of the model, at most")
-    read_words: int = knob(800, "words of the pages that the model of ours reads for its notes, nearest to the subject first")
+    read_words: int = knob(
+        2500, "words of the pages that the model of ours reads for its notes, nearest first; of long evidence a third"
+    )
     notes_together: int = knob(
         0, "notes that one call of ours says, at most 8; 0 is four for a model of 3B parameters or a server, else one"
     )

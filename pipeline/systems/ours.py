@@ -45,6 +45,9 @@ from pipeline.writing.infobox import infobox_rows
 from pipeline.writing.originality import in_own_words
 from pipeline.writing.saying import MOST_WORDS, Saying
 
+LONG, THIRD = 4, 3
+"""Times the words that may be read from which the evidence is long; of such a third is read. Its answers and clear sentences
+hold more than is read (LOG.md), and of seven pages on one event nothing holds as much as reading all."""
 JUDGES = "judges, and states no fact"
 PLANNED = 1.3
 """Times the article's words that are planned for a model that says one note a call."""
@@ -138,7 +141,9 @@ class OurSystem(CitedWriting):
         checker = NoteChecker(evidence, card)
         asked = questions(kind.name, Subject(evidence.event.title, evidence.pages).name)
         answers = stages.once(ANSWERS, lambda: ask_pages(asked, about, self._generator, self._kind_encoder, checker))
-        passages = chosen_passages(evidence, card, about, self._kind_encoder, self._writing.read_words)
+        n_words = sum(len(passage.text.split()) for passage in evidence.passages)
+        most = self._writing.read_words // (THIRD if n_words > LONG * self._writing.read_words else 1)
+        passages = chosen_passages(evidence, card, about, self._kind_encoder, most)
         taken = [answers, *take_notes(passages, self._generator, checker, stages)]
         # A model that notes nothing cannot say anything either: what came of it would be the pages' own sentences.
         if any(one.notes for one in taken):

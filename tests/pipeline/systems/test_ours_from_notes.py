@@ -17,6 +17,7 @@ from data.settings import ModelSettings, WritingSettings
 from data.types import Article
 from pipeline.notes import Card, Notes
 from pipeline.noting import about as about_pages
+from pipeline.systems import ours
 from pipeline.systems.ours import OurSystem
 from tests.fakes import FixedEncoder, NotingModel, SilentFiler, told_back
 from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL, page
@@ -145,3 +146,13 @@ def test_an_answer_to_what_such_an_article_tells_stands_in_it() -> None:
     model = NotingModel(answer=lambda _: answer)
     article = system(model).write(EVENT, PAGES, Unstored())
     assert answer in sentences(article) and model.asked.index("answer") < model.asked.index("notes")
+
+
+def test_of_long_evidence_a_third_of_the_words_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(long: int) -> int:
+        monkeypatch.setattr(ours, "LONG", long)
+        model = NotingModel()
+        system(model, read_words=200).write(EVENT, PAGES, Unstored())
+        return sum(len(prompt.split()) for prompt in model.prompts_of("notes"))
+
+    assert 0 < read(0) < read(4)
