@@ -213,6 +213,8 @@ def _is_told(one: Candidate, chosen: Sequence[Candidate], usual: Set[str]) -> bo
     """Whether chosen sentences have told together what a sentence says: most of its own words, all its names and numbers."""
     mine = one.terms - usual
     others = {term for other in chosen for term in other.terms}
+    if not _counted(one.text) <= {count for other in chosen for count in _counted(other.text)}:
+        return False  # facts know no numbers in words: "seven were killed" is not told by "70 were killed"
     return len(mine & others) >= TOLD * max(len(mine), 1) and _has_all(one.facts, chosen, usual)
 
 
