@@ -6,6 +6,7 @@ import pytest
 
 from data.cleaning import Extracted
 from data.errors import UserError
+from data.settings import RenderWhen
 from pipeline.reading.chromium import Undrawn
 from pipeline.reading.documents import Document
 from pipeline.reading.rendering import Painted
@@ -33,7 +34,7 @@ def test_every_page_of_html_is_drawn_in_its_order() -> None:
 
 
 @pytest.mark.parametrize("render", ["never", "auto"])
-def test_other_settings_draw_no_page_before_it_was_read(render: painting.RenderWhen) -> None:
+def test_other_settings_draw_no_page_before_it_was_read(render: RenderWhen) -> None:
     assert list(Painter(render, print).drawn([(1, PAGE)])) == [(1, PAGE)]
 
 
