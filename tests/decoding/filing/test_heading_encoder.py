@@ -80,7 +80,7 @@ def test_unusable_weights_are_named(tmp_path: Path, content: bytes | None) -> No
     path = tmp_path / "filing.safetensors"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(UserError, match=r"filing\.safetensors.*tools\.fit_filing"):
+    with pytest.raises(UserError, match=r"filing\.safetensors.*tools\.fits\.fit_filing"):
         HeadingEncoder(path)
 
 

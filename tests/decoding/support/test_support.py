@@ -145,7 +145,7 @@ def test_unusable_weights_are_named(tmp_path: Path, content: bytes | None) -> No
     path = tmp_path / "judge.safetensors"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(UserError, match=r"judge\.safetensors.*tools\.fit_judge"):
+    with pytest.raises(UserError, match=r"judge\.safetensors.*tools\.fits\.fit_judge"):
         MiniLmReader(path)
 
 

@@ -259,7 +259,7 @@ def test_a_model_of_other_features_or_another_network_says_how_to_fit_it_again(
 ) -> None:
     path = tmp_path / "other.json"
     path.write_text(json.dumps({**codec.to_plain(shipped()), **change}), encoding="utf-8")
-    with pytest.raises(UserError, match=r"python -m tools\.fit_judge") as raised:
+    with pytest.raises(UserError, match=r"python -m tools\.fits\.fit_judge") as raised:
         EmbeddedJudge(KnownReader(shipped().reader), path)
     assert str(path) in str(raised.value) and raised.value.exit_code == 2
 
@@ -268,7 +268,7 @@ def test_missing_or_broken_weights_are_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken.safetensors"
     broken.write_bytes(b"no tensors")
     for path in (tmp_path / "missing.safetensors", broken):
-        with pytest.raises(UserError, match=r"python -m tools\.fit_judge") as raised:
+        with pytest.raises(UserError, match=r"python -m tools\.fits\.fit_judge") as raised:
             MiniLmReader(path)
         assert str(path) in str(raised.value) and raised.value.exit_code == 2
 
