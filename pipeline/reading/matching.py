@@ -2,7 +2,7 @@
 
 Work is counted in steps (an element looked at, a rule that matched), never in seconds, so that a page is read the same each
 time. A rule that takes too many is given up, all of them when the page has used up its steps. Of what a given-up rule would
-do nobody knows: `Matches.given_up` says whether one that may hide could be meant.
+do nobody knows: `Matches.given_up` has what it could do to an element that it may mean.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from typing import Any
 
 import cssselect2
 
-MOST_STEPS = 4_000_000
-"""Of a page. A page of 10,000 elements with 4,000 usual rules takes some 500,000; as many as these are about five seconds."""
-MOST_OF_A_RULE = 250_000
-_A_MATCH = 4
+MOST_STEPS = 24_000_000
+"""Of a page; a step is a third of a microsecond. 7,500 elements and 4,000 rules, of which many are asked, take half of them."""
+MOST_OF_A_RULE = 1_500_000
+_A_MATCH = 20
 """Steps for what is done with a rule that matches."""
-_A_CHILD = 5
+_A_CHILD = 25
 """The library makes an object for each child that a selector looks at."""
-_A_SIBLING = 8
+_A_SIBLING = 2
 """Siblings that are looked at in one step."""
+_FEW_SIBLINGS = 12
+_ANCESTORS = 3
+"""Looked at in one step, too."""
 
 Found = list[tuple[Any, int, Any, Any]]
 """Specificity, order, pseudo-element and payload of each rule, the weakest first."""
@@ -46,33 +49,34 @@ class Steps:
 
 
 class _Counting(cssselect2.ElementWrapper):  # type: ignore[misc]  # the library has no types
-    """Counts every element that a selector looks at, and keeps no lists of neighbours."""
+    """Counts what a selector looks at, and keeps no lists of siblings. What costs next to nothing is not counted."""
 
     steps: Steps
 
-    @property
-    def etree_siblings(self) -> Any:
-        self.steps.take(1 + len(self._siblings) // _A_SIBLING)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        if len(self.etree_siblings) > _FEW_SIBLINGS:
+            self._siblings = self.__dict__.pop("etree_siblings")
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "etree_siblings":
+            raise AttributeError(name)
+        self.steps.take(len(self._siblings) // _A_SIBLING)
         return self._siblings
 
-    @etree_siblings.setter
-    def etree_siblings(self, siblings: Any) -> None:
-        self._siblings = siblings
-
     @property
-    def ancestors(self) -> Iterator[Any]:
-        return self._walked("parent")
+    def ancestors(self) -> Any:
+        found = super().ancestors
+        self.steps.take(1 + len(found) // _ANCESTORS)
+        return found
 
     @property
     def previous_siblings(self) -> Iterator[Any]:
-        return self._walked("previous")
-
-    def _walked(self, to: str) -> Iterator[Any]:
-        element = getattr(self, to)
+        element = self.previous
         while element is not None:
             self.steps.take(1)
             yield element
-            element = getattr(element, to)
+            element = element.previous
 
     def iter_children(self) -> Iterator[Any]:
         for child in super().iter_children():
@@ -87,26 +91,26 @@ class _Entry:
     order: int
     pseudo: Any
     payload: Any
-    may_hide: bool
+    effects: frozenset[str]
     left: int = MOST_OF_A_RULE
 
 
 @dataclass
 class Matches:
-    """The rules of one element; `given_up` where a rule was not asked that may match and may hide."""
+    """The rules of one element; `given_up` are the effects of rules that were not asked and may match it."""
 
     found: Found = field(default_factory=list)
-    given_up: bool = False
+    given_up: set[str] = field(default_factory=set)
 
 
 @dataclass
 class Matcher:
-    """`may_hide` says of a payload whether its rule could make text invisible."""
+    """`effects` says of a payload how its rule could make text invisible, in words of its own."""
 
-    may_hide: Callable[[Any], bool]
+    effects: Callable[[Any], frozenset[str]]
     n_rules: int = 0
     _buckets: dict[tuple[str, str], list[_Entry]] = field(default_factory=dict)
-    _hiding: set[tuple[str, str]] = field(default_factory=set)
+    _effects: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def add(self, selector: Any, payload: Any) -> None:
         """`selector` as the library has compiled it."""
@@ -122,11 +126,10 @@ class Matcher:
         else:
             key = ("", "")
         entry = _Entry(
-            selector.test, selector.specificity, self.n_rules, selector.pseudo_element, payload, self.may_hide(payload)
+            selector.test, selector.specificity, self.n_rules, selector.pseudo_element, payload, self.effects(payload)
         )
         self._buckets.setdefault(key, []).append(entry)
-        if entry.may_hide:
-            self._hiding.add(key)
+        self._effects.setdefault(key, set()).update(entry.effects)
 
     def elements(self, tree: Any) -> Iterator[tuple[Any, Matches]]:
         """Each element of a tree in its order, with the rules that match it."""
@@ -146,27 +149,21 @@ class Matcher:
         matches = Matches()
         names = [("id", str(element.id)), *(("class", name) for name in element.classes)]
         for key in (*names, ("tag", str(element.local_name).lower()), ("", "")):
+            bucket = self._buckets.get(key, ())
+            steps.left -= len(bucket)
             if steps.left <= 0:
-                matches.given_up = matches.given_up or key in self._hiding
+                matches.given_up |= self._effects.get(key, set())
                 continue
-            for entry in self._buckets.get(key, ()):
-                if entry.left <= 0 or steps.left <= 0:
-                    matches.given_up = matches.given_up or entry.may_hide
-                elif _asked(entry, element, steps, matches):
-                    matches.found.append((entry.specificity, entry.order, entry.pseudo, entry.payload))
+            for entry in bucket:
+                steps.of_rule = entry.left
+                try:
+                    if entry.left > 0 and entry.test(element):
+                        steps.take(_A_MATCH)
+                        matches.found.append((entry.specificity, entry.order, entry.pseudo, entry.payload))
+                except (Spent, RecursionError):
+                    steps.of_rule = 0
+                entry.left = steps.of_rule
+                if entry.left <= 0:
+                    matches.given_up |= entry.effects
         matches.found.sort(key=lambda one: (one[0], one[1]))
         return matches
-
-
-def _asked(entry: _Entry, element: Any, steps: Steps, matches: Matches) -> bool:
-    steps.of_rule = entry.left
-    try:
-        steps.take(1)
-        if matched := bool(entry.test(element)):
-            steps.take(_A_MATCH)
-    except (Spent, RecursionError):
-        steps.of_rule = 0
-        matched = False
-        matches.given_up = matches.given_up or entry.may_hide
-    entry.left = steps.of_rule
-    return matched

@@ -58,7 +58,7 @@ class Sheets:
 
     told: frozenset[str] = frozenset()
     """The properties that matter: rules without one of them, and without a variable, are passed over."""
-    matcher: Matcher = field(default_factory=lambda: Matcher(lambda _: True))
+    matcher: Matcher = field(default_factory=lambda: Matcher(lambda _: frozenset()))
     frames: dict[str, list[tuple[float, Declared]]] = field(default_factory=dict)
     n_rules: int = 0
     room: int = MOST_CSS
@@ -138,10 +138,10 @@ class Sheets:
             self.n_rules += 1
 
 
-def sheets_of(tree: HtmlElement, told: frozenset[str], may_hide: Callable[[Rule], bool]) -> Sheets:
+def sheets_of(tree: HtmlElement, told: frozenset[str], effects: Callable[[Rule], frozenset[str]]) -> Sheets:
     """Of `<style>` elements and of links to `data:` addresses, in the page's order. `told` are the properties that matter;
-    `may_hide` says whether a rule, matched or not, could make text invisible."""
-    sheets = Sheets(told, Matcher(may_hide))
+    `effects` says how a rule, matched or not, could make text invisible."""
+    sheets = Sheets(told, Matcher(effects))
     for element in tree.iter("style", "link"):
         kind = str(element.get("type") or "text/css").strip().lower()
         if kind != "text/css" or any(one.tag in ("template", "noscript") for one in element.iterancestors()):

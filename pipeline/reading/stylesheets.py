@@ -112,13 +112,14 @@ def declarations(style: str) -> dict[str, tuple[str, bool]]:
 
 
 def _unseen(tree: HtmlElement) -> Unseen:
-    sheets = sheets_of(tree, TOLD, _could_hide)
+    sheets = sheets_of(tree, TOLD, _effects)
     has_foreign = bool(tree.xpath("//link[contains(@rel, 'stylesheet') and not(starts-with(@href, 'data:'))]"))
     found = Unseen()
     root = _State(ground=None if has_foreign else WHITE)
     states: dict[HtmlElement, _State] = {}
     rem = 16.0
     shadowed = _shadowed(tree)
+    given_up: dict[HtmlElement, frozenset[str]] = {}
     for element, matches in sheets.matcher.elements(tree):
         above = states.get(element.getparent(), root)
         state, box, unsure = _judged(matches.found, element, above, sheets, rem, has_foreign)
@@ -128,8 +129,11 @@ def _unseen(tree: HtmlElement) -> Unseen:
             rem = state.font
         if element.tag in _WHOLE or element.tag in _UNTOLD:
             continue
-        if matches.given_up:
-            found.given_up.add(element)
+        open_to = frozenset(matches.given_up) | given_up.get(element.getparent(), _NO_EFFECTS)
+        if open_to:
+            given_up[element] = open_to = open_to if len(open_to) <= MOST_EFFECTS else frozenset((HIDDEN,))
+            if _may_be_hidden(open_to, state):
+                found.given_up.add(element)
         if box:
             found.boxes.add(element)
         elif unsure:
@@ -213,14 +217,48 @@ def _computed(matched: Found, element: HtmlElement, above: _State) -> tuple[dict
     return said, variables, unknown
 
 
-def _could_hide(rule: Rule) -> bool:
-    """Whether a rule that is not asked could make text invisible: by its values, or by colours that nobody sets off here."""
-    said = {name: value.rpartition(AGAIN)[2] for name, (value, _) in rule.declared.items()}
-    coloured = any(name in COLOURS and (value != "inherit") for name, value in said.items())
-    open_values = any("var(" in value for name, value in said.items() if name in TOLD)
-    small = any(name in said for name in ("font-size", "font", "animation", "animation-name", "grid-template-rows"))
-    hidden = said.get("visibility") in ("hidden", "collapse") or hides(said) or may_hide(said)
-    return coloured or open_values or small or hidden or any(name.startswith("--") for name in said)
+HIDDEN, INK, GROUND = "hidden", "ink ", "ground "
+"""What a rule that is not asked may do to text: hide it, or give it or its ground a colour."""
+MOST_EFFECTS = 40
+_NO_EFFECTS: frozenset[str] = frozenset()
+_SMALL_FONT = 8.0
+_HIDING_VALUE = re.compile(r"none|hidden|collapse|transparent|-?0(?:\.0\d*)?[a-z%]*|-\d{3,}.*|.*\bvar\(.*", re.DOTALL)
+
+
+def _effects(rule: Rule) -> frozenset[str]:
+    """How a rule could make text invisible, by its own values and whatever the rest of the page says."""
+    found: set[str] = set()
+    said = {name: value.rpartition(AGAIN)[2].strip().lower() for name, (value, _) in rule.declared.items()}
+    for name, value in said.items():
+        if name.startswith("--"):
+            if _HIDING_VALUE.fullmatch(value):
+                found.add(HIDDEN)
+            elif colour_of(value) is not None:
+                found |= {INK + value, GROUND + value}
+        elif name in TOLD and "var(" in value:
+            found.add(HIDDEN)
+        elif name in ("color", "-webkit-text-fill-color"):
+            found.add(INK + value)
+        elif name in COLOURS:
+            found.add(GROUND + value)
+    small = font_pixels(said, 16.0, 16.0) < _SMALL_FONT or any(name.startswith("animation") for name in said)
+    gone = said.get("visibility") in ("hidden", "collapse") or said.get("grid-template-rows", "").startswith("0")
+    return frozenset(found | ({HIDDEN} if small or gone or hides(said) or may_hide(said) else set()))
+
+
+def _may_be_hidden(effects: frozenset[str], state: _State) -> bool:
+    if HIDDEN in effects:
+        return True
+    inks = [colour for one in effects if one.startswith(INK) and (colour := colour_of(one.removeprefix(INK))) is not None]
+    grounds = [
+        colour for one in effects if one.startswith(GROUND) and (colour := colour_of(one.removeprefix(GROUND))) is not None
+    ]
+    ink = state.fill or state.ink
+    return (
+        any(is_clear(one) or alike(one, state.ground) for one in inks)
+        or any(alike(ink, one) for one in grounds)
+        or any(alike(one, other) for one in inks for other in grounds)
+    )
 
 
 def _may_matter(name: str, value: str) -> bool:
