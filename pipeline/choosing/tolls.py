@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.choosing.quantities import BARE_TOLLS, Quantity, quantities
+from pipeline.choosing.standing_alone import MONTH
 
 _PART = re.compile(
     r"\b(?:at the scene|on the spot|instantly|in (?:the |a )?hospitals?|overnight|in (?:a single|one|another)|each|every|per|"
@@ -90,6 +91,6 @@ def is_history(quantity: Quantity, text: str) -> bool:
 
 
 _DAY = re.compile(
-    r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:January|February|March|April|May|June|July|August|September|October|"
-    r"November|December)\b|\b(?:later|the next day|the day after|by then|hours? after|days? after|weeks? after)\b"
+    rf"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:{MONTH})\b|"
+    r"\b(?:later|the next day|the day after|by then|hours? after|days? after|weeks? after)\b"
 )

@@ -15,14 +15,14 @@ from data.runs import Stages
 from data.types import Article, Heading, Page, Paragraph, Repair, Section, Source, Strict
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.choosing.facts import names, numbers, with_digits
+from pipeline.choosing.standing_alone import MONTH
 from pipeline.evidence import Evidence
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.citing import support
 
 SAID = 0.6
 """Share of a statement's words that a sentence of the article, or of an earlier page, has: it is said already."""
-_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
-_DATE = re.compile(rf"\b\d{{1,2}} (?:{_MONTH})\b(?: \d{{4}})?|\b(?:{_MONTH}) \d{{1,2}}\b(?:, \d{{4}})?")
+_DATE = re.compile(rf"\b\d{{1,2}} (?:{MONTH})\b(?: \d{{4}})?|\b(?:{MONTH}) \d{{1,2}}\b(?:, \d{{4}})?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,16 +19,14 @@ from data.types import Article, Fact, Page, Paragraph, Repair, RepairKind, Secti
 from pipeline.choosing.facts import names, numbers, with_digits
 from pipeline.choosing.one_event import OneEvent, own_words
 from pipeline.choosing.quantities import BARE_TOLLS, Quantity, toll_of
+from pipeline.choosing.standing_alone import MONTH
 from pipeline.choosing.tolls import FAR, FAR_MISSING, Told, is_history, latest, whole_tolls
 from pipeline.following.changes import grounds
 from pipeline.writing.assembly import LEAD_HEADING
 
 _PHASE = re.compile(r"\b(?:immediately|later|afterwards)\b", re.I)
 """Beside a number that is not said to be the latest: those who died at once, or after the others."""
-_TIME = (
-    r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|"
-    r"September|October|November|December)|noon|midnight|nightfall|evening|morning)\b"
-)
+_TIME = rf"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:\d{{1,2}} )?(?:{MONTH})|noon|midnight|nightfall|evening|morning)\b"
 _SAYS = r"\b(?:said|reported|announced|confirmed|told|wrote)\b"
 _OF_ITS_DAY = re.compile(
     rf"\b(?:[Bb]y|[Aa]s of|[Uu]ntil) (?:late |early |the |that |next )*{_TIME}|{_SAYS} (?:late |early )?(?:on )?{_TIME}|"

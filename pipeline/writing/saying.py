@@ -41,7 +41,7 @@ ASKED = 3
 COPY_WORDS = 4
 """Words of a passage in a row, names and numbers apart, behind which the next one costs the penalty, in logits."""
 GOOD_ENOUGH = 0.3
-"""Share of copied words up to which no further answer is asked for."""
+"""Share of copied words up to which a note needs no rewording, and a rewording is better than its note."""
 SUPPORTED, SAID = 0.1, 0.05
 """Chance, by the reader, that the note supports the answer, and that the answer supports the note, below which it doubts. It
 doubts many right paraphrases, so that its doubt only raises the bar."""
@@ -220,11 +220,11 @@ class Saying:
         return Tried(fact.places, "model", text, tuple(faults), round(copied, 3), run, round(finding.new_words, 3), None)
 
     def _agreeing(self, found: Sequence[Tried], answers: Sequence[tuple[_Asked, str]]) -> list[Tried]:
-        """Each with its likeness to the other answers to the same statements, which is a fault where it is small."""
+        """Each with its likeness to the other answers to the same statements, which is a fault where it is small. An empty one
+        agrees with none: the only answer of four is no agreement."""
         of_places: dict[tuple[int, ...], list[int]] = {}
-        for k, (_, text) in enumerate(answers):
-            if text:
-                of_places.setdefault(found[k].facts, []).append(k)
+        for k, one in enumerate(found):
+            of_places.setdefault(one.facts, []).append(k)
         agreeing = list(found)
         for places in of_places.values():
             for k, likeness in zip(places, consensus([answers[k][1] for k in places]), strict=True):

@@ -134,6 +134,14 @@ def test_where_all_answers_agree_a_smaller_chance_is_enough(monkeypatch: pytest.
     assert text_of(said(lambda _: next(other))) == [(NOTE, (LEDGER,))]
 
 
+def test_the_only_answer_of_four_is_no_agreement() -> None:
+    given = iter([SAID, "", "", ""])
+    section = said(lambda _: next(given))
+    assert text_of(section) == [(NOTE, (LEDGER,))]
+    given = iter([SAID, SAID, SAID, ""])
+    assert text_of(said(lambda _: next(given))) == [(SAID, (LEDGER,))]
+
+
 OTHERS = ("The levee at Lower Quay broke at 03:40 on 16 March 2031.", "Mayor Irena Holt said the warning came too late.")
 PARAGRAPH = (
     "At 03:40 on 16 March 2031 the Lower Quay levee gave way. It destroyed 212 houses, and 14 people lost their lives. "
