@@ -46,3 +46,29 @@ def test_by_the_card_and_the_title(title: str, cosine: float, verdict: str) -> N
     (judged,) = judge_pages(evidence, Card("A flood.", (), "model", Usage()), Alike(cosine)).pages
     assert judged.verdict == verdict
     assert judged.likeness == pytest.approx(cosine, abs=0.001) and judged.named == float(title == EVENT.title)
+
+
+FLOODS = [f"The river Tolvane rose over the levee of Vasterlow on night {n}, and houses stood in water. " * 6 for n in range(4)]
+RUNNERS = "Runners signed up for kilometres of asphalt with bibs, medals, pacers, shoes and a pasta party at the start. " * 6
+
+
+class OfSubject(FixedEncoder):
+    """Beginnings and cards are as near to each other as pages of one name are; of passages the words tell."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if EVENT.title not in texts[0]:
+            return super().encode(texts)
+        return Alike(0.6).encode(texts)
+
+
+def verdicts(*texts: str) -> list[str]:
+    pages = [page(f"p{n}", EVENT.title, text) for n, text in enumerate(texts)]
+    evidence = Evidence.unlapped(EVENT, pages, RETRIEVAL)
+    card = Card("A flood.", (), "model", Usage())
+    return [one.verdict for one in judge_pages(evidence, card, OfSubject()).pages]
+
+
+def test_a_page_of_the_name_that_tells_of_nothing_that_the_others_tell_is_not_about_the_subject() -> None:
+    assert verdicts(*FLOODS, RUNNERS) == ["subject"] * 4 + ["mention"]
+    assert verdicts(*FLOODS[:3], RUNNERS) == ["subject"] * 4  # three others are too few to tell
+    assert verdicts(*FLOODS, FLOODS[0].replace("night 0", "night 7")) == ["subject"] * 5
