@@ -53,7 +53,7 @@ ANSWER_TOKENS = 90
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`ask` with the subject's name, and `cues`, words that an answering text may have."""
+    """`ask` with the subject's name, and `cues`: what an answering text may say, without that name."""
 
     ask: str
     cues: str
@@ -68,7 +68,7 @@ class _Window:
 def questions(kind: str, name: str) -> list[Question]:
     """Those of a kind of article (`planning/kinds.toml`), about the subject of this name."""
     return [
-        Question(ask.strip().replace("{it}", f"“{name}”"), f"{ask.replace('{it}', name)}{cues}".strip())
+        Question(ask.strip().replace("{it}", f"“{name}”"), f"{ask.replace('{it}', 'it')}{cues}".strip())
         for line in _by_kind().get(kind, _by_kind()["any"])
         for ask, _, cues in [line.partition("|")]
     ]
@@ -198,14 +198,15 @@ def _windows(evidence: Evidence, about: AboutPages) -> list[_Window]:
 
 
 def _nearest(asked: Sequence[Question], windows: Sequence[_Window], encoder: Encoder) -> list[list[int]]:
-    """For each question its windows, best first, by meaning and by words."""
+    """For each question its windows, best first, by meaning, by words, and by meaning with the subject's name: with it alone
+    what speaks of "Lux" is nearest to who directed "Lux", without it what directs anything."""
     texts = [window.text for window in windows]
-    vectors = encoder.encode([*texts, *(question.cues for question in asked)])
-    of_texts, of_asked = vectors[: len(texts)], vectors[len(texts) :]
+    vectors = encoder.encode([*texts, *(question.cues for question in asked), *(question.ask for question in asked)])
+    of_texts, of_cues, of_asked = np.split(vectors, [len(texts), len(texts) + len(asked)])
     by_words = Bm25Ranker(texts)
     found = []
-    for question, vector in zip(asked, of_asked, strict=True):
-        scores = fuse([of_texts @ vector, by_words.scores(question.cues)], RRF)
+    for question, bare, named in zip(asked, of_cues, of_asked, strict=True):
+        scores = fuse([of_texts @ bare, by_words.scores(question.cues), of_texts @ named], RRF)
         taken: list[int] = []
         of_page: dict[int, int] = {}
         for w in np.argsort(-scores, kind="stable").tolist():

@@ -16,9 +16,9 @@ from pipeline.choosing.standing_alone import day_of
 from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
 from pipeline.notes import Card
-from pipeline.noting.material import readable
+from pipeline.noting.material import readable, shown_title
 from pipeline.noting.stated import ended, own_shared, shared
-from pipeline.noting.verifying import SAYS, Verifier, nearest
+from pipeline.noting.verifying import SAYS, Claimed, Verifier, nearest
 from pipeline.writing.checks.compared_words import bare, name_words
 from pipeline.writing.checks.rewording import proper_words
 
@@ -71,7 +71,8 @@ def _cites(evidence: Evidence, text: str, verifier: Verifier) -> list[str]:
     missing |= figures(text) - figures(title, as_evidence=True)
     if missing - _held(together) or own_shared(text, together, title) < LEAST_SHARED:
         return []
-    *alone, all_of_them = verifier.chances([*((text, p.text) for p in near), (text, together)])
+    asked = [Claimed(text, p.text, shown_title(evidence.pages[p.page])) for p in near]
+    *alone, all_of_them = verifier.chances([*asked, Claimed(text, together, title)])
     if any(chance >= SAYS for chance in alone):
         # The best that says it, and others for the names and figures that it has not.
         ordered = [p for _, p in sorted(zip(alone, near, strict=True), key=lambda one: one[0] < SAYS)]

@@ -55,10 +55,11 @@ _NOTHING = re.compile(
 
 @dataclass(frozen=True)
 class NoteChecker:
-    """Of one event."""
+    """Of one event. `called`: what such a subject is called, beside what its card says ("the show" of a series)."""
 
     evidence: Evidence
     card: Card
+    called: frozenset[str] = frozenset()
 
     @cached_property
     def _subject(self) -> Subject:
@@ -77,7 +78,7 @@ class NoteChecker:
         dropped: list[DroppedNote] = []
         for fact in with_antecedents(facts):
             passage = max(passages, key=lambda p: (shared(fact, p.text), -p.start))
-            named = _named(ended(fact), subject, passages, self.card.text)
+            named = _named(ended(fact), subject, passages, " ".join((self.card.text, *self.called)))
             # A model that takes notes of a person says "he" of that person; of "it" `_named` has decided.
             day = day_at(page, passage.start)
             text = standing_alone(named, "" if named.startswith("It") else before, day, subject)

@@ -23,7 +23,7 @@ from pipeline.notes import AboutPages, Card, DroppedNote, Note, TakenNotes
 from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable, shown_title
 from pipeline.noting.stated import MOST_WORDS, NoteChecker, may_be_clear
-from pipeline.noting.verifying import FACTUAL, SAYS, Verifier
+from pipeline.noting.verifying import FACTUAL, SAYS, Claimed, Verifier
 from pipeline.stages import notes_stage
 from pipeline.writing.drafting import without_reasoning
 from pipeline.writing.prompts import Numbered
@@ -175,11 +175,13 @@ def verified(
 ) -> list[tuple[list[Note], list[DroppedNote]]]:
     """Without those notes of which the model doubts, reading note and passage, that the one says the other, and without those
     that judge and state no fact. `least`: for each of `found` the chance that it must give; empty for `SAYS`."""
-    texts = {passage.id: passage.text for passage in checker.evidence.passages}
+    evidence = checker.evidence
+    passages = {passage.id: passage for passage in evidence.passages}
     verifier = Verifier(generator)
     bars = least or [SAYS] * len(found)
     notes = [(note, bar) for (kept, _), bar in zip(found, bars, strict=True) for note in kept]
-    says = verifier.chances([(note.text, texts[note.passage]) for note, _ in notes])
+    of_notes = [(note.text, passages[note.passage]) for note, _ in notes]
+    says = verifier.chances([Claimed(text, p.text, shown_title(evidence.pages[p.page])) for text, p in of_notes])
     doubted = [n for n, ((_, bar), chance) in enumerate(zip(notes, says, strict=True)) if chance < bar]
     faults = {n: f"its passage hardly says it ({says[n]:.2f})" for n in doubted}
     others = [n for n in range(len(notes)) if n not in faults]

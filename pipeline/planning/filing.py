@@ -34,7 +34,7 @@ from pipeline.provenance import publisher_of
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "24"
+RULES = "25"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -64,10 +64,12 @@ model to say otherwise: an article may hold few. Of 0.15, 0.3, 0.6 and 1 it leav
 copied (LOG.md)."""
 LEAST_USABLE, FEW = 0.35, 6
 """Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""
-LEADING, ANSWERS, ASKED_FIRST = 6, 0.9, 0.8
-"""Of the answers to the first questions on such a subject, and for the lead: least chance of use (`choosing.usable` was fitted
-on sentences of pages, and finds "Peter Hoar directed it" too short), and what the first adds to its worth, the fourth half of
-it."""
+ROOM, LEAST_WITH_ROOM = 700, 0.2
+"""Words of notes up to which a lower chance is enough: a short article gains more by a fact than it loses by a dull one."""
+LEADING, ANSWERS, OTHER_ANSWERS, ASKED_FIRST = 6, 0.9, 0.6, 0.8
+"""Of the answers to the first questions on such a subject, for the lead: how many, least chance of use (`choosing.usable` was
+fitted on sentences of pages, and finds "Peter Hoar directed it" too short), that of the answers to other questions, and what
+the first adds to its worth, the fourth half of it."""
 STALE = 0.3
 """What remains of the worth of a statement that tells as future what later pages look back on."""
 UNTRUSTED = 0.3
@@ -212,10 +214,11 @@ def plan_notes(
     own = [statements[o.candidate.index] for o in pool.offered]
     asked = np.array([one.question for one in own])
     usable_for = np.where((asked > 0) & (asked <= LEADING), np.maximum(pool.usable, ANSWERS), pool.usable)
+    usable_for = np.where(asked > LEADING, np.maximum(usable_for, OTHER_ANSWERS), usable_for)
     stays = np.array([carried > 0 and len(one.text.split()) > carried and one.copied > COPIED for one in own])
     stale = np.array([_is_stale(o, evidence) for o in pool.offered], dtype=bool)
     worth_using = usable_for * (NEARNESS + near) * np.where(stays, STAYING, 1.0) * np.where(stale, STALE, 1.0)
-    floor = min(LEAST_USABLE, float(np.sort(usable_for)[-FEW:][0]))
+    floor = _least_usable(usable_for, [o.candidate.n_words for o in pool.offered])
     chosen, left_out = choose(pool, writing.max_words, np.where(usable_for >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
@@ -246,6 +249,14 @@ def plan_notes(
         " ".join(filter(None, (_notice(evidence, pool, chosen), _ambiguity(subject.namesakes)))),
         tuple(left_out),
     )
+
+
+def _least_usable(chances: np.ndarray, n_words: Sequence[int]) -> float:
+    """The chance of use that a note needs, from those of all notes, shape (n,), and their words."""
+    best = np.argsort(-chances, kind="stable")
+    filled = int(np.searchsorted(np.cumsum(np.array(n_words)[best]), ROOM))
+    with_room = float(chances[best[filled]]) if filled < len(best) else LEAST_WITH_ROOM
+    return min(max(min(LEAST_USABLE, with_room), LEAST_WITH_ROOM), float(chances[best[:FEW]][-1]))
 
 
 def _is_stale(one: Offered, evidence: Evidence) -> bool:

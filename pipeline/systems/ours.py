@@ -57,7 +57,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "34"
+    rules = "35"
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class OurSystem(CitedWriting):
     def notes(self, evidence: Evidence, card: Card, about: AboutPages, kind: SubjectKind, stages: Stages) -> Notes:
         """What the pages state about the subject, each fact once: what they answer, what they tell, and their clear
         sentences."""
-        checker = NoteChecker(evidence, card)
+        checker = NoteChecker(evidence, card, self._recogniser.named(kind.name).called)
         asked = questions(kind.name, Subject(evidence.event.title, evidence.pages).name)
         answers = stages.once(ANSWERS, lambda: ask_pages(asked, about, self._generator, self._kind_encoder, checker))
         n_words = sum(len(passage.text.split()) for passage in evidence.passages)

@@ -55,10 +55,22 @@ RUNNERS = "Runners signed up for kilometres of asphalt with bibs, medals, pacers
 class OfSubject(FixedEncoder):
     """Beginnings and cards are as near to each other as pages of one name are; of passages the words tell."""
 
+    def __init__(self, cosine: float = 0.6) -> None:
+        super().__init__()
+        self.cosine = cosine
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if EVENT.title not in texts[0]:
             return super().encode(texts)
-        return Alike(0.6).encode(texts)
+        return Alike(self.cosine).encode(texts)
+
+
+@pytest.mark.parametrize(("n_pages", "verdict"), [(6, "subject"), (7, "mention")])
+def test_where_a_search_found_little_less_is_enough(n_pages: int, verdict: str) -> None:
+    pages = [page(f"p{n}", EVENT.title, f"{FLOODS[0]} {n}") for n in range(n_pages)]
+    evidence = Evidence.unlapped(EVENT, pages, RETRIEVAL)
+    judged = judge_pages(evidence, Card("A flood.", (), "model", Usage()), OfSubject(0.42)).pages
+    assert [one.verdict for one in judged] == [verdict] * n_pages
 
 
 def verdicts(*texts: str) -> list[str]:

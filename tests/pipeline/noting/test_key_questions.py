@@ -65,6 +65,14 @@ def test_the_texts_are_those_nearest_to_the_question_and_of_pages_about_the_subj
     assert not asked(lambda _: SAID, about=())[0].notes
 
 
+def test_the_subjects_name_does_not_decide_what_is_near() -> None:
+    named = page("named", EVENT.title, "The flood is the flood of the town. The flood was a flood, says the town of the flood.")
+    told = page("told", EVENT.title, "Killed people died by drowning in cellars. Fourteen people were killed in that night.")
+    _, model = asked(lambda _: "Not said.", pages=(named, told), about=(0, 1))
+    shown = model.prompts_of("answer")[0]
+    assert shown.index("Killed people died") < shown.index("The flood is the flood")
+
+
 @pytest.mark.parametrize("answers", [["Not said.", "Not said.", SAID], ["Not said."] * 3, [""] * 3])
 def test_what_most_answers_do_not_say_is_no_note(answers: list[str]) -> None:
     given = iter(answers)

@@ -168,3 +168,13 @@ def test_of_neighbours_the_passage_with_most_of_its_words_is_cited() -> None:
 )
 def test_he_is_whom_the_fact_before_names(facts: list[str], last: str) -> None:
     assert with_antecedents(facts)[-1] == last
+
+
+def test_what_such_a_subject_is_called_stands_for_its_name() -> None:
+    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
+    passages = [p for p in evidence.passages if p.page == 0]
+    fact = "The disaster destroyed 212 houses in Vasterlow."
+    (note,), _ = NoteChecker(evidence, CARD).checked(passages, [fact])
+    assert note.text == fact
+    (note,), _ = NoteChecker(evidence, CARD, frozenset({"disaster"})).checked(passages, [fact])
+    assert note.text == "2031 Tolvane flood destroyed 212 houses in Vasterlow."

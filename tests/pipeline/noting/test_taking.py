@@ -79,6 +79,13 @@ def test_what_its_passage_does_not_say_is_dropped_with_the_reason() -> None:
     assert found.usage.n_calls == 1
 
 
+def test_whoever_asks_whether_a_passage_says_it_tells_of_which_page_it_is() -> None:
+    model = NotingModel(notes=lambda _: json.dumps(["Some 212 houses were destroyed, and fourteen people died."]))
+    taken(model, page("a", "Register of Vasterlow", PAGES[0].text))
+    (asked,) = model.prompts_of("states")
+    assert "Page: Register of Vasterlow\nText: " in asked
+
+
 def test_what_judges_is_dropped() -> None:
     kept, praise = "Fourteen people died and 212 houses were destroyed.", "The levee at Lower Quay was destroyed and wonderful."
     model = NotingModel(

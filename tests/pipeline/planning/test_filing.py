@@ -14,6 +14,7 @@ from data.types import Event, Page
 from pipeline.article_plan import ArticlePlan
 from pipeline.choosing.subject import defines
 from pipeline.evidence import Evidence
+from pipeline.planning import filing
 from pipeline.planning.filing import PlanningBanks, cues, own_words, plan_article
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
@@ -210,3 +211,16 @@ def test_a_heading_without_a_list_is_told_by_its_rarest_word() -> None:
 )
 def test_how_far_a_sentence_defines_the_subject(text: str, far: float) -> None:
     assert defines(text, "Lantern (film)") == far
+
+
+@pytest.mark.parametrize(
+    ("chances", "words", "least"),
+    [
+        ([0.9] * 100, 20, 0.35),  # enough of them fills the article
+        ([0.9] * 20 + [0.3] * 20, 20, 0.3),  # there is room: as low as it takes
+        ([0.9] * 20 + [0.25] * 10, 20, 0.2),  # all that there is, down to a bound
+        ([0.1] * 4, 20, 0.1),  # a few always stay
+    ],
+)
+def test_a_short_article_takes_what_a_long_one_leaves_out(chances: list[float], words: int, least: float) -> None:
+    assert filing._least_usable(np.array(chances), [words] * len(chances)) == pytest.approx(least)

@@ -54,7 +54,7 @@ def prompts(reader: PromptReader, attack: str) -> list[list[int]]:
     asked = (
         article("A flood", block, 300),
         reading_prompts.notes("A flood", shown, "", reader.neutralise),
-        reading_prompts.states(text, f"{title}.", reader.neutralise),
+        reading_prompts.states(title, text, f"{title}.", reader.neutralise),
     )
     return [reader.prompt_ids(messages) for messages in asked]
 
