@@ -183,7 +183,11 @@ def _notes_by_value(said: Sequence[tuple[str, str, str]]) -> dict[str, list[str]
     meant: dict[str, str] = {}
     for with_figure in (True, False):
         for key, words, _ in said:
-            if words and bool(re.search(r"\d", words)) >= with_figure and not (_FOOTNOTES.search(key) or _NOT_SAID.fullmatch(key)):
+            if (
+                words
+                and bool(re.search(r"\d", words)) >= with_figure
+                and not (_FOOTNOTES.search(key) or _NOT_SAID.fullmatch(key))
+            ):
                 for stem in _stems(key):
                     meant.setdefault(stem, key)
     notes: dict[str, list[str]] = {}
