@@ -115,8 +115,8 @@ def unshowable(name: str) -> str:
 
 
 def imitated(name: str) -> str:
-    """The system of this package that a name is, or looks like; else nothing. A letter that is none of ASCII, nor made of one, may
-    look like any: one of the name's own must be left."""
+    """The system of this package that a name is, or looks like; else nothing. A letter of another alphabet may look like any of
+    ASCII, as long as one of ASCII stands beside it."""
     shape = _shape(name)
     if len(shape) > MOST_NAME_CHARS or not any(c.isascii() for c in shape):
         return ""

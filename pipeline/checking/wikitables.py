@@ -178,8 +178,8 @@ def box_statements(values: Iterable[tuple[str, str]], references: References) ->
 
 
 def _notes_by_value(said: Sequence[tuple[str, str, str]]) -> dict[str, list[str]]:
-    """For each name of a value the references that stand in another one: `population` is meant by `population_footnotes`, and so
-    is `population_total`, where the first with a figure comes before the first."""
+    """By the name of a value, the references that stand in another one: by `population_footnotes` the first of `population`,
+    `population_total` and so on that has a figure is meant, else the first."""
     meant: dict[str, str] = {}
     for with_figure in (True, False):
         for key, words, _ in said:

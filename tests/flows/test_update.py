@@ -254,7 +254,8 @@ def test_pages_on_disk_are_read_anew_where_they_are_named(
     Path("pages/toll.html").write_text(body("toll", "2026-03-03"), encoding="utf-8")
     out, err = update(wikigenben, Path("one"), "--out", "two", "--file", "pages/rail.html", "--file", "pages/toll.html")
     assert "Pages of one: 1 unchanged, 1 changed; 1 new." in out and "as they were: dam.html; give" in err
-    assert [page.url for page in pages_of(Path("two"))] == ["file:rail.html", "file:dam.html", "file:rail.html", "file:toll.html"]
+    names = [page.url.removeprefix("file:") for page in pages_of(Path("two"))]
+    assert names == ["rail.html", "dam.html", "rail.html", "toll.html"]
     assert wikigenben("update", "one", "--file", "pages/none.html").code == 2
 
 
