@@ -21,7 +21,7 @@ MOST_COLUMNS = 40
 _LONGEST = 60
 """Words of a cell from which a table only lays its text out."""
 _ATTRIBUTES = re.compile(r"""\A\s*+(?:[\w-]++\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'|]++)\s*+)++\Z""")
-_SPAN = re.compile(r"""\b(col|row)span\s*=\s*["']?\s*(\d{1,3})""", re.IGNORECASE)
+_SPAN = re.compile(r"""\b(col|row)span\s*+=\s*+["']?+\s*+(\d{1,3})""", re.IGNORECASE)
 _CELLS = re.compile(r"\|\||(?<=.)!!")
 
 

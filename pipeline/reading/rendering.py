@@ -4,7 +4,7 @@ The page that was fetched is given to a Chromium without a network (`pipeline.re
 inline scripts run, so that a page whose text is in its own state is drawn, too; what it asks for is refused. `painted.js`, in a
 world of its own that the page's scripts do not reach, goes through the text: is its box there, large enough, opaque, of another
 colour than what is behind it, within what clips it, and the first thing at its place on the screen? What is not is left out. Of
-the rest pixels decide, word by word: where a screen does not change when all letters are made transparent, no letter was painted.
+the rest pixels decide, word by word: where a screen stays as it is when all letters are made transparent, none was painted.
 """
 
 from __future__ import annotations

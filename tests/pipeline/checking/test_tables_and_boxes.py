@@ -140,6 +140,11 @@ def test_the_references_of_a_value_belong_to_the_first_with_a_figure() -> None:
     assert rows_of(parse(box, "a.wiki")) == [("Infobox", "population total: 14", ["https://census.example/"])]
 
 
+def test_a_span_of_a_hundred_thousand_blanks() -> None:
+    table = f"{{|\n! Who !! Votes\n|-\n| rowspan={' ' * 100_000}x | Civic List || 4{cite('count')}\n|}}"
+    assert [urls for _, _, urls in rows_of(parse(table, "a.wiki"))] == [["https://count.example/"]]
+
+
 def test_attributes_that_can_be_cut_in_many_ways() -> None:
     """`a=ba=b...` may be one attribute or forty: all ways were tried, 2^40."""
     table = f'{{|\n! Who !! Votes\n|-\n| {"a=b" * 40}"|Civic List || 4{cite("count")}\n|}}'
