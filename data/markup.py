@@ -26,6 +26,8 @@ MAX_RANGE = 20
 """`[3-5]` stands for three markers; a longer range than this is cut, so that `[1-999]` cannot cite everything."""
 
 MOST_READINGS = 10
+MOST_CLOSING = 10
+"""Quotation marks and brackets between a full stop and its marker."""
 
 _ITEM = r"-?\d{1,6}(?:\s*[–—-]\s*\d{1,6})?"
 _MARKER = rf"\[\s*{_ITEM}(?:\s*[,;]\s*{_ITEM})*\s*\]"
@@ -209,7 +211,8 @@ def _spans(plain: str, marked: Iterable[int]) -> list[tuple[int, int]]:
 
 def _has_ended(plain: str, at: int) -> bool:
     """Whether the words before a place end with a full stop, in a quotation or brackets perhaps."""
-    while at and plain[at - 1] in _CLOSING:
+    least = max(at - MOST_CLOSING, 0)  # what closes more, a marker after each, would be gone through once for each
+    while at > least and plain[at - 1] in _CLOSING:
         at -= 1
     return at > 0 and plain[at - 1] in _STOPS
 

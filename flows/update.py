@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pipeline.notes import Card
     from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
     from pipeline.web.cache import PageCache
+    from pipeline.web.live import LocalFile
 
 RULES = "update/3"
 ASKED_AGAIN: frozenset[DropReason] = frozenset({"timeout", "rate_limited", "http_5xx", "unreachable", "dns", "budget"})
@@ -42,12 +43,13 @@ ROOM_FOR_NEW = 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`search` names providers, "" for none; `as_of` a day (YYYY-MM-DD), "" for today; `assignments` are settings. With
-    `news`, facts that no page said before are added."""
+    """`search` names providers, "" for none; `as_of` a day (YYYY-MM-DD), "" for today; `files` are newer versions of pages on
+    disk, and new ones; `assignments` are settings. With `news`, facts that no page said before are added."""
 
     run: Place
     search: str = ""
     as_of: str = ""
+    files: tuple[Path, ...] = ()
     out: Place | None = None
     dry_run: bool = False
     news: bool = True
@@ -83,6 +85,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--as-of", default="", metavar="DATE", help="use nothing that was published after this day (YYYY-MM-DD)"
     )
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="a page on disk: one of RUN's as it is now, or a new one; repeatable (files that are not named stay as they were)",
+    )
     parser.add_argument("--search", default="", metavar="NAME[,NAME]", help="look for new pages as well (default: only RUN's)")
     parser.add_argument("--dry-run", action="store_true", help="say what changed and write nothing")
     parser.add_argument("--no-news", action="store_true", help="mend what the article says, and add nothing")
@@ -104,6 +114,7 @@ def request_from(arguments: argparse.Namespace) -> Request:
         run=arguments.run,
         search=arguments.search,
         as_of=arguments.as_of,
+        files=tuple(arguments.file),
         out=arguments.out,
         dry_run=arguments.dry_run,
         news=not arguments.no_news,
@@ -117,13 +128,14 @@ def update(request: Request, fetched: Callable[[FetchRecord], None] | None = Non
     earlier = Earlier.of(request.run)
     settings = _settings(request, earlier.manifest)
     _check_day(settings.web.as_of, earlier)
+    files = _files(earlier, request.files)
     if request.dry_run:
         with tempfile.TemporaryDirectory() as scratch:
-            gathered = _gather(earlier, settings, Path(scratch) / "evidence")
+            gathered = _gather(earlier, settings, files, Path(scratch) / "evidence")
         return _compared(request, earlier, settings, gathered)[0], ""
     run = _new_run(request, earlier)
     with run.locked():
-        gathered = _gather(earlier, settings, run.path / "evidence", fetched)
+        gathered = _gather(earlier, settings, files, run.path / "evidence", fetched)
         report, joined, updated = _compared(request, earlier, settings, gathered)
         if request.news:
             report, updated = _with_news(earlier, settings, report, joined, updated)
@@ -241,19 +253,52 @@ def _has_article(run: Place, event_id: str) -> bool:
 # --- the web of today -------------------------------------------------------------------------------------------------
 
 
+def _files(earlier: Earlier, given: Sequence[Path]) -> list[LocalFile]:
+    """The bundle's files, those that are given in the place of the one that their path ends with; then the new ones. Raises
+    UserError for one that cannot be read."""
+    from flows.showing import console
+    from pipeline.web.live import FILE, LocalFile, local_files
+
+    known = {
+        one.candidate.url.removeprefix(FILE): one.stored.sha256
+        for one in earlier.bundle.fetches()
+        if one.candidate.url.startswith(FILE) and one.stored.sha256
+    }
+    again: dict[str, LocalFile] = {}
+    new: list[LocalFile] = []
+    paths = tuple(dict.fromkeys(path.expanduser().resolve() for path in given))
+    for path, file in zip(paths, local_files(paths), strict=True):
+        same = sorted((name for name in known if path.as_posix().endswith(f"/{name}")), key=len)
+        if same:
+            again[same[-1]] = replace(file, name=same[-1])
+        else:
+            new.append(file)
+    if left := [name for name in known if name not in again]:
+        console.note(
+            f"pages on disk are taken as they were: {', '.join(left[:3])}{f' and {len(left) - 3} more' if left[3:] else ''}; "
+            "give newer versions with --file"
+        )
+    if not earlier.manifest.has_bodies:
+        return [*again.values(), *new]
+    kept = {name: LocalFile(name, earlier.bundle.body(known[name])) for name in left}
+    return [again.get(name) or kept[name] for name in known] + new
+
+
 def _gather(
-    earlier: Earlier, settings: Settings, bundle: Path, fetched: Callable[[FetchRecord], None] | None = None
+    earlier: Earlier,
+    settings: Settings,
+    files: Sequence[LocalFile],
+    bundle: Path,
+    fetched: Callable[[FetchRecord], None] | None = None,
 ) -> Gathered:
     """The pages of the earlier bundle as they are now, and what a search finds besides."""
     from flows.wiring.page_sources import build_live
     from pipeline.web.cache import PageCache
-    from pipeline.web.live import FILE, LocalFile
+    from pipeline.web.live import FILE
 
     fetches = earlier.bundle.fetches()
     again = [one for one in fetches if one.stored.sha256 or one.stored.fetched.drop_reason in ASKED_AGAIN]
     urls = [one.candidate.url for one in again if not one.candidate.url.startswith(FILE)]
-    local = [one for one in again if one.candidate.url.startswith(FILE) and earlier.manifest.has_bodies]
-    files = [LocalFile(one.candidate.url.removeprefix(FILE), earlier.bundle.body(one.stored.sha256)) for one in local]
     room = len(urls) + (ROOM_FOR_NEW if settings.web.search else 0)
     settings = replace(settings, web=replace(settings.web, max_pages=max(settings.web.max_pages, room)))
     with tempfile.TemporaryDirectory() as scratch:

@@ -13,6 +13,8 @@ NOTICE = (
     "It was written from the web pages listed below and may be wrong or incomplete: "
     "a person must check every statement against its source before it is used."
 )
+_HASH = re.compile(r"\A[0-9a-f]{16}-(?=.)")
+"""Before the name of a file that was uploaded."""
 
 
 def notice_of(article: Article) -> str:
@@ -49,6 +51,17 @@ def host_of(url: str) -> str:
     link = web_link(url)
     host = (urlsplit(link).hostname or "") if link else ""
     return host.removeprefix("www.")
+
+
+def file_of(url: str) -> str:
+    """The name of a page that was a file, as a person gave it; "" for any other. What was uploaded has its hash before it."""
+    name = url.removeprefix("file:").rpartition("/")[2] if url.startswith("file:") else ""
+    return _HASH.sub("", name)
+
+
+def name_of(title: str, url: str, k: int) -> str:
+    """What source number `k` is called."""
+    return title or host_of(url) or file_of(url) or f"Source {k}"
 
 
 def publisher_of(url: str, site: str = "") -> str:

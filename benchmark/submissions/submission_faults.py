@@ -106,27 +106,48 @@ def unshowable(name: str) -> str:
         return f"has {len(name)} characters ({name[:40]!r}...), at most {MOST_NAME_CHARS} may stand there"
     if bad := next((c for c in name if c != " " and (unicodedata.category(c)[0] in "CZ" or c in _BLANK)), None):
         return f"is {name!r}, which holds U+{ord(bad):04X}: a character that cannot be seen"
+    height = 0
+    for c in unicodedata.normalize("NFD", name):
+        height = height + 1 if unicodedata.combining(c) else 0
+        if height > _MOST_ACCENTS:
+            return f"has more than {_MOST_ACCENTS} accents on one letter, which paint over other lines"
     return ""
 
 
 def imitated(name: str) -> str:
-    """The system of this package that a name is, or looks like; else nothing."""
+    """The system of this package that a name is, or looks like; else nothing. A letter of another alphabet may look like any of
+    ASCII, as long as one of ASCII stands beside it."""
     shape = _shape(name)
-    return next((known for known in BUILT_IN if _shape(known) == shape), "")
+    if len(shape) > MOST_NAME_CHARS or not any(c.isascii() for c in shape):
+        return ""
+    pattern = re.compile("".join("[a-z0-9]" if _is_foreign_letter(c) else re.escape(c) for c in shape))
+    return next((known for known in BUILT_IN if pattern.fullmatch(_shape(known))), "")
 
 
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # letters and signs by their category, and seen as a space or not at all
+_MOST_ACCENTS = 4
+"""On one letter."""
 _LOOKS_LIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0501\u04cf\u0432\u043c\u0442\u0433"  # Cyrillic
-    "\u03b1\u03bf\u03c1\u03c5\u03c4\u03b9\u03bd\u03ba\u0251\u0261\u0131" "015",  # Greek, phonetic, digits
-    "aeopcyxisdlbmtr" "aoputivkagi" "ols",
+    "\u03b1\u03bf\u03c1\u03c5\u03c4\u03b9\u03bd\u03ba\u0251\u0261\u0131" "015|",  # Greek, phonetic, digits
+    "aeopcyxisdlbmtr" "aoputivkagi" "olsl",
 )  # fmt: skip
+_LIKE_ONE = (("i", "l"), ("rn", "m"), ("cl", "d"))
+"""Letters that together look like one, and the capital I, which most fonts draw as an l."""
+
+
+def _is_foreign_letter(c: str) -> bool:
+    """Of an alphabet, whose letters may look like one of ours; no character of a script of syllables or words does."""
+    return not (c.isascii() or unicodedata.name(c, "CJK").startswith(("CJK", "HANGUL", "HIRAGANA", "KATAKANA")))
 
 
 def _shape(name: str) -> str:
     """A name as the eye sees it: letters and digits without case, width, marks, and spaces of any kind."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold()).translate(_LOOKS_LIKE)
-    return "".join(c for c in plain if c.isalnum() and c not in _BLANK)
+    seen = "".join(c for c in plain if c.isalnum() and c not in _BLANK)
+    for written, like in _LIKE_ONE:
+        seen = seen.replace(written, like)
+    return seen
 
 
 def _name_problems(system: SubmittedSystem) -> Iterator[str]:

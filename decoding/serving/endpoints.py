@@ -124,14 +124,19 @@ def _check_key(header: str | None, api_key: str | None) -> None:
 
 
 async def _body(request: Request) -> object:
+    from starlette.requests import ClientDisconnect
+
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # also keeps pages in a browser from posting without leave
         raise Refused(415, f"the content type is {kind or 'not given'}; send application/json")
-    content = b""
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > BODY_BYTES:
-            raise Refused(413, f"the body is larger than {BODY_BYTES >> 20} MiB")
+    content = bytearray()
+    try:
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > BODY_BYTES:
+                raise Refused(413, f"the body is larger than {BODY_BYTES >> 20} MiB")
+    except ClientDisconnect:
+        raise Refused(400, "the client hung up before the body was here") from None
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:

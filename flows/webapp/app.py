@@ -16,6 +16,7 @@ from urllib.parse import quote
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import ClientDisconnect
 
 from data import codec
 from data.errors import UserError
@@ -90,6 +91,10 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the request"
         return JSONResponse({"error": f"{where}: {first['msg']}"}, 400)
+
+    @app.exception_handler(ClientDisconnect)
+    async def nobody(_: Request, error: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # whoever asked has hung up: no fault of ours, and nobody reads it
 
     for path, (name, media) in STATIC.items():
         app.add_api_route(path, _static(name, media), methods=["GET"])
@@ -270,7 +275,9 @@ async def _json(request: Request) -> Any:
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise UserError("this takes JSON")
     try:
-        return json.loads(await _body(request, MAX_JSON_BYTES))
+        found = json.loads(await _body(request, MAX_JSON_BYTES))
+        json.dumps(found, ensure_ascii=False).encode()  # half of a character can be in no answer and in no file
+        return found
     except (ValueError, RecursionError):
         raise UserError("that is no JSON") from None
 

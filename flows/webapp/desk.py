@@ -148,6 +148,13 @@ class Desk:
                 await self._run(job)
             except OSError as error:
                 self._end(job, "failed", f"the writing process cannot be started: {error.strerror}")
+            except (
+                ValueError,
+                KeyError,
+                TypeError,
+            ) as error:  # a line of 64 MiB, or one that is no message: the next job has a new process
+                self._end(job, "failed", f"the writing process said what is no message ({type(error).__name__})")
+                await self._end_process()
             finally:
                 self._current = None
                 if job.state == "running":  # the page is being closed

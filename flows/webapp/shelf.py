@@ -27,7 +27,7 @@ from flows.write import none_mentions, run_corrections
 from pipeline.editing.corrections import CORRECTIONS, MOST_CHARACTERS, Correction, Corrections, corrected
 from pipeline.formats.page_words import WARNINGS
 from pipeline.formats.reasons import in_words
-from pipeline.provenance import host_of, notice_of, web_link
+from pipeline.provenance import host_of, name_of, notice_of, web_link
 from pipeline.stages import ABOUT, CARD, DISAGREEMENTS, NOTES, OUTLINE, section_stage
 from pipeline.web.reliability import reliability
 
@@ -214,7 +214,7 @@ def _pages_cited(article: Article) -> list[dict[str, Any]]:
         page = found.setdefault(
             (source.passage.page, source.url),
             {
-                "title": source.title or host_of(source.url) or f"Source {k}",
+                "title": name_of(source.title, source.url, k),
                 "host": host_of(source.url),
                 "link": web_link(source.url) or "",
                 "published": source.published or "",

@@ -266,8 +266,8 @@ def _address(values: Mapping[str, str]) -> tuple[str, str]:
         url = next((found for key, value in values.items() if key not in skipped and (found := _http(value))), "")
     if url and ARCHIVES.match(url) and (page := original(url)):
         return page, archive or url
-    if not url and page_address(written := values.get("url", ""), local=True):
-        return written, archive  # a file beside the article
+    if not url and (file := next((one for key in ("url", "id") if page_address(one := values.get(key, ""), local=True)), "")):
+        return file, archive  # beside the article
     return url, archive
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from pipeline.checking import cited_works, wikitables
 from pipeline.checking.cited import (
@@ -150,7 +151,7 @@ class _Reading:
                     found += self._paragraph(_LIST.sub("", line, count=1).strip("-"), heading)
                 else:
                     paragraph.append(line)
-        boxes = list(wikitables.box_statements(self._boxed, self.references))
+        boxes = list(islice(wikitables.box_statements(self._boxed, self.references), wikitables.MOST_ROWS))
         return [*found, *boxes, *rows[: wikitables.MOST_ROWS]]
 
     def _rows(self, lines: Sequence[str], heading: str) -> list[CitedStatement]:

@@ -21,7 +21,9 @@ _SHORT = re.compile(
     r"\(?(?P<year>(?:1[5-9]|20)\d\d[a-z]?|n\.d\.)\)?(?P<page>[\s,:;.(].{0,80})?\Z"
 )
 _WORK_LINE = re.compile(r"^[ \t]*[*#][ \t]*(?:\{\{[^{}|]*\}\}[ \t]*)?(?P<line>[^\s{*#].*)$", re.MULTILINE)
-_OLD_NOTE = re.compile(r"\{\{\s*note(?: label)?\s*\|\s*([^|{}]+?)\s*(?:\|[^{}]*)?\}\}(.*)", re.IGNORECASE)
+_OLD_NOTE = re.compile(
+    r"\{\{\s*+note(?: label)?+\s*+\|\s*+([^|{}\s](?:[^|{}]*[^|{}\s])?)\s*+(?:\|[^{}]*+)?\}\}(.*)", re.IGNORECASE
+)
 _MARKUP = re.compile(r"'{2,}|\[\[|\{\{[^{}]*\}\}")
 _WORD = re.compile(r"\w+")
 _PROSE = re.compile(r"[^\W\d_]{2,}")

@@ -20,8 +20,8 @@ MOST_ROWS = 1_000
 MOST_COLUMNS = 40
 _LONGEST = 60
 """Words of a cell from which a table only lays its text out."""
-_ATTRIBUTES = re.compile(r"""\A\s*(?:[\w-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'|]+)\s*)+\Z""")
-_SPAN = re.compile(r"""\b(col|row)span\s*=\s*["']?\s*(\d{1,3})""", re.IGNORECASE)
+_ATTRIBUTES = re.compile(r"""\A\s*+(?:[\w-]++\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'|]++)\s*+)++\Z""")
+_SPAN = re.compile(r"""\b(col|row)span\s*+=\s*+["']?+\s*+(\d{1,3})""", re.IGNORECASE)
 _CELLS = re.compile(r"\|\||(?<=.)!!")
 
 
@@ -155,6 +155,7 @@ _NOT_SAID = re.compile(
 
 _NUMBERED = re.compile(r"(?<!km)(?<!mi)(?<!ft)(?<![^a-z]m)\d+\Z")
 """`leader1`, but not `area_km2`."""
+_LONGEST_NAME = 100
 
 
 def is_box(name: str) -> bool:
@@ -167,24 +168,38 @@ def box_statements(values: Iterable[tuple[str, str]], references: References) ->
     (`population_footnotes`), they belong to the first that it can be meant for (`population_total`)."""
     told = [(key.strip().lower(), " ".join(value.split())) for key, value in values]
     said = [(key, without_marks(value), value) for key, value in told]
+    notes = _notes_by_value(said)
     for key, words, value in said:
-        if _NOT_SAID.fullmatch(key):
+        if not words or _NOT_SAID.fullmatch(key) or _FOOTNOTES.search(key):
             continue
-        marked = value
-        if not words or _FOOTNOTES.search(key):
-            continue
-        stems = {key, *(key[: at.start()] for at in re.finditer(r"[_ ]", key))}
-        for other, _, notes in said:
-            stem = _FOOTNOTES.sub("", other)
-            if stem != other and OWN_MARKS.search(notes) and stem in stems and key == _first_of(stem, said):
-                marked = f"{marked} {notes}"
-        if uses := references.uses_in(marked):
+        if uses := references.uses_in(" ".join((value, *notes.get(key, ())))):
             label = re.sub(r"[_\s]+", " ", _NUMBERED.sub("", key)).strip()
             yield row_statement(f"{label}: {words.lstrip('*;: ')}", INFOBOX, uses, references.gaps_in(value))
 
 
-def _first_of(stem: str, said: Sequence[tuple[str, str, str]]) -> str:
-    keys = [key for key, words, _ in said if words and not _FOOTNOTES.search(key) and not _NOT_SAID.fullmatch(key)]
-    figures = {key for key, words, _ in said if re.search(r"\d", words)}
-    meant = [key for key in keys if key == stem or key.startswith((f"{stem}_", f"{stem} "))]
-    return next((key for key in meant if key in figures), meant[0] if meant else "")
+def _notes_by_value(said: Sequence[tuple[str, str, str]]) -> dict[str, list[str]]:
+    """By the name of a value, the references that stand in another one: by `population_footnotes` the first of `population`,
+    `population_total` and so on that has a figure is meant, else the first."""
+    meant: dict[str, str] = {}
+    for with_figure in (True, False):
+        for key, words, _ in said:
+            if (
+                words
+                and bool(re.search(r"\d", words)) >= with_figure
+                and not (_FOOTNOTES.search(key) or _NOT_SAID.fullmatch(key))
+            ):
+                for stem in _stems(key):
+                    meant.setdefault(stem, key)
+    notes: dict[str, list[str]] = {}
+    for key, _, value in said:
+        stem = _FOOTNOTES.sub("", key)
+        if stem != key and stem in meant and OWN_MARKS.search(value):
+            notes.setdefault(meant[stem], []).append(value)
+    return notes
+
+
+def _stems(key: str) -> Iterator[str]:
+    """What a name may be meant by: itself, and its beginnings. Longer ones are no names."""
+    yield key
+    if len(key) <= _LONGEST_NAME:
+        yield from (key[: at.start()] for at in re.finditer(r"[_ ]", key))

@@ -20,7 +20,7 @@ from pipeline.formats.page_frame import asset, counted, document, score_table
 from pipeline.formats.page_words import DROP_REASONS, RATINGS, REPAIRS, WARNINGS
 from pipeline.formats.reasons import in_words
 from pipeline.formats.subject_name import parts_of
-from pipeline.provenance import day_of, host_of, notice_of, shortened, web_link
+from pipeline.provenance import day_of, host_of, name_of, notice_of, shortened, web_link
 from pipeline.web.reliability import Reliability, reliability
 
 if TYPE_CHECKING:
@@ -368,7 +368,7 @@ def _linked(text: str, url: str) -> str:
 
 
 def _title(source: Source, k: int) -> str:
-    return source.title or host_of(source.url) or f"Source {k}"
+    return name_of(source.title, source.url, k)
 
 
 def _day(published: str | None) -> str:

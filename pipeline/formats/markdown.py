@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, Fact, Paragraph, Sentence, Source
 from pipeline.formats.subject_name import with_name
-from pipeline.provenance import day_of, host_of, notice_of, one_line, shortened, web_link
+from pipeline.provenance import day_of, file_of, host_of, name_of, notice_of, one_line, shortened, web_link
 
 if TYPE_CHECKING:
     from pipeline.following.disagreements import Disagreement
@@ -66,11 +66,12 @@ def _row(fact: Fact, numbers: dict[str, int]) -> str:
 
 
 def _footnote(k: int, source: Source) -> str:
-    title, link = _words(source.title or host_of(source.url) or f"Source {k}"), web_link(source.url)
+    title, link = _words(name_of(source.title, source.url, k)), web_link(source.url)
     named = _link(title, link) if link else title
     published, retrieved, capture = day_of(source.published), day_of(source.retrieved_at), web_link(source.archive_url)
     parts = [
         _words(host_of(source.url)),
+        _words(file_of(source.url)) if source.title else "",
         published.isoformat() if published else "",
         f"retrieved {retrieved.isoformat()}" if retrieved else "",
         _link("archived copy", capture) if capture else "",

@@ -10,7 +10,7 @@ from data.markup import INVALID, is_invalid
 from data.types import Article, Fact, Paragraph, Sentence, Source
 from pipeline.formats.subject_name import with_name
 from pipeline.planning.kinds import load_kinds
-from pipeline.provenance import day_of, host_of, notice_of, one_line, web_link
+from pipeline.provenance import day_of, file_of, host_of, name_of, notice_of, one_line, web_link
 
 # A box of our own: a notice template may be missing on the wiki this is pasted into, and then nobody is warned.
 _NOTICE = (
@@ -106,7 +106,7 @@ class _References:
 
 def _citation(source: Source, k: int, accessed: str) -> str:
     link, host = web_link(source.url), host_of(source.url)
-    title = source.title or host or f"Source {k}"
+    title = name_of(source.title, source.url, k)
     if link is None:
         return _unlinked(source, title)
     capture, captured = web_link(source.archive_url), _date(source.archive_date)
@@ -128,6 +128,8 @@ def _citation(source: Source, k: int, accessed: str) -> str:
 def _unlinked(source: Source, title: str) -> str:
     """Of a file: {{cite web}} shows an error without an address, {{cite news}} none. Its title alone where no more is known."""
     known = {"author": as_value(source.author), "work": as_value(source.site), "date": _date(source.published)}
+    if source.title and (file := file_of(source.url)):
+        known["id"] = as_value(file)
     if not any(known.values()):
         return as_words(title)
     values = {"title": as_value(title), **known}

@@ -211,6 +211,11 @@ class Chromium:
         answer: dict[str, Any] = json.loads(message)
         return answer
 
+    @property
+    def share_left(self) -> float:
+        """Of the time that there is for the page."""
+        return self._left() / self._timeout_s
+
     def _left(self) -> float:
         return max(self._ends - time.monotonic(), 0.0)
 

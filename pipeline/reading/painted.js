@@ -1,7 +1,11 @@
-// Run in a world of its own beside a page that was drawn: gives the page's HTML with no text but what is painted.
+// Run in a world of its own beside a page that was drawn: gives the page's HTML with no text but what is painted. Styles say first
+// which text may be; then pixels decide, word by word: a screen is taken as it is and with all letters transparent, and a word in
+// whose place nothing differs is not painted. `reading` has what is asked of it, in this order: `begin`, (`bring`, `blank`,
+// `compare`) for each screen, `written`.
 // Whatever the page did to its own `Element.prototype` does not reach here.
-(async () => {
+globalThis.reading = (() => {
   const MOST_NODES = 30000, MOST_CHARS = 4000000, LEAST_PX = 5, FAINT = 0.12, BLUR_PX = 3;
+  const LEAST_DIFFERENCE = 10, LEAST_PIXELS = 3, TRIES = 2, LONGEST_PIECE = 40;
   const KEPT = new Set(["id", "class", "lang", "dir", "datetime", "itemprop", "itemtype", "itemscope", "role", "colspan", "rowspan",
     "headers", "scope", "property", "name", "content", "charset", "rel", "href", "type", "media", "cite", "title"]);
   const NONE = new Set(["script", "style", "template", "noscript", "iframe", "frame", "frameset", "object", "embed", "canvas", "video",
@@ -72,6 +76,7 @@
   const isInked = (e, at) => {
     if (inked.has(e)) return inked.get(e);
     const s = style(e), fill = rgba(s.webkitTextFillColor || s.color); let found = true;
+    if ((s.webkitTextSecurity || "none") !== "none") { inked.set(e, false); return false; } // dots in the letters' place
     const clipped = s.backgroundClip === "text" || s.webkitBackgroundClip === "text";
     if (fill[3] < FAINT) {
       found = (clipped && (s.backgroundImage !== "none" || rgba(s.backgroundColor)[3] > FAINT))
@@ -178,23 +183,113 @@
   };
   // Every element answers to a point, whatever the page says of its pointer; and nothing scrolls slowly.
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync("*,*::before,*::after{pointer-events:auto!important;scroll-behavior:auto!important}");
-  const roots = [document];
-  for (let i = 0; i < roots.length && i < 500; i++) {
-    const list = Object.getOwnPropertyDescriptor((roots[i] === document ? Document : ShadowRoot).prototype, "adoptedStyleSheets");
-    try { list.set.call(roots[i], [...list.get.call(roots[i]), sheet]); } catch (e) { /* a sheet of another document is among them */ }
-    for (const e of allIn(roots[i], "*")) {
-      if (shadowOf(e)) roots.push(shadowOf(e));
-      const own = ownStyleOf(e);
-      if (own && own.getPropertyPriority("pointer-events")) own.removeProperty("pointer-events");
-      // What waits for the screen is painted once it is there.
-      if (own && getComputedStyle(e).contentVisibility === "auto") own.setProperty("content-visibility", "visible", "important");
+  sheet.replaceSync("*,*::before,*::after{pointer-events:auto!important;scroll-behavior:auto!important;transition:none!important}");
+  const blankSheet = new CSSStyleSheet();
+  const BLANK = "-webkit-text-fill-color:transparent!important;-webkit-text-stroke-width:0!important;text-shadow:none!important";
+  // --- pixels ---
+  // Of each text that styles show its pieces, words as a rule: where they are, how often they were looked at, whether they are painted.
+  const pieces = new Map();
+  const piecesOf = (node) => [...node.data.matchAll(new RegExp(`\\S{1,${LONGEST_PIECE}}`, "g"))].map((m) => {
+    const range = rangeOf(); range.setStart(node, m.index); range.setEnd(node, m.index + m[0].length);
+    return { range, at: m.index, length: m[0].length, tries: 0, painted: false, unknown: false };
+  });
+  const holderOf = (node) => parentOf(node) || (rootOf(node) instanceof ShadowRoot ? rootOf(node).host : null);
+  const open = (p) => !p.painted && !p.unknown && p.tries < TRIES;
+  const collect = (node, depth) => {
+    if (n >= MOST_NODES || depth > 400) return;
+    if (typeOf(node) === 3) { if (node.data.trim()) { n++; if (isVisible(node)) pieces.set(node, piecesOf(node)); } return; }
+    if (typeOf(node) !== 1 || NONE.has(nameOf(node)) || style(node).display === "none") return;
+    for (const child of children(node)) collect(child, depth + 1);
+  };
+  let looked = [];
+  // Bring the next piece that is not decided onto the screen; false when there is none.
+  const bring = async () => {
+    for (const [node, list] of pieces) {
+      const next = list.find(open);
+      if (!next) continue;
+      const rects = [...next.range.getClientRects()];
+      if (!rects.length) { next.unknown = true; return true; }
+      brought(node, holderOf(node), rects, next.tries ? 0.62 : 0.13, next.range);
+      await frame(); await frame();
+      looked = [];
+      for (const [other, some] of pieces) {
+        if (!some.some(open)) continue;
+        const whole = rangeOf(); whole.selectNodeContents(other); const box = whole.getBoundingClientRect();
+        if (box.bottom < 0 || box.top > H) continue;
+        for (const piece of some) if (open(piece)) {
+          const places = [...piece.range.getClientRects()].filter((r) => r.width >= 1 && r.left >= 0 && r.right <= W && r.top >= 0 && r.bottom <= H
+            && isInView(holderOf(other), r));
+          if (places.length) { piece.tries++; looked.push([piece, places]); }
+        }
+      }
+      if (!looked.some(([piece]) => piece === next)) {
+        // Beside a screen that does not scroll there nothing is seen; whatever else cannot be brought is left to the styles.
+        const beside = rects.every((r) => r.left >= W || r.right <= 0) && widthOf(elementOf) <= W + 1;
+        if (beside) next.tries = TRIES; else next.unknown = true;
+      }
+      return true;
     }
-  }
-  for (let y = 0, n = 0; n < 25 && y < heightOf(elementOf); y += H, n++) { scrollTo(0, y); await frame(); } // what waits to be seen
-  scrollTo(0, 0); await frame(); await frame();
+    return false;
+  };
+  const clipped = [];
+  const blank = async (on) => {
+    blankSheet.replaceSync(on ? `*,*::before,*::after,*::first-line,*::first-letter,*::marker{${BLANK}}` : "");
+    if (on) { // letters cut out of a picture: in its place stands the picture
+      for (const root of roots) for (const e of allIn(root, "*")) {
+        const own = ownStyleOf(e), s = style(e);
+        if (own && (s.backgroundClip === "text" || s.webkitBackgroundClip === "text")) {
+          clipped.push([own, own.getPropertyValue("background-clip"), own.getPropertyPriority("background-clip")]);
+          own.setProperty("background-clip", "border-box", "important");
+        }
+      }
+    } else for (const [own, value, priority] of clipped.splice(0)) own.setProperty("background-clip", value, priority);
+    await frame(); await frame();
+  };
+  const pixelsOf = async (png) => {
+    const bytes = Uint8Array.from(atob(png), (c) => c.charCodeAt(0)), picture = await createImageBitmap(new Blob([bytes]));
+    const drawn = new OffscreenCanvas(picture.width, picture.height).getContext("2d", { willReadFrequently: true });
+    drawn.drawImage(picture, 0, 0);
+    return drawn.getImageData(0, 0, picture.width, picture.height);
+  };
+  const compare = async (before, after) => {
+    const [a, b] = [await pixelsOf(before), await pixelsOf(after)];
+    for (const [piece, places] of looked) {
+      let differ = 0;
+      for (const r of places) for (let y = Math.floor(r.top); y < Math.min(r.bottom, a.height) && differ < LEAST_PIXELS; y++)
+        for (let x = Math.floor(r.left), i = 4 * (y * a.width + x); x < Math.min(r.right, a.width); x++, i += 4)
+          if (Math.max(Math.abs(a.data[i] - b.data[i]), Math.abs(a.data[i + 1] - b.data[i + 1]), Math.abs(a.data[i + 2] - b.data[i + 2]))
+            >= LEAST_DIFFERENCE) differ++;
+      if (differ >= LEAST_PIXELS) piece.painted = true;
+    }
+    looked = [];
+  };
+  // What is painted of a text: pieces that were looked at often enough in vain are left out.
+  const seenOf = (node) => {
+    const list = pieces.get(node);
+    if (!list) return "";
+    const isGone = (p) => !p.painted && !p.unknown && p.tries >= TRIES;
+    if (!list.some(isGone)) return node.data;
+    return list.every(isGone) ? "" : list.reduceRight((t, p) => isGone(p) ? t.slice(0, p.at) + t.slice(p.at + p.length) : t, node.data);
+  };
+  let n = 0, size = 0, words = 0; const out = [], roots = [document];
+  const begin = async () => {
+    for (let i = 0; i < roots.length && i < 500; i++) {
+      const list = Object.getOwnPropertyDescriptor((roots[i] === document ? Document : ShadowRoot).prototype, "adoptedStyleSheets");
+      try { list.set.call(roots[i], [...list.get.call(roots[i]), sheet, blankSheet]); } catch (e) { /* a sheet of another document is among them */ }
+      for (const e of allIn(roots[i], "*")) {
+        if (shadowOf(e)) roots.push(shadowOf(e));
+        const own = ownStyleOf(e);
+        if (own && own.getPropertyPriority("pointer-events")) own.removeProperty("pointer-events");
+        // What waits for the screen is painted once it is there.
+        if (own && getComputedStyle(e).contentVisibility === "auto") own.setProperty("content-visibility", "visible", "important");
+      }
+    }
+    for (let y = 0, n = 0; n < 25 && y < heightOf(elementOf); y += H, n++) { scrollTo(0, y); await frame(); } // what waits to be seen
+    scrollTo(0, 0); await frame(); await frame();
+    if (bodyOf) collect(bodyOf, 0);
+    n = 0;
+  };
   const esc = (t) => t.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
-  let n = 0, size = 0, words = 0; const out = [];
   const put = (t) => { size += t.length; out.push(t); };
   const attributes = (e) => [...attributesOf(e)].filter((a) => KEPT.has(a.name) && a.value.length < 4000).map((a) => ` ${a.name}="${esc(a.value)}"`).join("");
   const children = (e) => shadowOf(e) ? nodesOf(shadowOf(e)) : nameOf(e) === "slot" && e.assignedNodes({ flatten: true }).length
@@ -203,7 +298,7 @@
     if (n >= MOST_NODES || size >= MOST_CHARS || depth > 400) return;
     if (typeOf(node) === 3) {
       if (!node.data.trim()) { if (node.data) put(node.data.includes("\n") ? "\n" : " "); return; }
-      n++; if (isVisible(node)) { put(esc(node.data)); words += node.data.trim().split(/\s+/).length; }
+      n++; const seen = seenOf(node); if (seen) { put(esc(seen)); words += seen.trim().split(/\s+/).length; }
       return;
     }
     if (typeOf(node) !== 1 || NONE.has(nameOf(node))) return;
@@ -221,14 +316,17 @@
     if (v && typeof v === "object") return Object.fromEntries(Object.entries(v).filter(([k]) => !/body|text|description|abstract|comment|update|review|part|step|answer|transcript|caption/i.test(k)).slice(0, 200).map(([k, x]) => [k, bare(x, d + 1)]));
     return typeof v === "string" ? v.slice(0, 300) : v;
   };
-  const root = elementOf;
-  put(`<!DOCTYPE html><html${attributes(root)}><head><meta charset="utf-8"><title>${esc(titleOf)}</title>`);
-  for (const e of allIn(document, "head meta, head link[rel]")) if (!hasAttribute(e, "charset") && !hasAttribute(e, "http-equiv"))
-    if (!/description|abstract/i.test((attributeOf(e, "name") || "") + (attributeOf(e, "property") || ""))) put(`<${nameOf(e)}${attributes(e)}>`);
-  for (const e of allIn(document, 'script[type="application/ld+json"]')) try {
-    put(`<script type="application/ld+json">${JSON.stringify(bare(JSON.parse(e.textContent), 0)).replace(/</g, "\\u003c")}</` + "script>"); } catch (error) { /* broken data */ }
-  put("</head>");
-  if (bodyOf) write(bodyOf, 0);
-  put("</html>");
-  return JSON.stringify({ html: out.join(""), words, cut: n >= MOST_NODES || size >= MOST_CHARS });
-})()
+  const written = () => {
+    const root = elementOf;
+    put(`<!DOCTYPE html><html${attributes(root)}><head><meta charset="utf-8"><title>${esc(titleOf)}</title>`);
+    for (const e of allIn(document, "head meta, head link[rel]")) if (!hasAttribute(e, "charset") && !hasAttribute(e, "http-equiv"))
+      if (!/description|abstract/i.test((attributeOf(e, "name") || "") + (attributeOf(e, "property") || ""))) put(`<${nameOf(e)}${attributes(e)}>`);
+    for (const e of allIn(document, 'script[type="application/ld+json"]')) try {
+      put(`<script type="application/ld+json">${JSON.stringify(bare(JSON.parse(e.textContent), 0)).replace(/</g, "\\u003c")}</` + "script>"); } catch (error) { /* broken data */ }
+    put("</head>");
+    if (bodyOf) write(bodyOf, 0);
+    put("</html>");
+    return JSON.stringify({ html: out.join(""), words, cut: n >= MOST_NODES || size >= MOST_CHARS });
+  };
+  return { begin, bring, blank, compare, written };
+})();

@@ -3,7 +3,8 @@
 The page that was fetched is given to a Chromium without a network (`pipeline.reading.chromium`) under its own address. Its
 inline scripts run, so that a page whose text is in its own state is drawn, too; what it asks for is refused. `painted.js`, in a
 world of its own that the page's scripts do not reach, goes through the text: is its box there, large enough, opaque, of another
-colour than what is behind it, within what clips it, and the first thing at its place on the screen? What is not is left out.
+colour than what is behind it, within what clips it, and the first thing at its place on the screen? What is not is left out. Of
+the rest pixels decide, word by word: where a screen stays as it is when all letters are made transparent, none was painted.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ MAX_BODY = 8_000_000
 """Bytes of a page that is drawn."""
 LOAD_S, QUIET_S = 10.0, 0.7
 """Seconds for a page to be loaded, and after that for its scripts to write what they write at once."""
+LEAST_SHARE = 0.3
+"""Of the time, which is left for what comes after looking at screens."""
+MOST_SCREENS = 80
+"""Of one page; what lies beyond is read where its styles show it."""
 _CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.I)
 _NO_ADDRESS = "https://page.invalid/"
 """Of a page that was a file."""
@@ -53,6 +58,7 @@ class _Drawing:
         self._address = address
         self._body = body
         self._was_given = False
+        self._world = 0
 
     def painted(self) -> Painted:
         call = self._chromium.call
@@ -67,11 +73,40 @@ class _Drawing:
             raise Undrawn("the browser did not ask for the page")
         frame = call("Page.getFrameTree")["frameTree"]["frame"]["id"]
         world = call("Page.createIsolatedWorld", frameId=frame, worldName="painted")["executionContextId"]
-        script = files("pipeline.reading").joinpath("painted.js").read_text(encoding="utf-8")
-        number = self._chromium.send(
-            "Runtime.evaluate", expression=script, contextId=world, awaitPromise=True, returnByValue=True
+        self._world = world
+        self._evaluate(files("pipeline.reading").joinpath("painted.js").read_text(encoding="utf-8") + ";0")
+        _value(self._evaluate("reading.begin()"))
+        self._look()
+        return _received(self._evaluate("reading.written()"))
+
+    def _look(self) -> None:
+        """Compare screens as they are with screens without letters; what no time is left for is as its styles say."""
+        screens = 0
+        while screens < MOST_SCREENS and self._chromium.share_left > LEAST_SHARE:
+            if _value(self._evaluate("reading.bring()")) is not True:
+                return
+            before = self._screen()
+            self._evaluate("reading.blank(true)")
+            after = self._screen()
+            self._evaluate("reading.blank(false)")
+            self._evaluate(f"reading.compare({json.dumps(before)}, {json.dumps(after)})")
+            screens += 1
+
+    def _screen(self) -> str:
+        """A picture of the screen, base64."""
+        told = self._answer(self._chromium.send("Page.captureScreenshot", format="png", optimizeForSpeed=True))
+        data = told.get("result", {}).get("data")
+        if not isinstance(data, str):
+            raise Undrawn("the browser gives no picture of the screen")
+        return data
+
+    def _evaluate(self, expression: str) -> dict[str, Any]:
+        """The answer; in a world of its own, beside the page."""
+        return self._answer(
+            self._chromium.send(
+                "Runtime.evaluate", expression=expression, contextId=self._world, awaitPromise=True, returnByValue=True
+            )
         )
-        return _received(self._answer(number))
 
     def _until_loaded(self) -> None:
         ends = time.monotonic() + LOAD_S
@@ -113,6 +148,15 @@ class _Drawing:
                 self._answer_request(message["params"])
             else:
                 self._chromium.send("Page.handleJavaScriptDialog", accept=False)
+
+
+def _value(message: dict[str, Any]) -> object:
+    """Of an expression. Raises Undrawn where it failed."""
+    result = message.get("result")
+    if not isinstance(result, dict) or "exceptionDetails" in result or not isinstance(result.get("result"), dict):
+        raise Undrawn("the page could not be looked at")
+    found: object = result["result"].get("value")
+    return found
 
 
 def _received(message: dict[str, Any]) -> Painted:

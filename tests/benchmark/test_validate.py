@@ -26,7 +26,11 @@ Edit = Callable[[Path], object]
 FIRST, SECOND = IDS[:2]
 MODEL = {"role": "writer", "name": "m", "revision": "1"}
 COUNT = {"mean": 0.0, "ci95": [0.0, 0.0], "n": 0, "n_failed": 0, "n_unscored": 0}
-IMITATIONS = ("ours", "OURS", "\uff4f\uff55\uff52\uff53", "o u r s", "\u043eurs", "0urs", "\u00f6urs", "Extractive", "bm-25")
+IMITATIONS = (
+    *("ours", "OURS", "\uff4f\uff55\uff52\uff53", "o u r s", "\u043eurs", "0urs", "\u00f6urs", "Extractive", "bm-25"),
+    *("Iead", "|ead", "brn25", "leacl", "cIosed book"),  # letters of ASCII that look like others
+    *("\u0585urs", "\u1d0furs", "\u00f8urs", "o\u028brs", "\u2c9fur\ua731"),  # Armenian, small capital, ...
+)
 ARTICLE = f"articles/{FIRST}.json"
 
 
@@ -284,6 +288,7 @@ BROKEN: list[tuple[str, Edit, str]] = [
     ("a name with a line break", named("mine\nours"), "which holds U+000A"),
     ("a version that is turned round", said(lambda v: v["system"].update(version="\u2067")), "system.version is"),
     ("a name with two spaces", named("my  system"), "with spaces that cannot be seen"),
+    ("a name that is a tower", named("m" + "\u0300\u0301\u0302\u0303\u0304" * 9), "more than 4 accents on one letter"),
     *((f"the name of another's system, {name!r}", named(name), "is a system of this package") for name in IMITATIONS),
     (
         "more draws than can be recomputed",

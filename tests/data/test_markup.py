@@ -195,3 +195,10 @@ def test_a_megabyte_of_white_space_is_read_once(run: str) -> None:
     """Anybody's article is parsed: what took the square of its length would stop the scorer."""
     article = parse_text("The ferry sank." + run * 300_000 + "It was raised.[1]" + run * 300_000, (), "1", "Ferry")
     assert [s.text for s in article.lead.sentences] == ["The ferry sank.", "It was raised."]
+
+
+def test_a_hundred_thousand_markers_among_closing_brackets() -> None:
+    """The full stop was looked for behind all of them, once for each."""
+    found = parse_text("The dam broke." + "[1])" * 100_000, (), "1", "Dam").lead.sentences
+    assert found[0].text == "The dam broke." and found[0].cites == ("invalid:1",)
+    assert sum(len(one.text) for one in found) == len("The dam broke.") + 100_000

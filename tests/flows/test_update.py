@@ -238,6 +238,27 @@ def test_a_newer_page_outdates_a_figure(wikigenben: Command, site: Site) -> None
     assert third.is_empty and third.standing == (found,) and "Contradictions known before" in out
 
 
+def test_pages_on_disk_are_read_anew_where_they_are_named(
+    wikigenben: Command, fixed_encoder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file has no address to ask: that it is taken as it was is said, and a newer version of it may be given."""
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
+    Path("pages").mkdir()
+    for key in ("rail", "dam"):
+        Path(f"pages/{key}.html").write_text(body(key, "2026-03-03"), encoding="utf-8")
+    words = ("--system", "extractive", "--file", "pages/rail.html", "--file", "pages/dam.html", "--out", "one")
+    assert wikigenben("write", "Arvik flood", *words).code == 0
+    Path("pages/rail.html").write_text(body("rail", "2026-03-08", f"{FACT['rail']} {FACT['toll2']}"), encoding="utf-8")
+    out, err = update(wikigenben, Path("one"), "--out", "as-it-was")
+    assert "2 unchanged" in out and "taken as they were: rail.html, dam.html; give newer versions with --file" in err
+    Path("pages/toll.html").write_text(body("toll", "2026-03-03"), encoding="utf-8")
+    out, err = update(wikigenben, Path("one"), "--out", "two", "--file", "pages/rail.html", "--file", "pages/toll.html")
+    assert "Pages of one: 1 unchanged, 1 changed; 1 new." in out and "as they were: dam.html; give" in err
+    names = [page.url.removeprefix("file:") for page in pages_of(Path("two"))]
+    assert names == ["rail.html", "dam.html", "rail.html", "toll.html"]
+    assert wikigenben("update", "one", "--file", "pages/none.html").code == 2
+
+
 RESULT = "The court of Arvik sentenced the engineer Tomas Lind to 4 years in prison for the Arvik flood on 9 June 2026."
 
 

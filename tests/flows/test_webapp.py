@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import io
 import json
@@ -26,6 +27,7 @@ import pytest
 from data.decoding_counts import Usage
 from data.runs import RunFolder
 from data.snapshot import SAMPLE
+from flows.webapp import desk
 from flows.webapp.admission import Admission
 from pipeline.article_plan import Statement
 from pipeline.notes import AboutPages, Card, DroppedNote, Notes, PageVerdict
@@ -279,6 +281,48 @@ def test_news_are_looked_for_in_the_page(web: Web, site: WebServer) -> None:
 def test_what_cannot_be_meant_is_told(web: Web, body: dict[str, Any], told: str) -> None:
     status, answer = web.ask("POST", "/api/runs", body)
     assert status == 400 and told in answer["error"] and len(answer["error"]) < 500
+
+
+def test_half_of_a_character_is_no_text(web: Web) -> None:
+    for path, body in (("runs", b'{"title": "\\ud800", "urls": ["http://e.org"]}'), ("checks", b'{"article": "\\ud800"}')):
+        assert web.ask("POST", f"/api/{path}", body, **{"Content-Type": "application/json"}) == (
+            400,
+            {"error": "that is no JSON"},
+        )
+
+
+def test_who_hangs_up_in_the_middle_is_no_fault(web: Web) -> None:
+    with socket.create_connection(("127.0.0.1", web.port), timeout=20) as connection:
+        head = b"POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+        connection.sendall(head)
+    for _ in range(20):  # meanwhile it has noticed
+        assert web.ask("GET", "/api/about")[0] == 200
+    assert "Traceback" not in (web.folder / "log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("said", ["no message", "[]", '{"text": "of no kind"}', " " * 300])
+def test_a_process_that_says_what_is_no_message_ends_its_job_alone(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The desk goes on: the next job has a process of its own."""
+    (tmp_path / "speaking.py").write_text(f"input(), input(), print({said!r}, flush=True), input()", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(desk, "WORKER", "speaking")
+    monkeypatch.setattr(desk, "LINE_LIMIT", 100)
+
+    async def asked() -> list[str]:
+        page = desk.Desk(warm=False)
+        await page.open()
+        jobs = [page.ask(desk.Job("write", name, "T", ())) for name in ("one", "two")]
+        for job in jobs:
+            async for _ in job.follow(0):
+                pass
+        await page.close()
+        await asyncio.sleep(0.1)  # the pipes of the processes are closed by the loop
+        return [job.why for job in jobs]
+
+    for why in asyncio.run(asked()):
+        assert why.startswith("the writing process said what is no message")
 
 
 def test_addresses_of_this_machine_are_recorded_not_asked(web: Web) -> None:

@@ -310,6 +310,17 @@ def test_bodies_that_are_no_request(base: str, content: bytes, kind: str, status
     assert response.json()["error"]["message"]
 
 
+def test_who_hangs_up_before_the_body_is_here_is_refused(base: str, caplog: pytest.LogCaptureFixture) -> None:
+    before = totals(base)["refused"]
+    with socket.create_connection((urlsplit(base).hostname, urlsplit(base).port), timeout=20) as client:
+        head = (
+            b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+        )
+        client.sendall(head)
+    assert until(lambda: totals(base)["refused"] == before + 1)
+    assert "Exception in ASGI" not in caplog.text
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -122,3 +122,30 @@ def test_a_note_in_a_note_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return len(seen)
 
     assert calls(36) <= 5 * calls(9)
+
+
+def test_an_infobox_of_thousands_of_values() -> None:
+    """Each value was compared with each other one: a minute for three thousand."""
+    lines = "".join(f"| a{n}_total = {n} tons\n| a{n}_footnotes = {cite(f'p{n}')}\n" for n in range(3000))
+    found = rows_of(parse(f"{{{{Infobox x\n{lines}}}}}\nThe flood was in May.", "a.wiki"))
+    assert len(found) == wikitables.MOST_ROWS
+    assert found[999] == ("Infobox", "a999 total: 999 tons", ["https://p999.example/"])
+
+
+def test_the_references_of_a_value_belong_to_the_first_with_a_figure() -> None:
+    box = (
+        "{{Infobox x\n| population = \n| population_note = Few\n| population_total = 14\n| population_urban = 9\n"
+        f"| population_footnotes = {cite('census')}\n| {'a_' * 50_000} = 3\n}}}}\nThe flood was in May."
+    )
+    assert rows_of(parse(box, "a.wiki")) == [("Infobox", "population total: 14", ["https://census.example/"])]
+
+
+def test_a_span_of_a_hundred_thousand_blanks() -> None:
+    table = f"{{|\n! Who !! Votes\n|-\n| rowspan={' ' * 100_000}x | Civic List || 4{cite('count')}\n|}}"
+    assert [urls for _, _, urls in rows_of(parse(table, "a.wiki"))] == [["https://count.example/"]]
+
+
+def test_attributes_that_can_be_cut_in_many_ways() -> None:
+    """`a=ba=b...` may be one attribute or forty: all ways were tried, 2^40."""
+    table = f'{{|\n! Who !! Votes\n|-\n| {"a=b" * 40}"|Civic List || 4{cite("count")}\n|}}'
+    assert [urls for _, _, urls in rows_of(parse(table, "a.wiki"))] == [["https://count.example/"]]

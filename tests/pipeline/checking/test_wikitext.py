@@ -177,6 +177,13 @@ def test_a_thousand_references() -> None:
     assert article.references[article.statements[999].references[1]].url == "https://a.org/499"
 
 
+@pytest.mark.parametrize("inner", ["", "a", "a "])
+def test_an_old_note_of_ten_thousand_blanks(inner: str) -> None:
+    """Three patterns that all may be blanks, one behind the other: 10^12 ways."""
+    text = f"The dam broke in May.{{{{ref|a}}}}\n\n{{{{note|{inner}{' ' * 10_000}\n\n* {{{{note | a | b }}}} https://a.org Dam"
+    assert cited(text)[0] == ("The dam broke in May.", ["https://a.org"])
+
+
 @pytest.mark.parametrize("stops", ["." * 100_000, '."' * 50_000, "?!" * 50_000])
 def test_a_hundred_thousand_full_stops(stops: str) -> None:
     """Each was tried as the first of all that follow it: minutes and hours."""

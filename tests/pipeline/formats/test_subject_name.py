@@ -8,6 +8,7 @@ import pytest
 from lxml import html as lxml_html
 
 from data.types import Article, Heading, Passage, Section, Sentence, Source
+from pipeline.checking.reading import parse
 from pipeline.formats.html import to_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.subject_name import name_in
@@ -71,6 +72,18 @@ def test_files_have_a_template_where_their_author_site_or_day_is_known() -> None
     text = to_wikitext(
         replace(known, sources=tuple(replace(s, author="Ana Ruiz") for s in known.sources)), accessed="2031-04-01"
     )
-    reference = "{{cite news |title=Dam |author=Ana Ruiz |work=Vasterlow {{!}} Courier |date=2031-03-04}}"
+    reference = "{{cite news |title=Dam |author=Ana Ruiz |work=Vasterlow {{!}} Courier |date=2031-03-04 |id=p{{!}}1.html}}"
     assert f'<ref name="source">{reference}</ref>' in text
-    assert '<ref name="source">Dam</ref>' in to_wikitext(article_of("Tide", "Tide broke.", "file:p1.html"))
+    assert '<ref name="source">{{cite news |title=Dam |id=p1.html}}</ref>' in to_wikitext(
+        article_of("Tide", "Tide broke.", "file:p1.html")
+    )
+
+
+@pytest.mark.parametrize("title", ["Dam", ""])
+@pytest.mark.parametrize("url", ["file:p1.html", "file:pages/p1.html", "file:0123456789abcdef-p1.html"])
+def test_a_page_on_disk_is_cited_by_its_name_and_found_by_it(url: str, title: str) -> None:
+    """What was written from files is checked against its own evidence: as Markdown and as wikitext."""
+    known = article_of("Tide", "Tide broke.", url)
+    known = replace(known, sources=tuple(replace(s, title=title) for s in known.sources))
+    for text, name in ((to_wikitext(known), "a.wiki"), (to_markdown(known), "a.md")):
+        assert "file:p1.html" in {one.url for one in parse(text, name, local=True).references}, name
