@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ from decoding.backends.torch_backend import TorchBackend
 from flows.cli import main
 
 if TYPE_CHECKING:
+    from data.cleaning import Extracted
+    from data.types import RawPage
     from pipeline.reading.sandbox import WorkerPool
 
 # before torch is loaded. The tests run side by side, and small matrices on many threads wait more than they compute
@@ -51,7 +54,7 @@ if FLOORS not in os.environ:  # a test process finds that of the first one
     os.environ[FLOORS] = tempfile.mkdtemp(prefix="wikigen-test-floors-")
     atexit.register(shutil.rmtree, os.environ[FLOORS], ignore_errors=True)
 
-settings.register_profile("short", derandomize=True, deadline=None, print_blob=True, max_examples=40)
+settings.register_profile("short", derandomize=True, deadline=None, print_blob=True, max_examples=25)
 settings.register_profile("long", settings.get_profile("short"), max_examples=200)
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -235,6 +238,32 @@ def page_readers(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with kept_readers(request.getfixturevalue("reader_pools")):
         yield
+
+
+READ_ANEW = {"test_bad_input.py"}
+"""Of flows and scores, the tests of what odd pages do to a run."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def pages_read_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Dozens of runs have the same few pages of the sample as their evidence: each is read once in a process, as reading them
+    is a quarter of what such a run takes. What reading does: `pipeline/reading`."""
+    package = request.path.relative_to(ROOT).parts[1]
+    if package not in ("flows", "benchmark", "eval") or request.path.name in READ_ANEW:
+        yield
+        return
+    from pipeline import evidence
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence, "extract", _read_once)
+        yield
+
+
+@lru_cache(maxsize=1_000)
+def _read_once(page: RawPage) -> Extracted:
+    from pipeline.reading.extract import extract
+
+    return extract(page)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -18,6 +18,7 @@ from decoding.local import LocalGenerator
 from decoding.many import check_options, choice_of_text, one_by_one, shares_of_text
 from decoding.models.loading import LoadedModel, load, lowered
 from tests.fakes import ScriptedGenerator
+from tests.grids import rest_slow
 from tests.tiny_model import build_tiny_model
 from tests.toy_backend import COSTS
 
@@ -58,7 +59,7 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize("most", [2, 3, 16])
+@pytest.mark.parametrize("most", rest_slow([2, 3, 16], keep=[3]))
 def test_each_is_what_it_is_alone(generator: LocalGenerator, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     expected = alone(generator, MIXED)
     assert len({one.text for one in expected}) > 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from decoding.knn.artefact import FOLDER, Calibration
 from decoding.local import LocalGenerator, complete
 from decoding.methods import METHODS, NEED_BRIDGES, NEED_CALIBRATION, NEED_DRAFT_MODEL, build_drafter
 from decoding.models.loading import LoadedModel, load
+from tests.grids import rest_slow
 from tests.small_calibration import TASK, small_calibration
 from tests.tiny_model import build_tiny_model
 
@@ -108,8 +110,13 @@ def test_published_methods_really_draft(method: str, loaded: LoadedModel, calibr
         assert done.stats.n_verify is not None and done.stats.n_verify < 30
 
 
-@pytest.mark.parametrize("lengths", ["threshold", "fixed:3", "expected"])
-@pytest.mark.parametrize("method", ["knn-ssd", "skip", "mix"])
+@pytest.mark.parametrize(
+    ("method", "lengths"),
+    rest_slow(
+        product(["knn-ssd", "skip", "mix"], ["threshold", "fixed:3", "expected"]),
+        keep=[("knn-ssd", "fixed:3"), ("skip", "threshold"), ("mix", "expected")],
+    ),
+)
 def test_length_rules_change_no_text(method: str, lengths: str, loaded: LoadedModel, calibration: Calibration) -> None:
     ids = LocalGenerator(loaded).prompt_ids([Message("user", PROMPTS[0])])
     sampling = SamplingParams(max_new_tokens=24, task=TASK)

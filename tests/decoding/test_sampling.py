@@ -111,7 +111,7 @@ def test_the_last_number_below_one_draws_a_possible_token() -> None:
     ("spread", "dtype"),
     rest_slow(
         product((0.0, 0.5, 2.0, 6.0), (torch.float32, torch.bfloat16)),
-        keep={(0.0, torch.bfloat16), (0.5, torch.bfloat16), (2.0, torch.float32), (6.0, torch.float32)},
+        keep={(0.0, torch.bfloat16), (2.0, torch.float32)},
     ),
 )
 def test_looking_at_the_most_probable_first_changes_nothing(
@@ -225,7 +225,9 @@ def processors(n_prompt: int, eos: int) -> dict[str, list[Any]]:
     }
 
 
-@pytest.mark.parametrize("name", ["penalty", "no 2-gram twice", "not too short", "forced end", "several"])
+@pytest.mark.parametrize(
+    "name", rest_slow(["penalty", "no 2-gram twice", "not too short", "forced end", "several"], keep=["forced end", "several"])
+)
 def test_processors_of_transformers_give_the_text_that_generate_gives(tiny: LoadedModel, name: str) -> None:
     """One token at a time, and with the right tokens and wrong ones drafted: rules see each hypothetical text."""
     from transformers import GenerationConfig, LogitsProcessorList

@@ -20,6 +20,7 @@ from decoding.drafters.drafter import NOTHING, Draft, Request, Source
 from decoding.drafters.plain import NoDrafter
 from decoding.sampling import RepetitionPenalty, Sampler
 from decoding.speculative import decode
+from tests.grids import rest_slow
 from tests.toy_backend import ToyBackend
 
 PROMPT = [3, 1, 4, 1, 5]
@@ -158,7 +159,9 @@ def guesses(truth: Sequence[int], rng: random.Random, vocab: int) -> dict[str, G
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED, PENALISED], ids=["greedy", "sampled", "penalised"])
-@pytest.mark.parametrize("kind", ["nothing", "right", "wrong", "one", "mixed", "tree"])
+@pytest.mark.parametrize(
+    "kind", rest_slow(["nothing", "right", "wrong", "one", "mixed", "tree"], keep=["wrong", "mixed", "tree"])
+)
 def test_the_text_is_that_of_one_token_at_a_time(kind: str, sampling: SamplingParams) -> None:
     rng = random.Random(f"{kind} {sampling}")
     ends = set()

@@ -401,7 +401,7 @@ class Watched:
         return (self.n_accepted - self.expected) / math.sqrt(self.spread)
 
 
-@pytest.mark.parametrize("name", ["top_k", "all"])
+@pytest.mark.parametrize("name", rest_slow(["top_k", "all"], keep=["all"]))
 def test_drawn_drafts_are_accepted_as_often_as_can_be(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leviathan et al. 2023, theorem 3.5: 1 - TV(p, q), here within three standard errors."""
     model, sampling, memory = world(name)

@@ -1,4 +1,5 @@
-"""A Prefect server for the tests of flows and tasks: one for the whole session, as starting it takes long."""
+"""A Prefect server for the tests of flows and tasks: one for all of them, as starting it takes long. It ends with
+them: an idle one still asks its database every second."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def judge_without_network() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A server of its own, and a results folder of its own: the harness isolates the database only, so without it a result
     stored by yesterday's tests would be found today. The heartbeat costs every flow a second and cannot be seen here."""

@@ -376,9 +376,10 @@ def test_elsewhere_than_loopback_a_token_is_asked_for() -> None:
     assert gate.refusal(scope("evil.example", "wikigenben=secret"))[0] == 400  # type: ignore[index]
 
 
+@pytest.mark.slow  # three pages and two writing processes start: six CPU seconds and more
 @pytest.mark.parametrize(
     "program",
-    [QUICK, pytest.param(COMMAND, marks=pytest.mark.slow)],  # which loads the sentence model: six CPU seconds
+    [QUICK, COMMAND],  # which loads the sentence model
     ids=["stand-ins", "the command"],
 )
 def test_a_killed_page_goes_on(tmp_path: Path, program: tuple[str, ...]) -> None:

@@ -123,6 +123,7 @@ def test_only_what_is_said_is_claimed_of_the_system(scored: Path) -> None:
     assert (mine.system.url, mine.cost.usd, mine.cost.write_s, mine.cost.n_written) == ("https://mine.example", 0.5, 0.0, 4)
 
 
+@pytest.mark.slow
 def test_same_files_same_bytes_whatever_order_and_workers(scored: Path, elsewhere: Path, tmp_path: Path) -> None:
     (tmp_path / "articles").mkdir()
     for path in sorted(elsewhere.iterdir(), reverse=True):

@@ -32,8 +32,8 @@ def _difference(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     rest_slow(
         product(DRIVABLE, ("float32", "bfloat16")),
         keep={
-            *product(("llama", "llama-tied", "qwen2-sliding", "gemma3", "phi3", "olmo2", "gpt-oss", "qwen3-moe"), ["float32"]),
-            *product(("llama", "gpt-oss"), ["bfloat16"]),
+            *product(("llama", "llama-tied", "qwen2-sliding", "gemma3", "phi3", "olmo2", "qwen3-moe"), ["float32"]),
+            ("gpt-oss", "bfloat16"),
         },
     ),
 )
@@ -63,7 +63,7 @@ def test_steps_of_every_form_agree_with_driven(family: str, dtype: str) -> None:
         assert _difference(ours, theirs) <= allowed, step
 
 
-@pytest.mark.parametrize("family", rest_slow(DRIVABLE, keep=("llama", "qwen2-sliding", "gemma3", "gpt-oss")))
+@pytest.mark.parametrize("family", rest_slow(DRIVABLE, keep=("llama", "gemma3")))
 def test_the_text_is_that_of_the_model_itself(family: str) -> None:
     loaded = tiny_family(family, dtype="float32")
     backend = PackedBackend(loaded)

@@ -34,6 +34,7 @@ from decoding.engine import Engine
 from decoding.knn.prompt_files import PromptRow, read_prompts
 from decoding.machine import cpu_features
 from decoding.models.loading import LoadedModel, load
+from tests.grids import rest_slow
 from tests.tiny_model import build_tiny_model
 
 TEXT = "The bridge over the river fell on Monday morning, the mayor said. Nobody was hurt, as the road was closed."
@@ -362,7 +363,7 @@ class StandIn:
         return self._known[found[-1] + 1 :][:most] if found else [5, 6, 7]
 
 
-@pytest.mark.parametrize("name", ["llama.cpp", "llama.cpp-ngram"])
+@pytest.mark.parametrize("name", rest_slow(["llama.cpp", "llama.cpp-ngram"], keep=["llama.cpp-ngram"]))
 def test_texts_of_another_engine_are_its_greedy_ones(loaded: LoadedModel, backend: StepBackend, name: str) -> None:
     for row in ROWS:
         (prompt,) = bench_prompts([row], loaded, 40)

@@ -25,6 +25,7 @@ from decoding.drafters.skip import SkipDrafter
 from decoding.sampling import Sampler
 from decoding.speculative import decode
 from tests.decoding.drafters.equality import Watched, check_equals_plain, run
+from tests.grids import rest_slow
 from tests.toy_backend import COSTS, ToyBackend
 
 PLAN = SkipSet((1, 2, 3, 4, 5), (1, 2, 3, 4, 5))
@@ -49,12 +50,12 @@ MIXES: dict[str, Callable[[], MixDrafter]] = {
 }
 
 
-@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("mix", rest_slow(MIXES, keep=["apart", "no trees", "rows"]))
 def test_text_equals_plain_decoding(mix: str) -> None:
     assert check_equals_plain(MIXES[mix](), n_prompts=2) > 0
 
 
-@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("mix", rest_slow(MIXES, keep=["all", "copy and skip", "skip"]))
 def test_sampled_text_equals_plain_decoding(mix: str) -> None:
     drafter = MIXES[mix]()
     accepted = 0

@@ -19,6 +19,7 @@ from decoding.drafters.skip import SkipDrafter, draft_chain
 from decoding.sampling import Sampler
 from decoding.speculative import decode
 from tests.decoding.drafters.equality import check_equals_plain, check_rejection_keeps_the_distribution, run
+from tests.grids import rest_slow
 from tests.toy_backend import COSTS, ToyBackend
 
 PLAN = SkipSet((1, 3, 5), (2, 4))
@@ -36,7 +37,7 @@ def test_text_equals_plain_decoding(policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("top_k", [0, 5])
+@pytest.mark.parametrize("top_k", rest_slow([0, 5], keep=[5]))
 def test_sampled_text_equals_plain_decoding(policy: str, top_k: int) -> None:
     accepted = 0
     for seed in range(4):

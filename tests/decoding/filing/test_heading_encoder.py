@@ -55,6 +55,7 @@ def test_a_sentence_is_nearest_to_the_heading_that_it_stands_under(
     assert headings[int(cosines.argmax())] == heading
 
 
+@pytest.mark.slow
 def test_training_learns_what_it_is_shown() -> None:
     """Headings that say nothing, so that only the loop can have taught them; far more steps than sentences, so that no rounding
     decides it."""

@@ -20,6 +20,7 @@ from decoding.engine import Engine
 from decoding.local import LocalGenerator
 from decoding.models.loading import LoadedModel, load
 from tests.decoding.grounding.test_cite import MARKED, faults
+from tests.grids import rest_slow
 from tests.tiny_model import build_tiny_model
 
 ROLE = Message("system", "You write plainly.")
@@ -69,7 +70,12 @@ def test_the_text_is_that_of_the_formula(loaded: LoadedModel, plain: LocalGenera
     assert found.text != plain.generate(SHOWN, contrasted(None)).text
 
 
-@pytest.mark.parametrize("more", [{}, {"grounding": Cite((1, 2))}, {"temperature": 0.8, "seed": 3, "top_p": 0.95}])
+SAMPLED = {"temperature": 0.8, "seed": 3, "top_p": 0.95}
+
+
+@pytest.mark.parametrize(
+    "more", rest_slow([{}, {"grounding": Cite((1, 2))}, SAMPLED], keep=[{"grounding": Cite((1, 2))}, SAMPLED])
+)
 def test_every_method_gives_the_text_of_the_reference(loaded: LoadedModel, more: dict[str, Any]) -> None:
     expected = LocalGenerator(loaded, plain_decoding(loaded)).generate(SHOWN, contrasted(**more))
     assert expected.text != LocalGenerator(loaded, plain_decoding(loaded)).generate(SHOWN, contrasted(None, **more)).text

@@ -16,6 +16,7 @@ from decoding.grounding.processors import as_processor, grounded_processor
 from decoding.models.loading import LoadedModel, load
 from decoding.sampling import HuggingFaceRule, RepetitionPenalty
 from tests.decoding.grounding.test_cite import MARKED, faults
+from tests.grids import rest_slow
 from tests.tiny_model import build_tiny_model
 
 TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Nobody was hurt.", MARKED * 20]
@@ -54,7 +55,7 @@ def said(loaded: LoadedModel, ids: torch.Tensor) -> str:
 
 
 @pytest.mark.parametrize("kind", GROUNDINGS)
-@pytest.mark.parametrize("method", ["greedy", "copy"])
+@pytest.mark.parametrize("method", rest_slow(["greedy", "copy"], keep=["copy"]))
 def test_generate_and_the_decoder_write_the_same(loaded: LoadedModel, kind: str, method: str) -> None:
     decoder = Decoder.from_model(loaded.model, loaded.tokenizer, method, backend="hf")
     for prompt in PROMPTS:

@@ -136,6 +136,7 @@ def test_too_little_memory_is_said_before_anything_is_read(
     gguf_models.check_memory(Path("large.gguf"), 6_400_000_000, "as float32")
 
 
+@pytest.mark.slow
 def test_two_processes_may_compile_at_once(tmp_path: Path) -> None:
     program = "from decoding.lowbit.superblocks import block_bytes; print(block_bytes(4))"
     environment = {**os.environ, "WIKIGEN_CACHE": str(tmp_path / "fresh")}

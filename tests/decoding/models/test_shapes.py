@@ -56,6 +56,7 @@ def test_random_weights_are_those_of_a_model_built_the_usual_way() -> None:
     assert (loaded.fingerprint == again.fingerprint, loaded.fingerprint == other.fingerprint) == (True, False)
 
 
+@pytest.mark.slow
 def test_a_micro_shape_is_measured_whole() -> None:
     loaded = random_weights("micro", "qwen2", MICRO, device="cpu")
     notes: list[str] = []

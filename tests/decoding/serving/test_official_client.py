@@ -149,7 +149,7 @@ def test_the_older_form_of_log_probabilities(client: openai.OpenAI, loaded: Load
     assert told.token_logprobs[0] == pytest.approx(float(expected.max()), abs=1e-3)
 
 
-@pytest.mark.parametrize("asked", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("asked", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.slow)], ids=["greedy", "sampled"])
 def test_json_of_a_schema_is_the_same_without_drafts(client: openai.OpenAI, asked: dict[str, Any]) -> None:
     asked = asked | {"max_tokens": 200}
     done, off = (client.chat.completions.create(**asked, response_format=SCHEMA, extra_body=extra) for extra in (None, OFF))
@@ -167,7 +167,9 @@ def test_json_of_a_schema_is_the_same_without_drafts(client: openai.OpenAI, aske
 
 
 @pytest.mark.parametrize(
-    "extra", [{"response_format": SCHEMA}, {"logprobs": True, "top_logprobs": 2}], ids=["json", "logprobs"]
+    "extra",
+    [{"response_format": SCHEMA}, pytest.param({"logprobs": True, "top_logprobs": 2}, marks=pytest.mark.slow)],
+    ids=["json", "logprobs"],
 )
 def test_several_answers_are_those_of_the_seeds_that_follow(client: openai.OpenAI, extra: dict[str, Any]) -> None:
     asked = SAMPLED | extra | {"max_tokens": 120}

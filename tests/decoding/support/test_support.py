@@ -172,6 +172,7 @@ def test_training_learns_what_it_is_shown(encoder: PairEncoder) -> None:
     assert losses[-1] < 0.5 * losses[0]
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_where_an_undisturbed_one_does(encoder: PairEncoder, tmp_path: Path) -> None:
     class Interrupted(Exception):
         pass

@@ -58,6 +58,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.
     assert f"commands need PREFECT_API_URL={API}" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_prefect_reads_it(tmp_path: Path) -> None:
     """In a process of its own: the settings of this one are made already."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}

@@ -94,6 +94,7 @@ def test_threads_share_one_system(tmp_path: Path) -> None:
     assert prepare_here(job, afresh=True) is not found[0]
 
 
+@pytest.mark.slow
 def test_threads_need_not_import_what_deadlocks(tmp_path: Path) -> None:
     """nltk's modules import each other in a circle: two threads that begin at two ends of it wait for each other."""
     code = (

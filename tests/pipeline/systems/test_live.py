@@ -20,8 +20,10 @@ from decoding.local import LocalGenerator
 from decoding.models.loading import load
 from pipeline.generate import main
 from pipeline.notes import TakenNotes
+from pipeline.noting import key_questions, taking
 from pipeline.writing.drafting import Draft
 from pipeline.writing.prompts import Numbered, evidence_block, outline
+from tests.conftest import copy_events, set_pages
 from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model
 
@@ -140,10 +142,16 @@ def test_no_control_token_of_the_model_stands_in_the_evidence(folder: Path) -> N
     assert sum(i in special for i in ids) >= 5
 
 
-def test_ours_on_the_command_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ours_on_the_command_line(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A model that writes at random: nothing of it becomes a note, so there is no article, and the run says why."""
+    monkeypatch.setattr(key_questions, "ANSWER_TOKENS", 12)  # random text does not end by itself
+    monkeypatch.setattr(taking, "NOTE_TOKENS", 60)
+    data = copy_events(tmp_path / "data", (EVENT,))  # of its pages two: each is read, and asked each question, anew
+    set_pages(data, EVENT, json.loads((SAMPLE / "google" / f"{EVENT}.json").read_text(encoding="utf-8"))[:2])
     words = ["--system", "ours", "--model", f"hf:{folder}", "--events", EVENT, "--out", str(tmp_path / "run"), "--json"]
-    code = main([*words, "--data", str(SAMPLE)])
+    code = main([*words, "--data", str(data)])
     told = capsys.readouterr()
     assert code == 3, told.err
     assert "Traceback" not in told.err and len(json.loads(told.out)["failed"]) == 1

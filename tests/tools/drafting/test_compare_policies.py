@@ -94,6 +94,7 @@ def test_a_model_is_recorded(tmp_path: Path) -> None:
     assert all(replay(trace, NoDrafter(), COSTS)[:2] == (len(trace.answer) - 1,) * 2 for trace in traces)
 
 
+@pytest.mark.slow
 def test_every_policy_lies_between_its_bound_and_the_worst_draft() -> None:
     traces = [made(event, 0) for event in range(4)]
     scores = compare(CONDITIONS, traces, lambda text: None)
