@@ -179,7 +179,7 @@ def own_shared(text: str, known: str, title: str) -> float:
 
 
 def ended(fact: str) -> str:
-    text = " ".join(fact.split())
+    text = " ".join(fact.split()).rstrip(",;: ")
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?", ".”", '."')) else f"{text}."
 

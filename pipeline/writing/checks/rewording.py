@@ -58,7 +58,9 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "at most",
-            r"\b(?:at most|up to|no more than|a maximum of|as (?:many|much|high|long|far) as|(?<!no )(?:fewer|less) than|"
+            r"\b(?:at most|up to(?= (?:[$£€]|\d|(?:half|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+            r"\w+teen|\w+ty|dozens|hundreds|thousands|millions)\b))|"  # not "set the whole scenario up to expose"
+            r"no more than|a maximum of|as (?:many|much|high|long|far) as|(?<!no )(?:fewer|less) than|"
             r"under(?= \d))\b",
         ),
         (
@@ -92,7 +94,7 @@ _HEDGES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(?:partly|partially|mostly|mainly|chiefly|primarily|largely)\b",
         ),
         ("one of", r"\b(?:one of|among) (?:the|its|his|her|their)\b"),
-        ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|like|of whom|of which|counting)\b"),
+        ("including", r"\b(?:includ\w+|among (?:them|those|the)|such as|(?<=\w )like|of whom|of which|counting)\b"),
         ("each", r"\b(?:each|every|both|(?<!after )(?<!at )all(?!-)(?! (?:\d|over|around|across|along|through)\b))\b"),
         ("only", r"\b(?:only|just|solely|sole|alone)\b"),
         ("need not", r"\b(?:need(?:n['’]t| not)|(?:should|could) (?:not )?have|avoid\w*|prevent\w*)\b"),  # of what did happen

@@ -42,6 +42,8 @@ def faults(text: str, *facts: str, also: tuple[str, ...] = ()) -> str:
         ),
         ("Residents were told to boil their water.", "Residents were advised to boil their water."),
         ("About 300 people left Osmere.", "Approximately 300 people left Osmere."),
+        ("Holt had set it up to expose the authority as weak.", "Holt had arranged it all to expose the authority as weak."),
+        ("Like all ferries, the Merle stayed in Osmere.", "The Merle stayed in Osmere as all ferries did."),
         ("A first-hand report of the flood was printed in Osmere.", "In Osmere a direct report of the flood was printed."),
     ],
 )
