@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -116,10 +117,19 @@ def to_plain(value: object) -> Any:
 def read(kind: type[T], path: Path) -> T:
     """Raises UserError, with the path, for anything but a readable file of that kind."""
     try:
-        text = path.read_bytes()
+        text = plain_bytes(path)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; remove it and run the command again to make it anew") from None
     return from_json(kind, text, where=str(path))
+
+
+def plain_bytes(path: Path) -> bytes:
+    """The content of a file of a run. Raises OSError, also for a pipe, a socket or a device: to read one may be to wait, or to
+    read, without end."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # of a folder the system itself says what it is
+        raise OSError(errno.EINVAL, "it is a pipe, socket or device, not a file", str(path))
+    return path.read_bytes()
 
 
 def read_bounded(path: Path, most: int, *, shown: str = "") -> bytes:

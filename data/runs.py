@@ -341,14 +341,14 @@ def own_article(article: Article, event_id: str, path: Path) -> Article:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return codec.plain_bytes(path)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; remove it and run the command again to make it anew") from None
 
 
 def _usage_in(path: Path) -> Usage:
     """Of a stored draft of any system (`pipeline.writing.drafting.Draft` and `ComposedDraft`)."""
-    draft = json.loads(path.read_text(encoding="utf-8"))
+    draft = json.loads(codec.plain_bytes(path))
     return codec.from_json(Usage, json.dumps(draft.get("usage", draft)), where=str(path))
 
 
@@ -461,8 +461,10 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            value = json.loads(codec.plain_bytes(path))
+        except OSError as error:
+            raise UserError(f"cannot read {self.named(path.name)}: {error.strerror}; choose another --out") from None
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{self.named(path.name)} is not JSON ({error}); choose another --out") from None
         if not isinstance(value, dict):
             raise UserError(

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+PENALTIES = (0.001, 1000.0)
+"""Of repetitions. Logits that are divided by far less are no numbers any more."""
+
 _BUNDLES = 768
 """Columns that lie so far apart are looked at together."""
 _LEADERS = (512, 16384)
@@ -316,8 +319,11 @@ def check_sampling(sampling: SamplingParams) -> None:
         raise UserError(f"top_p is {sampling.top_p}; it must be above 0 and at most 1")
     if sampling.top_k < 0:
         raise UserError(f"top_k is {sampling.top_k}; it must be 0 (off) or more")
-    if not 0 < sampling.repetition_penalty < math.inf:
-        raise UserError(f"repetition_penalty is {sampling.repetition_penalty}; it must be above 0 (1 is off)")
+    least, most = PENALTIES
+    if not least <= sampling.repetition_penalty <= most:
+        raise UserError(
+            f"repetition_penalty is {sampling.repetition_penalty}; it must be from {least:g} to {most:g} (1 is off)"
+        )
     if not 0 <= sampling.seed < 1 << 64:
         raise UserError(f"seed is {sampling.seed}; it must be from 0 to 2**64 - 1")
     if "" in sampling.stop:

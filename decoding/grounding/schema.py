@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ SCHEMA_BYTES = 64 << 10
 LEVELS = 64
 """Of nested objects and lists. Deeper ones could exhaust the parser's stack."""
 REFERENCES = 100
+MULTIPLES = 100_000
+"""The parser has a state for each remainder by the numerator of `multipleOf`; where several meet, by their common multiple."""
 _OPTIONS = {"whitespace_pattern": r"[\x20\x0A\x0D\x09]{1,8}", "lenient": False}
 
 
@@ -149,6 +152,8 @@ def _grammar(schema: str) -> str:
         depth = LEVELS + 1
     if depth > LEVELS:
         raise UserError(f"the JSON schema has more than {LEVELS} levels; make it flatter, with $defs")
+    if _common_multiple(value) > MULTIPLES:
+        raise UserError(f"the JSON schema asks for multiples with more than {MULTIPLES} remainders; use smaller multipleOf")
     if not _ends(value):
         raise UserError("no text satisfies the JSON schema: a part of it requires itself without an end; make it optional")
     try:
@@ -188,6 +193,21 @@ def _ends_with(node: object, ending: Collection[str]) -> bool:
         needed = [*first[:least]] if isinstance(first, list) else []
         needed += [node.get("items")] * (len(needed) < least)
     return all(_ends_with(one, ending) for one in needed)
+
+
+def _common_multiple(schema: Mapping[str, Any]) -> float:
+    """Of the numerators of all `multipleOf`: parts of a schema may be joined in many ways, so they count together."""
+    found = 1
+    for one in _objects(schema):
+        number = one.get("multipleOf")
+        if isinstance(number, bool) or not isinstance(number, int | float) or not number:
+            continue
+        if not abs(number) < math.inf:
+            return math.inf
+        found = math.lcm(found, Fraction(str(number)).numerator)
+        if found > MULTIPLES:
+            break
+    return found
 
 
 def _objects(value: object) -> Iterator[dict[str, Any]]:

@@ -65,17 +65,27 @@ _OWN = (
 UNSUPPORTED = "unsupported_parameter"
 
 
+LONGEST_ERROR = 1000
+LONGEST_NAME = 100
+"""Characters, of a field's name too: what a request holds may be as long as its body, and is not sent back whole."""
+
+
 class Refused(Exception):
     """A request that gets an error for an answer; `status` and the body are as in OpenAI's API."""
 
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
+        message = _sendable(message, LONGEST_ERROR)
         super().__init__(message)
         self.status = status
-        # halves of characters that a request held cannot be sent back
-        message = message.encode(errors="replace").decode()
-        param = None if param is None else param.encode(errors="replace").decode()
+        param = None if param is None else _sendable(param, LONGEST_NAME)
         kind = "authentication_error" if status == 401 else "invalid_request_error" if status < 500 else "server_error"
         self.body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+def _sendable(text: str, most: int) -> str:
+    """At most so many characters of it. Halves of characters that a request held cannot be sent back."""
+    shown = text if len(text) <= most else text[: most - 3] + "..."
+    return shown.encode(errors="replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +136,9 @@ def _check_fields(body: Mapping[str, Any], chat: bool) -> None:
     known = {*_OWN, *LABELS, *NEUTRAL} - {"prompt" if chat else "messages"}
     for name, value in body.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = difflib.get_close_matches(name, known, n=1) if len(name) <= LONGEST_NAME else []
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise Refused(400, f"unrecognised field {name!r}{hint}", param=name, code="unknown_parameter")
+            raise Refused(400, f"unrecognised field {_named(name)}{hint}", param=name, code="unknown_parameter")
         if name in NEUTRAL and value is not None and value not in NEUTRAL[name]:
             instead = "".join(f" or send {json.dumps(same)}" for same in NEUTRAL[name][:1])
             raise Refused(
@@ -141,7 +151,12 @@ def _check_keys(value: Mapping[str, Any], known: Mapping[str, tuple[Any, ...] | 
     for key, one in value.items():
         if one is None or (key in known and ((allowed := known[key]) is None or one in allowed)):
             continue
-        raise Refused(400, f"{where}.{key}: {_shown(one)} is not supported here; leave it out", param=where, code=UNSUPPORTED)
+        raise Refused(
+            400,
+            f"{where}.{key[:LONGEST_NAME]}: {_shown(one)} is not supported here; leave it out",
+            param=where,
+            code=UNSUPPORTED,
+        )
 
 
 def _sampling(body: Mapping[str, Any]) -> SamplingParams:
@@ -173,7 +188,7 @@ def _sampling(body: Mapping[str, Any]) -> SamplingParams:
 
 def _drafts(value: object) -> bool:
     if value not in (None, "on", "off"):
-        raise Refused(400, f"speculation is {value!r}; use 'on' or 'off'", param="speculation")
+        raise Refused(400, f"speculation is {_shown(value)}; use 'on' or 'off'", param="speculation")
     return value != "off"
 
 
@@ -254,7 +269,7 @@ def _message(value: object, where: str) -> Message:
     _check_keys(value, {"role": None, "content": None, "tool_calls": ([],), "annotations": ([],)}, where)
     role = "system" if value.get("role") == "developer" else value.get("role")
     if role not in ("system", "user", "assistant"):
-        raise Refused(400, f"{where}.role is {role!r}; use system, developer, user or assistant", param=f"{where}.role")
+        raise Refused(400, f"{where}.role is {_shown(role)}; use system, developer, user or assistant", param=f"{where}.role")
     return Message(cast("Literal['system', 'user', 'assistant']", role), _content(value.get("content"), f"{where}.content"))
 
 
@@ -318,6 +333,10 @@ def _shown(value: object) -> str:
     """Short, as JSON."""
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _named(name: str) -> str:
+    return repr(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "...")
 
 
 def _given(value: Any, default: Any) -> Any:

@@ -15,7 +15,7 @@ from data import codec
 from data.errors import StageError, WikigenError
 from decoding.api import Completion
 from decoding.serving.answer_forms import Form, Logprobs
-from decoding.serving.chat_requests import Refused, read_request
+from decoding.serving.chat_requests import LONGEST_NAME, Refused, read_request
 from decoding.serving.logprobs import TokenLogprob
 from decoding.serving.service import Abandoned, Service, Text
 from decoding.serving.totals import exposition
@@ -76,7 +76,7 @@ def build_app(service: Service, api_key: str | None = None, names: OwnNames | No
 
     async def model(request: Request) -> Response:
         if (name := request.path_params["name"]) != service.name:
-            raise Refused(404, f"the model {name!r} is not served here", param="model", code="model_not_found")
+            raise Refused(404, f"the model {name[:LONGEST_NAME]!r} is not served here", param="model", code="model_not_found")
         return JSONResponse(_listed(service))
 
     async def chat(request: Request) -> Response:

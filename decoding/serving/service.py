@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from data.errors import StageError, UserError
 from decoding.api import Completion, DecodeStats, Json, SamplingParams
-from decoding.serving.chat_requests import Asked, Refused
+from decoding.serving.chat_requests import LONGEST_NAME, Asked, Refused
 from decoding.serving.logprobs import LogprobWatch
 from decoding.serving.totals import Totals
 from decoding.serving.turns import Turns, Waiting
@@ -75,7 +75,7 @@ class Service:
     def text_for(self, asked: Asked) -> Text:
         """Raises Refused for another model, or a prompt that leaves no room for the request."""
         if asked.model != self.name:
-            known = f"the model {asked.model!r} is not served here; this is {self.name!r}"
+            known = f"the model {asked.model[:LONGEST_NAME]!r} is not served here; this is {self.name!r}"
             raise Refused(404, known, param="model", code="model_not_found")
         prompt = self._prompt_ids(asked)
         room = self.context_tokens - len(prompt)
@@ -106,6 +106,14 @@ class Service:
     def _prompt_ids(self, asked: Asked) -> list[int]:
         text = asked.prompt if isinstance(asked.prompt, str) else "".join(message.content for message in asked.messages)
         field = "messages" if asked.messages else "prompt"
+        if len(asked.messages) > self.context_tokens:  # each takes a token at least, however little it says
+            raise Refused(
+                400,
+                f"this model's maximum context length is {self.context_tokens} tokens, and {len(asked.messages):,} messages "
+                "are more; send fewer",
+                param=field,
+                code="context_length_exceeded",
+            )
         if len(text) > CHARACTERS_A_TOKEN * self.context_tokens:  # before the tokenizer reads it, which holds up everybody
             raise Refused(
                 400,

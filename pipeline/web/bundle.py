@@ -247,7 +247,7 @@ class Bundle:
 
     def _bytes(self, name: str) -> bytes:
         try:
-            return (self.folder / name).read_bytes()
+            return codec.plain_bytes(self.folder / name)
         except OSError as error:
             raise UserError(f"cannot read {self.folder / name}: {error.strerror}; get the whole bundle again") from None
 

@@ -85,7 +85,7 @@ def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > MAX_PDF_BYTES:
             raise UserError(f"--file {path} has more than {MAX_PDF_BYTES:,} bytes; give a shorter one")
-        return path.read_bytes()
+        return codec.plain_bytes(path)
     except OSError as error:
         raise UserError(f"cannot read --file {path}: {error.strerror}") from None
 

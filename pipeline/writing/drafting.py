@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from data.cleaning import addresses_model
 from data.decoding_counts import Usage
 from data.errors import StageError
 from data.types import Page, Passage, Strict
@@ -37,7 +38,9 @@ class Quote:
 
 
 def quotes(passages: Sequence[Passage], pages: Sequence[Page]) -> list[Quote]:
-    return [Quote((p.id,), pages[p.page].title, p.text) for p in passages]
+    """Without a title that speaks to a model: it stands beside every passage of its page."""
+    titles = {n: "" if addresses_model(pages[n].title) else pages[n].title for n in {p.page for p in passages}}
+    return [Quote((p.id,), titles[p.page], p.text) for p in passages]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ import math
 import os
 import stat
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +206,10 @@ def test_hash_is_of_the_utf8_bytes(text: str) -> None:
     import hashlib
 
     assert codec.sha256(text) == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("reads", [codec.plain_bytes, partial(codec.read, Article)])
+def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path, reads: Callable[[Path], object]) -> None:
+    os.mkfifo(tmp_path / "article.json")
+    with pytest.raises((OSError, UserError), match="it is a pipe"):
+        reads(tmp_path / "article.json")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +122,13 @@ def test_a_folder_in_place_of_a_file_is_named(folder: EventFolder, name: str) ->
         {"article": folder.article, "pages": folder.stored_pages, "stats": folder.stats, "failure": folder.failure}[
             name.partition(".")[0]
         ]()
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(folder: EventFolder) -> None:
+    folder.path.mkdir(parents=True)
+    os.mkfifo(folder.path / "pages.jsonl")
+    with pytest.raises(UserError, match="it is a pipe, socket or device, not a file"):
+        folder.stored_pages()
 
 
 def test_damaged_pages_are_named_by_line(folder: EventFolder) -> None:

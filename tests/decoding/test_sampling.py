@@ -321,6 +321,8 @@ def test_forbidden_ids_are_never_chosen() -> None:
         ({"temperature": math.nan}, "temperature"),
         ({"temperature": math.inf}, "temperature"),
         ({"repetition_penalty": math.nan}, "repetition_penalty"),
+        ({"repetition_penalty": 1e-40}, "repetition_penalty"),
+        ({"repetition_penalty": 1e19}, "repetition_penalty"),
         ({"seed": 2**64}, "seed"),
         ({"seed": -1}, "seed"),
     ],

@@ -323,7 +323,7 @@ def test_out_holds_another_run(wikigenben: Command) -> None:
     assert {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xff", b'"run"'])
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xff", b'"run"', b"[" * 100_000])
 def test_run_json_is_damaged(wikigenben: Command, content: bytes) -> None:
     Path("run").mkdir()
     Path("run/run.json").write_bytes(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +180,11 @@ def test_a_rule_is_a_function_of_the_prefix(loaded: LoadedModel) -> None:
         ({"anyOf": [{"$ref": f"#/$defs/{i}"} for i in range(101)]}, "101 parts of itself"),
         ({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "requires itself"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/a"}}}}, "itself"),
+        # of these the parser would take gigabytes, and minutes
+        ({"type": "integer", "multipleOf": 99_999_989}, "more than 100000 remainders"),
+        ({"type": "number", "multipleOf": 1e200}, "more than 100000 remainders"),
+        ({"allOf": [{"type": "integer", "multipleOf": n} for n in (97, 89, 83, 79)]}, "more than 100000 remainders"),
+        ({"type": "array", "items": {"type": "integer", "multipleOf": math.inf}}, "more than 100000 remainders"),
     ],
 )
 def test_schemas_that_cannot_be_held_to_are_refused(loaded: LoadedModel, schema: object, why: str) -> None:
@@ -188,6 +194,12 @@ def test_schemas_that_cannot_be_held_to_are_refused(loaded: LoadedModel, schema:
     # before any token is written, whoever asks
     with pytest.raises(UserError, match=why):
         LocalGenerator(loaded).generate(ASK, SamplingParams(grounding=Json(text)))
+
+
+def test_usual_multiples_are_fine(loaded: LoadedModel) -> None:
+    parts = {"price": 0.01, "dozen": 12, "step": 2.5, "way": -3, "big": 1000}
+    schema = {"type": "object", "properties": {name: {"type": "number", "multipleOf": by} for name, by in parts.items()}}
+    JsonRule(Json(json.dumps(schema)), loaded.tokenizer, 0, loaded.eos_ids)
 
 
 def test_a_list_that_may_end_is_fine(loaded: LoadedModel) -> None:

@@ -225,6 +225,7 @@ def test_control_tokens_cannot_be_injected(base: str, loaded: LoadedModel) -> No
         ({"temperature": 10**400}, "temperature"),
         ({"top_p": 0}, "top_p"),
         ({"repetition_penalty": 0}, "repetition_penalty"),
+        ({"repetition_penalty": 1e-40}, "repetition_penalty"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_completion_tokens": 1.5}, "max_completion_tokens"),
         ({"seed": 2**64}, "seed"),
@@ -267,6 +268,11 @@ def test_control_tokens_cannot_be_injected(base: str, loaded: LoadedModel) -> No
         ({"max_tokens": CONTEXT}, "messages"),
         ({"messages": [{"role": "user", "content": "a" * (64 * CONTEXT + 1)}]}, "messages"),
         ({"messages": [{"role": "user", "content": "half \ud800"}]}, "messages"),
+        ({"messages": [{"role": "user", "content": ""}] * (CONTEXT + 1)}, "messages"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"multipleOf": 10**15}}}},
+            "response_format",
+        ),
     ],
 )
 def test_bad_parameters_are_named(base: str, changes: dict[str, Any], param: str) -> None:
@@ -274,6 +280,38 @@ def test_bad_parameters_are_named(base: str, changes: dict[str, Any], param: str
     assert error["param"] == param
     assert error["type"] == "invalid_request_error"
     assert error["message"]
+
+
+LENGTHY = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {LENGTHY: 1},
+        {"speculation": LENGTHY},
+        {"tools": [LENGTHY]},
+        {"response_format": {"type": LENGTHY}},
+        {"stream": True, "stream_options": {LENGTHY: 1}},
+        {"messages": [{"role": LENGTHY, "content": "a"}]},
+        {"messages": [{"role": "user", "content": "a", LENGTHY: 1}]},
+    ],
+)
+def test_an_error_repeats_little_of_a_long_request(changes: dict[str, Any]) -> None:
+    with pytest.raises(Refused) as refused:
+        read_request({**CHAT, **changes}, chat=True)
+    assert len(json.dumps(refused.value.body)) < 1500
+
+
+def test_an_error_names_a_long_model_briefly(base: str) -> None:
+    for error in (
+        post(base, status=404, **{**CHAT, "model": LENGTHY})["error"],
+        requests.get(f"{base}/v1/models/{'x' * 20_000}", timeout=10).json()["error"],
+    ):
+        assert error["code"] == "model_not_found" and len(error["message"]) <= 1000
+    assert (
+        "use system" in post(base, status=400, **{**CHAT, "messages": [{"role": LENGTHY, "content": "a"}]})["error"]["message"]
+    )
 
 
 def test_hints_and_codes(base: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,7 +213,9 @@ def test_files_that_are_no_pages(tmp_path: Path) -> None:
     (tmp_path / "d.html").mkdir()
     with (tmp_path / "huge.pdf").open("wb") as huge:
         huge.truncate(30_000_000)
+    os.mkfifo(tmp_path / "p.html")
     for name, why in (
+        ("p.html", "it is a pipe"),
         ("a.exe", r"must end in one of \.html"),
         ("none.txt", "No such file"),
         ("d.html", "Is a directory"),
