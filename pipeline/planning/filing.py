@@ -34,7 +34,7 @@ from pipeline.provenance import publisher_of
 from pipeline.retrieval import terms
 
 CUES_FILE = Path(__file__).with_name("cues.toml")
-RULES = "25"
+RULES = "26"
 """Raise when gate, choosing or filing give another plan."""
 
 # Chosen by reading plans of development topics: a lead of a paragraph, sections of at least two facts.
@@ -52,6 +52,7 @@ GENERAL = frozenset(
     ("Background", "History", "Overview", "Summary", "Description", "Development", "Event", "Events", "Incident")
 )
 """Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
+STORIES = frozenset(("Plot", "Premise", "Synopsis", "Story"))
 PARAGRAPH = 4
 THIN_PAGES = 3
 OUTCOME = 0.3
@@ -391,7 +392,11 @@ def _filed(
         if len(open_ones) == 1 or not (thin or len(open_ones) > most):
             break
         open_ones.remove(min(open_ones, key=lambda k: (len(groups[k]), headings[k].prior)))
-    return [(Heading(headings[k].heading), _paragraphs(pool, groups[k])) for k in open_ones if groups[k]]
+    return [
+        (Heading(headings[k].heading), _paragraphs(pool, groups[k], tells_story=headings[k].heading in STORIES))
+        for k in open_ones
+        if groups[k]
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,9 +449,9 @@ def _evidenced(heading: str, pool: Pool, body: Sequence[int]) -> bool:
     return sum(any(stem in pool.offered[i].text.lower() for stem in stems) for i in body) >= LEAST_STATEMENTS
 
 
-def _paragraphs(pool: Pool, group: Sequence[int]) -> list[list[int]]:
+def _paragraphs(pool: Pool, group: Sequence[int], *, tells_story: bool = False) -> list[list[int]]:
     """Statements of one page's neighbourhood together; paragraphs by their first day, undated ones where their page's order
-    puts them; at most PARAGRAPH statements each."""
+    puts them, those of a story by how far into their pages they stand; at most PARAGRAPH statements each."""
     runs: list[list[int]] = []
     for i in sorted(group, key=lambda i: (pool.offered[i].candidate.page, pool.offered[i].candidate.index)):
         last = runs[-1] if runs else []
@@ -460,7 +465,11 @@ def _paragraphs(pool: Pool, group: Sequence[int]) -> list[list[int]]:
         else:
             runs.append([i])
     runs = _linked(pool, runs)  # else half of the paragraphs were single sentences
-    runs.sort(key=lambda run: (_when(pool, run), -float(max(pool.relevance[i] for i in run))))
+    if tells_story:
+        far = _how_far(pool)
+        runs.sort(key=lambda run: float(np.mean([far[i] for i in run])))
+    else:
+        runs.sort(key=lambda run: (_when(pool, run), -float(max(pool.relevance[i] for i in run))))
     paragraphs: list[list[int]] = []
     for run in runs:
         if paragraphs and len(paragraphs[-1]) + len(run) <= PARAGRAPH:
@@ -488,6 +497,15 @@ def _linked(pool: Pool, runs: list[list[int]]) -> list[list[int]]:
         else:
             long.append(run)
     return long
+
+
+def _how_far(pool: Pool) -> list[float]:
+    """For each statement how far into what its page has of statements it stands, from 0 to 1: whoever retells a story goes
+    along with it."""
+    ends: dict[int, int] = {}
+    for one in pool.offered:
+        ends[one.candidate.page] = max(ends.get(one.candidate.page, 1), one.candidate.end)
+    return [one.candidate.start / ends[one.candidate.page] for one in pool.offered]
 
 
 def _when(pool: Pool, run: Sequence[int]) -> str:

@@ -224,3 +224,21 @@ def test_how_far_a_sentence_defines_the_subject(text: str, far: float) -> None:
 )
 def test_a_short_article_takes_what_a_long_one_leaves_out(chances: list[float], words: int, least: float) -> None:
     assert filing._least_usable(np.array(chances), [words] * len(chances)) == pytest.approx(least)
+
+
+def test_a_story_goes_along_with_its_pages() -> None:
+    rain = "Rain fell on the hills of Marrund in the night of the storm. "
+    pages = (
+        page("early", EVENT.title, f"Ferry pilot Jon Abt met Ida Fenn at the quay of Osmere on 3 May 2031. {rain * 30}"),
+        page(
+            "late", EVENT.title, f"{rain * 3}Smugglers chased Abt over a high bridge and he fled to Kettlin after 9 June 1999."
+        ),
+    )
+    pool = filing.pooled(Evidence.unlapped(EVENT, pages, RetrievalSettings()), FixedEncoder()).pool
+    group = [i for i, one in enumerate(pool.offered) if "Abt" in one.text]
+
+    def order(*, tells_story: bool) -> list[str]:
+        runs = filing._paragraphs(pool, group, tells_story=tells_story)
+        return [pool.offered[i].text for run in runs for i in run]
+
+    assert "fled" in order(tells_story=True)[-1] and "fled" in order(tells_story=False)[0]
