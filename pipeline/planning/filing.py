@@ -19,6 +19,7 @@ from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, LeftOut, PlannedSection, Statement
 from pipeline.choosing import usable, worth
 from pipeline.choosing.candidates import Candidate, candidates
+from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import names, numbers
 from pipeline.choosing.finding import find_candidates, off_topic
 from pipeline.choosing.gate import Offered, gate
@@ -42,6 +43,8 @@ LEAD_STATEMENTS = 4
 LEAD_WORDS = 100
 LEAD_LIKENESS, SAME_ANSWER = 0.75, 0.9
 """Cosine from which two statements of a lead would say the same; and from which an answer does."""
+TOLD = 0.7
+"""Share of a statement's words from which the opening has told it."""
 DEFINING = 0.5
 """What saying what the subject is adds to a sentence's score as an opening."""
 LEAST_STATEMENTS = 2
@@ -75,6 +78,7 @@ STALE = 0.3
 """What remains of the worth of a statement that tells as future what later pages look back on."""
 UNTRUSTED = 0.3
 """The share that remains of the relevance of a sentence whose page addresses a model."""
+_CAPITAL = re.compile(r"\b[A-Z][\w’'-]*")
 _SPEECH = re.compile(r"[“\"](?:[^”\" ]+ ){4,}[^”\" ]+[,.][”\"] ")
 """A sentence that opens with what somebody said."""
 _FUTURE = re.compile(r"\b(?:will(?! (?:power|of))|(?:is|are) (?:set|scheduled|expected|due|going|slated|poised) to)\b", re.I)
@@ -223,6 +227,9 @@ def plan_notes(
     chosen, left_out = choose(pool, writing.max_words, np.where(usable_for >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
+    again = [i for i in chosen if opening and _is_told(pool.offered[i].candidate, opening[0].text, title)]
+    chosen = [i for i in chosen if i not in again]
+    left_out += [LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, "said in the opening") for i in again]
     said = encoder.encode([s.text for s in opening]) if opening else np.zeros((0, pool.vectors.shape[1]), dtype=np.float32)
     named = Subject(title, evidence.pages)
     tells = np.array([tells_outcome(o.text) and named.is_named_in(o.text) for o in pool.offered])
@@ -250,6 +257,15 @@ def plan_notes(
         " ".join(filter(None, (_notice(evidence, pool, chosen), _ambiguity(subject.namesakes)))),
         tuple(left_out),
     )
+
+
+def _is_told(one: Candidate, opening: str, title: str) -> bool:
+    """Whether the opening has told a statement: all its names and figures, and most of its words, those of the title apart."""
+    told = f"{opening} {title}"
+    mine = one.terms - frozenset(terms(title))
+    held = names(told) | numbers(told)
+    strange = [word for word in _CAPITAL.findall(one.text) if not is_common(word) and word not in told]
+    return not strange and one.facts <= held and len(mine & frozenset(terms(opening))) >= TOLD * len(mine)
 
 
 def _least_usable(chances: np.ndarray, n_words: Sequence[int]) -> float:

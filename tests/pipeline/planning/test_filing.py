@@ -242,3 +242,20 @@ def test_a_story_goes_along_with_its_pages() -> None:
         return [pool.offered[i].text for run in runs for i in run]
 
     assert "fled" in order(tells_story=True)[-1] and "fled" in order(tells_story=False)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("In the 2031 Tolvane flood at least 14 people were killed.", True),
+        ("In the 2031 Tolvane flood at least 15 people were killed.", False),
+        ("In Osmere 14 people were killed by the 2031 Tolvane flood.", False),
+        ("Fourteen dams and bridges of the province were swept away.", False),
+    ],
+)
+def test_what_the_opening_says_is_not_said_again(text: str, told: bool) -> None:
+    opening = "The 2031 Tolvane flood was a flood in Marrund, killing 14 people and damaging the town of Vasterlow."
+    (one,) = filing.pooled(
+        Evidence.unlapped(EVENT, (page("a", EVENT.title, text),), RetrievalSettings()), FixedEncoder()
+    ).pool.offered
+    assert filing._is_told(one.candidate, opening, "2031 Tolvane flood") is told
