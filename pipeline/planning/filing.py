@@ -68,8 +68,9 @@ model to say otherwise: an article may hold few. Of 0.15, 0.3, 0.6 and 1 it leav
 copied (LOG.md)."""
 LEAST_USABLE, FEW = 0.35, 6
 """Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""
-ROOM, LEAST_WITH_ROOM = 700, 0.2
-"""Words of notes up to which a lower chance is enough: a short article gains more by a fact than it loses by a dull one."""
+ROOM, LEAST_WITH_ROOM, NEAR_ENOUGH = 700, 0.2, 0.4
+"""Words of notes up to which a lower chance is enough, that chance, and the cosine with the card that such a note needs: a
+short article gains more by a fact than it loses by a dull one, and nothing by one about something else."""
 LEADING, ANSWERS, OTHER_ANSWERS, ASKED_FIRST = 6, 0.9, 0.6, 0.8
 """Of the answers to the first questions on such a subject, for the lead: how many, least chance of use (`choosing.usable` was
 fitted on sentences of pages, and finds "Peter Hoar directed it" too short), that of the answers to other questions, and what
@@ -223,7 +224,8 @@ def plan_notes(
     stays = np.array([carried > 0 and len(one.text.split()) > carried and one.copied > COPIED for one in own])
     stale = np.array([_is_stale(o, evidence) for o in pool.offered], dtype=bool)
     worth_using = usable_for * (NEARNESS + near) * np.where(stays, STAYING, 1.0) * np.where(stale, STALE, 1.0)
-    floor = _least_usable(usable_for, [o.candidate.n_words for o in pool.offered])
+    n_words = [o.candidate.n_words for o in pool.offered]
+    floor = np.where(near >= NEAR_ENOUGH, _least_usable(usable_for, n_words), _least_usable(usable_for, n_words, room=0))
     chosen, left_out = choose(pool, writing.max_words, np.where(usable_for >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
@@ -268,10 +270,11 @@ def _is_told(one: Candidate, opening: str, title: str) -> bool:
     return not strange and one.facts <= held and len(mine & frozenset(terms(opening))) >= TOLD * len(mine)
 
 
-def _least_usable(chances: np.ndarray, n_words: Sequence[int]) -> float:
-    """The chance of use that a note needs, from those of all notes, shape (n,), and their words."""
+def _least_usable(chances: np.ndarray, n_words: Sequence[int], room: int = ROOM) -> float:
+    """The chance of use that a note needs, from those of all notes, shape (n,), and their words; lower than usual only up to
+    `room` words."""
     best = np.argsort(-chances, kind="stable")
-    filled = int(np.searchsorted(np.cumsum(np.array(n_words)[best]), ROOM))
+    filled = int(np.searchsorted(np.cumsum(np.array(n_words)[best]), room))
     with_room = float(chances[best[filled]]) if filled < len(best) else LEAST_WITH_ROOM
     return min(max(min(LEAST_USABLE, with_room), LEAST_WITH_ROOM), float(chances[best[:FEW]][-1]))
 
