@@ -20,6 +20,7 @@ from data.settings import ModelSettings, RetrievalSettings, WritingMode, Writing
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
 from pipeline.article_plan import ArticlePlan, LeftOut, Statement
+from pipeline.choosing.one_winner import rivals
 from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, Card, Notes, SubjectKind
@@ -49,6 +50,7 @@ LONG, THIRD = 4, 3
 """Times the words that may be read from which the evidence is long; of such a third is read. Its answers and clear sentences
 hold more than is read (LOG.md), and of seven pages on one event nothing holds as much as reading all."""
 JUDGES = "judges, and states no fact"
+RIVAL = "another winner is named, by as many pages or more"
 PLANNED = 1.3
 """Times the article's words that are planned for a model that says one note a call."""
 
@@ -57,7 +59,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "35"
+    rules = "36"
 
     def __init__(
         self,
@@ -161,13 +163,16 @@ class OurSystem(CitedWriting):
         def planned(statements: Sequence[Statement]) -> ArticlePlan:
             return plan_notes(evidence, statements, subject, self._kind_encoder, most, banks, carried)
 
+        other = rivals(notes.statements, Subject(evidence.event.title, evidence.pages))
+        other = other if len(other) < len(notes.statements) else frozenset()
+        rest = [one for n, one in enumerate(notes.statements) if n not in other]
+        gone = [LeftOut(notes.statements[n].text, notes.statements[n].cites[0], RIVAL) for n in sorted(other)]
         # Sentences of pages were not asked of yet whether they state a fact: those that would stand in the article are.
-        first = planned(notes.statements)
-        judging = self._judging([one for section in first.sections for one in section.statements] + list(first.lead[1:]))
-        if not judging or len(judging) == len(notes.statements):
-            return first
-        plan = planned([one for one in notes.statements if one.text not in judging])
-        gone = tuple(LeftOut(one.text, one.cites[0], JUDGES) for one in notes.statements if one.text in judging)
+        plan = planned(rest)
+        judging = self._judging([one for section in plan.sections for one in section.statements] + list(plan.lead[1:]))
+        if judging and len(judging) < len(rest):
+            plan = planned([one for one in rest if one.text not in judging])
+            gone += [LeftOut(one.text, one.cites[0], JUDGES) for one in rest if one.text in judging]
         return replace(plan, left_out=(*plan.left_out, *gone))
 
     def _judging(self, statements: Sequence[Statement]) -> frozenset[str]:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from data.errors import NoEvidence
 from data.runs import RunFolder, Stage, Unstored
 from data.settings import ModelSettings, WritingSettings
-from data.types import Article
+from data.types import Article, Event
+from pipeline.evidence import Evidence
 from pipeline.notes import Card, Notes
 from pipeline.noting import about as about_pages
 from pipeline.systems import ours
@@ -139,6 +140,22 @@ def test_a_sentence_of_a_page_that_judges_is_left_out_of_the_plan() -> None:
     model, folder = NotingModel(factual=lambda prompt: "No" if judging in prompt else "Yes"), Kept()
     article = system(model).write(EVENT, PAGES, folder)
     assert judging not in sentences(article) and len(sentences(article)) >= 3
+
+
+def test_of_two_winners_of_one_contest_one_stands_at_most() -> None:
+    race = Event("1", "2031 Osmere ferry race")
+    told = [
+        f"{who} won the 2031 Osmere ferry race in Vasterlow on {n} May 2031."
+        for n, who in enumerate(("Jon Abt", "Ida Fenn"), 3)
+    ]
+    rest = (
+        "The 2031 Osmere ferry race was a race of ferries in Vasterlow in May 2031. It drew 400 people to the quay of Osmere."
+    )
+    pages = [page(f"p{n}", race.title, f"{rest} {text}") for n, text in enumerate(told)]
+    plan = system(NotingModel()).plan(Evidence.unlapped(race, tuple(pages), RETRIEVAL))
+    said = [one.text for one in (*plan.lead, *(one for section in plan.sections for one in section.statements))]
+    assert said and sum(" won " in text for text in said) <= 1
+    assert {one.text for one in plan.left_out if one.reason == ours.RIVAL} >= set(told) - set(said)
 
 
 def test_an_answer_to_what_such_an_article_tells_stands_in_it() -> None:
