@@ -229,7 +229,7 @@ def plan_notes(
     chosen, left_out = choose(pool, writing.max_words, np.where(usable_for >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
-    again = [i for i in chosen if opening and _is_told(pool.offered[i].candidate, opening[0].text, title)]
+    again = [i for i in chosen if opening and _opening_says(pool.offered[i].candidate, opening[0].text, title)]
     chosen = [i for i in chosen if i not in again]
     left_out += [LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, "said in the opening") for i in again]
     said = encoder.encode([s.text for s in opening]) if opening else np.zeros((0, pool.vectors.shape[1]), dtype=np.float32)
@@ -256,12 +256,12 @@ def plan_notes(
             PlannedSection(heading, tuple(tuple(planned(i) for i in run) for run in paragraphs))
             for heading, paragraphs in sections
         ),
-        " ".join(filter(None, (_notice(evidence, pool, chosen), _ambiguity(subject.namesakes)))),
+        " ".join(filter(None, (_notice(evidence, pool, [*chosen, *again]), _ambiguity(subject.namesakes)))),
         tuple(left_out),
     )
 
 
-def _is_told(one: Candidate, opening: str, title: str) -> bool:
+def _opening_says(one: Candidate, opening: str, title: str) -> bool:
     """Whether the opening has told a statement: all its names and figures, and most of its words, those of the title apart."""
     told = f"{opening} {title}"
     mine = one.terms - frozenset(terms(title))

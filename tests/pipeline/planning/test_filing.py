@@ -57,7 +57,7 @@ def test_what_several_pages_say_is_told_once_with_all_of_them() -> None:
     assert {cite.split(":")[0] for cite in statement.cites} == {"0", "1", "2"}
 
 
-def test_the_latest_number_of_dead_is_told() -> None:
+def test_the_latest_number_of_dead_opening_says() -> None:
     early = page("a", "Flood", "At least 23 people were killed in the Tolvane flood. The river rose for 6 days in Vasterlow.")
     late = page("b", "Flood", "The Tolvane flood killed 14 people, the province said. The levee at Lower Quay broke at night.")
     dated = [Page(**{**{f: getattr(p, f) for f in ("url", "title", "text", "origin")}, "published": day})
@@ -78,7 +78,7 @@ def test_an_article_is_no_longer_than_asked() -> None:
     assert sum(len(text.split()) for text in texts(planned(*PAGES, max_words=40))) <= 40
 
 
-def test_thin_evidence_is_told() -> None:
+def test_thin_evidence_opening_says() -> None:
     assert "1 publisher" in planned(PAGES[0]).notice
 
 
@@ -258,4 +258,4 @@ def test_what_the_opening_says_is_not_said_again(text: str, told: bool) -> None:
     (one,) = filing.pooled(
         Evidence.unlapped(EVENT, (page("a", EVENT.title, text),), RetrievalSettings()), FixedEncoder()
     ).pool.offered
-    assert filing._is_told(one.candidate, opening, "2031 Tolvane flood") is told
+    assert filing._opening_says(one.candidate, opening, "2031 Tolvane flood") is told
