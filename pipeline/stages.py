@@ -13,6 +13,7 @@
     outline              OUTLINE                            the headings; edit it and the article follows
     drafts/NN            draft_stage(n), composed_stage(n)  what a model answered for section NN, from 01; 00 is the lead
     sections/NN          section_stage(n), LEAD             the section, checked
+    drafts/parts         SHORT_FACTS                        mode `notes`: what could only be copied, told in parts
     drafts/infobox       INFOBOX_DRAFT                      what a model answered for the infobox
     infobox              INFOBOX                            its rows, checked
     drafts/article       ARTICLE_DRAFT                      of systems that write the whole article at once
@@ -32,12 +33,12 @@ from pipeline.article_plan import ArticlePlan
 from pipeline.following.disagreements import Disagreements
 from pipeline.notes import AboutPages, Card, Notes, SubjectKind, TakenNotes
 from pipeline.writing.assembly import WrittenInfobox, WrittenSection
-from pipeline.writing.drafting import ComposedDraft, Draft
+from pipeline.writing.drafting import ComposedDraft, Draft, ShortFacts
 
 __all__ = [
     "ABOUT", "ANSWERS", "ARTICLE", "ARTICLE_DRAFT", "CARD", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "KIND",
-    "LEAD", "NOTES", "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SYSTEM", "composed_stage", "draft_stage",
-    "notes_stage", "part_of", "section_of", "section_stage",
+    "LEAD", "NOTES", "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SHORT_FACTS", "SYSTEM", "composed_stage",
+    "draft_stage", "notes_stage", "part_of", "section_of", "section_stage",
 ]  # fmt: skip
 
 SECTIONS = "sections"
@@ -72,6 +73,7 @@ NOTES = Stage("notes", Notes)
 PLAN = Stage("plan", ArticlePlan)
 OUTLINE_DRAFT = Stage(f"{DRAFTS}/outline", Draft)
 LEAD = section_stage(0)
+SHORT_FACTS = Stage(f"{DRAFTS}/parts", ShortFacts)
 INFOBOX_DRAFT = Stage(f"{DRAFTS}/infobox", Draft)
 INFOBOX = Stage("infobox", WrittenInfobox)
 ARTICLE_DRAFT = Stage(f"{DRAFTS}/article", Draft)

@@ -173,8 +173,8 @@ class NotingModel(ScriptedGenerator):
     prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
     it is shown, what a text says is noted as it says it, and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `kind`, `answer`, `notes`, `clear`, `states`, `factual`, `same`,
-    `together`, `say`, `other`.
+    `asked` lists what it was asked, in order: `card`, `kind`, `answer`, `answers`, `notes`, `clear`, `states`, `factual`,
+    `same`, `together`, `say`, `parts`, `other`.
     """
 
     def __init__(self, texts: Sequence[str] = (), *, context_tokens: int = 8192, **answers: Answer) -> None:
@@ -183,6 +183,7 @@ class NotingModel(ScriptedGenerator):
             "card": first_sentence,
             "kind": lambda _: "No",
             "answer": lambda _: "Not said.",
+            "answers": lambda _: "Yes",
             "notes": told_back,
             "clear": lambda _: "No",
             "states": lambda _: "Yes",
@@ -190,6 +191,7 @@ class NotingModel(ScriptedGenerator):
             "same": lambda _: "Yes",
             "together": lambda prompt: " ".join(line.removeprefix("- ") for line in prompt.splitlines()[1:]),
             "say": lambda prompt: prompt.removeprefix("Fact: "),
+            "parts": lambda prompt: prompt.removeprefix("Sentence: "),
         } | answers
         self.asked: list[str] = []
 
@@ -218,4 +220,6 @@ _ASKED = {
     "same": re.compile(r"Does the new sentence say the same\?"),
     "together": re.compile(r"\AFacts:\n"),
     "say": re.compile(r"\AFact: "),
+    "parts": re.compile(r"\ASentence: "),
+    "answers": re.compile(r"Does the answer tell what the question asks\?"),
 }

@@ -27,6 +27,7 @@ from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable
 from pipeline.noting.stated import NoteChecker, shared
 from pipeline.noting.taking import clear_ones, usage_of, verified
+from pipeline.noting.verifying import ANSWERS, Verifier
 from pipeline.retrieval import Bm25Ranker, fuse
 from pipeline.writing.prompts import Numbered
 
@@ -36,6 +37,8 @@ WINDOWS, OF_PAGE = 5, 2
 SENTENCES = 2
 LEAST_WORDS, MOST_WORDS = 6, 90
 """Of a window."""
+LINE_WORDS, LINES, LIST_WORDS = 8, 3, 60
+"""Words of a line of a list; lines of one at least; words of those that are read together."""
 SAME_WINDOW = 0.9
 """Cosine from which two windows say the same."""
 RRF = 60
@@ -43,7 +46,7 @@ SAMPLES = (0.0, 0.7, 0.7)
 """Temperatures of the answers to a question."""
 AGREEING = 0.5
 """Least mean likeness of the best answer with the others; one that says nothing is like none."""
-TOGETHER, LEAST_SAID, MOST_SAID = 1.45, 0.5, 0.8
+TOGETHER, LEAST_SAID, MOST_SAID = 1.45, 0.6, 0.8
 """What an answer's agreement and the chance that its passage says it must be together: answers that are all the same outweigh
 some doubt of the verifier, and those that differ ask for less of it. Bounds of that chance."""
 TRIED, ASKED = 2, 2
@@ -169,9 +172,16 @@ def _held(
     least = [min(max(TOGETHER - answers[n].agreement, LEAST_SAID), MOST_SAID) for n, _, _ in tried]
     notes: dict[tuple[int, int], Note] = {}
     gone: dict[tuple[int, int], DroppedNote] = {}
-    for (n, k, _), (kept, dropped) in zip(tried, verified(found, generator, checker, least), strict=True):
+    said = verified(found, generator, checker, least)
+    pairs = [(asked[n].ask, note.text) for (n, _, _), (kept, _) in zip(tried, said, strict=True) for note in kept]
+    pairs = list(dict.fromkeys(pairs))
+    chances = dict(zip(pairs, Verifier(generator).answers(pairs), strict=True))
+    for (n, k, _), (kept, dropped) in zip(tried, said, strict=True):
         for note in kept:
-            notes.setdefault((n, k), note)
+            if (chance := chances[asked[n].ask, note.text]) >= ANSWERS:
+                notes.setdefault((n, k), note)
+            else:
+                gone.setdefault((n, k), DroppedNote(note.text, note.passage, f"does not answer its question ({chance:.2f})"))
         for one in dropped:
             gone.setdefault((n, k), one)
     return [
@@ -184,16 +194,30 @@ def _held(
 
 
 def _windows(evidence: Evidence, about: AboutPages) -> list[_Window]:
-    """Two sentences each, so that "It was directed by" has its film; of pages about the subject."""
+    """Of pages about the subject two sentences each, so that "It was directed by" has its film; and the short lines of a list,
+    a cast or a register, as many together as are read at once."""
     verdicts = {one.page: one.verdict for one in about.pages}
     found = []
     for passage in evidence.passages:
         kept = readable(passage, evidence.pages[passage.page]) if verdicts.get(passage.page) == "subject" else None
         sentences = split_sentences(kept.text) if kept is not None else []
-        for at in range(max(len(sentences) - 1, min(len(sentences), 1))):
-            text = " ".join(sentences[at : at + 2])
+        texts = [" ".join(sentences[at : at + 2]) for at in range(max(len(sentences) - 1, min(len(sentences), 1)))]
+        for text in (*texts, *_lists(sentences)):
             if kept is not None and LEAST_WORDS <= len(text.split()) <= MOST_WORDS:
                 found.append(_Window(kept, text))
+    return found
+
+
+def _lists(sentences: Sequence[str]) -> list[str]:
+    """Runs of at least `LINES` lines that are no sentences, of at most `LIST_WORDS` words."""
+    found: list[str] = []
+    run: list[str] = []
+    for sentence in (*sentences, ""):
+        is_line = bool(sentence) and len(sentence.split()) <= LINE_WORDS and not sentence.endswith((".", "!", "?"))
+        if run and (not is_line or sum(len(line.split()) for line in (*run, sentence)) > LIST_WORDS):
+            found += ["; ".join(run)] if len(run) >= LINES else []
+            run = []
+        run += [sentence] if is_line else []
     return found
 
 

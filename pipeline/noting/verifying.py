@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from data.sentences import split_sentences
 from decoding.api import Generator
 from pipeline.choosing.facts import with_digits
@@ -22,8 +24,11 @@ right ones and 11 of 39 wrong ones, of 132 of prose 97 of 103 and 20 of 29 (docs
 FACTUAL = 0.48
 """Least chance, by the model, that a note states a fact. Of 251 notes of two topics, labelled by reading, 28 have less, and 3
 of these are of use (LOG.md)."""
-NEAREST = 4
-"""Sentences of the passage that it is shown."""
+ANSWERS = 0.7
+"""Least chance, by the model, that an answer tells what its question asks. Of 38 answers on eight topics 12 have less: nine
+tell something else, one exchanges a role (docs/history/2026-11-28.md)."""
+NEAREST, LEAST_SHOWN = 4, 30
+"""Sentences of the passage that it is shown; and words, where these are the lines of a list."""
 
 
 class Claimed(NamedTuple):
@@ -57,12 +62,20 @@ class Verifier:
         asked = [reading_prompts.factual(note, self._generator.neutralise) for note in notes]
         return [yes for yes, _ in self._generator.choose_many(asked, ("Yes", "No"))] if asked else []
 
+    def answers(self, told: Sequence[tuple[str, str]]) -> list[float]:
+        """For each question and answer the chance that the one is what the other asks for."""
+        asked = [reading_prompts.answers(question, answer, self._generator.neutralise) for question, answer in told]
+        return [yes for yes, _ in self._generator.choose_many(asked, ("Yes", "No"))] if asked else []
+
 
 def nearest(text: str, sentences: Sequence[str]) -> list[int]:
-    """The few of the sentences with most of the text's words, in their order."""
+    """The few of the sentences with most of the text's words, in their order; of a list more."""
     wanted = set(terms(with_digits(text)))
     shared = [len(wanted & set(terms(with_digits(sentence)))) for sentence in sentences]
-    return sorted(sorted(range(len(sentences)), key=lambda i: (-shared[i], i))[:NEAREST])
+    best = sorted(range(len(sentences)), key=lambda i: (-shared[i], i))
+    words = np.cumsum([len(sentences[i].split()) for i in best])
+    few = max(NEAREST, int(np.searchsorted(words, LEAST_SHOWN)) + 1)
+    return sorted(best[:few])
 
 
 def _near(note: str, passage: str) -> str:

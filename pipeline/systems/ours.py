@@ -34,17 +34,18 @@ from pipeline.noting.merged_notes import COPIED, merged
 from pipeline.noting.opening import opening_statement
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import chosen_passages, take_notes
-from pipeline.noting.verifying import FACTUAL, Verifier
+from pipeline.noting.verifying import FACTUAL, Claimed, Verifier
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import HeadingBank
-from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN
+from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN, SHORT_FACTS
 from pipeline.systems.cited_writing import CitedWriting
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
-from pipeline.writing.originality import in_own_words
+from pipeline.writing.originality import in_own_words, too_copied
 from pipeline.writing.saying import MOST_WORDS, Saying
+from pipeline.writing.short_facts import in_short_facts, with_short_facts
 
 LONG, THIRD = 4, 3
 """Times the words that may be read from which the evidence is long; of such a third is read. Its answers and clear sentences
@@ -59,7 +60,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "36"
+    rules = "37"
 
     def __init__(
         self,
@@ -120,8 +121,21 @@ class OurSystem(CitedWriting):
         stages.once(OUTLINE, lambda: Outline(plan.title, tuple(section.heading for section in plan.sections)))
         saying = Saying(evidence, plan, self._writer, self._reader, stages, self._together)
         said = [saying.lead(), *saying.sections()]  # each answer is checked in both directions
-        lead, *sections = in_own_words(evidence, plan, said)
+        lead, *sections = in_own_words(evidence, plan, self._in_short_facts(evidence, plan, said, saying, stages))
         return stages.once(ARTICLE, lambda: self.assemble(evidence, plan, lead, sections))
+
+    def _in_short_facts(
+        self, evidence: Evidence, plan: ArticlePlan, said: Sequence[WrittenSection], saying: Saying, stages: Stages
+    ) -> list[WrittenSection]:
+        """The sections, where what could only be copied, and is too much, is told in parts that can be said otherwise."""
+        verifier = Verifier(self._generator)
+
+        def holds(pairs: Sequence[tuple[str, str]]) -> list[float]:
+            return verifier.chances([Claimed(part, text, plan.title) for text, part in pairs])
+
+        texts = frozenset(text for _, text in too_copied(evidence, plan, said))
+        short = stages.once(SHORT_FACTS, lambda: in_short_facts(evidence, plan, texts, saying, self._writer, holds))
+        return with_short_facts(said, short)
 
     def plan(self, evidence: Evidence, stages: Stages | None = None) -> ArticlePlan:
         """Read, take notes, choose and file."""

@@ -104,6 +104,22 @@ class ComposedDraft(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class InParts(Strict):
+    """A statement and the sentences that tell parts of it; none where no part could be told."""
+
+    text: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShortFacts(Strict):
+    """What became of the statements that were split, and what that took."""
+
+    told: tuple[InParts, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What a generator is asked: `max_new_tokens` and `grounding` bound the answer, `contrast` weighs its tokens, `sources` are
     texts that it may repeat: they speed it up, no more."""

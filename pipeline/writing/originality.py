@@ -37,9 +37,9 @@ class _Weighed:
     worth: float | None
 
 
-def in_own_words(evidence: Evidence, plan: ArticlePlan, sections: Sequence[WrittenSection]) -> list[WrittenSection]:
-    """The sections without the copied sentences that are one too many; what went is told in the repairs. The first section, the
-    lead, keeps all of its sentences."""
+def too_copied(evidence: Evidence, plan: ArticlePlan, sections: Sequence[WrittenSection]) -> frozenset[tuple[int, str]]:
+    """The copied sentences that are one too many: the number of their section, and their text. The first section, the lead,
+    keeps all of its sentences."""
     passages = {passage.id: passage.text for passage in evidence.passages}
     worth = {one.text: one.worth for one in (*plan.lead, *(s for section in plan.sections for s in section.statements))}
     kept = [
@@ -67,6 +67,12 @@ def in_own_words(evidence: Evidence, plan: ArticlePlan, sections: Sequence[Writt
         if too_much or one.verbatim:
             kept.remove(one)
             gone.add((one.section, one.sentence.text))
+    return frozenset(gone)
+
+
+def in_own_words(evidence: Evidence, plan: ArticlePlan, sections: Sequence[WrittenSection]) -> list[WrittenSection]:
+    """The sections without the copied sentences that are one too many; what went is told in the repairs."""
+    gone = too_copied(evidence, plan, sections)
     return [_without(section, frozenset(text for at, text in gone if at == n)) for n, section in enumerate(sections)]
 
 

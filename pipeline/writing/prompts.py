@@ -47,6 +47,32 @@ SAY_EXAMPLES: tuple[tuple[str, str], ...] = (
     ),
 )
 """Invented. What they show: the order changed, the voice changed, nothing lost, nothing added."""
+PARTS_ROLE = (
+    "You split sentences for an encyclopedia. Give each fact of the sentence as one short sentence that can be read alone, on "
+    "a line of its own. Keep the words, names and figures; add nothing. Leave out opinions, and what is said in passing to the "
+    "reader."
+)
+PARTS_EXAMPLES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "The River Hest ferry, which Dunwick Lines had bought second-hand in 1998 and rebuilt twice, sank off Osmere on 4 May "
+        "2019 with 61 people on board after its bow door opened, killing 14: the worst disaster in the bay since 1931.",
+        (
+            "Dunwick Lines bought the River Hest ferry second-hand in 1998.",
+            "Dunwick Lines rebuilt the ferry twice.",
+            "The River Hest ferry sank off Osmere on 4 May 2019.",
+            "The ferry had 61 people on board.",
+            "The ferry sank after its bow door opened.",
+            "The sinking killed 14 people.",
+            "The sinking was the worst disaster in the bay since 1931.",
+        ),
+    ),
+    (
+        "I have to say that it took me a while, but Lantern, written and directed by newcomer Ines Varga and starring Tom Aske "
+        "as the keeper, grew on me, even if the first half hour drags.",
+        ("Ines Varga wrote and directed Lantern.", "Lantern stars Tom Aske as the keeper."),
+    ),
+)
+"""Invented."""
 SAME_ROLE = (
     "You check rewritten sentences for an encyclopedia. Answer Yes only if the new sentence says the same as the fact: nothing "
     "added, nothing exchanged, nothing of weight left out."
@@ -214,6 +240,16 @@ def say(fact: str) -> tuple[Message, ...]:
         message for shown, said in SAY_EXAMPLES for message in (Message("user", f"Fact: {shown}"), Message("assistant", said))
     ]
     return (Message("system", SAY_ROLE), *turns, Message("user", f"Fact: {fact}"))
+
+
+def parts(fact: str) -> tuple[Message, ...]:
+    """One long fact -> its facts, each in a short sentence on a line of its own."""
+    turns = [
+        message
+        for shown, told in PARTS_EXAMPLES
+        for message in (Message("user", f"Sentence: {shown}"), Message("assistant", "\n".join(told)))
+    ]
+    return (Message("system", PARTS_ROLE), *turns, Message("user", f"Sentence: {fact}"))
 
 
 def say_together(facts: Sequence[str]) -> tuple[Message, ...]:

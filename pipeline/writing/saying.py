@@ -131,16 +131,27 @@ class Saying:
             best = _least([one for one in mine if _is_right(one)])
             chosen += [replace(one, chosen=one is best) for one in mine]
             done |= set(asked.places) if best is not None else set()
-        alone = [_Asked((n,), (one,), self._nearest(one)) for n, one in enumerate(statements) if n not in done]
+        chosen += self._alone([(n, one) for n, one in enumerate(statements) if n not in done], usage)
+        return ComposedDraft(tuple(chosen), Usage.total(usage))
+
+    def each(self, statements: Sequence[Statement], usage: list[Usage]) -> list[str]:
+        """How each is said best, alone: an answer, or as it is."""
+        said = {one.facts[0]: one.text for one in self._alone(list(enumerate(statements)), usage) if one.chosen}
+        return [said[n] for n in range(len(statements))]
+
+    def _alone(self, numbered: Sequence[tuple[int, Statement]], usage: list[Usage]) -> list[Tried]:
+        """All answers to each statement, asked for one by one, and its note; of each the best is chosen."""
+        alone = [_Asked((n,), (one,), self._nearest(one)) for n, one in numbered]
         # A note in words of its own is as good as any rewording of it, and surer.
         asked_of = [one for one in alone if not one.passages or self._note(one).copied > GOOD_ENOUGH]
         tried = self._tried(asked_of, usage)
+        found: list[Tried] = []
         for asked in alone:
             mine = [one for one in tried if one.facts == asked.places]
             note = self._note(asked)
             best = _best([*mine, note])
-            chosen += [replace(one, chosen=one is best) for one in (*mine, note)]
-        return ComposedDraft(tuple(chosen), Usage.total(usage))
+            found += [replace(one, chosen=one is best) for one in (*mine, note)]
+        return found
 
     def _neighbours(self, paragraphs: Sequence[Sequence[Statement]]) -> list[_Asked]:
         """What one call may say together: two or more neighbours of a paragraph."""

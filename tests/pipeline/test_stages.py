@@ -12,7 +12,7 @@ def test_names_of_files() -> None:
     assert found == {
         "system", "pages", "card", "about", "kind", "drafts/answers", "notes", "plan", "drafts/outline", "outline",
         "sections/00",
-        "drafts/infobox", "infobox", "drafts/article", "article", "disagreements",
+        "drafts/parts", "drafts/infobox", "infobox", "drafts/article", "article", "disagreements",
     }  # fmt: skip
     assert [stages.section_stage(n).name for n in (1, 12)] == ["sections/01", "sections/12"]
     assert stages.draft_stage(3) == Stage("drafts/03", Draft) and stages.composed_stage(3) == Stage("drafts/03", ComposedDraft)

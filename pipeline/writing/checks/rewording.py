@@ -116,7 +116,8 @@ _ATTRIBUTION = re.compile(
     re.I,
 )
 _SAID = re.compile(
-    r"\b(?:said|says|say|according to|(?<!were )(?<!was )told|stated|announced|reported|argued|claimed|warned|estimated|"
+    r"\b(?:said|says|say|according to|(?<!were )(?<!was )told(?! (?:from|through|in)\b)|stated|announced|reported|"
+    r"argued|claimed|warned|estimated|"
     r"testified|alleged|accused|believed?|insisted|admitted|acknowledged)\b",
     re.I,
 )
@@ -183,6 +184,22 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
         faults.append(f"it says {kept:.0%} of its facts only")
     copied, longest = copied_runs(text, (*facts, *also))
     return Finding(tuple(faults), tuple(lost), copied, longest, len(new) / words, kept)
+
+
+def faults_of_part(part: str, fact: str, title: str, also: Sequence[str] = ()) -> list[str]:
+    """What is wrong with a sentence that is to say a part of a fact; what it leaves out is no fault."""
+    known = " ".join((fact, title, *also))
+    new = _new_words(part, known)
+    faults = [*_form(part, (fact,)), *_added(part, known)]
+    if len(new) > MOST_NEW_WORDS * max(len(_content(part)), 1):
+        faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
+    return faults
+
+
+def faults_of_parts(parts: Sequence[str], fact: str) -> list[str]:
+    """What is wrong with sentences that are to say parts of a fact: what is gone from all of them though it makes the rest say
+    something else, as a negation, a hedge and who said it do, and what came."""
+    return _changed(" ".join(parts), (fact,))
 
 
 def _is_plain(name: str) -> bool:

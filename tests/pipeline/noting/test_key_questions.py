@@ -28,9 +28,10 @@ def asked(
     about: Sequence[int] = (0, 1, 3, 4),
     wanted: Sequence[Question] = (DEATHS,),
     says: Callable[[str], str] = lambda _: "Yes",
+    answers: Callable[[str], str] = lambda _: "Yes",
 ) -> tuple[TakenNotes, NotingModel]:
     evidence = Evidence.unlapped(Event("1", EVENT.title), tuple(pages), RETRIEVAL)
-    model = NotingModel(answer=answer, states=says)
+    model = NotingModel(answer=answer, states=says, answers=answers)
     verdicts = tuple(PageVerdict(n, "subject" if n in about else "other", 0.9, 1.0) for n in range(len(pages)))
     checker = NoteChecker(evidence, Card("A flood.", (), "model", Usage()))
     return ask_pages(wanted, AboutPages(verdicts), model, FixedEncoder(), checker), model
@@ -54,6 +55,20 @@ def test_an_answer_is_a_note_of_the_passage_that_says_it() -> None:
     assert (note.text, note.day) == (SAID, "2031-03-16") and note.passage.startswith("0:")
     assert model.asked.count("answer") == len(key_questions.SAMPLES) and taken.usage.n_calls == len(key_questions.SAMPLES)
     assert note.passage in taken.read
+
+
+def test_what_does_not_answer_its_question_is_none() -> None:
+    taken, model = asked(lambda _: SAID, answers=lambda prompt: "No" if SAID in prompt else "Yes")
+    (gone,) = taken.dropped
+    assert not taken.notes and (gone.text, gone.reason) == (SAID, "does not answer its question (0.00)")
+    assert DEATHS.ask in model.prompts_of("answers")[0]
+
+
+def test_the_short_lines_of_a_list_are_read_together() -> None:
+    lines = ("Cast", "The Doctor Ncuti Gatwa", "Ruby Sunday Millie Gibson", "Conrad Clark Jonah Hauer-King")
+    found = key_questions._lists((*lines, "Ruby is back on Earth, and finds no rest there.", "More", "Share"))
+    assert found == ["; ".join(lines)]
+    assert len(key_questions._lists([f"Role {n} Actor {n}" for n in range(40)])) == 40 * 4 // key_questions.LIST_WORDS + 1
 
 
 def test_the_texts_are_those_nearest_to_the_question_and_of_pages_about_the_subject() -> None:

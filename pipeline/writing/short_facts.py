@@ -1,0 +1,143 @@
+"""Short facts: a statement that no rewording keeps whole is told in parts, where it may not stand in its page's own words.
+
+A small model that says a sentence of twenty words otherwise loses a part of it or exchanges two. To split it into its facts
+(Narayan et al., "Split and Rephrase", 2017) is easier, since their words may stay; each of them is short, and is then said in
+other words as any statement is. What is left out is left out; what is told must be told by the statement, by rule and by the
+model's own reading, before it is said and after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from data.decoding_counts import Usage
+from data.errors import StageError
+from data.sentences import split_sentences
+from data.types import Repair, Section, Sentence
+from decoding.api import Request, SamplingParams
+from pipeline.article_plan import ArticlePlan, Statement
+from pipeline.choosing.common_words import is_common
+from pipeline.choosing.facts import numbers
+from pipeline.choosing.verbs import has_verb
+from pipeline.evidence import Evidence
+from pipeline.retrieval import terms
+from pipeline.writing import prompts
+from pipeline.writing.assembly import WrittenSection
+from pipeline.writing.checks.compared_words import WORD
+from pipeline.writing.checks.rewording import copied_runs, faults_of_part, faults_of_parts, proper_words
+from pipeline.writing.drafting import InParts, ShortFacts, Writer, without_reasoning
+from pipeline.writing.originality import MOST_COPIED
+from pipeline.writing.saying import Saying
+
+LEAST_WORDS, MOST_PARTS = 10, 6
+"""Words of a statement that has parts, and parts of one that are looked at."""
+PART_WORDS = 4
+HELD = 0.7
+"""Least chance, by the model, that the statement says its part."""
+LEAST_TOLD = 0.35
+"""Share of a statement's content words that its parts must have: less of it is something else."""
+MOST_ALIKE = 2
+"""Parts that end alike."""
+PART_TOKENS = 220
+_LEANS = re.compile(r"\A(?:[Ii]t|[Tt]hey|[Tt]h(?:is|ese|ose))\b|\bthe (?:same|other)\b")
+
+Holds = Callable[[Sequence[tuple[str, str]]], list[float]]
+"""Of pairs of a text and a sentence the chance that the one says the other."""
+
+
+def in_short_facts(
+    evidence: Evidence, plan: ArticlePlan, texts: frozenset[str], saying: Saying, writer: Writer, holds: Holds
+) -> ShortFacts:
+    """Those of the plan's statements with one of these texts, in parts that are the model's own words."""
+    statements = {one.text: one for one in (*plan.lead, *(s for section in plan.sections for s in section.statements))}
+    asked = [statements[text] for text in sorted(texts) if text in statements and len(text.split()) >= LEAST_WORDS]
+    passages = {passage.id: passage.text for passage in evidence.passages}
+    usage: list[Usage] = []
+    found = _split(asked, writer, usage)
+    of = [(n, part) for n, parts in enumerate(found) for part in parts]
+    sources = [tuple(passages[cite] for cite in one.cites if cite in passages) for one in asked]
+    of = [(n, part) for n, part in of if not faults_of_part(part, asked[n].text, plan.title, sources[n])]
+    of = _held(of, asked, holds)
+    said = saying.each([Statement(part, asked[n].cites) for n, part in of], usage)
+    changed = [(n, text) for (n, part), text in zip(of, said, strict=True) if text != part]
+    refused = set(changed) - set(_held(changed, asked, holds))
+    told = [(n, part if (n, text) in refused else text) for (n, part), text in zip(of, said, strict=True)]
+    return ShortFacts(
+        tuple(
+            InParts(one.text, _worth_telling(one, [text for at, text in told if at == n], sources[n]))
+            for n, one in enumerate(asked)
+        ),
+        Usage.total(usage),
+    )
+
+
+def _split(asked: Sequence[Statement], writer: Writer, usage: list[Usage]) -> list[list[str]]:
+    """The parts of each as the model gives them; none where it fails."""
+    generator = writer.generator
+    requests = [
+        Request(
+            prompts.parts(prompts.quotable(one.text, generator.neutralise)),
+            SamplingParams(max_new_tokens=PART_TOKENS, task="say", sources=(one.text,)),
+        )
+        for one in asked
+    ]
+    try:
+        answers = generator.generate_many(requests) if requests else []
+    except StageError:
+        return [[] for _ in asked]
+    usage += [Usage(1, a.n_prompt_tokens, a.n_new_tokens, a.stats.rounded()) for a in answers]
+    return [_parts(without_reasoning(answer.text)) for answer in answers]
+
+
+def _parts(answer: str) -> list[str]:
+    lines = [re.sub(r"\A\s*(?:[-*•]|\d{1,2}[.)])\s+", "", line).strip() for line in answer.splitlines()]
+    parts = dict.fromkeys(sentence for line in lines for sentence in split_sentences(line))
+    return [part for part in parts if _is_statement(part)][:MOST_PARTS]
+
+
+def _is_statement(part: str) -> bool:
+    """Whether it can stand alone: a sentence, and it names or counts something."""
+    whole = len(part.split()) >= PART_WORDS and has_verb(WORD.findall(part)) and part.endswith(".")
+    named = any(not is_common(word) for word in proper_words(part))
+    return whole and (named or bool(numbers(part))) and not _LEANS.search(part)
+
+
+def _held(parts: Sequence[tuple[int, str]], asked: Sequence[Statement], holds: Holds) -> list[tuple[int, str]]:
+    chances = holds([(asked[n].text, part) for n, part in parts])
+    return [one for one, chance in zip(parts, chances, strict=True) if chance >= HELD]
+
+
+def _worth_telling(statement: Statement, parts: Sequence[str], sources: Sequence[str]) -> tuple[str, ...]:
+    """The parts, where they tell enough of the statement, change nothing of it, and copy little."""
+    wanted = set(terms(statement.text))
+    endings = Counter(" ".join(part.split()[-2:]) for part in parts)
+    if max(endings.values(), default=0) > MOST_ALIKE:  # "A helped. B helped. C helped.": it was a list
+        return ()
+    if not parts or len(wanted & set(terms(" ".join(parts)))) < LEAST_TOLD * len(wanted):
+        return ()
+    if faults_of_parts(parts, statement.text) or copied_runs(" ".join(parts), sources)[0] > MOST_COPIED:
+        return ()
+    return tuple(parts)
+
+
+def with_short_facts(sections: Sequence[WrittenSection], short: ShortFacts) -> list[WrittenSection]:
+    """The sections with the parts in place of their statements."""
+    parts = {one.text: one.parts for one in short.told if one.parts}
+    return [_with_parts(section, parts) for section in sections]
+
+
+def _with_parts(written: WrittenSection, parts: Mapping[str, tuple[str, ...]]) -> WrittenSection:
+    section: Section = written.section
+    told = [s.text for s in section.sentences if s.text in parts]
+    if not told:
+        return written
+    paragraphs = tuple(
+        tuple(Sentence(text, s.cites) for s in paragraph for text in parts.get(s.text, (s.text,)))
+        for paragraph in section.paragraphs
+    )
+    why = "told in short facts: whole it would be its page's own words"
+    repairs = tuple(Repair("sentence_replaced", section.heading.text, text, why) for text in told)
+    return WrittenSection(replace(section, paragraphs=paragraphs), (*written.repairs, *repairs))

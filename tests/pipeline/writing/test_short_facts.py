@@ -1,0 +1,102 @@
+"""What no rewording keeps whole is told in parts: which parts may stand, and what becomes of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from data.decoding_counts import Usage
+from data.runs import Unstored
+from data.types import Heading, Section, Sentence
+from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
+from pipeline.evidence import Evidence
+from pipeline.writing.assembly import WrittenSection
+from pipeline.writing.drafting import InParts, ShortFacts, Writer
+from pipeline.writing.saying import Saying
+from pipeline.writing.short_facts import in_short_facts, with_short_facts
+from tests.fakes import NotingModel
+from tests.pipeline.flood import EVENT, PROVINCE, RETRIEVAL, page
+
+NOTE = "Engineers opened the Grell polder at 11:00 on 13 March, which took 21 million cubic metres, and Holt thanked them."
+PAGES = (page("ledger.example", "Flood in Tolvane", f"{NOTE} More rain was to come."),)
+EVIDENCE = Evidence.unlapped(EVENT, PAGES, RETRIEVAL)
+CITE = EVIDENCE.passages[0].id
+PLAN = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Response"), ((Statement(NOTE, (CITE,)),),)),))
+OPENED = "Engineers opened the Grell polder at 11:00 on 13 March."
+TOOK = "The Grell polder took 21 million cubic metres."
+SAID = {
+    OPENED: "At 11:00 on 13 March the Grell polder was opened by engineers.",
+    TOOK: "The polder at Grell held 21 million cubic metres.",
+}
+
+
+def told(
+    *parts: str,
+    say: Callable[[str], str] = lambda prompt: SAID.get(prompt.removeprefix("Fact: "), prompt.removeprefix("Fact: ")),
+    holds: Callable[[Sequence[tuple[str, str]]], list[float]] = lambda pairs: [0.9] * len(pairs),
+    note: str = NOTE,
+) -> tuple[str, ...]:
+    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Response"), ((Statement(note, (CITE,)),),)),))
+    writer = Writer(NotingModel(parts=lambda _: "\n".join(parts), say=say), 0.0, 0, 400)
+    saying = Saying(EVIDENCE, plan, writer, None, Unstored())
+    short = in_short_facts(EVIDENCE, plan, frozenset((note,)), saying, writer, holds)
+    assert short.usage.n_calls >= 1
+    (one,) = short.told
+    assert one.text == note
+    return one.parts
+
+
+def test_each_part_is_said_in_other_words() -> None:
+    assert told(f"- {OPENED}", f"2. {TOOK}") == (SAID[OPENED], SAID[TOOK])
+
+
+def test_what_the_statement_does_not_say_is_no_part() -> None:
+    strange = "Engineers opened the Hest dam on 13 March."
+    assert told(OPENED, strange, "Holt thanked 40 engineers.") == (SAID[OPENED],)
+    doubted = lambda pairs: [0.2 if "Grell polder took" in part else 0.9 for _, part in pairs]  # noqa: E731
+    assert told(OPENED, TOOK, holds=doubted) == (SAID[OPENED],)
+
+
+def test_a_saying_that_the_statement_does_not_hold_gives_way_to_its_part() -> None:
+    other = "The polder at Grell was opened by engineers at 11:00 on 13 March."
+    refused = lambda pairs: [0.1 if part == other else 0.9 for _, part in pairs]  # noqa: E731
+    # The part itself copies its page, so that nothing is gained.
+    assert told(OPENED, say=lambda _: other, holds=refused) == ()
+
+
+@pytest.mark.parametrize(
+    "part", ["The same happened at Grell.", "They were opened at Grell.", "Opened at 11:00.", "Rain became a factor."]
+)
+def test_what_cannot_stand_alone_is_no_part(part: str) -> None:
+    assert told(OPENED, part) == (SAID[OPENED],)
+
+
+def test_a_negation_does_not_get_lost() -> None:
+    note = "The Grell polder was opened by engineers on 13 March, although Holt had not asked the province for it."
+    assert told("The Grell polder was opened by engineers on 13 March.", note=note) == ()
+
+
+def test_a_list_is_none_of_parts() -> None:
+    note = "Irena Holt, Kari Grell, Ana Mirov and Tom Vasterlow helped with the sandbags on the night of 13 March."
+    parts = [f"{name} helped with the sandbags." for name in ("Irena Holt", "Kari Grell", "Ana Mirov", "Tom Vasterlow")]
+    assert told(*parts, note=note) == ()
+
+
+def test_parts_stand_in_the_place_of_their_statement_with_its_citations() -> None:
+    before, after = Sentence("Rain fell.", (PROVINCE,)), Sentence("Holt spoke.", (PROVINCE,))
+    section = WrittenSection(Section(Heading("Response"), ((before, Sentence(NOTE, (CITE,)), after),)), ())
+    short = in_parts(NOTE, (SAID[OPENED], TOOK))
+    (found,) = with_short_facts([section], short)
+    assert [(s.text, s.cites) for s in found.section.sentences] == [
+        ("Rain fell.", (PROVINCE,)),
+        (SAID[OPENED], (CITE,)),
+        (TOOK, (CITE,)),
+        ("Holt spoke.", (PROVINCE,)),
+    ]
+    assert [(repair.kind, repair.text) for repair in found.repairs] == [("sentence_replaced", NOTE)]
+    assert with_short_facts([section], in_parts(NOTE, ())) == [section]
+
+
+def in_parts(text: str, parts: tuple[str, ...]) -> ShortFacts:
+    return ShortFacts((InParts(text, parts),), Usage())
