@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from data import codec
 from data.download import cache_folder
 from data.errors import UserError
 from data.types import Strict
-from decoding.models.file_hashes import model_sha256
+from decoding.models.file_hashes import model_sha256, state_of
 from decoding.models.gguf_reading import parts_of, read_once
 from decoding.models.loading import (
     LOW_BITS,
@@ -165,6 +165,7 @@ def converted(file: Path, form: str, tell: Tell | None = None) -> Path:
     """
     from filelock import FileLock
 
+    before = [state_of(part) for part in parts_of(file)]
     sha256 = model_sha256(file)
     folder = cache_folder() / "gguf" / f"{sha256[:32]}-{form}-{CONVERSION}"
     if _is_whole(folder):
@@ -174,7 +175,7 @@ def converted(file: Path, form: str, tell: Tell | None = None) -> Path:
         with FileLock(folder.with_name(f"{folder.name}.lock")):
             if not _is_whole(folder):  # another process may have made it meanwhile
                 with read_once():
-                    _convert(file, sha256, folder, form, tell or logger.info)
+                    _convert(file, sha256, folder, form, tell or logger.info, before)
     except OSError as error:
         raise UserError(
             f"cannot write the converted weights of {file} to {folder.parent}: {error.strerror or error}; make room there, or "
@@ -286,8 +287,10 @@ def _is_whole(folder: Path) -> bool:
         return False
 
 
-def _convert(file: Path, sha256: str, folder: Path, form: str, tell: Tell) -> None:
-    """Make `folder`. The caller holds its lock, so that what lies beside it half made is of a process that died."""
+def _convert(file: Path, sha256: str, folder: Path, form: str, tell: Tell, before: Sequence[tuple[int, int, int]]) -> None:
+    """Make `folder` of a file whose parts were as `before` when its hash was read.
+
+    The caller holds the folder's lock, so that what lies beside it half made is of a process that died."""
     from decoding.lowbit.storage import FILE, sample_of
 
     header = read_header(file)
@@ -306,9 +309,13 @@ def _convert(file: Path, sha256: str, folder: Path, form: str, tell: Tell) -> No
             else:
                 check_memory(file, header.n_weights * (4 if form == "float32" else 2), f"as {form}")
                 _save_model(file, header, work, form)
+        if [state_of(part) for part in parts_of(file)] != before:
+            raise UserError(f"{file} was changed while it was read; wait until whoever writes it is done, and run it again")
         sizes = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
         sample = sample_of(work / FILE) if form == AS_STORED else ""
         codec.write_atomic(work / _DONE, codec.to_json(Conversion(sha256, sizes, sample, unpacked), indent=1) + "\n")
+        for path in work.iterdir():
+            path.chmod(0o444)  # processes map the weights: whoever would change them must make another file
         work.chmod(0o755)  # mkdtemp makes 0700
         if folder.exists():
             shutil.rmtree(folder)
