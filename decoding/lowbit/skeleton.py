@@ -69,8 +69,8 @@ class Skeleton(torch.nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         for model in self._built:
-            model._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        return super()._apply(fn, recurse)
+            model._apply(fn, recurse)
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
 
 
 def whole_model(model: Any) -> Any:

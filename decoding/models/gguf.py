@@ -140,10 +140,10 @@ def check_memory(file: Path, n_bytes: int, how: str) -> None:
         return
     smaller = [one for one in KNOWN.values() if one.size + _BESIDES <= free and one.size < n_bytes]
     best = max(smaller, key=lambda one: one.size, default=None)
-    choice = "" if best is None else f"--model {best.name} ({best.size / 1e9:.1f} GB), "
+    choice = "take " if best is None else f"take a smaller model: --model {best.name} ({best.size / 1e9:.1f} GB), or "
     raise UserError(
-        f"{file.name} {how} needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; take a smaller "
-        f"model: {choice}or a file of fewer bits, or end other programs"
+        f"{file.name} {how} needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; "
+        f"{choice}a file of fewer bits, or end other programs"
     )
 
 

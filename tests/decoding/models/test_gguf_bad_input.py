@@ -127,7 +127,9 @@ def test_too_little_memory_is_said_before_anything_is_read(
 ) -> None:
     file = write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0")
     monkeypatch.setattr(machine, "available_bytes", lambda: 100 << 20)
-    with pytest.raises(UserError, match=r"tiny.gguf in its own bits needs about 0\.\d GB of memory, and 0.1 GB are free"):
+    with pytest.raises(
+        UserError, match=r"tiny.gguf in its own bits needs about 0\.\d GB of memory, and 0.1 GB are free; take a file of fewer"
+    ):
         load_gguf(file, device="cpu")
     assert not list((cache / "gguf").glob("*stored*"))
     free = 2_000_000_000
