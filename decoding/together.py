@@ -167,8 +167,7 @@ def _pass(backend: ManyBackend, many: ManyTexts, live: Sequence[_Text], n_texts:
         if text.copier is None:
             continue
         if not begun:
-            task = stream.sampler.sampling.task
-            text.copier.start(Request(stream.prompt, Prefill(rows), stream.sampler, task, stream.sources), backend)
+            text.copier.start(Request(stream.prompt, Prefill(rows), stream.sampler, sources=stream.sources), backend)
         elif not text.forced:
             text.copier.learn(accepted.tokens)
     many.commit(counts)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data.types import Strict
-from decoding.api import Task
 from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.automaton import SuffixAutomaton
 from decoding.drafters.drafter import NOTHING, Draft, Request
@@ -131,8 +130,7 @@ class CopyCandidate:
 class CopyDrafter:
     """Drafts what followed the longest earlier occurrence of the text's end, in `request.sources`, prompt and answer.
 
-    The index is made anew for each text; acceptance statistics stay (`statistics`), those of each task apart: texts that quote
-    and texts that say something in other words must not be judged by one another. A copy is learned in every
+    The index is made anew for each text; acceptance statistics stay (`statistics`). It is learned in every
     round from what the text became, whether or not the copy was drafted.
 
     With `costs` a draft has the length that promises the most tokens for its cost, which may be none. Without, it has
@@ -159,14 +157,12 @@ class CopyDrafter:
         self._min_match = min_match
         self._growth = growth
         self._verify_costs = [costs.v(1 + length) for length in range(max_tokens + 1)] if costs else None
-        self._given = statistics
-        self._of_task: dict[Task, CopyAcceptance] = {}
         self._acceptance = CopyAcceptance(statistics)
         self._begin(())
 
     @property
     def statistics(self) -> CopyStatistics:
-        """Everything learned so far, earlier texts of the last one's task included."""
+        """Everything learned so far, earlier texts included."""
         return self._acceptance.snapshot()
 
     def expected_accepted(self, match_length: int, origin: str, length: int) -> float:
@@ -174,7 +170,6 @@ class CopyDrafter:
         return self._acceptance.expected_accepted(match_length, origin, length)
 
     def start(self, request: Request, backend: StepBackend) -> None:
-        self._acceptance = self._of_task.setdefault(request.task, CopyAcceptance(self._given))
         self._begin(request.prompt, [(source.origin, source.tokens) for source in request.sources])
 
     def _begin(self, prompt: Sequence[int], sources: Sequence[tuple[str, Sequence[int]]] = ()) -> None:

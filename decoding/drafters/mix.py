@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from decoding.api import Task
 from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.affordable import Guard
 from decoding.drafters.clasp import ClaspDrafter
@@ -37,7 +36,7 @@ class MixDrafter:
     Plain decoding gives one token for each unit of cost; a draft must promise `margin` more. Chances are those that the parts
     count themselves: copies and rows are judged by what the text became in every round, at no cost; of the model-run chain
     only its own rounds say, so while it does not seem to pay it is tried again now and then, where nothing else pays. All
-    counts and accounts go on from text to text, counts of each task apart; indices and rows do as the parts say.
+    counts and accounts go on from text to text; indices and rows do as the parts say.
 
     Never slower by much: what free drafts lose, and what the chains lose, trials included, is limited by an account each
     (`Guard`), which the gains of the other do not fill, lest copies that pay finance chains that do not. Each may lose 1% of
@@ -81,7 +80,6 @@ class MixDrafter:
         """The one that drafted in this round."""
         self._guard = Guard(share=0.01, start=2.0)
         self._price = Price()
-        self._prices: dict[Task, Price] = {}
         self._least = 1 + margin
         self._merge = merge and trees
         self._ranks = RANKS if trees else 1
@@ -121,7 +119,6 @@ class MixDrafter:
     def start(self, request: Request, backend: StepBackend) -> None:
         for part in self._parts:
             part.start(request, backend)
-        self._price = self._prices.setdefault(request.task, Price())
         self._rounds = 0
         self._copied = None
         self._asked = None

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data.types import Strict
-from decoding.api import Task
 from decoding.backend import CostTable, Rows, StepBackend, Wants
 from decoding.drafters.drafter import NOTHING, Draft, Request
 
@@ -154,8 +153,6 @@ class RecycleDrafter:
         self._template = template or template_from(statistics, costs, max_nodes)
         self._table: dict[int, list[int]] = {}
         self._pending: int | None = None
-        self._given = statistics
-        self._of_task: dict[Task, tuple[list[int], list[list[int]]]] = {}
         self._tried, self._hits = _counters(statistics)
 
     @classmethod
@@ -170,7 +167,7 @@ class RecycleDrafter:
 
     @property
     def statistics(self) -> RankStatistics:
-        """Everything learned so far, earlier texts of the last one's task included."""
+        """Everything learned so far, earlier texts included."""
         return RankStatistics(tuple(self._tried), tuple(tuple(row) for row in self._hits))
 
     @property
@@ -185,7 +182,6 @@ class RecycleDrafter:
         if self.wants.top_k:
             assert request.prefill.top_ids is not None, "the prefill gave no rows"
             self._table.update(zip(request.prompt, request.prefill.top_ids.tolist()))
-        self._tried, self._hits = self._of_task.setdefault(request.task, _counters(self._given))
         if self._fixed is None:
             self._template = template_from(self.statistics, self._costs, self.max_tokens)
 

@@ -18,8 +18,8 @@ LONG = SamplingParams(max_new_tokens=120)
 SECTION = Source("section", tuple(range(5, 16)))
 
 
-def _started(drafter: CopyDrafter, prompt: list[int], *sources: Source, task: str = "other") -> CopyDrafter:
-    drafter.start(SimpleNamespace(prompt=prompt, sources=sources, task=task), None)
+def _started(drafter: CopyDrafter, prompt: list[int], *sources: Source) -> CopyDrafter:
+    drafter.start(SimpleNamespace(prompt=prompt, sources=sources), None)
     return drafter
 
 
@@ -182,18 +182,3 @@ def test_a_stored_drafter_drafts_as_before():
 def test_unknown_keys_in_stored_statistics_are_refused():
     with pytest.raises(UserError, match=r"stop\.json"):
         codec.from_json(CopyStatistics, '{"counts": [{"origin": "p", "length": 1}]}', where="stop.json")
-
-
-def test_tasks_are_counted_apart():
-    """A text that quotes says nothing of one that says things in other words."""
-    prompt = [1, 2, 3, 4, 5, 6]
-    drafter = _started(CopyDrafter(costs=COSTS), prompt, task="section")
-    before = drafter.expected_accepted(2, "prompt", 3)
-    drafter.propose([*prompt, 1, 2], 8)
-    drafter.learn([3, 4, 5, 6])
-    quoting = drafter.expected_accepted(2, "prompt", 3)
-    assert quoting > before
-    _started(drafter, prompt, task="say")
-    assert drafter.expected_accepted(2, "prompt", 3) == before and not drafter.statistics.counts
-    _started(drafter, prompt, task="section")
-    assert drafter.expected_accepted(2, "prompt", 3) == quoting
