@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from data.errors import UserError
 from decoding.api import Completion, DecodeStats, Grounding, Message, SamplingParams, StopReason, Task
-from decoding.engine import Engine, calibration_for
+from decoding.engine import Engine, calibration_for, ready_engine
 from decoding.local import LocalGenerator, Wanted, complete, complete_together
 from decoding.models.loading import LoadedModel, in_memory, vocabulary_size
 from decoding.models.naming import load_draft, load_named
@@ -92,7 +92,7 @@ def load(
     loaded = load_named(model, device=device, dtype=dtype)
     known = calibration_for(loaded, method, calibration)
     small = load_draft(draft_model, loaded) if draft_model else None
-    return Decoder(loaded, Engine(loaded, method, backend=backend, calibration=known, lengths=lengths, draft=small))
+    return Decoder(loaded, ready_engine(loaded, method, backend=backend, calibration=known, lengths=lengths, draft=small))
 
 
 class Decoder:

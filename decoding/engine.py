@@ -250,6 +250,35 @@ class Engine:
         return tuple(Source("sources", tuple(ids)) for ids in found if ids)
 
 
+def ready_engine(
+    loaded: LoadedModel,
+    method: str = "auto",
+    *,
+    backend: str = "auto",
+    calibration: Calibration | None = None,
+    lengths: str | None = None,
+    draft: LoadedModel | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Engine:
+    """An `Engine` that takes the costs which any process measured here in the last day; what it must measure is kept.
+
+    `say` is told why a backend is not a faster one. Otherwise as `Engine`; what is measured takes longer than all the rest.
+    """
+    from data.download import cache_folder
+    from decoding.backends.kept_costs import KeptCosts
+
+    kept: list[KeptCosts] = []
+    for model, kind in ((loaded, backend), *([(draft, "auto")] if draft is not None else [])):
+        with model.lock:
+            kept.append(KeptCosts(model, backend_of(model, kind, say=say), cache_folder() / "costs"))
+    for one in kept:
+        one.give()
+    engine = Engine(loaded, method, backend=backend, calibration=calibration, lengths=lengths, draft=draft)
+    for one in kept:
+        one.keep()
+    return engine
+
+
 def calibration_for(loaded: LoadedModel, method: str, given: Calibration | Path | str | None = None) -> Calibration | None:
     """What a method needs to know of a model: what is `given` (a folder is checked to be this model's), else what is found
     where `decoding.calibrate` puts it (`decoding.knn.artefact.calibration_folder`).

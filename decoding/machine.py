@@ -67,16 +67,28 @@ def synchronise(device: str) -> None:
 def available_bytes() -> int | None:
     """Main memory that can be had without swapping; None where the system does not say (Linux does).
 
-    The limit of a container counts as well: `MemAvailable` of /proc/meminfo is the machine's.
+    The limits of a container and of the process (`ulimit -v`) count as well: `MemAvailable` of /proc/meminfo is the machine's.
     """
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return None
+    free = min(free, _left_to_process(free))
     group = Path("/sys/fs/cgroup")
     try:
         most, used = (int((group / name).read_text(encoding="ascii")) for name in ("memory.max", "memory.current"))
     except (OSError, ValueError):  # no limit reads "max"
         return free
     return min(free, max(0, most - used))
+
+
+def _left_to_process(otherwise: int) -> int:
+    """Bytes that this process may still map by its own limit; `otherwise` where it has none."""
+    import resource  # not on Windows, where /proc is not either
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return otherwise
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    return max(0, limit - pages * resource.getpagesize())

@@ -75,7 +75,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     check_method(arguments.method)
     listening = _listen(arguments.host, arguments.port)  # before the model is loaded: a taken port should not cost minutes
     with listening:
-        from decoding.engine import Engine, calibration_for
+        from decoding.engine import calibration_for, ready_engine
         from decoding.models.naming import check_draft_name, load_draft, load_named
 
         check_draft_model(arguments.method, bool(arguments.draft_model))
@@ -85,7 +85,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"decoding.serve: loading {model}; the address is printed when it can answer\n")
         loaded = load_named(model, device=arguments.device, dtype=arguments.dtype)
         calibration = calibration_for(loaded, arguments.method, arguments.calibration)
-        engine = Engine(
+        engine = ready_engine(
             loaded,
             arguments.method,
             backend=arguments.backend,

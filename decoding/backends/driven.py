@@ -36,6 +36,11 @@ class DrivenBackend(TorchBackend):
         `reference`: an `hf` backend of the same model to compare with; it loses its sequence.
         """
         super().__init__(loaded, "driven")
+        self._take_apart()
+        self._prove(reference)
+
+    def _take_apart(self) -> None:
+        """What the loop runs, out of `_model`. Raises NotDrivable if it is built otherwise."""
         decoder: Any = self._model.get_decoder()
         self._decoder = decoder
         for name in ("embed_tokens", "layers", "norm", "rotary_emb"):
@@ -52,7 +57,6 @@ class DrivenBackend(TorchBackend):
         self._embedding_scale = getattr(decoder, "embedding_multiplier", None)
         self._logit_divisor = getattr(self._config, "logits_scaling", None)
         self._logit_cap = getattr(self._config, "final_logit_softcapping", None)
-        self._prove(reference)
 
     def _run(
         self,

@@ -46,4 +46,7 @@ class KeptCosts:
         from decoding.backends.torch_backend import TorchBackend
 
         if isinstance(self._backend, TorchBackend) and self._backend.measured is not None and not self._given:
-            codec.write_atomic(self._path, codec.to_json(self._backend.measured, indent=1) + "\n")
+            try:
+                codec.write_atomic(self._path, codec.to_json(self._backend.measured, indent=1) + "\n")
+            except (OSError, UserError):  # a folder that may not be written to: measured anew the next time
+                return

@@ -75,6 +75,7 @@ class LowBitBackend(DrivenBackend):
         super().__init__(loaded, reference)
         with torch.inference_mode():
             expected = [] if self._is_proven else self._samples()
+            self._leave_transformers()
             self._compile_layers()
             found = [] if self._is_proven else self._samples()
         for (what, ours), (_, theirs) in zip(found, expected, strict=True):
@@ -88,6 +89,27 @@ class LowBitBackend(DrivenBackend):
     def _prove(self, reference: HFBackend | None) -> None:
         if not self._is_proven:
             super()._prove(reference)
+
+    def _model_of(self, loaded: LoadedModel) -> Any:
+        return loaded.model if self._is_proven else super()._model_of(loaded)
+
+    def _leave_transformers(self) -> None:
+        """Read the weights from the modules that are there without transformers' code, as every later start will: so that it is
+        they that are compared. Raises NotLowBit where they compute something else."""
+        import torch
+
+        if self._model is self._loaded.model:
+            return
+        theirs, norm = self._rope.table(), self._norm
+        self._model = self._loaded.model
+        self._output_layer = self._model.get_output_embeddings()
+        self._take_apart()
+        self._rope.grow(self._positions)
+        ours, rows = self._rope.table(), self.embedded(torch.arange(2)[None])
+        if not all(torch.equal(a, b) for a, b in zip(theirs, ours, strict=True)):
+            raise NotLowBit("its rotary embeddings are not those that its configuration names")
+        if not torch.equal(norm(torch.from_numpy(rows)), self._norm(torch.from_numpy(rows))):
+            raise NotLowBit("its norms are no root mean squares")
 
     def _compile_layers(self) -> None:
         from decoding.lowbit.kernels import Sizes, layer_list

@@ -35,7 +35,7 @@ class TorchBackend(ABC):
     def __init__(self, loaded: LoadedModel, name: str) -> None:
         import torch
 
-        model: Any = loaded.model
+        model: Any = self._model_of(loaded)
         config = model.config.get_text_config(decoder=True)
         head = model.get_output_embeddings()
         self._loaded, self._model, self._config, self._output_layer = loaded, model, config, head
@@ -57,6 +57,12 @@ class TorchBackend(ABC):
         self._branched = False
         """Whether the last step was a tree, whose rows do not follow one another."""
         self._costs: CostTable | None = None
+
+    def _model_of(self, loaded: LoadedModel) -> Any:
+        """The model whose modules are run."""
+        from decoding.lowbit.skeleton import whole_model
+
+        return whole_model(loaded.model) if loaded.is_low_bit else loaded.model
 
     @abstractmethod
     def _run(

@@ -44,6 +44,8 @@ def peer(name: str, loaded: LoadedModel, assistant: LoadedModel | None = None) -
         import torch
         from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
+        from decoding.lowbit.skeleton import whole_model
+
         marks = [time.perf_counter()]
 
         class FirstToken(StoppingCriteria):
@@ -64,7 +66,7 @@ def peer(name: str, loaded: LoadedModel, assistant: LoadedModel | None = None) -
             pad_token_id=0,
             **options,
         )
-        extra = {} if assistant is None or name != "hf-assisted" else {"assistant_model": assistant.model}
+        extra = {} if assistant is None or name != "hf-assisted" else {"assistant_model": whole_model(assistant.model)}
         out = model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),

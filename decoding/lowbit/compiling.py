@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
+from filelock import FileLock
 
 from data.download import cache_folder
 
@@ -20,6 +22,7 @@ def _sources() -> str:
 
 
 _CACHE = str(cache_folder() / "kernels" / _sources())
+_TURN = FileLock(f"{_CACHE}.lock")
 
 
 def compiled(function: Any) -> Any:
@@ -33,8 +36,39 @@ def kept(compile_: Callable[[bool], Any]) -> Any:
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, _CACHE
     try:
-        return compile_(True)
+        with _in_turn():
+            return _saving_in_turn(compile_(True))
     except (RuntimeError, OSError):  # a folder that may not be written to: compiled anew in each process
         return compile_(False)
     finally:
         config.CACHE_DIR = before
+
+
+def _saving_in_turn(made: Any) -> Any:
+    """numba looks for a free name for compiled code and takes it some time later: of two processes that compile one function
+    for two kinds of matrices at once, one would find the other's code under its own name, from then on."""
+    file = getattr(getattr(made, "_cache", None), "_cache_file", None)
+    if file is not None:
+        save = file.save
+
+        def in_turn(key: Any, code: Any) -> None:
+            with _in_turn():
+                save(key, code)
+
+        file.save = in_turn
+    return made
+
+
+@contextmanager
+def _in_turn() -> Iterator[None]:
+    """No other process saves compiled code meanwhile. Where no lock can be had, nothing can be saved either."""
+    try:
+        Path(_CACHE).parent.mkdir(parents=True, exist_ok=True)
+        _TURN.acquire()
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        _TURN.release()

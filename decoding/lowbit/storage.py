@@ -9,6 +9,7 @@ first used, and processes share them. The metadata of the file names the form of
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
@@ -105,7 +106,15 @@ def read_weights(folder: Path) -> tuple[dict[str, Matrix], dict[str, torch.Tenso
             if any((str(own[part].dtype), own[part].shape) != found for part, found in form.arrays().items()):
                 raise ValueError(f"{name} has arrays of other shapes than {form}")
             matrices[name] = form.made(own)
-    except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except OSError as error:
+        if error.errno == errno.ENOMEM:
+            size = path.stat().st_size / 1e9
+            raise UserError(
+                f"no memory can be had for the {size:.1f} GB of {path}; raise the limit (ulimit -v), take a smaller model, or "
+                "end other programs"
+            ) from error
+        raise Damaged(f"{path} cannot be read ({error.strerror}); remove the folder, and it is made again") from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise Damaged(f"{path} is damaged ({error}); remove the folder, and it is made again") from error
     return matrices, {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 

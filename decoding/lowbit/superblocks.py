@@ -57,8 +57,10 @@ def block_bytes(bits: Any) -> Any:
 
 
 def panel_lines(bits: SuperBits, n_columns: int) -> int:
-    """Lines of 64 bytes of a panel: its blocks one behind the other, filled up to whole lines."""
-    return -(-(n_columns // BLOCK) * int(block_bytes(bits)) // 64)
+    """Lines of 64 bytes of a panel: its blocks one behind the other, filled up to whole lines. Asked while a model is loaded,
+    when calling a compiled function would wait for numba to wake up."""
+    of_block = first_lines.py_func(bits) + 8 * line_bytes.py_func(bits)
+    return -(-(n_columns // BLOCK) * int(of_block) // 64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

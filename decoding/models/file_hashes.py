@@ -1,4 +1,4 @@
-"""SHA-256 of model files, read again only when a file's size or time of change is another than the last time.
+"""SHA-256 of model files, read again only when a file is another, or of another size or time of change, than the last time.
 
 gguf/hashes/<hash of a path>.json     in the cache folder
 """
@@ -21,12 +21,20 @@ class KnownHash(Strict):
     path: str
     size: int
     mtime_ns: int
+    inode: int
     sha256: str
 
 
+def state_of(file: Path) -> tuple[int, int, int]:
+    """What changes with a file: size, time of change, inode."""
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
 def file_sha256(file: Path) -> str:
-    """The hash of a file's bytes; read again only when its size or time of change is another than the last time."""
-    status, where = file.stat(), str(file.resolve())
+    """The hash of a file's bytes; read again only when it is another file, or of another size or time of change, than the last
+    time."""
+    state, where = state_of(file), str(file.resolve())
     memo = _hash_memo(where)
     if memo.is_file():
         try:
@@ -34,11 +42,11 @@ def file_sha256(file: Path) -> str:
         except UserError:  # damaged: made anew below
             pass
         else:
-            if (known.path, known.size, known.mtime_ns) == (where, status.st_size, status.st_mtime_ns):
+            if (known.path, known.size, known.mtime_ns, known.inode) == (where, *state):
                 return known.sha256
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    codec.write_atomic(memo, codec.to_json(KnownHash(where, status.st_size, status.st_mtime_ns, digest)) + "\n")
+    codec.write_atomic(memo, codec.to_json(KnownHash(where, *state, digest)) + "\n")
     return digest
 
 
@@ -50,8 +58,8 @@ def model_sha256(file: Path) -> str:
 
 def remember_sha256(file: Path, digest: str) -> None:
     """Spare `file_sha256` the reading: `digest` was computed while the file was written."""
-    status, where = file.stat(), str(file.resolve())
-    codec.write_atomic(_hash_memo(where), codec.to_json(KnownHash(where, status.st_size, status.st_mtime_ns, digest)) + "\n")
+    where = str(file.resolve())
+    codec.write_atomic(_hash_memo(where), codec.to_json(KnownHash(where, *state_of(file), digest)) + "\n")
 
 
 def _hash_memo(where: str) -> Path:

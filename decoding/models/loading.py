@@ -124,13 +124,22 @@ def load_stored(folder: Path, *, dtype: str, made_from: str) -> LoadedModel:
     """
     from transformers import GenerationConfig
 
+    from decoding.lowbit.skeleton import skeleton
     from decoding.lowbit.storage import empty_model, filled, read_weights
 
     asked = str(folder)
+
+    def whole() -> PreTrainedModel:
+        with quiet_loading():
+            made = filled(empty_model(config), *weights)
+        _forget_sampling_defaults(made)
+        return made
+
     with quiet_loading():
         config = _config(folder, asked)
         tokenizer = read_tokenizer(folder, asked)
-        model = filled(empty_model(config), *read_weights(folder))
+        weights = read_weights(folder)
+        model = cast("PreTrainedModel", skeleton(config, *weights, whole) or whole())
         ends = GenerationConfig.from_pretrained(folder, local_files_only=True).eos_token_id
     _check_vocabulary(asked, model, tokenizer)
     _forget_sampling_defaults(model)

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from data.download import cache_folder
 from data.errors import UserError
 from data.model_name import parse_model
 from data.settings import DecodingSettings, ModelSettings, Settings
@@ -106,27 +105,19 @@ def _check_decoding(decoding: DecodingSettings) -> None:
 def _decoded(
     loaded: LoadedModel, decoding: DecodingSettings, calibration: Calibration | None, draft: LoadedModel | None
 ) -> Generator:
-    from decoding.backends.kept_costs import KeptCosts
     from decoding.certificate import recording
-    from decoding.engine import Engine, backend_of
+    from decoding.engine import ready_engine
     from decoding.local import LocalGenerator
 
-    kept = []
-    for model, kind in ((loaded, decoding.backend), *([(draft, "auto")] if draft is not None else [])):
-        with model.lock:
-            kept.append(KeptCosts(model, backend_of(model, kind, say=console.note), cache_folder() / "costs"))
-    for one in kept:
-        one.give()
-    engine = Engine(
+    engine = ready_engine(
         loaded,
         decoding.method,
         backend=decoding.backend,
         calibration=calibration,
         lengths=decoding.lengths or None,
         draft=draft,
+        say=console.note,
     )
-    for one in kept:
-        one.keep()
     console.note(f"{loaded.name} decodes by {engine.describe()}")
     if not decoding.records:
         return LocalGenerator(loaded, engine=engine)

@@ -6,9 +6,12 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
+from decoding.backends.costs import measure_costs
 from decoding.backends.kept_costs import KEPT_S, KeptCosts
 from decoding.backends.torch_backend import TorchBackend
-from decoding.engine import backend_of
+from decoding.engine import backend_of, ready_engine
 from decoding.models.loading import LoadedModel, load
 from tests.tiny_model import build_tiny_model
 
@@ -54,3 +57,20 @@ def test_measured_once(tmp_path: Path) -> None:
     loaded, backend = opened(tmp_path)
     KeptCosts(loaded, backend, kept).give()
     assert backend.measured == measured
+
+
+def test_a_decoder_takes_what_another_process_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
+    loaded, backend = opened(tmp_path)
+    costs = measure_costs(backend, context=16, budget_s=0.01)
+    backend.take_costs(costs)
+    KeptCosts(loaded, backend, tmp_path / "cache" / "costs").keep()
+    loaded, backend = opened(tmp_path)
+    ready_engine(loaded)
+    assert backend.measured == costs
+
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "file"))  # nothing can be kept there, and nothing is told
+    loaded, backend = opened(tmp_path)
+    backend.take_costs(costs)
+    ready_engine(loaded)

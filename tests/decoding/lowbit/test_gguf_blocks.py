@@ -20,6 +20,7 @@ from decoding.backends.hf import HFBackend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
 from decoding.lowbit.gguf_blocks import NotInBlocks, stored
+from decoding.lowbit.skeleton import Skeleton, whole_model
 from decoding.lowbit.storage import FILE, read_weights
 from decoding.lowbit.superblocks import SuperMatrix
 from decoding.models.gguf import AS_STORED, converted, load_gguf
@@ -205,3 +206,30 @@ def test_what_was_compared_once_is_not_compared_again(wide: Path, tmp_path: Path
     build_backend(load_gguf(file, device="cpu", dtype="int8"))
     build_backend(load_gguf(file, device="cpu", dtype="int8"))
     assert len(compared) == 4
+
+
+def test_the_code_of_transformers_waits_until_it_is_asked_for(wide: Path, tmp_path: Path) -> None:
+    """A later start needs none of it; the model's own forward is there all the same, on the same weights."""
+    file = write_gguf(wide, tmp_path / "wide.gguf", architecture="qwen2", blocks=mixed)
+    build_backend(load_gguf(file, device="cpu"))
+    loaded = load_gguf(file, device="cpu")
+    model: Any = loaded.model
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Skeleton, "whole", lambda _: pytest.fail("transformers' model was asked for"))
+        backend = build_backend(loaded)
+        backend.prefill([5, 6, 7], capacity=32)
+        ours = backend.step([8, 9]).logits.clone()
+    assert isinstance(backend, LowBitBackend) and isinstance(model, Skeleton) and whole_model(model) is model.whole()
+    with torch.inference_mode():
+        theirs = model(input_ids=torch.tensor([[5, 6, 7, 8, 9]]), use_cache=False).logits[0, -2:]
+    assert relative_error(ours, theirs) < 8e-2
+    names = {name: parameter.shape for name, parameter in model.named_parameters()}
+    assert names == {name: parameter.shape for name, parameter in model.whole().named_parameters()}
+    model.to("meta")
+    assert {parameter.device.type for parameter in model.whole().parameters()} == {"meta"}
+
+
+def test_a_model_of_another_shape_is_read_by_transformers(wide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("decoding.lowbit.skeleton._SHAPES", frozenset())
+    file = write_gguf(wide, tmp_path / "wide.gguf", architecture="qwen2", blocks=mixed)
+    assert not isinstance(load_gguf(file, device="cpu").model, Skeleton)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +16,10 @@ import torch
 from data.errors import UserError
 from decoding import machine
 from decoding.backends.build import build_backend
+from decoding.lowbit.storage import FILE
 from decoding.lowbit.superblocks import block_bytes
 from decoding.models import gguf as gguf_models
+from decoding.models.file_hashes import file_sha256
 from decoding.models.gguf import load_gguf
 from decoding.models.gguf_reading import parts_of
 from tests.gguf_file import write_gguf
@@ -123,7 +127,9 @@ def test_too_little_memory_is_said_before_anything_is_read(
 ) -> None:
     file = write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0")
     monkeypatch.setattr(machine, "available_bytes", lambda: 100 << 20)
-    with pytest.raises(UserError, match=r"tiny.gguf in its own bits needs about 0\.\d GB of memory, and 0.1 GB are free"):
+    with pytest.raises(
+        UserError, match=r"tiny.gguf in its own bits needs about 0\.\d GB of memory, and 0.1 GB are free; take a file of fewer"
+    ):
         load_gguf(file, device="cpu")
     assert not list((cache / "gguf").glob("*stored*"))
     free = 2_000_000_000
@@ -134,6 +140,74 @@ def test_too_little_memory_is_said_before_anything_is_read(
         gguf_models.check_memory(Path("large.gguf"), 6_400_000_000, "as float32")
     monkeypatch.setattr(machine, "available_bytes", lambda: None)
     gguf_models.check_memory(Path("large.gguf"), 6_400_000_000, "as float32")
+
+
+def test_the_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ulimit -v`: a mapping beyond it fails, however much memory is free."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 20, 1 << 20))
+    assert machine.available_bytes() == 0, "this process has more already"
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert machine.available_bytes() != 0
+
+
+def test_weights_beyond_the_memory_are_not_called_damaged(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    file = write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0")
+    load_gguf(file, device="cpu")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr("mmap.mmap", full)
+    with pytest.raises(UserError, match=r"no memory can be had for the 0\.0 GB of .*take a smaller model"):
+        load_gguf(file, device="cpu")
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    """A download that goes on, say. Nothing of it is kept, and later it is read."""
+    file = write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0")
+    save = gguf_models._save_tokenizer
+
+    def later(path: Path, *rest: object) -> None:
+        save(path, *rest)  # type: ignore[arg-type]
+        os.utime(path, (1, 1))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gguf_models, "_save_tokenizer", later)
+        with pytest.raises(UserError, match="was changed while it was read; wait until"):
+            load_gguf(file, device="cpu")
+    assert not list((cache / "gguf").glob("*/conversion.json"))
+    assert load_gguf(file, device="cpu").is_low_bit
+
+
+def test_a_model_that_is_mapped_stays_what_it_was(folder: Path, tmp_path: Path, cache: Path) -> None:
+    """Whoever makes its folder again writes other files; nobody writes into those that are mapped."""
+    file = write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0")
+    loaded = load_gguf(file, device="cpu")
+    (made,) = (cache / "gguf").glob("*/conversion.json")
+    assert all(path.stat().st_mode & 0o222 == 0 for path in made.parent.iterdir())
+    made.unlink()
+    (made.parent / FILE).chmod(0o644)
+    (made.parent / FILE).rename(tmp_path / "mapped")
+    again = load_gguf(file, device="cpu")
+    ids = torch.tensor([[5, 6, 7]])
+    with torch.inference_mode():
+        assert torch.equal(loaded.model(ids).logits, again.model(ids).logits)  # type: ignore[operator]
+
+
+def test_a_file_that_only_looks_the_same_is_read_again(tmp_path: Path) -> None:
+    """Another file in its place, of the same size and time of change."""
+    file, other = tmp_path / "model.gguf", tmp_path / "other.gguf"
+    file.write_bytes(b"GGUF one")
+    other.write_bytes(b"GGUF two")
+    for path in (file, other):
+        os.utime(path, (1, 1))
+    first = file_sha256(file)
+    other.replace(file)
+    assert file_sha256(file) != first
 
 
 @pytest.mark.slow
