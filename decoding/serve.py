@@ -29,7 +29,7 @@ from decoding.models.naming import add_draft_model_flag
 from decoding.models.registry import NAMES
 from decoding.serving.endpoints import build_app
 from decoding.serving.service import Service
-from decoding.serving.visitors import OwnNames, is_loopback
+from decoding.serving.visitors import OwnNames, impatient_protocol, is_loopback
 from decoding.waiting import spin_briefly
 
 
@@ -112,7 +112,8 @@ def _run(service: Service, listening: socket.socket, api_key: str | None, names:
     listening.listen(64)  # connections wait here until the server takes over
     sys.stdout.write(f"{service.name} ({service.describe()}) at http://{shown}:{port}/v1\n")
     sys.stdout.flush()
-    config = uvicorn.Config(build_app(service, api_key, names), log_level="warning", timeout_graceful_shutdown=5)
+    app = build_app(service, api_key, names)
+    config = uvicorn.Config(app, http=impatient_protocol(), log_level="warning", timeout_graceful_shutdown=5)
     uvicorn.Server(config).run(sockets=[listening])
     return 0
 

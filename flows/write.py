@@ -512,6 +512,7 @@ def _table(written: Written) -> Table:
     from rich.text import Text
 
     from flows.showing import console
+    from pipeline.formats.page_words import DROP_REASONS
 
     def cell(text: str) -> Text:  # no markup: titles come from pages
         return Text(console.harmless(text).replace("\n", " "))
@@ -525,7 +526,9 @@ def _table(written: Written) -> Table:
     for i, record in enumerate(written.records):
         kept = record.drop_reason is None
         left = f"; {record.rows_left:,} rows of its tables were not read" if record.rows_left else ""
-        about = f"kept{left}" if kept else f"{record.drop_reason}: {record.drop_detail}"[:200]
+        about = (
+            f"kept{left}" if record.drop_reason is None else f"{DROP_REASONS[record.drop_reason]}: {record.drop_detail}"[:200]
+        )
         table.add_row(
             cell(f"{record.title[:80]} ({record.final_url[:200]})" if record.title else record.final_url[:200]),
             str(len(record.text.split())) if kept else "",
@@ -536,12 +539,11 @@ def _table(written: Written) -> Table:
 
 
 def _counted(records: Sequence[EvidenceRecord]) -> str:
-    from pipeline.web.bundle import count_reasons
+    from pipeline.formats.page_words import dropped_in_words
 
-    reasons = count_reasons(records)
-    kept = reasons.pop("kept", 0)
-    dropped = ", ".join(f"{n} {reason}" for reason, n in reasons.items())
-    return f"{kept} of {len(records)} pages kept" + (f"; dropped: {dropped}" if dropped else "")
+    kept = sum(record.drop_reason is None for record in records)
+    dropped = dropped_in_words(Counter(record.drop_reason for record in records if record.drop_reason))
+    return f"{kept} of {len(records)} pages kept" + (f"; not used: {dropped}" if dropped else "")
 
 
 def _article_lines(written: Written) -> list[str]:

@@ -5,6 +5,7 @@ Every system gets the same pages. Pages are collected once per event and stored 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -15,6 +16,7 @@ from data.passages import cut_passages
 from data.settings import EvidenceSettings, RetrievalSettings
 from data.snapshot import Snapshot
 from data.types import Event, Page, Passage, Source
+from pipeline.formats.page_words import dropped_in_words
 from pipeline.reading.extract import extract
 
 
@@ -62,10 +64,11 @@ class Evidence:
         """Raises NoEvidence when no page is usable: without evidence there is no article."""
         passages = cut_passages(pages, words=settings.passage_words, overlap=settings.passage_overlap)
         if not passages:
-            reasons: dict[str, int] = {}
-            for page in pages:
-                reasons[page.drop_reason or "empty"] = reasons.get(page.drop_reason or "empty", 0) + 1
-            told = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items())) or "none were found"
+            empty = sum(page.drop_reason is None for page in pages)
+            reasons = Counter(sorted(page.drop_reason for page in pages if page.drop_reason))
+            told = (
+                "; ".join(filter(None, (dropped_in_words(reasons), f"empty ({empty})" if empty else ""))) or "none were found"
+            )
             raise NoEvidence(f"no usable page for {event.title!r} among {len(pages)} ({told})")
         return cls(event=event, pages=tuple(pages), passages=passages)
 

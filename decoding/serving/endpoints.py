@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 BODY_BYTES = 32 << 20
+BODY_S = 60.0
+"""Until the body of a request is here: one that comes a byte a second would hold its connection for ever."""
 MOST_WAITING = 256
 _POLL_S = 0.1
 
@@ -131,12 +133,15 @@ async def _body(request: Request) -> object:
         raise Refused(415, f"the content type is {kind or 'not given'}; send application/json")
     content = bytearray()
     try:
-        async for chunk in request.stream():
-            content += chunk
-            if len(content) > BODY_BYTES:
-                raise Refused(413, f"the body is larger than {BODY_BYTES >> 20} MiB")
+        async with asyncio.timeout(BODY_S):
+            async for chunk in request.stream():
+                content += chunk
+                if len(content) > BODY_BYTES:
+                    raise Refused(413, f"the body is larger than {BODY_BYTES >> 20} MiB")
     except ClientDisconnect:
         raise Refused(400, "the client hung up before the body was here") from None
+    except TimeoutError:
+        raise Refused(408, f"the body was not here after {BODY_S:g} seconds; send it at once") from None
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -2,11 +2,12 @@
 
 Checked before anything is read: the Host header (against DNS rebinding, where a site's name is made to point at this machine),
 and where a request comes from (Origin and Sec-Fetch-Site, https://www.w3.org/TR/fetch-metadata/). Programs send neither of the
-latter.
+latter. Connections that ask for nothing are closed (`impatient_protocol`): each takes one of the files that a process may open.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -86,3 +87,34 @@ class ProgramsOnly:
         if is_of_another_site(scope, headers):
             return Refused(403, "a page of another site may not ask this server", code="foreign_origin")
         return None
+
+
+HEADERS_S = 30.0
+"""From connecting, or from the last answer, until a request's headers are here; uvicorn waits for the first byte alone."""
+
+
+def impatient_protocol(seconds: float = HEADERS_S) -> type[asyncio.Protocol]:
+    """uvicorn's HTTP protocol, which hangs up on who sends no whole headers for `seconds` (at most twice that)."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        _idle_since: object = None
+        """What was asked last when the clock last found nothing asked."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._clock = self.loop.call_later(seconds, self._tick)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._clock.cancel()
+            super().connection_lost(exc)
+
+        def _tick(self) -> None:
+            is_idle = self.cycle is None or self.cycle.response_complete
+            if is_idle and self.cycle is self._idle_since:
+                self.transport.close()
+                return
+            self._idle_since = self.cycle if is_idle else self
+            self._clock = self.loop.call_later(seconds, self._tick)
+
+    return Impatient

@@ -89,6 +89,7 @@ def _runs() -> Path:
 def _write(title: str, urls: Sequence[str], search: str, words: int, flags: Sequence[str]) -> dict[str, Any]:
     from flows.write import request_for, write
     from pipeline.formats.markdown import to_markdown
+    from pipeline.formats.page_words import DROP_REASONS
 
     if not 50 <= words <= 5000:
         raise UserError(f"words = {words} is not between 50 and 5000")
@@ -98,7 +99,7 @@ def _write(title: str, urls: Sequence[str], search: str, words: int, flags: Sequ
     if written.article is None:
         assert outcome.failure is not None
         raise UserError(f"{outcome.failure.stage}: {outcome.failure.message}")
-    dropped = [f"{r.final_url}: {r.drop_reason} {r.drop_detail}".strip() for r in written.records if r.drop_reason]
+    dropped = [f"{r.final_url}: {DROP_REASONS[r.drop_reason]} ({r.drop_detail})" for r in written.records if r.drop_reason]
     return {
         "run": written.run.path.name,
         "markdown": to_markdown(written.article, written.disagreements),

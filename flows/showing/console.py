@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 INTERRUPTED = 130
+_PARSERS = frozenset(("trafilatura", "htmldate", "courlan", "justext", "pypdf", "charset_normalizer"))
+"""What they say of a broken page stands, in our words, beside the page: as the reason that it was dropped."""
 
 
 def guarded(main: Callable[[], int]) -> int:
     """Run a command: known errors become one line on stderr and their exit code, Ctrl-C becomes 130."""
     handler = _ToStderr()
+    handler.addFilter(lambda record: record.name.partition(".")[0] not in _PARSERS)
     handler.setFormatter(_Harmless("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -35,7 +35,7 @@ def serve(host: str, port: int, words: tuple[str, ...]) -> int:
     """Raises UserError for flags that no article can be written with, and for an address that cannot be used."""
     import uvicorn
 
-    from decoding.serving.visitors import is_loopback
+    from decoding.serving.visitors import impatient_protocol, is_loopback
     from flows.showing import console
     from flows.webapp.admission import Admission
     from flows.webapp.app import Page, build_app
@@ -52,7 +52,9 @@ def serve(host: str, port: int, words: tuple[str, ...]) -> int:
     sys.stdout.flush()
     if token:
         console.note(f"{host} can be reached from other machines: whoever has this address with its token can write and read")
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, server_header=False)
+    config = uvicorn.Config(
+        app, http=impatient_protocol(), log_level="warning", timeout_graceful_shutdown=2, server_header=False
+    )
     uvicorn.Server(config).run(sockets=[listening])
     return 0
 

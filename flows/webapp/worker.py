@@ -127,8 +127,11 @@ class _Worker:
         self.tell("ended", status="done", why=report.in_words())
 
     def _fetched(self, record: FetchRecord) -> None:
+        from pipeline.formats.page_words import DROP_REASONS
+
         fetched = record.stored.fetched
-        self.tell("fetched", url=record.candidate.url, reason=fetched.drop_reason or "", detail=fetched.drop_detail[:200])
+        reason = DROP_REASONS[fetched.drop_reason] if fetched.drop_reason else ""
+        self.tell("fetched", url=record.candidate.url, reason=reason, detail=fetched.drop_detail[:200])
 
     def _happened(self, happening: Happening) -> None:
         match happening:

@@ -18,6 +18,7 @@ _NUMBERED = re.compile(
     r"^[ \t]*(?:[-*][ \t]+)?(?:\[(\d{1,3})\]:?|(\d{1,3})[.)])[ \t]+(.*(?:https?://|\.(?:x?html?|txt|md|pdf)\b).*)$",
     re.MULTILINE,
 )
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _USED = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\](?![(:\[])")
 
 
@@ -28,11 +29,15 @@ def read_markdown(text: str, known: References | None = None) -> CitedArticle:
         text = _FILE_LINK.sub("](", text)  # the scheme is none that Markdown makes a link of
 
     def taken(match: re.Match[str]) -> str:
-        notes[match[1]] = match[2]
+        notes.setdefault(match[1], match[2])  # of two definitions the first counts, as on GitHub
         return ""
 
-    text = _FOOTNOTE.sub(taken, text)
-    text = re.sub(r"\[\^([^\]\s]+)\]", lambda m: references.mark(_of(notes[m[1]], references)) if m[1] in notes else m[0], text)
+    def cited(match: re.Match[str]) -> str:
+        name = match[1]
+        return references.mark(_of(notes[name], references) if name in notes else Reference("", name[:200], kind="undefined"))
+
+    text = _FOOTNOTE.sub(taken, _COMMENT.sub("", text))
+    text = re.sub(r"\[\^([^\]\s]+)\]", cited, text)
     listed: dict[int, str] = {}
 
     def listed_one(match: re.Match[str]) -> str:
@@ -42,7 +47,7 @@ def read_markdown(text: str, known: References | None = None) -> CitedArticle:
     if _USED.search(_NUMBERED.sub("", text)):
         text = _NUMBERED.sub(listed_one, text)
         text = _USED.sub(lambda m: _marks(m[1], listed, references) or m[0], text)
-    rendered = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").render(text)
+    rendered = MarkdownIt("commonmark", {"html": True, "linkify": False}).enable("table").render(text)
     return read_html(f"<html><body>{rendered}</body></html>", "Markdown", references)
 
 

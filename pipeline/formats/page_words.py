@@ -42,6 +42,13 @@ DROP_REASONS: Mapping[DropReason, str] = {
     "leak_text": "copies the encyclopedia article",
     "duplicate": "the same text as another page",
 }
+
+
+def dropped_in_words(reasons: Mapping[DropReason, int]) -> str:
+    """Why pages were dropped, and how many each: "too little text (2); behind a login (1)"."""
+    return "; ".join(f"{DROP_REASONS[reason]} ({n})" for reason, n in reasons.items())
+
+
 RATINGS: Mapping[Reliability, str] = {
     "reliable": "Generally reliable",
     "unreliable": "Generally unreliable",

@@ -30,6 +30,8 @@ from pipeline.reading.sandbox import Lost, WorkerPool, serve
 TextKind = Literal["article", "jsonld", "script", "pdf", "plain"]
 MAX_NAME = 200
 """Characters of an author's or a site's name: a longer one is a text in the wrong place."""
+HIDDEN_LETTERS = 60
+"""Of a PDF, from which on it is told that there were some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,8 @@ def _read_pdf(job: Job) -> Document:
     if found.problem:
         return _dropped(job, "extract_none", found.problem)
     # the menus of a text are no business of a PDF: an extractor has made this one
-    extracted = Extracted(url=job.url, title=found.title, text=found.text, origin=job.origin, media="html")
+    flags: tuple[PageFlag, ...] = ("hidden_text",) if found.n_hidden >= HIDDEN_LETTERS else ()
+    extracted = Extracted(url=job.url, title=found.title, text=found.text, origin=job.origin, flags=flags, media="html")
     dates = find_dates(None, {}, url=job.url, provider_date=job.provider_date, pdf_date=found.created, latest=job.run_date)
     reading = Reading(extracted, replace(dates, modified=found.modified), author=found.author)
     return replace(_document(job, reading, "", _made_by("pypdf")), text_kind="pdf")

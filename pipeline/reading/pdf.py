@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from data.cleaning import clean_characters, clean_title
+from pipeline.reading.pdf_hidden import layers_off, take_out_hidden
 from pipeline.reading.pdf_tables import PdfTable, continued, may_hold_table, tables_in, with_tables
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ MAX_TABLE_PAGES = 40
 class PdfText:
     """Text of the first `MAX_PAGES` pages. Page k + 2 begins at `page_breaks[k]`, an offset in `text`.
 
-    `problem` says why there is no text. `created` is what the file says of itself: templates carry their own date along.
+    `problem` says why there is no text; `n_hidden` counts letters that readers do not see, which are not in it. `created` is
+    what the file says of itself: templates carry their own date along.
     """
 
     text: str = ""
@@ -39,6 +41,7 @@ class PdfText:
     author: str = ""
     created: str = ""
     modified: str = ""
+    n_hidden: int = 0
     problem: str = ""
 
 
@@ -63,7 +66,12 @@ def _read(body: bytes) -> PdfText:
     if reader.is_encrypted and not reader.decrypt(""):
         return PdfText(problem="an encrypted PDF that asks for a password")
     n_pages = len(reader.pages)
-    pages = [_lines(reader.pages[i].extract_text()) for i in range(min(n_pages, MAX_PAGES))]
+    off = layers_off(reader)
+    hidden, pages = 0, []
+    for i in range(min(n_pages, MAX_PAGES)):
+        page = reader.pages[i]
+        hidden += take_out_hidden(reader, page, off)
+        pages.append(_lines(page.extract_text()))
     kept = _without_running_heads(pages)
     tables = _tables(reader, kept)
     texts = ["\n".join(_with_rows(lines, tables.get(i, []))) for i, lines in enumerate(kept)]
@@ -74,7 +82,7 @@ def _read(body: bytes) -> PdfText:
         text += "\n" if text and following else ""
         breaks.append(len(text))
         text += following
-    return PdfText(text, tuple(breaks), **_information(reader))
+    return PdfText(text, tuple(breaks), n_hidden=hidden, **_information(reader))
 
 
 def _tables(reader: PdfReader, pages: Sequence[list[str]]) -> dict[int, list[PdfTable]]:

@@ -79,7 +79,7 @@ def test_an_article_from_given_pages(
     assert ran.code == 0, ran.err
     folder, name = Path("runs/write/halvenport-mayoral-election"), "halvenport-mayoral-election"
     check_citations_open(folder, name)
-    assert "2 of 5 pages kept; dropped: 1 consent, 1 http_4xx, 1 scheme" in ran.out
+    assert "2 of 5 pages kept; not used: " in ran.out and "not an address of the web (1)" in ran.out
     assert "none of the" not in ran.err
     article = codec.read(Article, folder / "events" / name / "article.json")
     cites = sum(len(s.cites) for section in article.all_sections for s in section.sentences)
@@ -241,8 +241,10 @@ def test_no_page_can_be_used(
     monkeypatch.setattr("flows.wiring.systems.build_system", no_model)
     ran = wikigenben("write", TITLE, *urls(server, "08.html", "10.html", "nowhere.html"), "--model", "smollm2", *web)
     assert ran.code == 3
-    assert "failed: evidence: no usable page" in ran.err and "among 3 (1 consent, 1 http_4xx, 1 too_short)" in ran.err
-    assert "0 of 3 pages kept; dropped: 1 consent, 1 http_4xx, 1 too_short" in ran.out
+    assert "failed: evidence: no usable page" in ran.err
+    assert "among 3 (only a consent dialogue (1); refused, or gone (1); too little text (1))" in ran.err
+    assert "0 of 3 pages kept; not used: " in ran.out and "refused, or gone (1)" in ran.out
+    assert not any(code in ran.out + ran.err for code in ("http_4xx", "too_short", "host_rule"))
     assert not Path("runs/write/halvenport-mayoral-election/articles").exists()
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from typing import Any
 
 import pytest
 
 from decoding.serve import own_names
-from decoding.serving.visitors import OwnNames, ProgramsOnly
+from decoding.serving import endpoints
+from decoding.serving.visitors import OwnNames, ProgramsOnly, impatient_protocol
 
 
 def status(names: OwnNames, **headers: str) -> int:
@@ -63,3 +66,48 @@ def test_a_page_of_another_site_is_refused() -> None:
         assert status(names, host=host, sec_fetch_site=site) == 403, site
     assert status(names, host=host, origin=f"http://{host}", sec_fetch_site="same-origin") == 200
     assert status(names, host=host, sec_fetch_site="none") == 200  # typed by the person at the machine
+
+
+class _Asked:
+    """A service that is asked for nothing: what is sent to it never becomes a request."""
+
+    name, fingerprint, context_tokens, created = "stub", "", 100, 0
+
+    def __init__(self) -> None:
+        from decoding.serving.totals import Totals
+
+        self.totals = Totals()
+        self.closing = threading.Event()
+
+    def describe(self) -> str:
+        return "stub"
+
+
+_GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+_POST = b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(b"", b""), (b"GET /hea", b""), (_GET + b"GET /hea", b"200"), (_POST, b"408")],
+    ids=["nothing", "half of the headers", "half of a second request", "half of a body"],
+)
+def test_who_does_not_go_on_is_hung_up_on(sent: bytes, status: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    import uvicorn
+
+    monkeypatch.setattr(endpoints, "BODY_S", 0.2)
+    listening = socket.create_server(("127.0.0.1", 0))
+    app = endpoints.build_app(_Asked(), None, OwnNames())  # type: ignore[arg-type]
+    server = uvicorn.Server(uvicorn.Config(app, http=impatient_protocol(0.2), log_config=None, timeout_keep_alive=60))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    try:
+        with socket.create_connection(listening.getsockname(), timeout=30) as client:
+            client.sendall(sent)
+            received = b""
+            while chunk := client.recv(4096):  # ends when the server hangs up, else in a timeout
+                received += chunk
+        assert received[9:12] == status
+    finally:
+        server.should_exit = True
+        thread.join(30)

@@ -63,3 +63,17 @@ def test_an_interrupt_dropped_by_a_destructor_still_ends_the_command(
         signal.signal(signal.SIGINT, before)
     err = capsys.readouterr().err
     assert "interrupted; the same command goes on from here" in err and "Traceback" not in err
+
+
+def test_what_parsers_log_of_broken_pages_stays_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])
+
+    def main() -> int:
+        logging.getLogger("trafilatura.core").error("discarding data: None")
+        logging.getLogger("pipeline.web").warning("the proxy is asked")
+        return 0
+
+    assert console.guarded(main) == 0
+    assert capsys.readouterr().err == "WARNING pipeline.web: the proxy is asked\n"

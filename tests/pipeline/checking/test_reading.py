@@ -206,3 +206,23 @@ def test_a_page_of_a_wiki_as_parsoid_and_as_readers_have_it() -> None:
     ]
     first = article.references[0]
     assert (first.title, first.published, first.archive_url[:20]) == ("The dam", "2021-05-04", "https://web.archive.")
+
+
+def test_markdown_hides_nothing_in_a_statement() -> None:
+    text = (
+        "# Dam\n\nThe old dam failed.[^1]\n\n<!-- The mayor of it was shot.[^1] -->\n"
+        "<span style='color:red'>The gates had jammed.[^1]</span> The court met soon.[^2]\n\n"
+        "[^1]: <https://a.org/x>\n[^2]: <https://a.org/y>\n"
+    )
+    assert cited(parse(text)) == [
+        ("The old dam failed.", ["https://a.org/x"], False),
+        ("The gates had jammed.", ["https://a.org/x"], False),
+        ("The court met soon.", ["https://a.org/y"], False),
+    ]
+
+
+def test_a_footnote_of_markdown_that_is_defined_nowhere_is_told() -> None:
+    text = "# Dam\n\nThe old dam failed.[^1] The mayor was shot.[^9]\n\n[^1]: https://a.org/x\n[^1]: https://a.org/y\n"
+    article = parse(text)
+    assert cited(article) == [("The old dam failed.", ["https://a.org/x"], False), ("The mayor was shot.", [""], False)]
+    assert [one.kind for one in article.references] == ["", "undefined"]

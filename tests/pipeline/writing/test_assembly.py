@@ -51,7 +51,9 @@ def test_a_citation_of_another_event() -> None:
 
 def test_evidence_needs_a_usable_page() -> None:
     pages = [page("a", "A", "x", drop_reason="blocked"), page("b", "B", "x", drop_reason="blocked"), page("c", "C", "")]
-    with pytest.raises(NoEvidence, match=r"no usable page for '2031 Tolvane flood' among 3 \(2 blocked, 1 empty\)"):
+    with pytest.raises(
+        NoEvidence, match=r"no usable page for '2031 Tolvane flood' among 3 \(access was blocked \(2\); empty \(1\)\)"
+    ):
         Evidence.cut(EVENT, pages, RETRIEVAL)
     with pytest.raises(NoEvidence, match=r"among 0 \(none were found\)"):
         Evidence.cut(EVENT, [], RETRIEVAL)
