@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
+import tempfile
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from typing import ClassVar, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from data.blocks import PHRASES, any_of, count_read, count_unspaced, count_words, is_headline, keep_content, keep_extracted
+from data.errors import UserError
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 
 MAX_BYTES = 5_000_000
@@ -436,7 +438,11 @@ _ENGLISH = frozenset(PHRASES["english_words"].split())
 def _identifier():  # type: ignore[no-untyped-def]  # py3langid has no type hints
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    try:
+        identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    except OSError as error:  # it unpacks its model there
+        where = f"{tempfile.gettempdir()}: {error.strerror}" if error.strerror else str(error)
+        raise UserError(f"cannot tell languages, for want of room in {where}; make room there, or set TMPDIR") from None
     identifier.set_languages(sorted(_LANGUAGES & set(identifier.labels)))
     return identifier
 

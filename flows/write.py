@@ -242,8 +242,10 @@ def _open_run(request: Request, name: str, first: int) -> tuple[RunFolder, int]:
     earlier: list[Corrections] = []
     for n in range(1, MOST_RUNS):
         path = base if n == 1 else base.with_name(f"{base.name}-{n}")
+        is_new = True
         try:
-            stored = RunFolder(path).identity() if path.exists() else None
+            is_new = not path.exists()
+            stored = None if is_new else RunFolder(path).identity()
             if (stored is None or stored == identity) and n >= first:
                 run = RunFolder.open(path, identity)
                 if stored is None and (made := carried(earlier)).made:
@@ -251,8 +253,12 @@ def _open_run(request: Request, name: str, first: int) -> tuple[RunFolder, int]:
                 return run, n
             if (stored or {}).get("title") == request.title:
                 earlier.append(run_corrections(RunFolder(path), name))
-        except (UserError, OSError):
-            continue
+        except (UserError, OSError) as error:
+            if not is_new:
+                continue
+            if isinstance(error, UserError):  # where none can be made, the next number is no better
+                raise
+            raise UserError(f"cannot write {path}: {error.strerror}; choose another folder with --out") from None
     raise UserError(f"there are {MOST_RUNS:,} runs like {base}; delete some, or choose another folder with --out")
 
 

@@ -12,6 +12,7 @@ import pytest
 from lxml import html as lxml_html
 
 from data import codec
+from data.errors import UserError
 from data.snapshot import SAMPLE
 from data.types import Article
 from flows.write import slug
@@ -320,3 +321,24 @@ def test_names_of_folders(text: str, name: str) -> None:
 def test_long_names_are_cut_and_told_apart() -> None:
     a, b = (slug("ж" * 300 + end) for end in "ab")
     assert a != b and all(len(name.encode()) < 120 and "/" not in name for name in (a, b))
+
+
+def test_a_folder_that_cannot_be_written_is_named_at_once(wikigenben: Command, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<p>The dam failed.</p>", encoding="utf-8")
+    Path("runs").mkdir()
+    Path("runs/write").write_text("a file in the place of the folder", encoding="utf-8")
+    ran = wikigenben("write", TITLE, "--file", str(tmp_path / "page.html"), *QUICK)
+    assert ran.code == 2 and "cannot" in ran.err and "runs/write" in ran.err and "1,000" not in ran.err
+
+
+def test_a_run_that_cannot_be_begun_is_begun_once(wikigenben: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "page.html").write_text("<p>The dam failed.</p>", encoding="utf-8")
+
+    def full(path: Path, *_: object) -> NoReturn:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        raise UserError(f"cannot write {path}: No space left on device; make room there")
+
+    monkeypatch.setattr("data.codec.write_atomic", full)
+    ran = wikigenben("write", TITLE, "--file", str(tmp_path / "page.html"), *QUICK)
+    assert ran.code == 2 and "No space left" in ran.err
+    assert len(list(Path("runs/write").iterdir())) == 1
