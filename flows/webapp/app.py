@@ -25,7 +25,7 @@ from flows.webapp.desk import ENDED, Desk, Job
 from flows.webapp.shelf import FORMATS, Asked, Shelf
 from flows.write import MOST_URLS, open_run, request_for, slug
 from pipeline.reading.pdf import MAX_PDF_BYTES
-from pipeline.web.live import FILE_TYPES
+from pipeline.web.local_files import FILE_TYPES
 
 MAX_JSON_BYTES = 4 << 20
 MOST_FILES = 50

@@ -19,8 +19,10 @@ from pipeline.web.archive import Archive
 from pipeline.web.bundle import Bundle
 from pipeline.web.cache import PageCache
 from pipeline.web.fetching import Fetcher, Limits
-from pipeline.web.live import BundleEvidence, LiveEvidence, local_files
+from pipeline.web.live import LiveEvidence
+from pipeline.web.local_files import local_files
 from pipeline.web.queries import first_queries
+from pipeline.web.replaying import BundleEvidence
 from pipeline.web.search.building import build_provider
 from pipeline.web.search.chain import ProviderChain
 from tests.sample_site import TITLE, StoppedClock, make_fetcher, put_sample, random_delay, web_settings
