@@ -129,6 +129,8 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
             )
         if body.search and not body.title.strip():
             raise UserError("a search engine needs a title to look for: type one")
+        if len(urls) > MOST_URLS:  # before they become flags: argparse takes seconds for thousands, and the page waits
+            raise UserError(f"{len(urls):,} pages are named; an article is written from at most {MOST_URLS}")
         if len(body.files) > MOST_FILES:
             raise UserError(f"{len(body.files):,} files are too many; at most {MOST_FILES} are read")
         asked = Asked(body.title, urls, tuple(body.files), body.search, body.as_of, body.words, body.about.strip())
