@@ -118,8 +118,8 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_power_cut() -> Iterator[None]:
-    """Files are not forced to the disk, four milliseconds each: no test cuts the power, and a process that is killed leaves what
-    it has written. Tests of what comes before and after that step put their own in its place."""
+    """Files are not forced to the disk, four milliseconds each: no test cuts the power, and a killed process leaves what it has
+    written. Tests of what comes before and after that step put their own in its place."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
