@@ -1,15 +1,15 @@
 """Extracted text -> pages with a verdict: usable, or dropped with a reason that a reader can check.
 
 The text of a usable page is what models read and citations point into: one block (paragraph, list line, table row) a
-line. `data.blocks` decides which lines those are; here are the characters, the verdicts, the leak test and duplicates.
-Nothing here knows the human article: the leak test is handed in as a function (`LeakCheck`).
+line. `data.blocks` decides which lines those are, `data.text_faults` which texts are no content, and `data.duplicates` which
+pages say the same; here are characters, addresses, the verdicts and the leak test. Nothing here knows the human article: the
+leak test is handed in as a function (`LeakCheck`).
 """
 
 from __future__ import annotations
 
 import base64
 import re
-import tempfile
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import ClassVar, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from data.blocks import PHRASES, any_of, count_read, count_unspaced, count_words, is_headline, keep_content, keep_extracted
-from data.errors import UserError
+from data.blocks import any_of, keep_content, keep_extracted
+from data.duplicates import Print, mark_duplicates
+from data.languages import language_of
+from data.text_faults import is_bare, marks_of_a_wiki, only_headlines, repeated, too_short, without_content
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 
 MAX_BYTES = 5_000_000
@@ -34,8 +36,6 @@ MIN_WORDS = 60
 LIVE_MIN_WORDS = 80
 """Live search can afford more: there is always another page."""
 
-MIN_CHARS_UNSPACED = 200
-"""In scripts without blanks between words."""
 MAX_BROKEN = 0.005
 """Share of U+FFFD from which on a page was decoded wrongly."""
 
@@ -46,10 +46,6 @@ search pages reach 0.05 and 3 reach 0.10 of the article, 7 and 5 of the page: mi
 honest quotations of one source, too, so the first threshold only flags."""
 LEAK_MIN_WORDS = 50
 """Shorter pages have so few 8-grams that one shared name or title decides."""
-DUPLICATE = 0.8
-"""Jaccard index of 5-word shingles, or share of the shorter page's. Of 38,448 pairs of pages on one topic 3.6% reach it. A hash
-of the whole page (simhash) is no substitute: it found different stories of one site 0.92 to 0.94 alike, whose shingles agree
-to 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +129,8 @@ def clean_pages(
         )
         for page in pages
     ]
-    return _mark_duplicates(judged, [page.canonical for page in pages])
+    prints = {i: _print_of(page, pages[i].canonical) for i, page in enumerate(judged) if page.usable}
+    return mark_duplicates(judged, prints)
 
 
 # --- characters ------------------------------------------------------------------------------------------------------
@@ -256,8 +253,6 @@ _GATES: tuple[tuple[DropReason, re.Pattern[str]], ...] = (
 )
 _SOFT_404 = any_of("soft_404", start=r"\b")
 _LOGIN_ASKED = re.compile(r"you must (?:be logged|log|sign) ?in", re.IGNORECASE)
-_TEXT_MARK = any_of("text_marks")
-_EDIT_HEADING = re.compile(r"\[ ?edit(?: source)? ?\]", re.I)
 _SUSPICIOUS = any_of("suspicious")
 
 
@@ -280,14 +275,14 @@ def _judge(
         return _page(page, page.text, flags, page.language_hint or "und", page.drop_reason, page.drop_detail)
     if addresses_model(page.text) or addresses_model(page.title):
         flags.add("suspicious")
-    if _is_bare(page.text):
+    if is_bare(page.text):
         flags.add("bare")
         text = page.text
     else:
         text = _without_lines(page.text, frequent)
         text = keep_content(text, page.title) if page.media == "text" else keep_extracted(text)
     # too little text is guessed wrongly; menus are in the page's language as well
-    language, certain = _language(text if len(text) >= 200 else page.text, page.language_hint)
+    language, certain = language_of(text if len(text) >= 200 else page.text, page.language_hint)
 
     def verdict(reason: DropReason | None, detail: str = "") -> Page:
         # a dropped page keeps what was found, so that the reason can be checked
@@ -300,15 +295,15 @@ def _judge(
     # before the length: a wall of cookies or a login explains why a page is short
     if found := obstacle(page.title, page.text, len(text.split()), min_words):
         return verdict(*found)
-    if short := _too_short(text, page.media, min_words):
-        return verdict(*_without_content(page, short, min_words))
-    if detail := _repeats(text):
+    if short := too_short(text, page.media, min_words):
+        return verdict(*without_content(page.text, not _path_of(page.url).strip("/"), short, min_words))
+    if detail := repeated(text):
         return verdict("too_short", detail)
-    if "bare" not in flags and (detail := _index_detail(text)):
+    if "bare" not in flags and (detail := only_headlines(text)):
         return verdict("index_page", detail)
     if languages and certain and language not in languages:
         return verdict("language", f"{language}, wanted {', '.join(languages)}")
-    if (leak is not None or leak_hosts) and (detail := _mark_detail(page.text)):
+    if (leak is not None or leak_hosts) and (detail := marks_of_a_wiki(page.text)):
         return verdict("leak_text", detail)
     # last, on the cleaned text: navigation would dilute what is shared
     if leak is not None and len(text.split()) >= LEAK_MIN_WORDS:
@@ -329,13 +324,6 @@ def _without_lines(text: str, frequent: frozenset[str]) -> str:
     which of them is kept is decided where duplicates are."""
     rest = "\n".join(line for line in text.split("\n") if line not in frequent) if frequent else text
     return rest if 2 * len(rest.split()) >= len(text.split()) else text
-
-
-def _repeats(text: str) -> str:
-    """What to say of a text that says a few words over and over; empty for others."""
-    words = text.lower().split()
-    different = len(set(words))
-    return f"{different} different words among {len(words):,}" if len(words) >= 500 and different < 0.02 * len(words) else ""
 
 
 def _page(page: Extracted, text: str, flags: set[PageFlag], language: str, reason: DropReason | None, detail: str) -> Page:
@@ -378,95 +366,6 @@ def obstacle(title: str, text: str, n_words: int, min_words: int = MIN_WORDS) ->
         if found:
             return reason, f"says {found.group()[:60]!r}"
     return None
-
-
-def _too_short(text: str, media: str, min_words: int) -> str:
-    unspaced = count_unspaced(text)
-    if unspaced * 2 >= len(text.replace(" ", "").replace("\n", "")) > 0:
-        return f"{unspaced} characters" if unspaced < MIN_CHARS_UNSPACED else ""
-    n = count_read(text) if media == "html" else count_words(text)
-    return f"{n} words" if n < min_words else ""
-
-
-def _without_content(page: Extracted, short: str, min_words: int) -> tuple[DropReason, str]:
-    """Too little is left: because the page only links on, or because its text was never loaded."""
-    lines = [line for line in page.text.split("\n") if line]
-    n_words = len(page.text.split())
-    if n_words < 2 * min_words:
-        return "too_short", short
-    detail = f"{short} of content among {n_words:,} words of menus and links"
-    front = not _path_of(page.url).strip("/")
-    links = sum(len(line.split()) for line in lines if 5 <= len(line.split()) <= 20)
-    # lines of 5 to 20 words are headlines that link on; shorter ones are menus, which every page has
-    return ("index_page" if front or links > 0.5 * n_words else "too_short"), detail
-
-
-def _index_detail(text: str) -> str:
-    """What remains is a list of headlines, each of another page."""
-    lines = text.split("\n")
-    headlines = sum(len(line.split()) for line in lines if is_headline(line))
-    total = len(text.split())
-    return f"{headlines} of {total} words are headlines" if headlines > 0.6 * total else ""
-
-
-def _mark_detail(text: str) -> str:
-    if found := _TEXT_MARK.search(text):
-        return f"says {found.group()[:80]!r}"
-    edits = len(_EDIT_HEADING.findall(text))
-    return f"{edits} headings with an [edit] link" if edits >= 3 else ""
-
-
-def _is_bare(text: str) -> bool:
-    """Lower-cased without punctuation, as the benchmark's cited pages are: measured, whatever the page's origin."""
-    sample = text[:10_000]
-    words = sample.count(" ") + sample.count("\n") + 1
-    if words < 50:
-        return False
-    upper, lower = sum(map(str.isupper, sample)), sum(map(str.islower, sample))
-    stops = sum(map(sample.count, ".!?,;"))
-    # a capital in 200 letters, a stop in 100 words: prose has several times as many, the cited pages of the benchmark none
-    return lower > 0.5 * (len(sample) - words) and upper < 0.005 * lower and stops * 100 < words
-
-
-# --- language --------------------------------------------------------------------------------------------------------
-
-_LANGUAGES = frozenset(PHRASES["languages"].split())
-_ENGLISH = frozenset(PHRASES["english_words"].split())
-
-
-@lru_cache(maxsize=1)
-def _identifier():  # type: ignore[no-untyped-def]  # py3langid has no type hints
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    try:
-        identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    except OSError as error:  # it unpacks its model there
-        where = f"{tempfile.gettempdir()}: {error.strerror}" if error.strerror else str(error)
-        raise UserError(f"cannot tell languages, for want of room in {where}; make room there, or set TMPDIR") from None
-    identifier.set_languages(sorted(_LANGUAGES & set(identifier.labels)))
-    return identifier
-
-
-def identify_language(text: str) -> tuple[str, float]:
-    """(ISO 639-1 code, probability from 0 to 1) of a text, by py3langid. Of a few words it is a guess."""
-    code, probability = _identifier().classify(text)
-    return str(code), float(probability)
-
-
-def _language(text: str, hint: str | None) -> tuple[str, bool]:
-    """(ISO 639-1 code, whether to act on it). Prose decides where there is any: names in lists look like any language."""
-    prose = "\n".join(line for line in text.split("\n") if len(line) >= 80)
-    sample = (prose if len(prose) >= 200 else text)[:3000]
-    if len(sample) < 200:  # too few letters to tell languages by: the page's own `lang` is asked
-        return (hint or "und").split("-")[0].lower(), hint is not None
-    words = sample.lower().split()
-    english = sum(1 for word in words if word in _ENGLISH)
-    code, probability = _identifier().classify(sample)
-    if code != "en" and english >= 0.12 * len(
-        words
-    ):  # function words of English stay where foreign names mislead the identifier
-        return "en", True
-    return str(code), float(probability) >= 0.5
 
 
 # --- hosts and addresses -----------------------------------------------------------------------------------------------
@@ -561,7 +460,7 @@ def _without_host_runs(pages: Sequence[Extracted]) -> list[Extracted]:
     """
     by_host: dict[str, list[int]] = {}
     for i, page in enumerate(pages):
-        if page.drop_reason is None and (host := host_of(page.url)) and _is_bare(page.text):
+        if page.drop_reason is None and (host := host_of(page.url)) and is_bare(page.text):
             by_host.setdefault(host, []).append(i)
     result = list(pages)
     for members in by_host.values():
@@ -587,7 +486,7 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[i:] for i in range(_RUN)))
 
 
-# --- duplicates ------------------------------------------------------------------------------------------------------
+# --- shared words ----------------------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(r"\w+")
 
@@ -598,83 +497,12 @@ def ngrams(text: str, n: int) -> set[tuple[str, ...]]:
     return set(zip(*(words[i:] for i in range(n))))
 
 
-def clusters(pages: Sequence[Page]) -> tuple[int | None, ...]:
-    """For each page the id of its cluster of pages that say the same: the index of the one that is kept, None if there is none.
-
-    How many independent sources say something is the number of different ids, not of addresses.
-    """
-    return tuple(i if page.usable else page.duplicate_of for i, page in enumerate(pages))
-
-
-def _mark_duplicates(pages: Sequence[Page], canonical: Sequence[str]) -> tuple[Page, ...]:
-    """Usable pages that say the same become one: the earliest dated of the nearly longest, else the longest.
-
-    A page that is contained in a longer one is never kept in its place, whatever its date: the rest would be lost.
-    Pages are compared exactly, without hashing them first: 60 pages are 1,770 pairs of sets.
-    """
-    prints = {i: _Print.of(page, canonical[i]) for i, page in enumerate(pages) if page.usable}
-    clusters: dict[int, dict[int, str]] = {}  # longest page -> the pages that say the same, and why
-    for i in sorted(prints, key=lambda i: (-prints[i].n_words, i)):
-        # compared with the longest only: in a chain of small changes the last page may say something else than the first
-        found = next(((first, why) for first in clusters if (why := _same(prints[first], prints[i]))), None)
-        if found is None:
-            clusters[i] = {i: ""}
-        else:
-            clusters[found[0]][i] = found[1]
-    result = list(pages)
-    for first, members in clusters.items():
-        full = [i for i in members if prints[i].n_words >= DUPLICATE * prints[first].n_words]
-        # lengths that differ by a few words are equal: then the search engine's order decides
-        kept = min(
-            full, key=lambda i: (pages[i].published or "9999", -round(10 * prints[i].n_words / prints[first].n_words), i)
-        )
-        for i, why in members.items():
-            if i != kept:
-                detail = f"of page {kept}, {why or members[kept]}"
-                result[i] = replace(pages[i], drop_reason="duplicate", drop_detail=detail, duplicate_of=kept)
-    return tuple(result)
-
-
-@dataclass(frozen=True, slots=True)
-class _Print:
-    """What two pages are compared by."""
-
-    urls: frozenset[str]
-    host: str
-    folded: str
-    n_words: int
-    shingles: frozenset[tuple[str, ...]]
-
-    @classmethod
-    def of(cls, page: Page, canonical: str) -> _Print:
-        folded = " ".join(page.text.casefold().split())
-        return cls(
-            urls=frozenset(map(canonical_url, (page.url, canonical))) - {""},
-            host=host_of(page.url),
-            folded=folded,
-            n_words=folded.count(" ") + 1,
-            shingles=frozenset(ngrams(page.text, 5)),
-        )
-
-
-_OWN_SHINGLES = 25
-"""A page with more 5-word shingles of its own than this is not a copy of another page of its site: the rest is menus."""
-
-
-def _same(a: _Print, b: _Print) -> str:
-    """Why two pages count as one, "" if they do not."""
-    if a.urls & b.urls:
-        return "same address"
-    if a.folded == b.folded:
-        return "same text"
-    fewer, more = sorted((len(a.shingles), len(b.shingles)))
-    if not fewer:
-        return ""
-    shared = len(a.shingles & b.shingles)
-    if a.host and a.host == b.host and fewer - shared > _OWN_SHINGLES:
-        return ""
-    if shared >= DUPLICATE * (fewer + more - shared):
-        return f"5-word shingles agree to {shared / (fewer + more - shared):.2f}"
-    if shared >= DUPLICATE * fewer and min(a.n_words, b.n_words) > 100:
-        return f"{shared / fewer:.2f} of the shorter page's 5-word shingles are in the longer"
-    return ""
+def _print_of(page: Page, canonical: str) -> Print:
+    folded = " ".join(page.text.casefold().split())
+    return Print(
+        urls=frozenset(map(canonical_url, (page.url, canonical))) - {""},
+        host=host_of(page.url),
+        folded=folded,
+        n_words=folded.count(" ") + 1,
+        shingles=frozenset(ngrams(page.text, 5)),
+    )

@@ -11,7 +11,7 @@ from data.errors import UserError
 from pipeline.checking.cited import FILE
 
 if TYPE_CHECKING:
-    from pipeline.web.live import LocalFile
+    from pipeline.web.local_files import LocalFile
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 def files_beside(article: str, addresses: Iterable[str]) -> tuple[LocalFile, ...]:
     """The cited files that can be read: those in the folder of the article, or below it. What is elsewhere is not an article's
     to name, whoever wrote it. Where the article is no file, the folder is the current one."""
-    from pipeline.web.live import LocalFile, local_files
+    from pipeline.web.local_files import LocalFile, local_files
 
     path = Path(article).expanduser()
     root = (path.parent if "\n" not in article and len(article) < 1000 and path.is_file() else Path()).resolve()

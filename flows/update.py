@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipeline.notes import Card
     from pipeline.web.bundle import Bundle, FetchRecord, Gathered, Manifest
     from pipeline.web.cache import PageCache
-    from pipeline.web.live import LocalFile
+    from pipeline.web.local_files import LocalFile
 
 RULES = "update/3"
 ASKED_AGAIN: frozenset[DropReason] = frozenset({"timeout", "rate_limited", "http_5xx", "unreachable", "dns", "budget"})
@@ -257,7 +257,7 @@ def _files(earlier: Earlier, given: Sequence[Path]) -> list[LocalFile]:
     """The bundle's files, those that are given in the place of the one that their path ends with; then the new ones. Raises
     UserError for one that cannot be read."""
     from flows.showing import console
-    from pipeline.web.live import FILE, LocalFile, local_files
+    from pipeline.web.local_files import FILE, LocalFile, local_files
 
     known = {
         one.candidate.url.removeprefix(FILE): one.stored.sha256
@@ -294,7 +294,7 @@ def _gather(
     """The pages of the earlier bundle as they are now, and what a search finds besides."""
     from flows.wiring.page_sources import build_live
     from pipeline.web.cache import PageCache
-    from pipeline.web.live import FILE
+    from pipeline.web.local_files import FILE
 
     fetches = earlier.bundle.fetches()
     again = [one for one in fetches if one.stored.sha256 or one.stored.fetched.drop_reason in ASKED_AGAIN]

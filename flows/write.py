@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pipeline.evidence import EvidenceSource
     from pipeline.following.disagreements import Disagreement
     from pipeline.web.bundle import Bundle, EvidenceRecord, FetchRecord
-    from pipeline.web.live import LocalFile
+    from pipeline.web.local_files import LocalFile
 
 SYSTEMS = ("ours", "extractive")
 ANSWERS = "answers.sqlite"
@@ -123,7 +123,7 @@ def request_for(words: Sequence[str]) -> Request:
 
 def request_from(arguments: argparse.Namespace) -> Request:
     """Raises UserError for what cannot be meant."""
-    from pipeline.web.live import local_files
+    from pipeline.web.local_files import local_files
 
     settings = load_settings(
         arguments.config,
@@ -326,7 +326,7 @@ def _with_disagreements(folder: EventFolder) -> tuple[Article | None, tuple[Disa
 
 def _source(request: Request, evidence: Path, watchers: Watchers | None) -> EvidenceSource:
     from flows.wiring.page_sources import build_live
-    from pipeline.web.live import BundleEvidence
+    from pipeline.web.replaying import BundleEvidence
 
     if request.bundle is not None:
         return BundleEvidence(request.bundle, copy=evidence)

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,15 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that needs a key sets one of its own."""
     for variable in ("WIKIGEN_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_power_cut() -> Iterator[None]:
+    """Files are not forced to the disk, four milliseconds each: no test cuts the power, and a killed process leaves what it has
+    written. Tests of what comes before and after that step put their own in its place."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 MEASURED = {"test_backends.py", "test_costs.py", "test_kept_costs.py", "test_bench.py", "test_calibrate.py", "test_shapes.py"}
@@ -246,16 +255,23 @@ READ_ANEW = {"test_bad_input.py"}
 
 @pytest.fixture(autouse=True, scope="module")
 def pages_read_once(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Dozens of runs have the same few pages of the sample as their evidence: each is read once in a process, as reading them
-    is a quarter of what such a run takes. What reading does: `pipeline/reading`."""
+    """Dozens of runs have the same few pages of the sample as their evidence: each is read, and judged by the same rules and
+    the same human article, once in a process, as that is a third of what such a run takes. What reading and cleaning do:
+    `pipeline/reading` and `data`."""
     package = request.path.relative_to(ROOT).parts[1]
     if package not in ("flows", "benchmark", "eval") or request.path.name in READ_ANEW:
         yield
         return
+    from benchmark import leaks
+    from data import cleaning
     from pipeline import evidence
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence, "extract", _read_once)
+        patch.setattr(cleaning, "_judge", _kept(cleaning._judge))
+        patch.setattr(
+            leaks, "overlap", _kept(leaks.overlap)
+        )  # the same function for the same article, so that it is found again
         yield
 
 
@@ -264,6 +280,42 @@ def _read_once(page: RawPage) -> Extracted:
     from pipeline.reading.extract import extract
 
     return extract(page)
+
+
+@cache
+def _kept(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of frozen values that remembers, from file to file, what it gave last."""
+    return lru_cache(maxsize=2_000)(function)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def judged_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The runs of flows and the contest tell the same sentences of the same pages: the judge that counts words, a sixth of what
+    scoring takes, sees each pair once in a process. What it says of a pair: `tests/eval/judges`."""
+    if request.path.relative_to(ROOT).parts[1] not in ("flows", "benchmark"):
+        yield
+        return
+    from eval.judges.lexical_judge import LexicalJudge
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LexicalJudge, "judge", _remembering(LexicalJudge.judge))
+        yield
+
+
+@cache
+def _remembering(judge: Callable[..., Any]) -> Callable[..., Any]:
+    """`LexicalJudge.judge` that remembers by the judge's revision and the pair: every run builds a judge of its own."""
+    said: dict[tuple[str, object], Any] = {}
+
+    def judged(self: Any, pair: object) -> Any:
+        key = (self.revision, pair)
+        if key not in said:
+            if len(said) >= 40_000:
+                said.clear()
+            said[key] = judge(self, pair)
+        return said[key]
+
+    return judged
 
 
 @pytest.fixture(autouse=True, scope="module")

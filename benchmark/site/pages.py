@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +97,44 @@ class EventPage:
     title: str
 
 
+@cache
+def _environment() -> Environment:
+    """Kept from site to site: compiling the templates takes longer than filling most of them."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("benchmark.site"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=readable,
+    )
+    environment.filters |= {"number": figures.number, "signed": figures.signed, "p": figures.p_value, "cut": cut}
+    environment.globals |= {
+        "bar": figures.bar,
+        "measure": catalogue.entry,
+        "families": catalogue.by_group,
+        "seconds": figures.seconds_an_article,
+        "tokens_s": figures.tokens_a_second,
+        "usd_an_article": figures.usd_an_article,
+        "columns": COLUMNS,
+        "groups": GROUPS,
+        "plain_columns": PLAIN_COLUMNS,
+        "reference_notes": {name: one.meaning for name, one in REFERENCES.items()},
+        "ranked": RANKED,
+        "support": SUPPORT,
+        "support_unknown": lambda made: support_unknown(made.means),
+        "why_unmet": lambda made: why_unmet(made.means),
+        "bounds": {"cite_f1": SUPPORTED_FROM, **ORIGINAL_UP_TO, "junk_share": JUNK_UP_TO},
+        "variants": VARIANTS,
+        "no_model": no_model,
+        "without_model": without_model,
+        "verdict": verdict,
+    }
+    return environment
+
+
 class Site:
     """All pages of valid entries and refused folders."""
 
@@ -121,43 +159,7 @@ class Site:
             yield name, resources.files("benchmark.site").joinpath(name).read_text(encoding="utf-8")
 
     def _page(self, template: str, **values: Any) -> str:
-        return self._environment.get_template(template).render(site=self, **values)
-
-    @cached_property
-    def _environment(self) -> Environment:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        environment = Environment(
-            loader=PackageLoader("benchmark.site"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=readable,
-        )
-        environment.filters |= {"number": figures.number, "signed": figures.signed, "p": figures.p_value, "cut": cut}
-        environment.globals |= {
-            "bar": figures.bar,
-            "measure": catalogue.entry,
-            "families": catalogue.by_group,
-            "seconds": figures.seconds_an_article,
-            "tokens_s": figures.tokens_a_second,
-            "usd_an_article": figures.usd_an_article,
-            "columns": COLUMNS,
-            "groups": GROUPS,
-            "plain_columns": PLAIN_COLUMNS,
-            "reference_notes": {name: one.meaning for name, one in REFERENCES.items()},
-            "ranked": RANKED,
-            "support": SUPPORT,
-            "support_unknown": lambda made: support_unknown(made.means),
-            "why_unmet": lambda made: why_unmet(made.means),
-            "bounds": {"cite_f1": SUPPORTED_FROM, **ORIGINAL_UP_TO, "junk_share": JUNK_UP_TO},
-            "variants": VARIANTS,
-            "no_model": no_model,
-            "without_model": without_model,
-            "verdict": verdict,
-        }
-        return environment
+        return _environment().get_template(template).render(site=self, **values)
 
     def variant(self, row: Row, name: str) -> Variant:
         """A run of the same system under another condition: recomputed where it was submitted itself, else as claimed."""

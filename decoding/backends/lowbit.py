@@ -388,7 +388,8 @@ def _check_shape(layers: Sequence[Parts], config: Any, windows: Any, size: int) 
 
 
 def _compiled_layer(layer: Parts) -> Any:
-    from decoding.lowbit.kernels import Layer, weights_of
+    from decoding.lowbit.kernels import Layer
+    from decoding.lowbit.products import weights_of
 
     attention, mlp = layer.attention, layer.mlp
     heads = (attention.q_proj, attention.k_proj, attention.v_proj)

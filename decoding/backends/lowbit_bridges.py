@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from decoding.backend import BackendInfo, Prefill, Rows
     from decoding.backends.bridges import Bridge
     from decoding.backends.kv_cache import StepCache
-    from decoding.lowbit.kernels import Weights
     from decoding.lowbit.matrix import Matrix
+    from decoding.lowbit.products import Weights
 
 _CHAIN = 4
 _TIMES = 15
@@ -182,8 +182,8 @@ class LowBitBridge:
 
     def _make_head(self) -> None:
         """Rows of the output layer: the frequent tokens, and those of the prompt, which answers mostly repeat."""
-        from decoding.lowbit.kernels import n_out, weights_of
         from decoding.lowbit.matrix import PANEL
+        from decoding.lowbit.products import n_out, weights_of
 
         prompt = self._backend.prompt
         if self._known_to == prompt:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decoding.lowbit.compiling import compiled
-from decoding.lowbit.kernels import add_attention, add_mlp, multiply, normed, project, rounded
+from decoding.lowbit.kernels import add_attention, add_mlp, normed, project
+from decoding.lowbit.products import multiply, rounded
 from decoding.lowbit.team import alone
 
 ATTENTION, MLP, MAP = 0, 1, 2

@@ -10,19 +10,31 @@ from typing import Any
 
 import numba
 from filelock import FileLock
+from numba.core.caching import UserProvidedCacheLocator
 
 from data.download import cache_folder
 
 
 def _sources() -> str:
-    """numba itself looks at the file of a function alone, not at those whose functions go into it."""
-    here = Path(__file__).parent
-    names = ("compiling.py", "kernels.py", "superblocks.py", "team.py", "vector_code.py")
-    return hashlib.sha256(b"".join((here / name).read_bytes() for name in names)).hexdigest()[:16]
+    """numba itself looks at the file of a function alone, not at those whose functions and numbers go into it."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()[:16]
 
 
-_CACHE = str(cache_folder() / "kernels" / _sources())
+SOURCES = _sources()
+_CACHE = str(cache_folder() / "kernels" / SOURCES)
 _TURN = FileLock(f"{_CACHE}.lock")
+
+
+class KeptBySources(UserProvidedCacheLocator):
+    """Where numba keeps a compiled function: by the hash of all sources, wherever they lie. numba's own way is by the folder of
+    the source file, so each checkout of the same sources would compile for half a minute. CPUs stay apart: numba's index names
+    them."""
+
+    def get_cache_path(self) -> str:
+        return _CACHE
+
+    def get_source_stamp(self) -> str:
+        return SOURCES
 
 
 def compiled(function: Any) -> Any:
@@ -31,17 +43,21 @@ def compiled(function: Any) -> Any:
 
 
 def kept(compile_: Callable[[bool], Any]) -> Any:
-    """What `compile_` gives when told to keep it in our cache folder, or not to where nothing can be written there. The folder
-    is numba's setting for the whole process: not for several threads at once."""
+    """What `compile_` gives when told to keep it in our cache folder, or not to where nothing can be written there. What is set
+    is numba's for the whole process: not for several threads at once."""
     config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, _CACHE
+    wanted = {"CACHE_DIR": _CACHE, "CACHE_LOCATOR_CLASSES": f"{__name__}.{KeptBySources.__name__}"}
+    before = {name: getattr(config, name) for name in wanted}
     try:
+        for name, value in wanted.items():
+            setattr(config, name, value)
         with _in_turn():
             return _saving_in_turn(compile_(True))
     except (RuntimeError, OSError):  # a folder that may not be written to: compiled anew in each process
         return compile_(False)
     finally:
-        config.CACHE_DIR = before
+        for name, value in before.items():
+            setattr(config, name, value)
 
 
 def _saving_in_turn(made: Any) -> Any:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from decoding.lowbit.kernels import product, weights_of
 from decoding.lowbit.matrix import Bits, Matrix, quantised
+from decoding.lowbit.products import product, weights_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

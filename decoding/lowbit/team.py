@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from decoding.lowbit import vector_code
+from decoding.lowbit import thread_code
 from decoding.lowbit.compiling import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_add_to: Any = vector_code.add_to
-_wait_for: Any = vector_code.wait_for
+_add_to: Any = thread_code.add_to
+_wait_for: Any = thread_code.wait_for
 
 
 class Team(NamedTuple):

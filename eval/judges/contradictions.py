@@ -1,7 +1,7 @@
 """What separates a claim from the sentences that it nearly repeats, in typed differences that speak against it.
 
 Where most of a claim runs word for word as its evidence does, what it says otherwise decides. Claim and sentences are aligned by
-`eval.judges.lexemes`, so that other forms of a date, time, number or unit are no difference; words are alike when inflection,
+`eval.judges.alignment`, so that other forms of a date, time, number or unit are no difference; words are alike when inflection,
 a listed synonym or an abbreviation relates them. The rest is a word too many, a word in the place of another, a lost
 denial, hedge or limit, another tense, another sex, other neighbours of a number, or another order.
 """  # noqa: E501
@@ -10,42 +10,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal, NamedTuple
 
-from data.wordnet import wordnet_synonyms
-from eval.judges.edit_words import ANTONYMS, SAYING, SYNONYMS, VERBS, words_of
+from eval.judges.alignment import SHORTEST, Aligned, align, chosen_sentences, follows, holds, keys_of
+from eval.judges.edit_words import VERBS, words_of
 from eval.judges.features import Evidence
 from eval.judges.lexemes import NEGATIONS, UNIT_KEYS, Lexeme, lexemes, stem_of
+from eval.judges.word_relations import EXCHANGED, OPPOSITE, related
 
 Kind = Literal["word", "substitution", "number", "unit", "limit", "negation", "hedge", "tense", "sex", "relation", "order"]
 
-NEAR = 0.75
-"""Share of the claim's lexemes in runs that it has in common with one sentence, above which it nearly repeats that sentence."""
-WHOLE = 0.9
-"""Share of a sentence's lexemes in such runs, above which the claim contains it, whatever else it says."""
-RUN = 2
-"""Lexemes. Shorter runs are chance."""
 ALL_WORDS = 0.9
 """Share of the claim's lexemes, function words too, that one sentence has, above which their order is looked at."""
 LEAST_COVERED = 0.3
 """Of the weight of the claim's words, by the best sentence: below, nothing is aligned, which saves the time."""
 REPEATED = 0.8
 """Share of the claim's lexemes in common runs, above which a claim without differences is supported."""
-SAME_WORDS = 0.9
-"""Share of the claim's lexemes in one sentence, above which numbers in another order have changed places."""
-SHORTEST = 6
-"""Lexemes of a sentence, below which it says too little to be repeated."""
 ADJACENT = 0.4
 """Share of neighbouring pairs that a claim of known words must have in common with its sentences; else they are shuffled."""
-SENTENCES = 3
-
-
-SYNONYMS_FILE = Path(__file__).with_name("synonyms.txt")
 
 
 class Difference(NamedTuple):
@@ -95,52 +80,6 @@ _FREE = frozenset(
                          "respectively named called including named mr mrs ms sir well said known")
 )  # fmt: skip
 """Content words that a writer may add."""
-_SAYING = frozenset(
-    stem_of(word) for word in [*SAYING, "according", "told", "added", "noted", "wrote", "explained", "statement"]
-)
-
-
-def _synonyms() -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for a, b in SYNONYMS:
-        for left, right in ((a, b), (b, a)):
-            for word in left.split():
-                found.setdefault(stem_of(word), set()).update(stem_of(other) for other in right.split())
-    return {word: frozenset(others) for word, others in found.items()}
-
-
-def _stand_ins() -> Mapping[str, frozenset[str]]:
-    """Stem of a claim's word -> stems of the words of its evidence that it may stand for."""
-    found: dict[str, set[str]] = {}
-    for line in SYNONYMS_FILE.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            word, _, others = line.partition(": ")
-            found.setdefault(stem_of(word), set()).update(stem_of(other) for other in others.split())
-    return {word: frozenset(others) for word, others in found.items()}
-
-
-def _exchanged() -> Mapping[str, frozenset[str]]:
-    """As `_stand_ins`, by WordNet: looser, so only where the other word has gone."""
-    found: dict[str, set[str]] = {}
-    for (_part, word), others in wordnet_synonyms().items():
-        for other in others:
-            if stem_of(word) not in _OPPOSITE.get(stem_of(other), ()):
-                found.setdefault(stem_of(other), set()).add(stem_of(word))
-    return {word: frozenset(others) for word, others in found.items()}
-
-
-def _opposites() -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for a, b in ANTONYMS:
-        found.setdefault(stem_of(a), set()).add(stem_of(b))
-        found.setdefault(stem_of(b), set()).add(stem_of(a))
-    return {word: frozenset(others) for word, others in found.items()}
-
-
-_OPPOSITE = _opposites()
-_SYNONYM = _synonyms()
-_STANDS_FOR = _stand_ins()
-_EXCHANGED = _exchanged()
 _VERB_STEMS = frozenset(stem_of(base) for base in VERBS)
 _SAME_RELATION = {"before": ("prior", "until"), "after": ("follow", "since"), "few": ("several",), "all": ("everi", "each", "whole", "entir"),  # noqa: E501
                   "several": ("number", "some", "various"), "some": ("several",), "most": ("major",), "many": ("numer",), "both": ("two",)}  # fmt: skip  # noqa: E501
@@ -158,7 +97,6 @@ _DENIALS = NEGATIONS | frozenset(
 )
 _WEEKDAYS = frozenset(stem_of(word) for word in words_of("monday tuesday wednesday thursday friday saturday sunday"))
 _SIDES = (("before", "after"), ("after", "before"), ("until", "since"), ("since", "until"), ("without", "with"))
-_SHORT_NAMES = {"usa": "us", "uk": "uk", "un": "un", "eu": "eu"}
 
 
 class Comparison(NamedTuple):
@@ -175,7 +113,7 @@ def compare(evidence: Evidence) -> Comparison:
     claim = lexemes(evidence.claim.text)
     if evidence.best is None or not claim or evidence.cov_best < LEAST_COVERED:
         return Comparison((), False, False)
-    aligned = _align(claim, evidence)
+    aligned = align(claim, evidence)
     found: list[Difference] = []
     if aligned.near:
         for check in (_words, _slots, _numbers, _negations, _hedges, _tenses, _sex, _pivots):
@@ -191,173 +129,11 @@ def compare(evidence: Evidence) -> Comparison:
     return Comparison(tuple(sorted(set(found), key=lambda one: one.span)), aligned.near, repeats)
 
 
-class Aligned(NamedTuple):
-    """`sentences`: lexemes of the chosen ones, keys rewritten to those of related words of the claim. `everything`: keys of all
-    the evidence. `matched[i]`: is lexeme i of the claim in a common run, `supported[i]`: is it anywhere."""
-
-    sentences: tuple[tuple[Lexeme, ...], ...]
-    keys: tuple[tuple[str, ...], ...]
-    everything: frozenset[str]
-    supported: tuple[bool, ...]
-    near: bool
-    known: float
-    adjacent: float
-    bare: bool
-    share: float
-    swapped: bool
-
-
-def _align(claim: Sequence[Lexeme], evidence: Evidence) -> Aligned:
-    chosen = _chosen(evidence)
-    sentences = tuple(lexemes(evidence.units[i].text) for i in chosen)
-    claim_keys = {c.key for c in claim}
-    own = [c.key for c in claim]
-    renamed = tuple(_renamed(claim, claim_keys, sentence) for sentence in sentences)
-    counts = Counter(own)
-    known = adjacent = most = 0.0
-    swapped = False
-    alike = []
-    for keys in renamed:
-        common = sum(
-            size
-            for _, _, size in SequenceMatcher(None, own, keys, autojunk=False).get_matching_blocks()
-            if size >= min(RUN, len(own))
-        )
-        share = common / max(1, len(own))
-        alike.append(share >= NEAR or (len(keys) >= SHORTEST and common / len(keys) >= WHOLE))
-        most = max(most, share)
-        bag = sum((counts & Counter(keys)).values()) / max(1, len(own))
-        if bag > known:
-            swapped = bag >= SAME_WORDS and _numbers_swapped(claim, sentences[len(alike) - 1])
-            pairs = set(pairwise(keys))
-            adjacent = sum(pair in pairs for pair in pairwise(own)) / max(1, len(own) - 1)
-            known = bag
-    everything = frozenset(key for sentence in renamed for key in sentence)
-    others = everything
-    near = any(alike)
-    if near:
-        others |= frozenset[str]().union(*(_keys(unit.text) for unit in evidence.units))
-    bare = all(evidence.units[i].bare for i in chosen)
-    supported = tuple(
-        not near or c.key in everything or (not c.content and c.key in others) or _elsewhere(c, others, evidence) for c in claim
-    )
-    repeated = [n for n, yes in enumerate(alike) if yes]
-    return Aligned(
-        tuple(sentences[n] for n in repeated),
-        tuple(renamed[n] for n in repeated),
-        everything | others,
-        supported,
-        near,
-        known,
-        adjacent,
-        bare,
-        most,
-        swapped,
-    )
-
-
-def _numbers_swapped(claim: Sequence[Lexeme], sentence: Sequence[Lexeme]) -> bool:
-    """The same numbers in another order, among words in the same order."""
-    mine, theirs = ([one.value for one in text if one.kind == "number"] for text in (claim, sentence))
-    if len(mine) < 2 or mine == theirs or sorted(mine) != sorted(theirs):
-        return False
-    words, others = ([one.key for one in text if one.kind != "number"] for text in (claim, sentence))
-    return SequenceMatcher(None, words, others, autojunk=False).ratio() >= 0.95
-
-
-@lru_cache(maxsize=1 << 12)
-def _keys(text: str) -> frozenset[str]:
-    return frozenset(one.key for one in lexemes(text))
-
-
-def _chosen(evidence: Evidence) -> list[int]:
-    """The sentence that covers most of the claim, then those that add to it."""
-    assert evidence.best is not None
-    chosen = [evidence.best]
-    covered = evidence.covered[evidence.best]
-    while len(chosen) < min(SENTENCES, len(evidence.units)):
-        gains = [evidence.weigh(found - covered) for found in evidence.covered]
-        at = max(range(len(gains)), key=lambda i: gains[i])
-        if gains[at] < 0.1 * evidence.total:
-            break
-        chosen.append(at)
-        covered |= evidence.covered[at]
-    return chosen
-
-
-def _elsewhere(one: Lexeme, others: frozenset[str], evidence: Evidence) -> bool:
-    """Somewhere in the evidence, also in a form that only bare text has."""
-    if one.key in others:
-        return True
-    if one.kind == "number":
-        return f"{one.value:.12g}" in evidence.numbers  # the second half of 2020-21
-    if one.kind == "word":
-        if one.capital and one.key[0] in others:
-            return True  # an initial
-        if all(unit.bare for unit in evidence.units) and len(one.key) > 2 and any(one.key in key for key in others):
-            return True  # bare text has lost the spaces at line ends
-        return one.key in evidence.stems or _SHORT_NAMES.get(one.key) in others or any(related(one.key, key) for key in others)
-    return False
-
-
-def _renamed(claim: Sequence[Lexeme], claim_keys: set[str], sentence: Sequence[Lexeme]) -> tuple[str, ...]:
-    """The keys of a sentence, where what a lexeme of the claim follows from has the key of that lexeme."""
-    keys = [one.key for one in sentence]
-    present = set(keys)
-    for c in claim:
-        if c.key in present:
-            continue
-        for i, one in enumerate(sentence):
-            if keys[i] not in claim_keys and _follows(c, one, sentence, i):
-                keys[i] = c.key
-    return tuple(keys)
-
-
-def _follows(c: Lexeme, one: Lexeme, sentence: Sequence[Lexeme], at: int) -> bool:
-    if c.kind == one.kind == "number":
-        return _holds(c, one)
-    if c.kind == one.kind == "time":
-        return c.value == one.value or ((c.rounded or one.rounded) and c.value % 720 == one.value % 720)
-    if c.content and one.content and c.kind == one.kind == "word":
-        return related(c.key, one.key) or one.key in _EXCHANGED.get(c.key, ())
-    if (c.kind == "ordinal" and one.kind in ("number", "day")) or (
-        c.kind in ("day", "number") and one.kind in ("ordinal", "day", "number")
-    ):
-        return c.value == one.value and c.value > 0
-    return False
-
-
-@lru_cache(maxsize=1 << 15)
-def related(a: str, b: str) -> bool:
-    """Is a stem of the claim the same word as one of the evidence, a synonym, or are both words for saying?"""
-    if a == b or b in _SYNONYM.get(a, ()) or b in _STANDS_FOR.get(a, ()) or (a in _SAYING and b in _SAYING):
-        return True
-    shorter, longer = sorted((a, b), key=len)
-    if len(shorter) < 4 or not shorter.isalpha():
-        return False
-    same = 0
-    while same < len(shorter) and a[same] == b[same]:
-        same += 1
-    return same >= 4 and same >= len(shorter) - 1 and longer[same:] not in ("less", "fewer")
-
-
-def _holds(c: Lexeme, one: Lexeme) -> bool:
-    """Does a number of the claim follow from one of the evidence?"""
-    v, w = c.value, one.value
-    if c.bound == ">":
-        return one.bound in ("", ">", "=") and v <= w and (w - v) <= max(0.25 * w, 1)
-    if c.bound == "<":
-        return one.bound in ("", "<", "=") and v >= w and (v - w) <= max(0.25 * w, 1)
-    if c.bound == "~":
-        return abs(v - w) <= 0.1 * max(abs(w), 1)
-    return v == w
-
-
 def numbers_hold(evidence: Evidence) -> bool:
     """Do all numbers, dates and times of the claim follow, by value, from some sentence of the evidence?"""
     sentences = [lexemes(unit.text) for unit in evidence.units]
     return all(
-        any(c.key == one.key or _follows(c, one, sentence, i) for sentence in sentences for i, one in enumerate(sentence))
+        any(c.key == one.key or follows(c, one, sentence, i) for sentence in sentences for i, one in enumerate(sentence))
         for c in lexemes(evidence.claim.text)
         if c.kind in ("number", "day", "month", "time", "ordinal")
     )
@@ -366,7 +142,7 @@ def numbers_hold(evidence: Evidence) -> bool:
 def is_known(word: str, evidence: Evidence) -> bool:
     """Has some sentence this word, a form of it, or one that it may stand for?"""
     own = [one.key for one in lexemes(word)]
-    there = frozenset[str]().union(*(_keys(unit.text) for unit in evidence.units))
+    there = frozenset[str]().union(*(keys_of(unit.text) for unit in evidence.units))
     return all(key in there or any(related(key, other) for other in there) for key in own)
 
 
@@ -375,7 +151,7 @@ def is_known(word: str, evidence: Evidence) -> bool:
 
 def _contraries(claim: Sequence[Lexeme], evidence: Evidence) -> Iterator[Difference]:
     """What a paraphrase says that no sentence has, where the closest ones have its contrary, or another value of its kind."""
-    closest = [one for i in _chosen(evidence) for one in lexemes(evidence.units[i].text)]
+    closest = [one for i in chosen_sentences(evidence) for one in lexemes(evidence.units[i].text)]
     near = {one.key for one in closest}
     unknown = [c for c in claim if c.key not in near]
     if not unknown:
@@ -403,7 +179,7 @@ def _other_units(claim: Sequence[Lexeme], there: set[str], evidence: Evidence) -
         if c.kind != "number" or unit.key not in UNIT_KEYS or unit.key in there:
             continue
         for text in (lexemes(one.text) for one in evidence.units):
-            if any(_holds(c, one) and following.key in UNIT_KEYS for one, following in pairwise(text) if one.kind == "number"):
+            if any(holds(c, one) and following.key in UNIT_KEYS for one, following in pairwise(text) if one.kind == "number"):
                 yield Difference("unit", (c.start, unit.end))
                 break
 
@@ -421,7 +197,7 @@ def _contrary(c: Lexeme, near: set[str], there: set[str], everything: Sequence[L
         return None if there & (_UNSURE | _HEDGES) or any(one.bound for one in everything) else "hedge"
     if c.key == stem_of("failed"):
         return None if there & _DENIALS else "negation"
-    if c.content and _OPPOSITE.get(c.key, frozenset()) & near and not any(related(c.key, key) for key in there):
+    if c.content and OPPOSITE.get(c.key, frozenset()) & near and not any(related(c.key, key) for key in there):
         return "substitution"
     return None
 
@@ -469,7 +245,7 @@ def _slots(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
             numbers = [one for one in sentence[k:m] if one.kind == "number"]
             for c in claim[i:j]:
                 if c.kind == "number" and numbers:
-                    if not any(_holds(c, one) or _ends(c, one) for one in numbers):
+                    if not any(holds(c, one) or _ends(c, one) for one in numbers):
                         yield Difference("number", (c.start, c.end))
                 elif c.content and c.key not in _FREE and gone and counts[c.key] > 0:
                     same_kind = [one for one in gone if (one.kind == "word") == (c.kind == "word")]
@@ -487,7 +263,7 @@ def _ends(c: Lexeme, one: Lexeme) -> bool:
 
 
 def _same_word(c: Lexeme, one: Lexeme) -> bool:
-    alike = related(c.key, one.key) or one.key in _EXCHANGED.get(c.key, ())
+    alike = related(c.key, one.key) or one.key in EXCHANGED.get(c.key, ())
     return c.kind == one.kind == "word" and (alike or (c.capital and one.key == c.key[0]))
 
 
@@ -511,7 +287,7 @@ def _numbers(claim: Sequence[Lexeme], aligned: Aligned) -> Iterator[Difference]:
             units = set()
             for sentence in aligned.sentences:
                 for k, one in enumerate(sentence):
-                    if one.kind == "number" and _holds(c, one):
+                    if one.kind == "number" and holds(c, one):
                         units |= {x.key for x in sentence[k + 1 : k + 4] if x.key in UNIT_KEYS}
             if units and following.key not in units:
                 yield Difference("unit", (c.start, following.end))

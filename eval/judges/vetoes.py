@@ -15,8 +15,9 @@ from itertools import combinations
 from typing import NamedTuple
 
 from eval.about_itself import is_about_itself
-from eval.judges.contradictions import compare, numbers_hold, related
+from eval.judges.contradictions import compare, numbers_hold
 from eval.judges.features import Evidence, Token, Unit, missing_numbers
+from eval.judges.word_relations import related
 
 RULES = "rules2"
 """Changes whenever a claim could be refused otherwise: by these rules, those of `contradictions` or its lists of words."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from data.blocks import any_of
-from data.cleaning import identify_language
+from data.languages import identify_language
 from eval.about_itself import is_about_itself
 from eval.catalogue import directions
 from eval.clauses import has_finite_verb

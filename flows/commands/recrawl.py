@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from data.snapshot import Snapshot
     from pipeline.reading.documents import Document
     from pipeline.web.cache import PageCache
-    from pipeline.web.fetching import Fetched, Fetcher
+    from pipeline.web.fetched import Fetched
+    from pipeline.web.fetching import Fetcher
 
 KEPT = 0.8
 """Share of the stored text's 8-grams from which on a page says what it said."""

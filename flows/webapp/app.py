@@ -25,7 +25,7 @@ from flows.webapp.desk import ENDED, Desk, Job
 from flows.webapp.shelf import FORMATS, Asked, Shelf
 from flows.write import MOST_URLS, open_run, request_for, slug
 from pipeline.reading.pdf import MAX_PDF_BYTES
-from pipeline.web.live import FILE_TYPES
+from pipeline.web.local_files import FILE_TYPES
 
 MAX_JSON_BYTES = 4 << 20
 MOST_FILES = 50
@@ -129,6 +129,8 @@ def build_app(page: Page, admission: Admission) -> FastAPI:
             )
         if body.search and not body.title.strip():
             raise UserError("a search engine needs a title to look for: type one")
+        if len(urls) > MOST_URLS:  # before they become flags: argparse takes seconds for thousands, and the page waits
+            raise UserError(f"{len(urls):,} pages are named; an article is written from at most {MOST_URLS}")
         if len(body.files) > MOST_FILES:
             raise UserError(f"{len(body.files):,} files are too many; at most {MOST_FILES} are read")
         asked = Asked(body.title, urls, tuple(body.files), body.search, body.as_of, body.words, body.about.strip())

@@ -18,7 +18,8 @@ from flows.showing import console
 if TYPE_CHECKING:
     from pipeline.web.bundle import FetchRecord
     from pipeline.web.cache import PageCache
-    from pipeline.web.live import LiveEvidence, LocalFile
+    from pipeline.web.live import LiveEvidence
+    from pipeline.web.local_files import LocalFile
 
 from flows.wiring import models
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from data.types import Article, Page, Sentence, Source, Strict
 from pipeline.checking.ageing import tells_of_later_day
@@ -76,6 +77,12 @@ class Dossier(Strict):
         return len(publishers) == 1 and len(self.one_publisher) > 1
 
 
+@lru_cache(maxsize=1 << 12)
+def _copied(text: str, facts: tuple[str, ...]) -> tuple[float, int]:
+    """Kept: whoever corrects an article sees its dossier anew with each sentence, and the others are as they were."""
+    return copied_runs(text, facts)
+
+
 def dossier_of(article: Article, pages: Sequence[Page], disagreements: Sequence[Disagreement] = ()) -> Dossier:
     """`pages` are those of the run, kept and dropped."""
     by_id = {source.id: source for source in article.sources}
@@ -83,7 +90,7 @@ def dossier_of(article: Article, pages: Sequence[Page], disagreements: Sequence[
     rows = _rows(article, pages, sentences, by_id)
     longest, copied, words, quoted = 0, 0.0, 0, 0
     for _, sentence in sentences:
-        share, run = copied_runs(sentence.text, [by_id[c].passage.text for c in sentence.cites if c in by_id])
+        share, run = _copied(sentence.text, tuple(by_id[c].passage.text for c in sentence.cites if c in by_id))
         n = len(sentence.text.split())
         longest, copied, words = max(longest, run), copied + share * n, words + n
         quoted += len(_QUOTED.findall(sentence.text))

@@ -23,7 +23,7 @@ from data.settings import WebSettings
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 from pipeline.reading.dates import PublishedSource
 from pipeline.web.cache import Bodies, StoredFetch
-from pipeline.web.fetching import FetchFlag
+from pipeline.web.fetched import FetchFlag
 from pipeline.web.reliability import Reliability
 from pipeline.web.search.chain import ProviderSwitch, SearchFailure
 

@@ -24,7 +24,8 @@ from data.errors import UserError
 from data.settings import WebSettings
 from data.types import Strict
 from pipeline.web.addresses import Refused, admit, exempt
-from pipeline.web.fetching import Fetched, Fetcher, in_order
+from pipeline.web.fetched import Fetched
+from pipeline.web.fetching import Fetcher, in_order
 from pipeline.web.pacing import Clock, SystemClock
 
 _PRUNED_EVERY_S = 3600.0

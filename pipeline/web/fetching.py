@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import http.client
 import random
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urljoin
 
 from data.cleaning import MAX_BYTES
@@ -27,6 +26,7 @@ from pipeline.reading.pdf import MAX_PDF_BYTES
 from pipeline.web import bodies, robots
 from pipeline.web.addresses import DEFAULT_PORTS, Address, Refused, admit, exempt
 from pipeline.web.archive import Archive
+from pipeline.web.fetched import Answer, Fetched, FetchFlag, Trail, Unconnected, check_status, location_text, refusal_of
 from pipeline.web.guard import CONNECT_S, DNS_S, Resolve
 from pipeline.web.pacing import Budget, Clock, Hosts, Pacing, SystemClock, Turn, backoff, retry_after
 
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 AGENT = "WikiGenBen"
 """The name by which robots.txt may speak of us."""
-
-FetchFlag = Literal["downgraded", "proxied", "robots_ignored", "painted"]
-"""`downgraded`: a redirect led from https to http. `proxied`: a proxy resolved the names. `robots_ignored`: as it says."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _RETRIED = frozenset({429, 502, 503, 504})
@@ -61,79 +58,6 @@ class Limits(Strict):
     backoff_s: float = 1.0
     retry_after_s: float = 60.0
     crawl_delay_s: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched(Strict):
-    """One address that was asked for, and what came of it.
-
-    `redirects` lists where it led, in order; `final_url` is the last of them, or `url` as it was requested. `content_type`,
-    `etag` and `last_modified` are headers as sent. `status` is None when no answer came. `retrieved_at` is ISO 8601 in UTC.
-    With `not_modified` the caller's stored body still holds. An archived body has `archive_url` and `archive_date`
-    (YYYY-MM-DD). Without `drop_reason` the body is there, or `not_modified`.
-    """
-
-    url: str
-    final_url: str
-    redirects: tuple[str, ...] = ()
-    status: int | None = None
-    content_type: str = ""
-    etag: str = ""
-    last_modified: str = ""
-    body: bytes = field(default=b"", repr=False)
-    retrieved_at: str = ""
-    not_modified: bool = False
-    archive_url: str = ""
-    archive_date: str = ""
-    drop_reason: DropReason | None = None
-    drop_detail: str = ""
-    flags: tuple[FetchFlag, ...] = ()
-
-
-class _Unconnected(Refused):
-    """No byte of an answer came, so the same may be asked again."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class _Trail:
-    """Everything known so far of one address that is being fetched: enough for its record, however it ends."""
-
-    def __init__(self, url: str, clock: Clock, flags: Sequence[FetchFlag] = ()) -> None:
-        self.url = url
-        self.final_url = url
-        self.redirects: list[str] = []
-        self.status: int | None = None
-        self.headers: Mapping[str, str] = {}
-        self.flags = list(flags)
-        self._clock = clock
-
-    def lead_to(self, address: Address) -> None:
-        self.final_url = address.url
-        self.redirects.append(address.url)
-        self.status, self.headers = None, {}
-
-    def record(self, answer: _Answer | None = None) -> Fetched:
-        return Fetched(
-            url=self.url,
-            final_url=self.final_url,
-            redirects=tuple(self.redirects),
-            status=self.status,
-            content_type=self.headers.get("Content-Type", ""),
-            etag=self.headers.get("ETag", ""),
-            last_modified=self.headers.get("Last-Modified", ""),
-            body=answer.body if answer else b"",
-            retrieved_at=self._clock.now().isoformat(timespec="seconds"),
-            flags=tuple(self.flags),
-        )
-
-    def dropped(self, refused: Refused) -> Fetched:
-        return replace(self.record(), drop_reason=refused.reason, drop_detail=refused.detail)
 
 
 Read = Callable[["requests.Response"], bytes]
@@ -226,7 +150,7 @@ class Fetcher:
         record is.
         """
         refusals: list[tuple[int, Fetched]] = []
-        by_host: dict[str, list[tuple[int, _Trail, Address]]] = {}
+        by_host: dict[str, list[tuple[int, Trail, Address]]] = {}
         for i, url in enumerate(urls):
             trail = self._trail(url)
             try:
@@ -238,7 +162,7 @@ class Fetcher:
         abandoned = threading.Event()
         records: SimpleQueue[tuple[int, Fetched] | BaseException] = SimpleQueue()
 
-        def work(pages: list[tuple[int, _Trail, Address]]) -> None:
+        def work(pages: list[tuple[int, Trail, Address]]) -> None:
             for i, trail, address in pages:
                 if abandoned.is_set():
                     return
@@ -262,16 +186,16 @@ class Fetcher:
             abandoned.set()
             pool.shutdown(cancel_futures=True)
 
-    def _trail(self, url: str) -> _Trail:
-        return _Trail(url, self._clock, self._flags)
+    def _trail(self, url: str) -> Trail:
+        return Trail(url, self._clock, self._flags)
 
-    def _admitted(self, trail: _Trail) -> Address:
+    def _admitted(self, trail: Trail) -> Address:
         address = admit(trail.url, allow_origins=self._exempt)
         trail.final_url = address.url
         self._budget.take_page()
         return address
 
-    def _fetched(self, trail: _Trail, address: Address, validators: tuple[str, str]) -> Fetched:
+    def _fetched(self, trail: Trail, address: Address, validators: tuple[str, str]) -> Fetched:
         names = ("If-None-Match", "If-Modified-Since")
         headers = {name: value for name, value in zip(names, validators) if value}
         try:
@@ -280,14 +204,14 @@ class Fetcher:
                 return replace(trail.record(), not_modified=True)
             if answer.status in (404, 410) and self._settings.archive:
                 return self._archived(trail, address.url)
-            _check_status(answer)
+            check_status(answer)
             return trail.record(answer)
         except Refused as refused:
             return trail.dropped(refused)
 
     # --- the archive --------------------------------------------------------------------------------------------------
 
-    def _archived(self, trail: _Trail, url: str) -> Fetched:
+    def _archived(self, trail: Trail, url: str) -> Fetched:
         """The page as the archive holds it. It is asked as the service that it offers, so its robots.txt is not."""
         gone, as_of = trail.record(), self._settings.as_of
         try:
@@ -303,25 +227,25 @@ class Fetcher:
             found, final_url=gone.final_url, redirects=gone.redirects, archive_url=capture.shown, archive_date=capture.day
         )
 
-    def _ask_archive(self, trail: _Trail, url: str, read: Read | None = None) -> _Answer:
+    def _ask_archive(self, trail: Trail, url: str, read: Read | None = None) -> Answer:
         address = admit(url, allow_origins=self._exempt)
         self._pacing.slow_down(_host_key(address), self._archive.delay_s)
         answer = self._follow(trail, address, read or _reads_head(_ARCHIVE_BYTES), {}, checked=False, stays=True)
-        _check_status(answer)
+        check_status(answer)
         return answer
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _follow(
         self,
-        trail: _Trail,
+        trail: Trail,
         address: Address,
         read: Read,
         headers: Mapping[str, str],
         *,
         checked: bool,
         stays: bool = False,
-    ) -> _Answer:
+    ) -> Answer:
         """The answer at the end of the redirects. `checked` asks robots.txt at each; with `stays` the origin may not change."""
         for hop in count():
             if checked:
@@ -340,11 +264,11 @@ class Fetcher:
             trail.lead_to(address)
         raise AssertionError  # count() does not end
 
-    def _redirected(self, address: Address, answer: _Answer) -> Address:
+    def _redirected(self, address: Address, answer: Answer) -> Address:
         location = answer.headers.get("Location", "").strip(" \t")
         if not location:
             raise Refused("http_5xx", f"status {answer.status} without Location")
-        location = _location_text(location)
+        location = location_text(location)
         try:
             following = admit(urljoin(address.url, location), allow_origins=self._exempt)
         except ValueError as error:
@@ -367,7 +291,7 @@ class Fetcher:
         answer = self._follow(self._trail(url), address, _reads_head(robots.MOST_BYTES), {}, checked=False)
         return answer.status, answer.body
 
-    def _ask(self, trail: _Trail, address: Address, read: Read, headers: Mapping[str, str]) -> _Answer:
+    def _ask(self, trail: Trail, address: Address, read: Read, headers: Mapping[str, str]) -> Answer:
         """One address, asked again when that may help. Each time waits for the host's turn."""
         for attempt in count():
             with self._pacing.turn(_host_key(address)) as turn:
@@ -375,7 +299,7 @@ class Fetcher:
                 pause = backoff(attempt, self._chance, self._limits.backoff_s)
                 try:
                     answer = self._request(trail, address, read, headers)
-                except _Unconnected as refused:
+                except Unconnected as refused:
                     if not is_last:
                         turn.pause(pause)
                         continue
@@ -389,7 +313,7 @@ class Fetcher:
                     return answer
         raise AssertionError  # count() does not end
 
-    def _is_final(self, answer: _Answer, turn: Turn, pause: float, is_last: bool) -> bool:
+    def _is_final(self, answer: Answer, turn: Turn, pause: float, is_last: bool) -> bool:
         """Whether not to ask again; says the host's turn how it went. Raises Refused when the host wants too long a pause."""
         if answer.status not in _RETRIED:
             turn.failed("http_5xx", f"status {answer.status}") if answer.status >= 500 else turn.succeeded()
@@ -406,7 +330,7 @@ class Fetcher:
         turn.failed("rate_limited" if answer.status == 429 else "http_5xx", f"status {answer.status}")
         return True
 
-    def _request(self, trail: _Trail, address: Address, read: Read, headers: Mapping[str, str]) -> _Answer:
+    def _request(self, trail: Trail, address: Address, read: Read, headers: Mapping[str, str]) -> Answer:
         import requests
         import urllib3
 
@@ -419,10 +343,10 @@ class Fetcher:
                 ) as response:
                     began = True
                     trail.status, trail.headers = response.status_code, response.headers
-                    answer = _Answer(response.status_code, response.headers, read(response))
+                    answer = Answer(response.status_code, response.headers, read(response))
             except (requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError) as error:
                 if not time_limit.expired:
-                    raise _refusal(error, began) from error
+                    raise refusal_of(error, began) from error
         if time_limit.expired:  # also when the body looks whole: one without a length ends when the connection does
             self._budget.check()
             raise Refused("timeout", f"not done after {limits.total_s:g} s")
@@ -456,61 +380,6 @@ def _reads_head(most: int) -> Read:
     return read
 
 
-def _location_text(value: str) -> str:
-    """A Location header as browsers read it: its bytes, which come as Latin-1, are UTF-8, else quoted; spaces are quoted."""
-    sent = value.encode("latin-1", "replace")
-    try:
-        return sent.decode().replace(" ", "%20")
-    except UnicodeDecodeError:
-        return "".join(chr(byte) if 0x20 < byte < 0x80 else f"%{byte:02X}" for byte in sent)
-
-
 def _host_key(address: Address) -> str:
     """By what hosts are separated: http and https of one name are one host, an unusual port is another."""
     return address.host if address.port in DEFAULT_PORTS.values() else f"{address.host}:{address.port}"
-
-
-def _check_status(answer: _Answer) -> None:
-    """Raises Refused unless there is a page."""
-    status = answer.status
-    if 200 <= status < 300:
-        return
-    reason: DropReason = "rate_limited" if status == 429 else "http_4xx" if 400 <= status < 500 else "http_5xx"
-    raise Refused(reason, f"status {status}")
-
-
-def _refusal(error: Exception, began: bool) -> Refused:
-    """What a failed request means. Only one that got no answer may be made again."""
-    import requests
-    import urllib3
-
-    causes = list(_causes(error))
-    root = causes[-1]
-    detail = f"{type(root).__name__}: {root}"[:300]
-    if any(isinstance(cause, ssl.SSLError | requests.exceptions.SSLError) for cause in causes):
-        return Refused("tls", detail)
-    not_http = next((c for c in causes if isinstance(c, http.client.HTTPException) and not isinstance(c, OSError)), None)
-    if isinstance(not_http, http.client.LineTooLong) or "got more than" in str(not_http):
-        return Refused("too_large", f"its headers: {not_http}")
-    if any(isinstance(cause, urllib3.exceptions.DecodeError) for cause in causes):
-        return Refused("bad_type", f"the body is not what Content-Encoding says: {detail}")
-    timeouts = (
-        TimeoutError,
-        requests.Timeout,
-        urllib3.exceptions.ReadTimeoutError,
-    )  # NewConnectionError is not one, but inherits it
-    is_timeout = any(isinstance(cause, timeouts) for cause in causes)
-    reason: DropReason = "timeout" if is_timeout else "unreachable"
-    was_sent = is_timeout and not isinstance(error, requests.ConnectTimeout)
-    return Refused(reason, detail) if began or was_sent or not_http else _Unconnected(reason, detail)
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what lies behind it, the innermost last. Libraries keep it in various places."""
-    seen: set[int] = set()
-    following: BaseException | None = error
-    while following is not None and id(following) not in seen:
-        seen.add(id(following))
-        yield following
-        inner = [getattr(following, "reason", None), *following.args, following.__cause__, following.__context__]
-        following = next((e for e in inner if isinstance(e, BaseException)), None)

@@ -18,7 +18,7 @@ from pipeline.reading.charset import kind_of
 from pipeline.reading.chromium import BROWSERS, Undrawn, find_browser
 from pipeline.reading.documents import Document
 from pipeline.reading.rendering import TIMEOUT_S, paint
-from pipeline.web.fetching import Fetched
+from pipeline.web.fetched import Fetched
 
 AT_ONCE = 2
 """Browsers at a time: each takes some 200 MiB and most of a core."""

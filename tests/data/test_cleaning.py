@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import random
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,58 +19,12 @@ from data.cleaning import (
     clean_characters,
     clean_pages,
     clean_title,
-    clusters,
     host_of,
     listed,
-    overlap,
     registrable_domain,
 )
-from data.types import Page, PageFlag
-
-STORY = (
-    "The Grenmark dam failed on the morning of 4 May 2031 after a week of rain, and the valley was flooded within an hour.\n"
-    "Engineers had warned in two reports that the spillway gates could no longer be opened fully by their motors.\n"
-    "The town of Ostrel counted eleven dead and three missing, most of them from the streets near the old mill.\n"
-    "The mayor, Hanne Brucker, said that the siren was heard in the upper quarters only, and that neighbours had warned her.\n"
-    "The regional court opened an inquiry on 9 May, and its first hearing was set for the second week of June."
-)
-OTHER = (
-    "A record crowd of 47,000 watched the final of the cup in Carrow, which went to extra time after two late goals.\n"
-    "The winning team had been promoted only a year before and had never reached the last four of the competition.\n"
-    "Their captain said that nobody in the dressing room had expected to come back after the first half of the match.\n"
-    "The police reported a quiet evening in the city, with a handful of arrests and no injuries near the stadium.\n"
-    "A parade through the old town was announced for the following Sunday by the office of the mayor of Carrow."
-)
-
-
-def text_page(text: str, *, url: str = "https://news.example/a", title: str = "T", published: str | None = None) -> Extracted:
-    return Extracted(url=url, title=title, text=text, origin="search", published=published, media="html")
-
-
-def judge(*pages: Extracted, languages: tuple[str, ...] = ("en",)) -> tuple[Page, ...]:
-    return clean_pages(pages, leak=None, leak_hosts=True, languages=languages)
-
-
-def words(n: int, seed: int) -> str:
-    """A text of n words that shares no five-word run with other seeds; sentences of 15 words."""
-    rng = random.Random(seed)
-    names = [
-        "river",
-        "council",
-        "bridge",
-        "crowd",
-        "engineer",
-        "report",
-        "valley",
-        "train",
-        "voter",
-        "winter",
-        "market",
-        "harbour",
-    ]
-    made = [f"{rng.choice(names)}{rng.randrange(1000)}" if i % 3 else "the" for i in range(n)]
-    return " ".join(w.capitalize() if i % 15 == 0 else w + "." if i % 15 == 14 else w for i, w in enumerate(made))
-
+from data.types import PageFlag
+from tests.data.page_texts import OTHER, STORY, bare, judge, text_page, words
 
 # --- characters
 
@@ -307,10 +260,6 @@ def test_language_of_a_bare_page_is_found() -> None:
     assert (found.drop_reason, found.language, found.flags) == ("language", "de", ("bare",))
 
 
-def bare(text: str) -> str:
-    return " ".join("".join(c for c in text.lower() if c.isalnum() or c.isspace()).split())
-
-
 def test_bare_text_is_flagged_by_measurement_and_kept_whole() -> None:
     (found,) = judge(replace(text_page(bare(STORY)), media="text"))
     assert found.usable
@@ -359,123 +308,6 @@ def test_text_that_addresses_a_model_is_flagged_and_kept(attack: str) -> None:
 def test_ordinary_text_is_not_suspicious() -> None:
     text = STORY + "\nThe crew ignored the warnings. The captain forgot all the rules of the port. The system: a set of gates."
     assert judge(text_page(text))[0].flags == ()
-
-
-# --- leaks
-
-
-def test_overlap_measures_both_directions() -> None:
-    article = words(400, seed=1)
-    check = overlap(article)
-    assert check(article).article_in_page == check(article).page_in_article == 1.0
-    assert check(bare(article)).larger == 1.0
-    half = " ".join(article.split()[:200])
-    assert check(half).page_in_article == 1.0
-    assert check(half).article_in_page == pytest.approx(193 / 393)
-    assert check("").larger == 0.0
-    assert overlap("")("some text").larger == 0.0
-
-
-@pytest.mark.parametrize(("copied", "flagged", "dropped"), [(20, False, False), (70, True, False), (140, True, True)])
-def test_leak_thresholds(copied: int, flagged: bool, dropped: bool) -> None:
-    article = words(1000, seed=7)
-    text = words(2000, seed=8) + " " + " ".join(article.split()[100 : 100 + copied])
-    (found,) = clean_pages([text_page(text)], leak=overlap(article), leak_hosts=True)
-    assert ("leak_flag" in found.flags) == flagged
-    assert (found.drop_reason == "leak_text") == dropped
-    assert clean_pages([text_page(text)], leak=None, leak_hosts=True)[0].usable
-
-
-def test_a_page_taken_from_the_article_is_a_leak_however_small_its_part() -> None:
-    article = words(3000, seed=9)
-    excerpt = " ".join(article.split()[500:700])
-    (found,) = clean_pages([text_page(excerpt)], leak=overlap(article), leak_hosts=True)
-    assert found.drop_reason == "leak_text"
-
-
-# --- duplicates
-
-
-def edited(text: str, every: int) -> str:
-    return " ".join("changed" if i % every == every - 1 else word for i, word in enumerate(text.split()))
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "same"),
-    [
-        (words(300, 1), words(300, 1).upper(), True),
-        (words(300, 1), edited(words(300, 1), 60), True),
-        (words(300, 1), edited(words(300, 1), 8), False),
-        (words(150, 1), words(150, 1) + " " + words(400, 2), True),
-        (words(90, 1), words(90, 1) + " " + words(400, 2), False),
-        (words(300, 1), words(300, 2), False),
-    ],
-)
-def test_duplicates(a: str, b: str, same: bool) -> None:
-    for first, second in ((a, b), (b, a)):
-        pages = judge(text_page(first, url="https://a.example/1"), text_page(second, url="https://b.example/2"), languages=())
-        assert [p.drop_reason for p in pages].count("duplicate") == same
-        assert sum(p.usable for p in pages) == 2 - same
-
-
-def test_one_address_is_one_page() -> None:
-    pages = judge(
-        text_page(STORY, url="https://www.news.example/a/?utm_source=x&id=1#top"),
-        text_page(OTHER, url="http://news.example/a?id=1&fbclid=2"),
-    )
-    assert sorted(p.drop_reason or "" for p in pages) == ["", "duplicate"]
-
-
-def test_pages_that_name_one_address_for_themselves_are_one_page() -> None:
-    pages = [text_page(words(100, k), url=f"https://amp{k}.news.example/x") for k in range(3)]
-    pages = [replace(page, canonical=f"https://news.example/{'story' if k else 'other'}") for k, page in enumerate(pages)]
-    pages.append(text_page(words(100, 9), url="http://www.news.example/story?utm_source=x"))
-    found = judge(*pages, languages=())
-    assert [p.duplicate_of for p in found] == [None, None, 1, 1]
-
-
-def test_clusters_count_sources_and_not_addresses() -> None:
-    wire = words(300, 1)
-    pages = [text_page(wire, url=f"https://{c}.example/x") for c in "abc"]
-    pages += [text_page(words(300, 2), url="https://d.example/x"), text_page("", url="https://e.example/x")]
-    found = judge(*pages, languages=())
-    assert clusters(found) == (0, 0, 0, 3, None)
-    assert len(set(clusters(found)) - {None}) == 2
-
-
-def test_the_earliest_dated_of_equal_pages_is_kept_else_the_longest() -> None:
-    base = words(300, 1)
-    hosts = [f"https://{c}.example/x" for c in "abc"]
-    pages = [text_page(base, url=hosts[0]), text_page(base, url=hosts[1], published="2031-05-04")]
-    pages.append(text_page(base, url=hosts[2], published="2031-05-03"))
-    assert [p.duplicate_of for p in judge(*pages, languages=())] == [2, 2, None]
-    longer = text_page(base + " " + words(70, 2), url=hosts[1])
-    assert [p.duplicate_of for p in judge(text_page(base, url=hosts[0]), longer, languages=())] == [1, None]
-
-
-def test_a_longer_page_is_not_given_up_for_an_earlier_excerpt() -> None:
-    excerpt = text_page(words(150, 1), url="https://a.example", published="2031-05-01")
-    whole = text_page(words(150, 1) + " " + words(500, 2), url="https://b.example", published="2031-05-02")
-    assert [p.duplicate_of for p in judge(excerpt, whole, languages=())] == [1, None]
-
-
-def test_a_dropped_page_never_stands_for_others() -> None:
-    mirror = text_page(STORY + "\nMore.", url="https://en.wikipedia.org/wiki/Dam", published="2020-01-01")
-    found = judge(mirror, text_page(STORY, url="https://b.example"))
-    assert [p.drop_reason for p in found] == ["leak_host", None]
-
-
-def test_stories_of_one_site_with_one_menu_are_not_duplicates() -> None:
-    menu = words(500, 1)
-    pages = [text_page(f"{menu}\n{words(100, k)}", url=f"https://site.example/{k}") for k in (2, 3)]
-    assert all(p.usable for p in judge(*pages, languages=()))
-
-
-def test_lines_on_three_pages_of_a_host_are_boilerplate_and_on_two_are_not() -> None:
-    line = "The Example Courier has reported from the valley since 1871."
-    pages = [text_page(f"{line}\n{words(150, k)}", url=f"https://site.example/{k}") for k in (1, 2, 3)]
-    assert not [p for p in judge(*pages, languages=()) if line in p.text]
-    assert len([p for p in judge(*pages[:2], languages=()) if line in p.text]) == 2
 
 
 # --- the whole

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from py3langid.langid import LanguageIdentifier
 
-from data import cleaning
+from data import languages
 from data.errors import UserError
 
 
@@ -12,6 +12,6 @@ def test_a_full_disk_is_named_where_the_language_model_is_unpacked(monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(LanguageIdentifier, "from_model_file", full)
-    cleaning._identifier.cache_clear()
+    languages._identifier.cache_clear()
     with pytest.raises(UserError, match=r"No space left on device; make room there, or set TMPDIR"):
-        cleaning.identify_language("The dam failed.")
+        languages.identify_language("The dam failed.")

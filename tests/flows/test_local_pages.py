@@ -9,7 +9,7 @@ import pytest
 from data.errors import UserError
 from flows.check import title_address
 from pipeline.checking.cited import PAGE_ENDINGS, page_address
-from pipeline.web.live import FILE_TYPES
+from pipeline.web.local_files import FILE_TYPES
 from tests.conftest import Command
 
 DAM = (

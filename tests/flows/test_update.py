@@ -330,7 +330,7 @@ def test_nothing_is_left(wikigenben: Command, site: Site) -> None:
     for key in ("toll", "dam", "aid", "rail"):
         site.server.put(f"/{key}", Reply("gone", 404))
     _, err = update(wikigenben, FIRST, "--out", "second", code=3)
-    assert "4 http_4xx" in err and not (Path("second") / "events").exists()
+    assert "refused, or gone (4)" in err and not (Path("second") / "events").exists()
 
 
 def test_ours_reads_only_what_is_new(wikigenben: Command, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

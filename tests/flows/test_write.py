@@ -271,7 +271,7 @@ def test_interrupted(wikigenben: Command, server: WebServer, web: tuple[str, ...
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.web.live.DocumentReader.submit", interrupt)
+        patch.setattr("pipeline.reading.documents.DocumentReader.submit", interrupt)
         ran = wikigenben("write", TITLE, *urls(server, "01.html"), *QUICK, *web)
     assert ran.code == 130 and "the same command goes on" in ran.err
     asked = server.targets().count("/01.html")

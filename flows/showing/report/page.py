@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,7 +80,9 @@ def render(contents: Contents, drawn: tuple[plots.Plot, ...]) -> str:
     )
 
 
+@cache
 def _environment() -> Environment:
+    """Kept from report to report: compiling the templates takes longer than filling them."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(

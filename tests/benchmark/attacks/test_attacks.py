@@ -28,7 +28,6 @@ from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Article, Heading, Page, Passage, Section, Sentence, Source
 from eval.catalogue import HEADLINE
-from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric
 from eval.metrics import junk
 from eval.metrics.quality import PARTS
@@ -89,7 +88,6 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     once."""
     with stand_in_encoder(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("WIKIGEN_RUNS", str(tmp_path_factory.mktemp("runs")))
-        patch.setattr(LexicalJudge, "judge", cache(LexicalJudge.judge))
         patch.setattr(junk, "junk_kind", cache(junk.junk_kind))
         yield
 

@@ -18,7 +18,7 @@ from decoding.backends.hf import HFBackend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.torch_backend import relative_error
 from decoding.bench.roofline import step_bytes
-from decoding.lowbit import kernels
+from decoding.lowbit import products
 from decoding.lowbit.matrix import matrices_in
 from decoding.methods import build_drafter
 from decoding.models.loading import LoadedModel, load, lowered
@@ -115,7 +115,7 @@ def test_a_prompt_that_begins_like_the_last_one_is_read_from_there_on() -> None:
 @pytest.mark.parametrize(("family", "dtype"), [("llama", "int8"), ("qwen2", "int8"), ("qwen3", "int4")])
 def test_threads_change_no_bit(family: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lowbit, "_WORTH_A_TEAM", 0)
-    monkeypatch.setattr(kernels, "_WORTH_A_THREAD", 0)
+    monkeypatch.setattr(products, "_WORTH_A_THREAD", 0)
     model, prompt = backend(family, dtype), random.Random(5).choices(range(3, 300), k=150)
     before, found = torch.get_num_threads(), []
     try:

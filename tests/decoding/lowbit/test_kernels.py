@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decoding.lowbit import kernels, vector_code
+from data.download import cache_folder
+from decoding.lowbit import compiling, kernels, products, vector_code
 from decoding.lowbit.matrix import LowBitMatrix, Matrix, quantised
 from decoding.lowbit.superblocks import FILE_BYTES, SuperBits, SuperMatrix
 from decoding.lowbit.team import alone
@@ -59,11 +60,11 @@ def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> No
     weights = matrix(form, n, k)
     k = weights.n_columns
     rows = numbers(11, k, seed=1)
-    whole, scales = kernels.rounded(rows, weights.n_padded)[:2]
+    whole, scales = products.rounded(rows, weights.n_padded)[:2]
     stretch = weights.n_padded // scales.shape[1]
     near = (whole.reshape(11, -1, stretch) * scales[..., None].astype(np.float64)).reshape(11, -1)[:, :k]
     assert np.abs(near - rows).max() <= np.abs(rows).max() / 254 * 1.01
-    found = kernels.product(rows, kernels.weights_of(weights), weights.n_rows, weights.n_padded)
+    found = products.product(rows, products.weights_of(weights), weights.n_rows, weights.n_padded)
     expected = near @ weights.values().T.astype(np.float64)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
 
@@ -71,20 +72,20 @@ def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> No
 @pytest.mark.parametrize("form", FORMS)
 def test_a_row_does_not_depend_on_the_others(form: str) -> None:
     weights = matrix(form, 130, 192)
-    rows, packed = numbers(15, weights.n_columns, seed=1), kernels.weights_of(weights)
-    together = kernels.product(rows, packed, 130, weights.n_padded)
+    rows, packed = numbers(15, weights.n_columns, seed=1), products.weights_of(weights)
+    together = products.product(rows, packed, 130, weights.n_padded)
     for first, end in ((0, 1), (3, 5), (5, 9), (7, 15), (14, 15)):
-        np.testing.assert_array_equal(kernels.product(rows[first:end], packed, 130, weights.n_padded), together[first:end])
+        np.testing.assert_array_equal(products.product(rows[first:end], packed, 130, weights.n_padded), together[first:end])
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_threads_change_no_bit(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_WORTH_A_THREAD", 0)
+    monkeypatch.setattr(products, "_WORTH_A_THREAD", 0)
     weights = matrix(form, 1000, 192)
-    rows, packed = numbers(5, weights.n_columns, seed=1), kernels.weights_of(weights)
-    expected = kernels.product(rows, packed, 1000, weights.n_padded)
+    rows, packed = numbers(5, weights.n_columns, seed=1), products.weights_of(weights)
+    expected = products.product(rows, packed, 1000, weights.n_padded)
     for threads in (2, 3, 2):
-        np.testing.assert_array_equal(kernels.product(rows, packed, 1000, weights.n_padded, threads), expected)
+        np.testing.assert_array_equal(products.product(rows, packed, 1000, weights.n_padded, threads), expected)
 
 
 @pytest.mark.parametrize("bits", SUPER.values())
@@ -97,7 +98,7 @@ def test_the_largest_numbers_do_not_overflow(bits: SuperBits) -> None:
     weights, rows = SuperMatrix.of_file(blocks.reshape(3, -1), bits), np.ones((2, 512), np.float32)
     rows[1] = -1
     expected = rows.astype(np.float64) @ weights.values().T.astype(np.float64)
-    np.testing.assert_allclose(kernels.product(rows, kernels.weights_of(weights), 3, 512), expected, rtol=1e-6)
+    np.testing.assert_allclose(products.product(rows, products.weights_of(weights), 3, 512), expected, rtol=1e-6)
 
 
 def test_rows_of_k_quants_make_a_matrix_of_their_own() -> None:
@@ -112,7 +113,7 @@ def test_zeros_and_what_is_no_number() -> None:
     weights = quantised(numbers(4, 64), 8)
     rows = np.zeros((2, 64), np.float32)
     rows[1, 5] = np.nan
-    found = kernels.product(rows, kernels.weights_of(weights), 4, 64)
+    found = products.product(rows, products.weights_of(weights), 4, 64)
     assert not found[0].any() and np.isnan(found[1]).all()
 
 
@@ -170,14 +171,20 @@ def test_other_instructions_give_the_same_bits(instructions: str, tmp_path: Path
 def test_a_product_of_many_long_rows_reads_memory_that_is_its_own() -> None:
     """In a process of its own, in which glibc gives freed memory of this size back at once: to read it ends the process."""
     script = (
-        "from decoding.lowbit import kernels\n"
+        "from decoding.lowbit import products\n"
         "from tests.decoding.lowbit.test_kernels import numbers, quantised\n"
-        "weights, rows = kernels.weights_of(quantised(numbers(16, 14336), 8)), numbers(300, 14336)\n"
-        "found = kernels.product(rows, weights, 16, 14336)\n"
-        "assert (found[-1] == kernels.product(rows[-1:], weights, 16, 14336)[0]).all()\n"
+        "weights, rows = products.weights_of(quantised(numbers(16, 14336), 8)), numbers(300, 14336)\n"
+        "found = products.product(rows, weights, 16, 14336)\n"
+        "assert (found[-1] == products.product(rows[-1:], weights, 16, 14336)[0]).all()\n"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT), "MALLOC_MMAP_THRESHOLD_": "65536"}
     subprocess.run([sys.executable, "-c", script], env=env, check=True)
+
+
+def test_checkouts_of_the_same_sources_share_what_is_compiled() -> None:
+    """No folder of ours is in the place: numba's own way is by the folder of the source file."""
+    places = {one.stats.cache_path for one in (kernels.normed, products.multiply)}
+    assert places == {str(cache_folder() / "kernels" / compiling.SOURCES)}
 
 
 def digest() -> str:
@@ -186,6 +193,6 @@ def digest() -> str:
     for form in FORMS:
         weights = matrix(form, 40, 192)
         found.update(
-            kernels.product(numbers(7, weights.n_columns), kernels.weights_of(weights), 40, weights.n_padded).tobytes()
+            products.product(numbers(7, weights.n_columns), products.weights_of(weights), 40, weights.n_padded).tobytes()
         )
     return found.hexdigest()

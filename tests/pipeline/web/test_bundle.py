@@ -15,11 +15,12 @@ import pytest
 from data import codec
 from data.errors import UserError
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source
-from pipeline.web import live
+from pipeline.web import replaying
 from pipeline.web.bundle import Bundle, pages_of
 from pipeline.web.cache import PageCache
-from pipeline.web.live import BundleEvidence, LiveEvidence
+from pipeline.web.live import LiveEvidence
 from pipeline.web.queries import first_queries
+from pipeline.web.replaying import BundleEvidence
 from pipeline.web.search.building import build_provider
 from pipeline.web.search.chain import ProviderChain
 from tests.sample_site import TITLE, StoppedClock, make_fetcher, put_sample, web_settings
@@ -143,8 +144,8 @@ def test_changed_evidence_is_noticed(bundle: Path, monkeypatch: pytest.MonkeyPat
         Bundle(bundle).records()
     with pytest.raises(UserError, match=r"with the same versions, so it was changed"):
         BundleEvidence(bundle).gather()
-    here = live.versions_here() | {"trafilatura": "99.0"}
-    monkeypatch.setattr(live, "versions_here", lambda: here)
+    here = replaying.versions_here() | {"trafilatura": "99.0"}
+    monkeypatch.setattr(replaying, "versions_here", lambda: here)
     with pytest.raises(UserError, match=r"trafilatura 2\.\S+ there, 99\.0 here"):
         BundleEvidence(bundle).gather()
 

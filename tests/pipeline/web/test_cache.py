@@ -19,7 +19,7 @@ from data import codec
 from data.errors import UserError
 from data.settings import WebSettings
 from pipeline.web.cache import Bodies, PageCache, StoredFetch, fetch_pages
-from pipeline.web.fetching import Fetched
+from pipeline.web.fetched import Fetched
 from tests.sample_site import StoppedClock, make_fetcher
 from tests.web_server import Asked, Reply, WebServer, serving
 

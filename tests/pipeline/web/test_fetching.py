@@ -18,7 +18,8 @@ import pytest
 from data.errors import UserError
 from data.settings import WebSettings
 from pipeline.web.archive import Archive
-from pipeline.web.fetching import Fetched, Fetcher, Limits, default_user_agent, in_order
+from pipeline.web.fetched import Fetched
+from pipeline.web.fetching import Fetcher, Limits, default_user_agent, in_order
 from tests.web_server import Asked, Names, QuickClock, Reply, WebServer, serving
 
 SITE, OTHER = "site.org", "other.site.net"

@@ -11,7 +11,7 @@ from pipeline.reading.chromium import Undrawn
 from pipeline.reading.documents import Document
 from pipeline.reading.rendering import Painted
 from pipeline.web import painting
-from pipeline.web.fetching import Fetched
+from pipeline.web.fetched import Fetched
 from pipeline.web.painting import Painter, check_render
 
 PAGE = Fetched("https://a.example/", "https://a.example/", content_type="text/html", etag="1", body=b"<html><p>x</p></html>")

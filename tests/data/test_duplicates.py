@@ -1,0 +1,127 @@
+"""Pages that share their words: with the human article, or with each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from data.cleaning import clean_pages, overlap
+from data.duplicates import clusters
+from tests.data.page_texts import OTHER, STORY, bare, judge, text_page, words
+
+# --- leaks
+
+
+def test_overlap_measures_both_directions() -> None:
+    article = words(400, seed=1)
+    check = overlap(article)
+    assert check(article).article_in_page == check(article).page_in_article == 1.0
+    assert check(bare(article)).larger == 1.0
+    half = " ".join(article.split()[:200])
+    assert check(half).page_in_article == 1.0
+    assert check(half).article_in_page == pytest.approx(193 / 393)
+    assert check("").larger == 0.0
+    assert overlap("")("some text").larger == 0.0
+
+
+@pytest.mark.parametrize(("copied", "flagged", "dropped"), [(20, False, False), (70, True, False), (140, True, True)])
+def test_leak_thresholds(copied: int, flagged: bool, dropped: bool) -> None:
+    article = words(1000, seed=7)
+    text = words(2000, seed=8) + " " + " ".join(article.split()[100 : 100 + copied])
+    (found,) = clean_pages([text_page(text)], leak=overlap(article), leak_hosts=True)
+    assert ("leak_flag" in found.flags) == flagged
+    assert (found.drop_reason == "leak_text") == dropped
+    assert clean_pages([text_page(text)], leak=None, leak_hosts=True)[0].usable
+
+
+def test_a_page_taken_from_the_article_is_a_leak_however_small_its_part() -> None:
+    article = words(3000, seed=9)
+    excerpt = " ".join(article.split()[500:700])
+    (found,) = clean_pages([text_page(excerpt)], leak=overlap(article), leak_hosts=True)
+    assert found.drop_reason == "leak_text"
+
+
+# --- duplicates
+
+
+def edited(text: str, every: int) -> str:
+    return " ".join("changed" if i % every == every - 1 else word for i, word in enumerate(text.split()))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        (words(300, 1), words(300, 1).upper(), True),
+        (words(300, 1), edited(words(300, 1), 60), True),
+        (words(300, 1), edited(words(300, 1), 8), False),
+        (words(150, 1), words(150, 1) + " " + words(400, 2), True),
+        (words(90, 1), words(90, 1) + " " + words(400, 2), False),
+        (words(300, 1), words(300, 2), False),
+    ],
+)
+def test_duplicates(a: str, b: str, same: bool) -> None:
+    for first, second in ((a, b), (b, a)):
+        pages = judge(text_page(first, url="https://a.example/1"), text_page(second, url="https://b.example/2"), languages=())
+        assert [p.drop_reason for p in pages].count("duplicate") == same
+        assert sum(p.usable for p in pages) == 2 - same
+
+
+def test_one_address_is_one_page() -> None:
+    pages = judge(
+        text_page(STORY, url="https://www.news.example/a/?utm_source=x&id=1#top"),
+        text_page(OTHER, url="http://news.example/a?id=1&fbclid=2"),
+    )
+    assert sorted(p.drop_reason or "" for p in pages) == ["", "duplicate"]
+
+
+def test_pages_that_name_one_address_for_themselves_are_one_page() -> None:
+    pages = [text_page(words(100, k), url=f"https://amp{k}.news.example/x") for k in range(3)]
+    pages = [replace(page, canonical=f"https://news.example/{'story' if k else 'other'}") for k, page in enumerate(pages)]
+    pages.append(text_page(words(100, 9), url="http://www.news.example/story?utm_source=x"))
+    found = judge(*pages, languages=())
+    assert [p.duplicate_of for p in found] == [None, None, 1, 1]
+
+
+def test_clusters_count_sources_and_not_addresses() -> None:
+    wire = words(300, 1)
+    pages = [text_page(wire, url=f"https://{c}.example/x") for c in "abc"]
+    pages += [text_page(words(300, 2), url="https://d.example/x"), text_page("", url="https://e.example/x")]
+    found = judge(*pages, languages=())
+    assert clusters(found) == (0, 0, 0, 3, None)
+    assert len(set(clusters(found)) - {None}) == 2
+
+
+def test_the_earliest_dated_of_equal_pages_is_kept_else_the_longest() -> None:
+    base = words(300, 1)
+    hosts = [f"https://{c}.example/x" for c in "abc"]
+    pages = [text_page(base, url=hosts[0]), text_page(base, url=hosts[1], published="2031-05-04")]
+    pages.append(text_page(base, url=hosts[2], published="2031-05-03"))
+    assert [p.duplicate_of for p in judge(*pages, languages=())] == [2, 2, None]
+    longer = text_page(base + " " + words(70, 2), url=hosts[1])
+    assert [p.duplicate_of for p in judge(text_page(base, url=hosts[0]), longer, languages=())] == [1, None]
+
+
+def test_a_longer_page_is_not_given_up_for_an_earlier_excerpt() -> None:
+    excerpt = text_page(words(150, 1), url="https://a.example", published="2031-05-01")
+    whole = text_page(words(150, 1) + " " + words(500, 2), url="https://b.example", published="2031-05-02")
+    assert [p.duplicate_of for p in judge(excerpt, whole, languages=())] == [1, None]
+
+
+def test_a_dropped_page_never_stands_for_others() -> None:
+    mirror = text_page(STORY + "\nMore.", url="https://en.wikipedia.org/wiki/Dam", published="2020-01-01")
+    found = judge(mirror, text_page(STORY, url="https://b.example"))
+    assert [p.drop_reason for p in found] == ["leak_host", None]
+
+
+def test_stories_of_one_site_with_one_menu_are_not_duplicates() -> None:
+    menu = words(500, 1)
+    pages = [text_page(f"{menu}\n{words(100, k)}", url=f"https://site.example/{k}") for k in (2, 3)]
+    assert all(p.usable for p in judge(*pages, languages=()))
+
+
+def test_lines_on_three_pages_of_a_host_are_boilerplate_and_on_two_are_not() -> None:
+    line = "The Example Courier has reported from the valley since 1871."
+    pages = [text_page(f"{line}\n{words(150, k)}", url=f"https://site.example/{k}") for k in (1, 2, 3)]
+    assert not [p for p in judge(*pages, languages=()) if line in p.text]
+    assert len([p for p in judge(*pages[:2], languages=()) if line in p.text]) == 2
