@@ -154,7 +154,8 @@ def _exp(b: Any, x: Any) -> Any:
 
 @intrinsic
 def softmax(context, scores, n):
-    """Scores at an address -> their softmax, in place. There is room for whole vectors; what fills the last one becomes 0."""
+    """Scores at an address -> their softmax, in place; the largest is taken off first, so that no exponential overflows. There
+    is room for whole vectors; what fills the last one becomes 0."""
     signature = types.void(types.intp, types.intp)
 
     def generate(context, b, signature, arguments):

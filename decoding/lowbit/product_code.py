@@ -96,6 +96,12 @@ def _product(
     to_group,
     to_out,
 ):
+    """Sums over groups g of: row_scale * (scale_g * (q . a) + least_g * sum(a)), each row by sixteen rows of weights.
+
+    q are the weights' whole numbers, a the row's, and q . a is exact in int32. `each` groups share a row's scale: within such a
+    stretch sums meet the groups' scales alone, and row_scale once behind it. `sums` hold row_scale already. The least values
+    come last, in a loop of their own, so that their sums hold no registers while weights are read.
+    """
     floats, bytes_ = vector_of(F32, LANES), vector_of(I8, BLOCK)
 
     def zeros():

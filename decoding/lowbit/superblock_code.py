@@ -59,6 +59,11 @@ def super_product(context, bits, n_rows, weights, rows, row_scales, sums, out, n
 
 
 def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_row, to_scale, to_sums, to_out):
+    """Sums over blocks of: row_scale * (d * sum of s_g * (q . a) - dmin * sum of m_g * sum(a)), g being the block's groups.
+
+    Everything within a block is a whole number, exact in int32 (`wholes`, `leasts`); two float32 products a block are left.
+    With 6 bits q is 32 too large and there is no m: what is taken off is 32 * s_g * sum(a), a shift by 5.
+    """
     floats, ints = vector_of(F32, LANES), vector_of(I32, LANES)
     pairs_at, lines_at, line_bytes = (32, 288, 64 * 6) if bits == 6 else (64, 320, 64 * bits)
     n_pairs = 8 if bits == 6 else 4

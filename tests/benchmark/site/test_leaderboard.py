@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -32,120 +30,34 @@ from benchmark.submissions import submission
 from benchmark.submissions.ledger import LEDGER, note_scored
 from benchmark.submissions.submitted import (
     SubmittedCost,
-    SubmittedModel,
     SubmittedScore,
     SubmittedStratum,
     SubmittedSystem,
-    VariantScore,
 )
 from data import codec
 from data.errors import UserError
-from data.scores import EventScores, SystemScores
-from data.types import Article, Heading, Passage, Section, Sentence, Source
 from eval.aggregate import estimate
 from eval.catalogue import BESIDE, HEADLINE, less_is_better
-from tests.browser import BROWSER, FLAGS, needs_browser
+from tests.benchmark.site.made_submissions import (
+    CHEAT,
+    FAILED,
+    FIRST,
+    HOSTILE,
+    IDS,
+    LESS,
+    OTHER_JUDGE,
+    SECOND,
+    TEXTS,
+    THIRD,
+    UNFILTERED,
+    article,
+    verdicts,
+    write,
+)
+from tests.benchmark.site.visitor import visit
+from tests.browser import needs_browser
 
 ROOT = Path(__file__).resolve().parents[3]
-IDS = tuple(str(9000 + n) for n in range(14))
-FAILED = IDS[-1]
-USUAL = {
-    "cite_f1": 0.95, "judged_share": 1.0, "copied_share": 0.2, "verbatim_share": 0.1, "junk_share": 0.05,
-    "conflict_share": 0.05,
-}  # fmt: skip
-"""Values of a system that meets all preconditions."""
-LESS = {"copied_share", "verbatim_share", "junk_share", "conflict_share"}
-NAMES = ("quality", "fact_f", "organisation", "cite_precision", "entity_recall", "words", *USUAL)
-HOSTILE = "<script>alert(1)</script>\"><img src=x onerror='alert(2)'> =cmd"
-TEXTS = ("The river rose at night.", "It fell again two days later.")
-
-
-@dataclass(frozen=True)
-class System:
-    """What one synthetic submission is made of; `level` is about its scores, `seed` how they scatter over events."""
-
-    name: str
-    level: float
-    seed: int = 0
-    folder: str = ""
-    signature: str = "cite:unit=sentence|judge=lexical@1>=0.6|v1"
-    track: str = "search"
-    leak_filter: bool = True
-    with_articles: bool = True
-    without: str = ""
-    shifted: dict[str, float] = field(default_factory=dict)
-    made: dict[str, Any] = field(default_factory=dict)
-
-
-def article(event_id: str, title: str) -> Article:
-    """Two sentences: the first cites what supports it and what does not, the second nothing that exists."""
-    text = "Water stood high. It fell."
-    passages = Passage(0, 0, 17, text[:17]), Passage(0, 18, 26, text[18:])
-    sources = tuple(Source(p, "https://example.org/flood?a=1&b=2", f"Page {title}", None) for p in passages)
-    cites = tuple(source.id for source in sources)
-    sentences = (Sentence(TEXTS[0], cites), Sentence(TEXTS[1], ("invalid:7",)))
-    return Article(event_id, title, Section(Heading("", 1), (sentences,)), (Section(Heading(HOSTILE), ()),), (), sources)
-
-
-def write(into: Path, system: System) -> Path:
-    """A submission folder, through `benchmark.submissions.submission.build` and the types of `benchmark.submissions.folder`."""
-    folder = into / (system.folder or system.name)
-    rng = random.Random(system.seed)
-    rows, pages = [], {}
-    for event_id in IDS:
-        if event_id == FAILED:
-            values = {name: None if name in {"words", "judged_share", *LESS} else 0.0 for name in NAMES}
-            rows.append(EventScores(event_id, "failed", "", 0, values, f"generate: {HOSTILE}"))
-            pages[event_id] = ()
-            continue
-        made = article(event_id, f"Flood {event_id} {HOSTILE}")
-        text = codec.to_json(made, indent=1)
-        around = dict.fromkeys(NAMES, system.level) | USUAL | system.shifted
-        values = {name: min(max(round(level + rng.uniform(-0.05, 0.05), 4), 0.0), 1.0) for name, level in around.items()}
-        values["words"] = 11.0
-        rows.append(EventScores(event_id, "ok", codec.sha256(text), 11, values, title=made.title))
-        pages[event_id] = (submitted.EvidencePage(0, made.sources[0].url, codec.sha256(event_id), 26),)
-        if system.with_articles:
-            codec.write_atomic(folder / "articles" / f"{event_id}.json", text)
-            codec.write_atomic(folder / "results" / f"{event_id}.json", codec.to_json(verdicts(made)))
-    rows = [replace(row, scores={n: v for n, v in row.scores.items() if n != system.without}) for row in rows]
-    estimates = {
-        name: estimate([row.scores[name] for row in rows], name=name, seed=3, resamples=100, n_failed=1)
-        for name in NAMES
-        if name != system.without
-    }
-    models = (SubmittedModel("writer", f"hf:{HOSTILE}", "3fa9"),)
-    settings = {"leak_filter": str(system.leak_filter)}
-    built = submission.build(
-        SystemScores(system.name, system.track, "full", system.signature, estimates, tuple(rows)),
-        SubmittedSystem(system.name, "1.0", system.track, False, models, settings=settings),
-        benchmark="floods",
-        leak_filter=system.leak_filter,
-        resamples=100,
-        seed=3,
-        cost=SubmittedCost(26.0, 13, 5000, 1300),
-        created="2031-03-16T12:00:00+00:00",
-    )
-    codec.write_atomic(folder / "evidence.json", codec.to_json(submitted.Evidence(submitted.SCHEMA, pages)))
-    submission.write(folder / "submission.json", replace(built, **system.made))
-    return folder
-
-
-def verdicts(made: Article) -> list[submitted.JudgedSentence]:
-    right, wrong = (source.id for source in made.sources)
-    cited = (submitted.JudgedCitation(right, True), submitted.JudgedCitation(wrong, False))
-    return [submitted.JudgedSentence(0, 0, True, cited), submitted.JudgedSentence(0, 1, False)]
-
-
-FLOORS = {"lead": {"quality": 0.25, "junk_share": 0.1}}
-FIRST = System(
-    "first", 0.8, seed=1, made={"floors": FLOORS, "variants": {"closed_book": {"entity_recall": VariantScore(0.123)}}}
-)
-SECOND = System(f"second {HOSTILE}", 0.8, seed=2, folder="second", made={"floors": FLOORS})
-THIRD = System("third", 0.5, seed=3, with_articles=False)
-UNFILTERED = System("first", 0.85, seed=4, folder="first-unfiltered", leak_filter=False)
-OTHER_JUDGE = System("judged", 0.9, seed=5, signature="cite:unit=sentence|judge=nli@2>=0.5|v1")
-CHEAT = System("cheat", 0.4, seed=6)
 
 
 @pytest.fixture(scope="module")
@@ -663,52 +575,6 @@ def test_help_loads_nothing_heavy() -> None:
 
 # ---- in a browser
 
-VISITING = (*FLAGS, "--allow-file-access-from-files", "--virtual-time-budget=20000", "--dump-dom")
-VISITOR = """<!doctype html><meta charset="utf-8"><pre id="found"></pre><script>
-const visit = (address, width) => new Promise((done) => {
-  const frame = document.createElement("iframe");
-  frame.style.width = width + "px"; frame.style.height = "900px"; frame.style.border = "0";
-  frame.addEventListener("load", () => done(frame.contentWindow));
-  frame.src = address;
-  document.body.append(frame);
-});
-const names = (page) => [...page.querySelectorAll(".board tbody:first-of-type tr th a")].map((a) => a.textContent);
-const look = async () => {
-  const found = { wide: [] };
-  for (const width of [1280, 390, 360]) for (const address of PAGES) {
-    const window = await visit(address, width), root = window.document.documentElement;
-    if (root.scrollWidth > window.innerWidth) found.wide.push([address, width, root.scrollWidth]);
-  }
-  let window = await visit(PAGES[0], 1280), page = window.document;
-  found.paper = window.getComputedStyle(page.body).backgroundColor;
-  found.before = names(page);
-  const header = [...page.querySelectorAll("th[data-sort]")].find((th) => th.textContent === "System");
-  header.querySelector("button").click();
-  const marked = page.querySelector(".board").querySelectorAll("[aria-sort]").length;
-  found.up = [names(page), header.getAttribute("aria-sort"), marked];
-  header.querySelector("button").click();
-  found.down = [names(page), header.getAttribute("aria-sort")];
-  page = (await visit(PAGES[1], 1280)).document;
-  const find = page.querySelector("[data-find]");
-  find.value = "9003";
-  find.dispatchEvent(new page.defaultView.Event("input"));
-  const kept = page.querySelectorAll("#event-rows tbody tr:not([hidden])").length;
-  found.kept = [kept, page.querySelector("[data-count]").textContent];
-  page = (await visit(PAGES[2] + "?a=" + SLUGS[2] + "&b=" + SLUGS[0], 1280)).document;
-  const shown = () => [...page.querySelectorAll("[data-system]:not([hidden])")];
-  found.columns = shown().sort((a, b) => a.offsetLeft - b.offsetLeft).map((column) => column.dataset.system);
-  const right = page.querySelector("[data-side=b]");
-  right.value = SLUGS[1];
-  right.dispatchEvent(new page.defaultView.Event("change"));
-  found.chosen = shown().map((column) => column.dataset.system).sort();
-  return found;
-};
-look().catch((error) => ({ error: String(error) })).then((found) => {
-  document.getElementById("found").textContent = JSON.stringify(found);
-  document.querySelectorAll("iframe").forEach((frame) => frame.remove());
-});
-</script>"""
-
 
 @needs_browser
 @pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(16, 20, 24)")])
@@ -724,20 +590,6 @@ def test_in_a_browser(site: Path, tmp_path: Path, scheme: str, paper: str) -> No
     assert found["down"] == [by_name[::-1] + found["before"][3:], "descending"]
     assert found["kept"] == [1, f"1 of {len(IDS)} events"]
     assert found["columns"] == [slugs[2], slugs[0]] and found["chosen"] == sorted([slugs[2], slugs[1]])
-
-
-def visit(scratch: Path, pages: Sequence[str], slugs: Sequence[str], *, dark: bool) -> dict[str, Any]:
-    """What VISITOR found, run in a browser with an empty profile."""
-    given = f"<script>const PAGES = {json.dumps(pages)}, SLUGS = {json.dumps(slugs)};</script>"
-    (scratch / "visitor.html").write_text(VISITOR.replace("<script>", f"{given}<script>", 1), encoding="utf-8")
-    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
-    command = [str(BROWSER), *VISITING, scheme, f"--user-data-dir={scratch / 'profile'}", (scratch / "visitor.html").as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
-    match = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert match and match[1], done.stderr[-2000:]
-    found: dict[str, Any] = json.loads(html.unescape(match[1]))
-    assert "error" not in found, found
-    return found
 
 
 # ---- folders that are made to break the build
