@@ -123,12 +123,18 @@ def read(kind: type[T], path: Path) -> T:
     return from_json(kind, text, where=str(path))
 
 
+MOST_PLAIN = 2**30
+"""Bytes of one file of a run or bundle; those of the longest events have some tens of millions."""
+
+
 def plain_bytes(path: Path) -> bytes:
     """The content of a file of a run. Raises OSError, also for a pipe, a socket or a device: to read one may be to wait, or to
     read, without end."""
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # of a folder the system itself says what it is
+    status = path.stat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # of a folder the system itself says what it is
         raise OSError(errno.EINVAL, "it is a pipe, socket or device, not a file", str(path))
+    if stat.S_ISREG(status.st_mode) and status.st_size > MOST_PLAIN:
+        raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes, at most {MOST_PLAIN:,} are read", str(path))
     return path.read_bytes()
 
 

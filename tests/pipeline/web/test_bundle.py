@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from data.errors import UserError
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source
 from pipeline.web import replaying
 from pipeline.web.bundle import Bundle, pages_of
-from pipeline.web.cache import PageCache
+from pipeline.web.cache import Bodies, PageCache
 from pipeline.web.live import LiveEvidence
 from pipeline.web.queries import first_queries
 from pipeline.web.replaying import BundleEvidence
@@ -180,3 +181,29 @@ def test_values_of_benchmark_runs_keep_their_bytes() -> None:
 
 def _lead() -> Section:
     return Section(Heading(""), ((Sentence("Text.", ("0:0-5",)),),))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "evidence.jsonl", "fetches.jsonl", ""])
+def test_a_file_without_end_is_not_read(bundle: Path, name: str) -> None:
+    digest = Bundle(bundle).records()[3].sha256_raw
+    os.truncate(bundle / name if name else bundle / "bodies" / digest[:2] / digest, 10**11)  # takes no room on the disk
+    with pytest.raises(UserError, match=r"at most|lacks"):
+        BundleEvidence(bundle).gather()
+
+
+def test_a_pipe_in_place_of_a_body_is_not_waited_for(bundle: Path) -> None:
+    digest = Bundle(bundle).records()[3].sha256_raw
+    path = bundle / "bodies" / digest[:2] / digest
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(UserError, match=rf"lacks {digest}"):
+        BundleEvidence(bundle).gather()
+
+
+def test_no_name_of_a_body_leads_out_of_the_folder(tmp_path: Path) -> None:
+    content = b"elsewhere"
+    (tmp_path / "elsewhere").write_bytes(content)
+    bodies = Bodies(tmp_path / "bodies")
+    assert bodies.get(bodies.put(b"here")) == b"here"
+    for digest in ("../../elsewhere", str(tmp_path / "elsewhere"), "a\0b", ""):
+        assert bodies.get(digest) is None
