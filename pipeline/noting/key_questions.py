@@ -173,8 +173,8 @@ def _held(
     notes: dict[tuple[int, int], Note] = {}
     gone: dict[tuple[int, int], DroppedNote] = {}
     said = verified(found, generator, checker, least)
-    pairs = [(asked[n].ask, note.text) for (n, _, _), (kept, _) in zip(tried, said, strict=True) for note in kept]
-    pairs = list(dict.fromkeys(pairs))
+    told = ((asked[n].ask, note.text) for (n, _, _), (kept, _) in zip(tried, said, strict=True) for note in kept)
+    pairs = list(dict.fromkeys(told))
     chances = dict(zip(pairs, Verifier(generator).answers(pairs), strict=True))
     for (n, k, _), (kept, dropped) in zip(tried, said, strict=True):
         for note in kept:

@@ -235,3 +235,11 @@ def test_a_number_in_quotation_marks_is_no_title() -> None:
     assert "in quotation marks" in faults(
         "In Osmere “24” people were hurt by the flood.", "The flood hurt 24 people in Osmere."
     )
+
+
+def test_a_story_told_from_somewhere_names_no_source() -> None:
+    fact = "Good Boy is a horror film told from the view of a dog."
+    assert not faults("Good Boy is a horror film that is seen through the eyes of a dog.", fact)
+    assert "who said it is gone" in faults(
+        "Good Boy is a horror film.", "Leonberg told Variety that Good Boy is a horror film."
+    )
