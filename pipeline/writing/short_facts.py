@@ -37,8 +37,10 @@ LEAST_WORDS, MOST_PARTS = 10, 6
 PART_WORDS = 4
 HELD = 0.7
 """Least chance, by the model, that the statement says its part."""
-LEAST_TOLD = 0.35
+LEAST_TOLD = 0.25
 """Share of a statement's content words that its parts must have: less of it is something else."""
+TOLD = 0.8
+"""Share of a part's content words that a sentence has which tells it, too."""
 MOST_ALIKE = 2
 """Parts that end alike."""
 PART_TOKENS = 220
@@ -111,21 +113,34 @@ def _held(parts: Sequence[tuple[int, str]], asked: Sequence[Statement], holds: H
 
 
 def _worth_telling(statement: Statement, parts: Sequence[str], sources: Sequence[str]) -> tuple[str, ...]:
-    """The parts, where they tell enough of the statement, change nothing of it, and copy little."""
+    """Of the parts those that copy little together, each fact once, where they tell enough of the statement and change nothing
+    of it."""
+    told = [part for n, part in enumerate(parts) if not any(_tells(other, part) for other in parts[:n])]
+    while told and copied_runs(" ".join(told), sources)[0] > MOST_COPIED:
+        told.remove(max(told, key=lambda part: copied_runs(part, sources)[0] * len(part.split())))
     wanted = set(terms(statement.text))
-    endings = Counter(" ".join(part.split()[-2:]) for part in parts)
+    endings = Counter(" ".join(part.split()[-2:]) for part in told)
     if max(endings.values(), default=0) > MOST_ALIKE:  # "A helped. B helped. C helped.": it was a list
         return ()
-    if not parts or len(wanted & set(terms(" ".join(parts)))) < LEAST_TOLD * len(wanted):
-        return ()
-    if faults_of_parts(parts, statement.text) or copied_runs(" ".join(parts), sources)[0] > MOST_COPIED:
-        return ()
-    return tuple(parts)
+    enough = len(wanted & set(terms(" ".join(told)))) >= LEAST_TOLD * len(wanted)
+    return tuple(told) if told and enough and not faults_of_parts(told, statement.text) else ()
+
+
+def _tells(sentence: str, part: str) -> bool:
+    """Whether a sentence has a part's figures and nearly all of its words."""
+    wanted = set(terms(part))
+    return numbers(part) <= numbers(sentence) and len(wanted & set(terms(sentence))) >= TOLD * len(wanted)
 
 
 def with_short_facts(sections: Sequence[WrittenSection], short: ShortFacts) -> list[WrittenSection]:
-    """The sections with the parts in place of their statements."""
-    parts = {one.text: one.parts for one in short.told if one.parts}
+    """The sections with the parts in place of their statements, without what another sentence tells."""
+    split = {one.text for one in short.told if one.parts}
+    others = [s.text for section in sections for s in section.section.sentences if s.text not in split]
+    parts: dict[str, tuple[str, ...]] = {}
+    for one in short.told:
+        if new := tuple(part for part in one.parts if not any(_tells(other, part) for other in others)):
+            parts[one.text] = new
+            others += new
     return [_with_parts(section, parts) for section in sections]
 
 

@@ -98,5 +98,18 @@ def test_parts_stand_in_the_place_of_their_statement_with_its_citations() -> Non
     assert with_short_facts([section], in_parts(NOTE, ())) == [section]
 
 
+def test_what_another_sentence_tells_is_not_told_again() -> None:
+    other = Sentence("In all the polder at Grell held 21 million cubic metres of water.", (PROVINCE,))
+    section = WrittenSection(Section(Heading("Response"), ((other, Sentence(NOTE, (CITE,))),)), ())
+    (found,) = with_short_facts([section], in_parts(NOTE, (SAID[OPENED], SAID[TOOK])))
+    assert [s.text for s in found.section.sentences] == [other.text, SAID[OPENED]]
+    assert with_short_facts([section], in_parts(NOTE, (SAID[TOOK],))) == [section]
+    assert told(OPENED, "Engineers opened the Grell polder on 13 March.") == (SAID[OPENED],)
+
+
+def test_a_part_that_copies_goes_and_the_others_stay() -> None:
+    assert told(OPENED, "The Grell polder, which took 21 million cubic metres, was opened.") == (SAID[OPENED],)
+
+
 def in_parts(text: str, parts: tuple[str, ...]) -> ShortFacts:
     return ShortFacts((InParts(text, parts),), Usage())
