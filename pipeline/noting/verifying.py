@@ -25,8 +25,8 @@ FACTUAL = 0.48
 """Least chance, by the model, that a note states a fact. Of 251 notes of two topics, labelled by reading, 28 have less, and 3
 of these are of use (LOG.md)."""
 ANSWERS = 0.7
-"""Least chance, by the model, that an answer tells what its question asks. Of 37 answers on eight topics ten have less, and nine
-of these answer something else; an exchanged role has just as much (docs/history/2026-11-28.md)."""
+"""Least chance, by the model, that an answer tells what its question asks. Of 37 answers on eight topics ten have less;
+nine of these answer something else; an exchanged role has just as much (docs/history/2026-11-28.md)."""
 NEAREST, LEAST_SHOWN = 4, 30
 """Sentences of the passage that it is shown; and words, where these are the lines of a list."""
 
