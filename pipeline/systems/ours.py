@@ -60,7 +60,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
 
     name = "ours"
-    rules = "37"
+    rules = "38"
 
     def __init__(
         self,
