@@ -29,7 +29,6 @@ from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.checks.compared_words import WORD
 from pipeline.writing.checks.rewording import copied_runs, faults_of_part, faults_of_parts, proper_words
 from pipeline.writing.drafting import InParts, ShortFacts, Writer, without_reasoning
-from pipeline.writing.originality import MOST_COPIED
 from pipeline.writing.saying import Saying
 
 LEAST_WORDS, MOST_PARTS = 10, 6
@@ -41,6 +40,8 @@ LEAST_TOLD = 0.25
 """Share of a statement's content words that its parts must have: less of it is something else."""
 TOLD = 0.8
 """Share of a part's content words that a sentence has which tells it, too."""
+MOST_COPIED = 0.44
+"""Share of the words of a statement's parts in runs of five or more that its pages have."""
 MOST_ALIKE = 2
 """Parts that end alike."""
 PART_TOKENS = 220

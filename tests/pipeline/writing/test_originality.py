@@ -19,7 +19,7 @@ COPIED = (
     ("Soldiers filled sandbags along the Tolvane.", PROVINCE, 0.4),
 )
 OWN = tuple(
-    (f"Number {n} of the sentences that nobody else has ever written down was written here.", LEDGER, 0.1) for n in range(4)
+    (f"Number {n} of the sentences that nobody else has ever written down was written here.", LEDGER, 0.1) for n in range(10)
 )
 
 
@@ -47,7 +47,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_least_of_worth_goes_first() -> None:
     _, told = kept((), (*OWN, *COPIED[:2]))
-    assert told == [*(text for text, _, _ in OWN), COPIED[0][0]]  # a fifth of the sentences, and no more than a quarter may be
+    assert told == [*(text for text, _, _ in OWN), COPIED[0][0]]  # a sixth of the sentences, and no more than a tenth may be
 
 
 def test_within_the_bounds_nothing_goes() -> None:
