@@ -186,7 +186,8 @@ def _read_pdf(job: Job) -> Document:
     if found.problem:
         return _dropped(job, "extract_none", found.problem)
     # the menus of a text are no business of a PDF: an extractor has made this one
-    flags: tuple[PageFlag, ...] = ("hidden_text",) if found.n_hidden >= HIDDEN_LETTERS else ()
+    hidden: tuple[PageFlag, ...] = ("hidden_text",) if found.n_hidden >= HIDDEN_LETTERS else ()
+    flags: tuple[PageFlag, ...] = (*hidden, "scan_text") if found.n_scans else hidden
     extracted = Extracted(url=job.url, title=found.title, text=found.text, origin=job.origin, flags=flags, media="html")
     dates = find_dates(None, {}, url=job.url, provider_date=job.provider_date, pdf_date=found.created, latest=job.run_date)
     reading = Reading(extracted, replace(dates, modified=found.modified), author=found.author)

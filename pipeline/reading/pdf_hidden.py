@@ -2,18 +2,19 @@
 
 The page's operators are followed as a viewer does: colours and what was painted below, sizes, the page's edge and clips, what
 is painted on top, layers that are off, letters drawn with nothing. A scan has its text in such letters below or above its
-picture: there they are what a reader sees, and stay. Where nobody can decide (a soft mask, a blend mode) letters count as
-hidden as long as they are at most 30% of the page. Not seen: fonts that draw other letters, pictures and patterns in the
-colour of letters, notes that lie on the page, a scan whose letters say something else than its picture.
+picture: there they stand for what a reader sees, and stay; the page is called a scan. Where nobody can decide (a soft mask, a
+blend mode) letters count as hidden as long as they are at most 30% of the page. Not seen: fonts that draw other letters,
+pictures and patterns in the colour of letters, a scan whose letters say something else than its picture.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.reading.colours import FAINT
+from pipeline.reading.pdf_annotations import Annotation, annotations_of
 from pipeline.reading.pdf_colours import WHITE, Rgb, alike
 from pipeline.reading.pdf_layers import is_off as is_group_off
 from pipeline.reading.pdf_objects import WRONG, got, named_property
@@ -28,6 +29,8 @@ _UNSURE = 0.3
 """Share of a page's letters up to which those count as hidden of which nobody can tell."""
 _SCAN = 0.5
 """Share of a page that a picture takes where the page is a scan."""
+_LEAST_DPI = 50.0
+"""Pixels an inch of a picture in which letters can be read."""
 _TINY = 0.75 * SMALL
 """Points; a pixel has three quarters of one."""
 _MOST_PAINTS = 400
@@ -80,24 +83,34 @@ class _Stream:
                     yield from part.letters()
 
 
-def take_out_hidden(reader: PdfReader, page: PageObject, off: frozenset[int]) -> int:
-    """How many bytes of text a page's readers do not see; they are taken out of `page`. `off` is of `layers_off`."""
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """How many bytes of a page's text its readers do not see. Of a scan they see none: its text stands for its picture."""
+
+    n_hidden: int = 0
+    is_scan: bool = False
+
+
+def take_out_hidden(reader: PdfReader, page: PageObject, off: frozenset[int]) -> Sight:
+    """Takes out of `page` what its readers do not see. `off` is of `layers_off`."""
     from pypdf.generic import ContentStream, NameObject
 
     if "/Contents" not in page:
-        return 0
+        return Sight()
     content = ContentStream(page["/Contents"], reader, "bytes")
     data = content.get_data()
     stream = _Stream(content.operations, page)
     viewer = _Viewer(reader, page_box(page), off)
     viewer.show(stream, State())
-    hidden = viewer.decide(list(stream.letters()))
-    if hidden:
+    for annotation in annotations_of(page, off):
+        viewer.lay_on(annotation)
+    sight = viewer.decide(list(stream.letters()))
+    if sight.n_hidden:
         content.operations = _Filter(reader).kept(stream)
     else:
         content._data = data  # else it would be written out from its operators, to be read again
     page[NameObject("/Contents")] = content
-    return hidden
+    return sight
 
 
 # --- following the operators -------------------------------------------------------------------------------------------
@@ -201,16 +214,31 @@ class _Viewer:
                     if thing.get("/Subtype") == "/Form":
                         self._show_form(stream, at, thing, state, depth, is_off=is_left)
                     elif not is_left:
-                        self._picture(state, sure=not ({"/SMask", "/Mask", "/ImageMask"} & thing.keys()))
+                        self._picture(state, thing, sure=not ({"/SMask", "/Mask", "/ImageMask"} & thing.keys()))
                 elif operator == b"INLINE IMAGE" and not (is_off or any(marks)):
-                    self._picture(state, sure=not ({"/IM", "/ImageMask"} & operands["settings"].keys()))
+                    self._picture(state, operands["settings"], sure=not ({"/IM", "/ImageMask"} & operands["settings"].keys()))
                 elif operator == b"sh" and not (is_off or any(marks)):
                     self._paint(state.clip, state, None, state.fill_alpha, sure=False)
             except WRONG:  # a viewer goes on behind an operator that it does not understand
                 continue
 
-    def decide(self, letters: Sequence[_Letters]) -> int:
-        """Marks the letters that are hidden; their number."""
+    def lay_on(self, annotation: Annotation) -> None:
+        """After the page's own operators. A drawing that is not followed may cover all that lies below it."""
+        from pypdf.generic import ContentStream
+
+        self.n_forms += 1
+        if annotation.drawing is None or self.n_forms > _MOST_FORMS:
+            for box in annotation.boxes:
+                self._paint(box, State(), None, 1.0, sure=True)
+            return
+        try:
+            inner = _Stream(ContentStream(annotation.drawing, self.reader, "bytes").operations, annotation.drawing)
+            self._show_within(inner, State(ctm=annotation.matrix, is_blended=annotation.shines_through), 0, is_off=False)
+        except WRONG:
+            return
+
+    def decide(self, letters: Sequence[_Letters]) -> Sight:
+        """Marks the letters that are hidden."""
         total = sum(one.n for one in letters)
         layer = sum(one.n for one in letters if one.is_layer and not one.is_hidden)
         is_scan = self._pictures >= _SCAN and layer > (1 - _UNSURE) * total
@@ -218,7 +246,7 @@ class _Viewer:
         for one in letters:
             if (one.is_layer and not is_scan) or (one.is_unsure and unsure <= _UNSURE * total):
                 one.is_hidden = True
-        return sum(one.n for one in letters if one.is_hidden)
+        return Sight(sum(one.n for one in letters if one.is_hidden), is_scan)
 
     def _show_form(self, stream: _Stream, at: int, form: Any, state: State, depth: int, *, is_off: bool) -> None:
         from pypdf.generic import ContentStream
@@ -229,14 +257,18 @@ class _Viewer:
             return
         inner = _Stream(ContentStream(form, self.reader, "bytes").operations, form)
         stream.shown.setdefault(at, []).append(inner)
-        within = state
+        self._show_within(inner, state, depth + 1, is_off=is_off)
+
+    def _show_within(self, stream: _Stream, state: State, depth: int, *, is_off: bool) -> None:
+        """A form, in its own matrix and box."""
+        form, within = stream.source, state
         if "/Matrix" in form:
             within = replace(within, ctm=times(matrix_of(got(form["/Matrix"])), within.ctm))
         if "/BBox" in form:
             left, bottom, right, top = (float(value) for value in got(form["/BBox"]))
             corners = [moved(x, y, within.ctm) for x in (left, right) for y in (bottom, top)]
             within = replace(within, clip=common(within.clip, around(corners)))
-        self.show(inner, within, depth + 1, is_off=is_off)
+        self.show(stream, within, depth, is_off=is_off)
 
     def _show_letters(self, letters: _Letters, matrix: Matrix, state: State, is_off: bool) -> None:
         fills, strokes = state.mode in (0, 2, 4, 6), state.mode in (1, 2, 5, 6)
@@ -278,11 +310,14 @@ class _Viewer:
                     return False
         return not alike(WHITE, colour)
 
-    def _picture(self, state: State, *, sure: bool) -> None:
+    def _picture(self, state: State, told: Mapping[str, Any], *, sure: bool) -> None:
         box = around([moved(x, y, state.ctm) for x in (0, 1) for y in (0, 1)])
         shown = common(common(box, state.clip), self.box)
         page = (self.box[2] - self.box[0]) * (self.box[3] - self.box[1])
-        if shown[2] > shown[0] and shown[3] > shown[1] and page > 0:
+        a, b, c, d = state.ctm[:4]
+        wide, high = (float(got(told.get(long, told.get(short, 0)))) for long, short in (("/Width", "/W"), ("/Height", "/H")))
+        is_fine = wide * high * 72**2 >= _LEAST_DPI**2 * abs(a * d - b * c)
+        if shown[2] > shown[0] and shown[3] > shown[1] and page > 0 and is_fine:
             self._pictures += (shown[2] - shown[0]) * (shown[3] - shown[1]) / page
         is_upright = not (any(state.ctm[1:3]) and any(state.ctm[:4:3]))
         self._paint(box, state, None, state.fill_alpha, sure=sure and is_upright, is_picture=True)
