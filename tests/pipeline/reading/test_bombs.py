@@ -32,7 +32,7 @@ def _pdf(filters: bytes, content: bytes, more: bytes = b"") -> bytes:
         b"<< /Length %d /Filter %s %s >>\nstream\n%s\nendstream" % (len(content), filters, more, content),
     )
     body = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%s\nendobj\n" % (n, one) for n, one in enumerate(objects, 1))
-    return body + b"trailer\n<< /Size 5 /Root 1 0 R >>\n%%EOF\n"
+    return body + b"trailer\n<< /Size 5 /Root 1 0 R >>\nstartxref\n0\n%%EOF\n"
 
 
 def _zip(content: bytes) -> bytes:
