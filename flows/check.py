@@ -138,8 +138,8 @@ def check(request: Request, tell: Tell = lambda n, of, what: None) -> CheckRepor
     from pipeline.formats.check_wikitext import listed, marked
 
     check_web(request.settings.web)
+    article, bundle = read_article(request)  # before the judge, which takes seconds to load
     judge = build_judge(request.judge, device=request.settings.model.device)
-    article, bundle = read_article(request)
     folder = report_folder(request, article)
     earlier = _earlier(folder, article.title)
     pages = _pages(article, request, folder, bundle, tell)

@@ -76,14 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def loss_of(name: str, body: str, browser: str) -> Loss:
     """Raises Undrawn."""
     drawn = paint(body.encode(), url="", content_type="text/html; charset=utf-8", browser=browser)
-    painted = _counted(lxml_html.document_fromstring(drawn.html.decode()))
-    tree = lxml_html.document_fromstring(body)
+    painted = _counted(_tree(drawn.html))
+    tree = _tree(body.encode())
     hidden = Counter[str]()
     for element in hidden_in(tree):
         hidden += _counted(element)
         _take_out(element)
     lost = (painted - _counted(tree)) & hidden
     return Loss(name, painted.total(), lost.total(), tuple(lost)[:20])
+
+
+def _tree(body: bytes) -> lxml_html.HtmlElement:
+    return lxml_html.document_fromstring(body, parser=lxml_html.HTMLParser(encoding="utf-8"))
 
 
 def _take_out(element: lxml_html.HtmlElement) -> None:
