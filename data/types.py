@@ -27,7 +27,7 @@ DropReason = Literal[
 `unreachable` is a refused or broken connection; `budget` a page that the run had no time or number left for."""
 DROP_REASONS: tuple[str, ...] = get_args(DropReason)
 
-PageFlag = Literal["bare", "suspicious", "leak_flag", "no_date", "hidden_text", "long_table"]
+PageFlag = Literal["bare", "suspicious", "leak_flag", "no_date", "hidden_text", "scan_text", "long_table"]
 """Facts about a page that is kept: `bare` text is lower-cased without punctuation, `suspicious` text addresses a model, of a
 `long_table` not all rows are read."""
 

@@ -138,8 +138,8 @@ def check(request: Request, tell: Tell = lambda n, of, what: None) -> CheckRepor
     from pipeline.formats.check_wikitext import listed, marked
 
     check_web(request.settings.web)
+    article, bundle = read_article(request)  # before the judge, which takes seconds to load
     judge = build_judge(request.judge, device=request.settings.model.device)
-    article, bundle = read_article(request)
     folder = report_folder(request, article)
     earlier = _earlier(folder, article.title)
     pages = _pages(article, request, folder, bundle, tell)
@@ -337,7 +337,7 @@ def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
             console.result(f"To look at ({finding.remark}): {finding.text}")
     console.result(report.in_words())
     if exit_code(report) == NOTHING_CHECKED:
-        console.note(f"nothing was checked: {_why_nothing(report)}")
+        console.note(f"nothing was checked: {_why_nothing(report, request)}")
     if report.since:
         console.result(f"since {report.since}: " + (f"{len(report.changes)} changed" if report.changes else "nothing changed"))
         for change in report.changes:
@@ -349,10 +349,21 @@ def _show(report: CheckReport, request: Request, *, as_json: bool) -> None:
     console.result(f"the report: {(folder / 'report.html').resolve()}")
 
 
-def _why_nothing(report: CheckReport) -> str:
+def _why_nothing(report: CheckReport, request: Request) -> str:
+    """With what to do about it."""
+    from pipeline.checking.cited import FILE
+
     if report.counts["foreign"]:
-        return "the article, or what it cites, is in another language"
-    return "no cited page could be read" if report.n_pages else "it cites no page"
+        return "the article, or what it cites, is in another language; give it in English, with pages in English"
+    if not report.n_pages:
+        beside = "" if request.local else ", and leave --no-files out where these are files"
+        return f"it cites no page; cite pages by links, footnotes or <ref>{beside}"
+    if request.bundle is not None:
+        return f"no cited page could be read; {request.bundle} has none of them: name another, or fetch them without --bundle"
+    if any(page.url.startswith(FILE) for finding in report.findings for page in finding.cited):
+        return "no cited page could be read; put the cited files into the article's folder, or below it"
+    told = "" if request.settings.web.render == "always" else "draw pages of scripts with --render, or "
+    return f"no cited page could be read; {told}give recorded ones with --bundle DIR"
 
 
 def _accuracy(arguments: argparse.Namespace) -> int:

@@ -73,7 +73,7 @@ class RecrawledEvent:
         return sum(page.state == state for page in self.pages)
 
     @property
-    def reasons(self) -> Counter[str]:
+    def reasons(self) -> Counter[DropReason]:
         return Counter(page.reason for page in self.pages if page.reason is not None)
 
 
@@ -84,6 +84,7 @@ def main(argv: Sequence[str]) -> int:
     def run() -> int:
         from data import codec
         from flows.showing import console
+        from pipeline.formats.page_words import dropped_in_words
 
         events = list(_recrawled(arguments))
         out = arguments.out or Path(os.environ.get("WIKIGEN_RUNS", "runs")) / "recrawl.jsonl"
@@ -93,7 +94,7 @@ def main(argv: Sequence[str]) -> int:
         else:
             console.show(_table(events))
             if reasons := _reasons(events):
-                console.result("reasons: " + ", ".join(f"{n} {reason}" for reason, n in reasons.items()))
+                console.result("reasons: " + dropped_in_words(reasons))
             console.result(f"each page: {out}")
         return 1 if any(event.failure for event in events) else 0
 
@@ -204,8 +205,8 @@ def _totals(events: Sequence[RecrawledEvent]) -> dict[str, int]:
     return {state: sum(event.count(state) for event in events) for state in STATES}
 
 
-def _reasons(events: Sequence[RecrawledEvent]) -> dict[str, int]:
-    reasons: Counter[str] = sum((event.reasons for event in events), Counter())
+def _reasons(events: Sequence[RecrawledEvent]) -> dict[DropReason, int]:
+    reasons: Counter[DropReason] = sum((event.reasons for event in events), Counter())
     return dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -215,6 +216,7 @@ def _table(events: Sequence[RecrawledEvent]) -> Table:
     from rich.text import Text
 
     from flows.showing import console
+    from pipeline.formats.page_words import dropped_in_words
 
     table = Table(title="pages of events, fetched again", box=box.SIMPLE, title_justify="left", title_style="bold")
     table.add_column("event")
@@ -222,7 +224,7 @@ def _table(events: Sequence[RecrawledEvent]) -> Table:
         table.add_column(state, justify="right")
     table.add_column("reasons")
     for event in events:
-        why = event.failure or ", ".join(f"{n} {reason}" for reason, n in sorted(event.reasons.items()))
+        why = event.failure or dropped_in_words(dict(sorted(event.reasons.items())))
         name = Text(console.harmless(f"{event.event_id} {event.title}").replace("\n", " "))
         table.add_row(name, *(str(event.count(state)) for state in STATES), Text(console.harmless(why)))
     totals = _totals(events)

@@ -107,6 +107,13 @@ def page_address(address: str, *, local: bool = False) -> str:
     return FILE + path
 
 
+FILE_LINK = re.compile(
+    r"\[((?:file:)?(?!//)[^\s\[\]<>\"|\ue000-\ue00f]+\.(?:html?|xhtml|txt|md|pdf)(?:#[^\s\[\]]*)?)(?:[^\S\n]+([^\[\]\n]*))?\]",
+    re.IGNORECASE,
+)
+"""Wikitext's external link to a file beside the article, which MediaWiki itself shows as it is written."""
+
+
 class References:
     """References gathered while an article is read, each kept once, and where each is used. A mark is the number of a use.
     `local`: files beside the article are pages, too."""

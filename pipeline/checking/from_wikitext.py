@@ -13,6 +13,7 @@ from itertools import islice
 from pipeline.checking import cited_works, wikitables
 from pipeline.checking.cited import (
     END,
+    FILE_LINK,
     GAP,
     MARK,
     NOTE,
@@ -94,9 +95,9 @@ _MOST_BEFORE = 60
 _LAST_USE = re.compile(rf"{MARK}\d+{END}\Z")
 
 
-def read_wikitext(text: str, title: str = "") -> CitedArticle:
+def read_wikitext(text: str, title: str = "", known: References | None = None) -> CitedArticle:
     nodes = parse(text)
-    reading = _Reading(Works(nodes, text))
+    reading = _Reading(Works(nodes, text), known if known is not None else References())
     statements = tuple(reading.statements(nodes))
     return CitedArticle(title or _title(text), "wikitext", statements, reading.references.found, source=text)
 
@@ -110,8 +111,8 @@ def _title(text: str) -> str:
 
 
 class _Reading:
-    def __init__(self, works: Works) -> None:
-        self.references = References()
+    def __init__(self, works: Works, references: References) -> None:
+        self.references = references
         self._works = works
         self._notes: list[str] = []
         """Texts of footnotes, with the marks of what they cite."""
@@ -190,7 +191,12 @@ class _Reading:
                 return label + trailing
             return label + self.references.mark(cited_works.of_address(url, re.sub(r"'{2,}", "", label))) + trailing
 
-        return _LINK.sub(link, text)
+        def file_link(match: re.Match[str]) -> str:
+            label = match[2] or ""
+            address = self.references.address(match[1])
+            return label + self.references.mark(Reference(address, re.sub(r"'{2,}", "", label)[:200])) if address else match[0]
+
+        return FILE_LINK.sub(file_link, _LINK.sub(link, text))
 
     # --- running text -----------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ def _parsed(text: str, name: str, title: str, references: References) -> CitedAr
     if ending in ("wiki", "mediawiki", "wikitext") or (ending not in _ENDINGS and _is_wikitext(text)):
         from pipeline.checking.from_wikitext import read_wikitext
 
-        return read_wikitext(text, title)
+        return read_wikitext(text, title, references)
     if ending in ("html", "htm", "xhtml") or (ending not in _ENDINGS and _HTML.match(text)):
         from pipeline.checking.from_html import read_html
 

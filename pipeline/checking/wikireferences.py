@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pipeline.checking import cited_works
-from pipeline.checking.cited import Reference
+from pipeline.checking.cited import FILE_LINK, Reference
 from pipeline.checking.shown import shown
 from pipeline.checking.wikimarkup import Argument, ExtensionTag, HtmlTag, Link, Node, Part, Template, walk
 from pipeline.checking.wikitemplates import normal, templates
@@ -452,3 +452,7 @@ def _of_links(words: str, found: list[Reference]) -> None:
         if one.url not in seen:
             seen.add(one.url)
             found.append(one)
+    for link in FILE_LINK.finditer(words):
+        if len(found) < MOST_IN_ONE and link[1] not in seen:
+            seen.add(link[1])
+            found.append(Reference(link[1], re.sub(r"'{2,}", "", link[2] or "").strip()[:200]))

@@ -68,6 +68,7 @@ REPAIRS: Mapping[RepairKind, str] = {
 WARNINGS: Mapping[PageFlag, str] = {
     "suspicious": "This page contains text addressed to language models.",
     "hidden_text": "This page contained text hidden from its readers; that text was removed.",
+    "scan_text": "This file is a scan: the text behind its pictures was read, and nobody has compared it with what they show.",
     "leak_flag": "Parts of this page match an encyclopedia article.",
 }
 """Flags worth a reader's attention; the others say nothing about trust."""

@@ -26,6 +26,7 @@ from pipeline.reading.dates import PublishedSource, find_dates
 from pipeline.reading.extract import Reading, examine
 from pipeline.reading.pdf import MAX_PDF_BYTES, paragraphs, read_pdf
 from pipeline.reading.sandbox import Lost, WorkerPool, serve
+from pipeline.reading.turned_text import without_turned
 
 TextKind = Literal["article", "jsonld", "script", "pdf", "plain"]
 MAX_NAME = 200
@@ -153,7 +154,7 @@ def _read(job: Job) -> Document:
         detail = f"{decoded.broken:.1%} of its characters are unreadable as {decoded.charset} ({decoded.source})"
         return _dropped(job, "bad_charset", detail)
     # an encoding named here would make a parser decode a second time
-    body = _XML_DECLARATION.sub("", decoded.text, count=1) if kind == "html" else _unwrapped(decoded.text)
+    body = _XML_DECLARATION.sub("", decoded.text, count=1) if kind == "html" else _unwrapped(without_turned(decoded.text))
     # engines cut titles: the page's own comes first
     raw = RawPage(url=job.url, title="" if kind == "html" else job.title, body=body, media=kind, origin=job.origin)
     reading = examine(raw, run_date=job.run_date, provider_date=job.provider_date, min_words=LIVE_MIN_WORDS)
@@ -186,7 +187,8 @@ def _read_pdf(job: Job) -> Document:
     if found.problem:
         return _dropped(job, "extract_none", found.problem)
     # the menus of a text are no business of a PDF: an extractor has made this one
-    flags: tuple[PageFlag, ...] = ("hidden_text",) if found.n_hidden >= HIDDEN_LETTERS else ()
+    hidden: tuple[PageFlag, ...] = ("hidden_text",) if found.n_hidden >= HIDDEN_LETTERS else ()
+    flags: tuple[PageFlag, ...] = (*hidden, "scan_text") if found.n_scans else hidden
     extracted = Extracted(url=job.url, title=found.title, text=found.text, origin=job.origin, flags=flags, media="html")
     dates = find_dates(None, {}, url=job.url, provider_date=job.provider_date, pdf_date=found.created, latest=job.run_date)
     reading = Reading(extracted, replace(dates, modified=found.modified), author=found.author)

@@ -40,6 +40,7 @@ from pipeline.reading.page_data import Told, in_jsonld, in_scripts
 from pipeline.reading.page_tables import set_aside
 from pipeline.reading.posts import posts_of
 from pipeline.reading.stylesheets import TooSlow, hidden_by_sheets
+from pipeline.reading.turned_text import take_out_turned
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -161,8 +162,9 @@ def _from_html(raw: RawPage, latest: str | None, provider_date: str, min_words: 
         return Reading(_dropped(raw, "extract_none", "not readable as HTML"))
     hint = _language(tree)
     put_in_place(tree)
+    turned = take_out_turned(tree)
     unseen = hidden_in(tree)
-    hidden = _words_of(unseen)
+    hidden = _words_of(unseen) + turned
     node = article_node(tree, raw.url)
     dates = find_dates(tree, node, url=raw.url, provider_date=provider_date, latest=latest)
     had_box = without_boxes(tree)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from data.cleaning import clean_characters, clean_title
-from pipeline.reading.pdf_hidden import layers_off, take_out_hidden
+from pipeline.reading.pdf_hidden import take_out_hidden
+from pipeline.reading.pdf_layers import layers_off
 from pipeline.reading.pdf_tables import PdfTable, continued, may_hold_table, tables_in, with_tables
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ MAX_TABLE_PAGES = 40
 class PdfText:
     """Text of the first `MAX_PAGES` pages. Page k + 2 begins at `page_breaks[k]`, an offset in `text`.
 
-    `problem` says why there is no text; `n_hidden` counts letters that readers do not see, which are not in it. `created` is
-    what the file says of itself: templates carry their own date along.
+    `problem` says why there is no text; `n_hidden` counts letters that readers do not see, which are not in it. `n_scans` is
+    how many pages are pictures with their text behind, which nobody has compared. `created` is what the file says of itself:
+    templates carry their own date along.
     """
 
     text: str = ""
@@ -42,6 +44,7 @@ class PdfText:
     created: str = ""
     modified: str = ""
     n_hidden: int = 0
+    n_scans: int = 0
     problem: str = ""
 
 
@@ -67,10 +70,10 @@ def _read(body: bytes) -> PdfText:
         return PdfText(problem="an encrypted PDF that asks for a password")
     n_pages = len(reader.pages)
     off = layers_off(reader)
-    hidden, pages = 0, []
+    sights, pages = [], []
     for i in range(min(n_pages, MAX_PAGES)):
         page = reader.pages[i]
-        hidden += take_out_hidden(reader, page, off)
+        sights.append(take_out_hidden(reader, page, off))
         pages.append(_lines(page.extract_text()))
     kept = _without_running_heads(pages)
     tables = _tables(reader, kept)
@@ -82,7 +85,8 @@ def _read(body: bytes) -> PdfText:
         text += "\n" if text and following else ""
         breaks.append(len(text))
         text += following
-    return PdfText(text, tuple(breaks), n_hidden=hidden, **_information(reader))
+    n_hidden, n_scans = sum(sight.n_hidden for sight in sights), sum(sight.is_scan for sight in sights)
+    return PdfText(text, tuple(breaks), n_hidden=n_hidden, n_scans=n_scans, **_information(reader))
 
 
 def _tables(reader: PdfReader, pages: Sequence[list[str]]) -> dict[int, list[PdfTable]]:

@@ -175,6 +175,7 @@ def _judged(
     folded = is_clipped(said) and re.fullmatch(r"0(?:fr|px|%)?", above.said.get("grid-template-rows", "")) is not None
     box = (
         str(element.tag).lower() in _NEVER
+        or (element.tag == "bdo" and str(element.get("dir", "")).lower() == "rtl")  # seen backwards
         or closed
         or folded
         or hides(said)
@@ -307,6 +308,8 @@ def _colours(
     for value in (said.get("background", ""), said.get("background-color", ""), said.get("background-image", "")):
         if any(word in value for word in ("url(", "gradient(", "image-set(")):
             ground = None
+        elif "currentcolor" in value.split():
+            ground = ink
         elif (colour := colour_of(value)) is not None and not is_clear(colour):
             ground = colour if colour[3] == 1 else None
     if not said.get("background") and not said.get("background-color") and element.get("bgcolor"):

@@ -21,6 +21,9 @@ _FAR_DOWN = 5_000.0
 _WINDOW = {"top": 800.0, "bottom": 800.0, "left": 1_300.0, "right": 1_300.0}
 """A fixed element that far from a side is outside of the window, which does not scroll to it."""
 _UNREADABLE_BLUR = 8.0
+_FLAT = 0.05
+"""Of `font-size-adjust`: how high small letters are, in sizes of the font."""
+_UNPAINTED = ("none", "table-column", "table-column-group")
 _EXTENTS = ("height", "width", "max-height", "max-width", "line-height", "block-size", "inline-size", "max-block-size",
             "max-inline-size")  # fmt: skip
 _SIDES = ("left", "top", "right", "bottom", "inset", "inset-inline-start", "inset-inline-end", "inset-block-start",
@@ -36,7 +39,8 @@ TOLD = frozenset(
      "overflow-y", "letter-spacing", "contain", "content", "mix-blend-mode", "-webkit-text-security", "background-clip",
      "-webkit-background-clip", "background-image", "z-index", "animation", "animation-name", "animation-fill-mode",
      "text-decoration", "text-decoration-line", "animation-play-state", "animation-delay", "animation-duration",
-     "grid-template-rows", "offset-path", *COLOURS, *_MARGINS,
+     "grid-template-rows", "offset-path", "unicode-bidi", "direction", "font-size-adjust", "container", "container-type",
+     "min-height", *COLOURS, *_MARGINS,
      *_EXTENTS, *_SIDES, *_MASKS, *_SIZES)
 )  # fmt: skip
 _GLOBAL = frozenset(("inherit", "initial", "unset", "revert"))
@@ -86,7 +90,7 @@ def _is_understood(name: str, value: str) -> bool:
 def hides(said: Said) -> bool:
     """Whether these values of one element make it, and all that is in it, invisible to a reader."""
     return (
-        said.get("display") == "none"
+        said.get("display") in _UNPAINTED
         or said.get("content-visibility") == "hidden"
         or pixels(said.get("opacity"), SHARE) <= FAINT
         or _is_filtered_out(said.get("filter", ""))
@@ -96,6 +100,8 @@ def hides(said: Said) -> bool:
         or _is_emptied(said)
         or _is_far(said)
         or pixels(said.get("letter-spacing")) <= -8
+        or pixels(said.get("font-size-adjust", "").rpartition(" ")[2]) <= _FLAT
+        or ("override" in said.get("unicode-bidi", "") and said.get("direction") == "rtl")  # backwards
         or any(_is_clipped_away(said.get(name, "")) for name in ("clip", "clip-path"))
         or any(_is_masked(said.get(name, "")) is True for name in _MASKS)
         or any(pixels(said.get(name)) <= 0 for name in _SIZES)
@@ -113,9 +119,18 @@ def may_hide(said: Said) -> bool:
         or said.get("clip-path", "").startswith(("url(", "path(", "shape("))
         or said.get("offset-path", "none") not in ("none", *_GLOBAL)
         or (said.get("position", "static") != "static" and pixels(said.get("z-index")) < 0)
+        or ("override" in said.get("unicode-bidi", "") and said.get("direction") != "ltr")
+        or _may_be_flat(said)
         or bool(re.search(r"matrix3d\(|perspective\(0", said.get("transform", "")))
         or bool(re.search(r"brightness\(0|invert\(1|invert\(100%|url\(", said.get("filter", "")))
     )
+
+
+def _may_be_flat(said: Said) -> bool:
+    """A clipped box whose height does not come from what is in it: from the boxes around it, or it has none."""
+    sized = "size" in (said.get("container-type"), said.get("container", "").rpartition("/")[2].strip())
+    sized = sized or "size" in said.get("contain", "").split()
+    return sized and is_clipped(said) and not any(said.get(name) for name in ("height", "min-height", "block-size"))
 
 
 def font_pixels(said: Said, parent: float, root: float) -> float:
@@ -187,6 +202,8 @@ def _is_turned_away(said: Said) -> bool:
     turns += re.findall(r"^(?:[xy]|[\d. ]+\s)\s*(-?[\d.]+[a-z]+)", said.get("rotate", ""))
     turns += re.findall(r"(-?[\d.]+[a-z]+)\s+[xy]$", said.get("rotate", ""))
     angles = [abs(pixels(turn.strip(), DEGREES)) % 360 for turn in turns if pixels(turn.strip(), DEGREES) != inf]
+    skewed = [part for given in re.findall(r"skew[xy]?\(([^)]*)\)", value) for part in given.split(",")]
+    angles += [abs(pixels(turn.strip(), DEGREES)) % 180 for turn in skewed if pixels(turn.strip(), DEGREES) != inf]
     back = said.get("backface-visibility") == "hidden"
     return any(abs(angle - edge) <= 2 for angle in angles for edge in (90, 270)) or (
         back and sum(90 < angle < 270 for angle in angles) % 2 == 1

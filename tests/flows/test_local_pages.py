@@ -89,8 +89,8 @@ def test_files_are_left_alone_when_asked_to(wikigenben: Command) -> None:
 def test_nothing_checked_is_not_nothing_wrong(wikigenben: Command) -> None:
     """0 is for articles of which something was read; the text says why, too."""
     for article, told in (
-        (f"{SAID} [T](missing.html).", "nothing was checked: no cited page could be read"),
-        (f"{SAID}. Nobody cites anything here.", "nothing was checked: it cites no page"),
+        (f"{SAID} [T](missing.html).", "no cited page could be read; put the cited files into the article's folder"),
+        (f"{SAID}. Nobody cites anything here.", "nothing was checked: it cites no page; cite pages by links"),
         (f"{SAID} [T](missing.html). {SAID} [T](p1.html).", ""),
     ):
         Path("work/a.md").write_text(article, encoding="utf-8")

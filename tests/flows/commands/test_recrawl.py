@@ -79,7 +79,7 @@ def test_what_became_of_the_pages(wikigenben: Command, server: WebServer, words:
     assert (same["overlap"], longer["overlap"], changed["overlap"]) == (1.0, 1.0, 0.0)
     asked = len(server.targets())
     table = wikigenben(*words, "--events", "1")
-    assert table.code == 0 and "1 Event 1" in table.out and "reasons: 1 blocked, 1 http_4xx" in table.out
+    assert table.code == 0 and "1 Event 1" in table.out and "reasons: access was blocked (1)" in table.out
     assert Path("runs/recrawl.jsonl").is_file()
     assert server.targets()[asked:] == ["/robots.txt", "/gone", "/busy"]  # the others are known
 

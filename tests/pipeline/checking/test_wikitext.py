@@ -240,6 +240,31 @@ def test_a_file_beside_the_article_is_a_page(url: str) -> None:
     assert parse("The dam broke.<ref>{{cite web|url=www.a.org/x|title=A}}</ref>").references[0].url == "http://www.a.org/x"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The dam broke in May.<ref>[pages/a.html The dam]</ref>",
+        "The dam broke in May.<ref>[file:pages/a.html The dam], 4 May</ref>",
+        "The dam broke in May.[pages/a.html#top The dam]",
+        "The dam broke in May [pages/a.html The dam].",
+    ],
+)
+def test_an_external_link_to_a_file_beside_the_article_is_a_page(text: str) -> None:
+    article = parse(text, "a.wiki", local=True)
+    assert [article.references[i].url for i in article.statements[0].references] == ["file:pages/a.html"]
+    assert article.references[0].title == "The dam"
+    assert not any(reference.url.startswith("file:") for reference in parse(text, "a.wiki").references) or "file:" in text
+
+
+def test_several_files_in_one_reference() -> None:
+    text = "The dam broke in May.<ref>[a.html A] and [b.pdf B], [https://c.org/ C]</ref>"
+    assert {reference.url for reference in parse(text, "a.wiki", local=True).references} == {
+        "file:a.html",
+        "file:b.pdf",
+        "https://c.org/",
+    }
+
+
 def test_a_reference_of_ten_thousand_addresses() -> None:
     text = f"The dam broke in May.<ref>{' '.join(f'http://a.org/{n}' for n in range(10_000))}</ref>"
     (statement,) = parse(text, "a.wiki").statements

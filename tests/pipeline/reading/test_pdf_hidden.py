@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from pypdf import PdfWriter
@@ -28,34 +30,44 @@ def text(more: str = "", at: str = "1 0 0 1 50 700", size: float = 11) -> str:
     return f"BT /F1 {size} Tf {more} {at} Tm ({PLANTED}) Tj ET\n"
 
 
-def _pdf(value: object) -> PdfObject:
+def _pdf(value: object) -> Any:
+    if isinstance(value, PdfObject):
+        return value
     if isinstance(value, dict):
         return DictionaryObject({NameObject(f"/{key}"): _pdf(entry) for key, entry in value.items()})
     if isinstance(value, (list, tuple)):
         return ArrayObject([_pdf(entry) for entry in value])
     if isinstance(value, str):
         return NameObject(f"/{value}")
-    if isinstance(value, PdfObject):
-        return value
     return FloatObject(value) if isinstance(value, float) else NumberObject(value)
 
 
-def drawn(content: str, crop: list[int] | None = None, **forms: tuple[str, dict[str, object]]) -> bytes:
-    """A file of one page with these operators. `forms` are further streams by name; two layers, /On and /Off, are there."""
+def drawn(
+    content: str,
+    crop: list[int] | None = None,
+    notes: Sequence[dict[str, object]] = (),
+    **forms: tuple[str, dict[str, object]],
+) -> bytes:
+    """A file of one page with these operators. `forms` are further streams by name, `notes` annotations whose `AP` is one of
+    them; two layers, /On and /Off, are there. A picture is fine enough for letters, a `/Blot` is not."""
     writer = PdfWriter()
     font = writer._add_object(
         _pdf({"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica", "Encoding": "WinAnsiEncoding"})
     )
     layers = {name: writer._add_object(_pdf({"Type": "OCG"})) for name in ("On", "Off", "Printed")}
-    layers["Printed"].get_object()[NameObject("/Usage")] = _pdf({"View": {"ViewState": "OFF"}})
+    printed: Any = layers["Printed"].get_object()
+    printed[NameObject("/Usage")] = _pdf({"View": {"ViewState": "OFF"}})
     usage = {"Event": "View", "OCGs": [layers["Printed"]], "Category": ["View"]}
     settings = {"OCGs": [*layers.values()], "D": {"OFF": [layers["Off"]], "AS": [usage]}}
     writer._root_object[NameObject("/OCProperties")] = _pdf(settings)
     both = writer._add_object(_pdf({"Type": "OCMD", "P": "AllOn", "OCGs": [layers["On"], layers["Off"]]}))
-    picture = DecodedStreamObject()
-    picture.set_data(b"\x80")
-    picture.update(_pdf({"Type": "XObject", "Subtype": "Image", "Width": 1, "Height": 1, "BitsPerComponent": 8,
-                         "ColorSpace": "DeviceGray"}))  # fmt: skip
+    pictures = {}
+    for name, n in (("Picture", 600), ("Blot", 1)):
+        picture = DecodedStreamObject()
+        picture.set_data(b"\x80" * n * n)
+        kind = {"Type": "XObject", "Subtype": "Image", "BitsPerComponent": 8, "ColorSpace": "DeviceGray"}
+        picture.update(_pdf({**kind, "Width": n, "Height": n}))
+        pictures[name] = writer._add_object(picture.flate_encode())
     ink = {"FunctionType": 2, "Domain": [0, 1], "C0": [0, 0, 0, 0], "C1": [0, 0, 0, 0], "N": 1}
     resources = {
         "Font": {"F1": font},
@@ -68,21 +80,29 @@ def drawn(content: str, crop: list[int] | None = None, **forms: tuple[str, dict[
             "Ink": ["Separation", "Spot", "DeviceCMYK", ink],
             "Dark": ["Separation", "Black", "DeviceCMYK", {**ink, "C1": [0, 0, 0, 1]}],
         },
-        "XObject": {"Picture": writer._add_object(picture)},
+        "XObject": pictures,
     }
     held = _pdf(resources)
-    assert isinstance(held, DictionaryObject)
     for name, (inner, entries) in forms.items():
         form = DecodedStreamObject()
         form.set_data(inner.encode("cp1252"))
         form.update(_pdf({"Type": "XObject", "Subtype": "Form", "BBox": [0, 0, 595, 842], "Resources": resources, **entries}))
         if "OC" in entries:
             form[NameObject("/OC")] = layers[str(entries["OC"])]
-        held["/XObject"][NameObject(f"/{name}")] = writer._add_object(form)  # type: ignore[index]
+        held["/XObject"][NameObject(f"/{name}")] = writer._add_object(form)
     page = writer.add_blank_page(width=595, height=842)
     if crop:
         page[NameObject("/CropBox")] = _pdf(crop)
     page[NameObject("/Resources")] = held
+    annotations = [_pdf({"Type": "Annot", "F": 4, **note}) for note in notes]
+    for annotation in annotations:
+        if "/OC" in annotation:
+            annotation[NameObject("/OC")] = layers[str(annotation["/OC"])[1:]]
+        if "/AP" in annotation:
+            form = held["/XObject"].raw_get(annotation["/AP"])
+            states = _pdf({"Yes": form}) if "/AS" in annotation else form
+            annotation[NameObject("/AP")] = _pdf({"N": states})
+    page[NameObject("/Annots")] = _pdf(annotations)
     stream = DecodedStreamObject()
     stream.set_data(content.encode("cp1252"))
     page[NameObject("/Contents")] = writer._add_object(stream)
@@ -171,6 +191,7 @@ def test_the_crop_is_the_page() -> None:
     assert SEEN in found.text and "Quorn" not in found.text
 
 
+SCAN = "q 595 0 0 842 0 0 cm /Picture Do Q "
 SHOWN = {
     "black": OPEN + text(),
     "white on dark": OPEN + "q 0 0 0.4 rg 40 690 500 40 re f Q " + text("1 g"),
@@ -189,8 +210,8 @@ SHOWN = {
     "within its clip": OPEN + "q 40 690 500 40 re W n " + text() + "Q",
     "begun left of the page": OPEN + text(at="1 0 0 1 -2 700"),
     "a broken operator": OPEN + "(x) cm /Nothing gs " + text(),
-    "a scan with its text below": "q 595 0 0 842 0 0 cm /Picture Do Q " + text("3 Tr") * 4,
-    "a scan that lies on its text": text() * 4 + "q 595 0 0 842 0 0 cm /Picture Do Q ",
+    "a scan with its text below": SCAN + text("3 Tr") * 4,
+    "a scan that lies on its text": text() * 4 + SCAN,
 }
 
 
@@ -198,6 +219,67 @@ SHOWN = {
 def test_what_readers_see_is_read(way: str) -> None:
     found = read(SHOWN[way])
     assert PLANTED in found.text.replace("\n", " ") and found.n_hidden == 0
+
+
+# --- what lies on the page ---------------------------------------------------------------------------------------------
+
+RECT = [40, 690, 540, 730]
+COVER = ("1 g 0 0 50 4 re f", {"BBox": [0, 0, 50, 4]})
+"""A white box that is stretched to the annotation's."""
+NOTES: dict[str, dict[str, object]] = {
+    "a stamp": {"Subtype": "Stamp", "Rect": RECT, "AP": "Cover"},
+    "a field in its state": {"Subtype": "Widget", "Rect": RECT, "AP": "Cover", "AS": "Yes"},
+    "a box turned round": {"Subtype": "Stamp", "Rect": [540, 730, 40, 690], "AP": "Cover"},
+    "a box without a drawing": {"Subtype": "Square", "Rect": RECT, "IC": [1, 1, 1]},
+    "a field with a ground": {"Subtype": "Widget", "Rect": RECT, "MK": {"BG": [1]}},
+    "a note in letters": {"Subtype": "FreeText", "Rect": RECT, "C": [1, 1, 0]},
+    "struck out": {"Subtype": "StrikeOut", "Rect": RECT, "QuadPoints": [40, 715, 400, 715, 40, 695, 400, 695]},
+    "a layer that is on": {"Subtype": "Stamp", "Rect": RECT, "AP": "Cover", "OC": "On"},
+}
+BESIDE: dict[str, dict[str, object]] = {
+    "hidden": {"Subtype": "Stamp", "Rect": RECT, "AP": "Cover", "F": 2},
+    "not for the screen": {"Subtype": "Stamp", "Rect": RECT, "AP": "Cover", "F": 32},
+    "a layer that is off": {"Subtype": "Stamp", "Rect": RECT, "AP": "Cover", "OC": "Off"},
+    "elsewhere": {"Subtype": "Stamp", "Rect": [40, 590, 540, 630], "AP": "Cover"},
+    "a link": {"Subtype": "Link", "Rect": RECT},
+    "a highlight": {"Subtype": "Highlight", "Rect": RECT, "AP": "Cover"},
+    "a frame": {"Subtype": "Square", "Rect": RECT, "C": [1, 0, 0]},
+    "half clear": {"Subtype": "Square", "Rect": RECT, "IC": [1, 1, 1], "CA": 0.4},
+    "another state": {"Subtype": "Widget", "Rect": RECT, "AP": "Cover", "AS": "Off"},
+    "broken": {"Subtype": "Stamp", "Rect": [1, 2], "AP": "Cover"},
+}
+
+
+@pytest.mark.parametrize("way", NOTES)
+def test_what_an_annotation_covers_is_not_read(way: str) -> None:
+    found = read(OPEN + text(), notes=[NOTES[way]], Cover=COVER)
+    assert SEEN in found.text and "Quorn" not in found.text and found.n_hidden == len(PLANTED)
+
+
+@pytest.mark.parametrize("way", BESIDE)
+def test_annotations_that_cover_nothing(way: str) -> None:
+    found = read(OPEN + text(), notes=[BESIDE[way]], Cover=COVER)
+    assert PLANTED in found.text and found.n_hidden == 0
+
+
+def test_thousands_of_annotations_hide_no_cover() -> None:
+    beside = {"Subtype": "Stamp", "Rect": [0, 0, 9, 9], "AP": "Cover"}
+    found = read(OPEN + text(), notes=[beside] * 1_001 + [NOTES["a stamp"]], Cover=COVER)
+    assert SEEN in found.text and "Quorn" not in found.text
+
+
+# --- scans -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_scan_is_named_as_one() -> None:
+    assert read(SCAN + text("3 Tr") * 4).n_scans == 1
+    assert read(SCAN + text() * 4).n_scans == 0
+    assert read(OPEN).n_scans == 0
+
+
+def test_a_picture_too_coarse_for_letters_is_no_scan() -> None:
+    found = read("q 595 0 0 842 0 0 cm /Blot Do Q " + text("3 Tr") * 4)
+    assert "Quorn" not in found.text and found.n_scans == 0
 
 
 def test_rows_of_tables_hold_nothing_hidden() -> None:
@@ -216,5 +298,6 @@ def test_the_page_says_that_there_was_hidden_text() -> None:
             body, url="https://a.org/x.pdf", content_type="application/pdf", origin="search", run_date="2031-12-31"
         ).extracted.flags
 
+    assert "scan_text" in flags(SCAN + text("3 Tr") * 4) and "scan_text" not in flags(OPEN)
     assert "hidden_text" in flags(OPEN + text("1 g") + text("1 g", at="1 0 0 1 50 650"))
     assert "hidden_text" not in flags(OPEN + text())
