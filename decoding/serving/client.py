@@ -176,16 +176,12 @@ class ServerGenerator:
         Raises:
             StageError: no usable answer.
             UserError: the key (401, 403) or the model or URL (404) is wrong, sampling parameters are out of range, or
-                grounding or a contrast is asked for.
+                grounding is asked for.
         """
         check_sampling(sampling)
         if sampling.grounding is not None:
             raise UserError(
                 f"{self.name} cannot be held to its evidence, since a server chooses its tokens itself; use --model hf:PATH"
-            )
-        if sampling.contrast is not None:
-            raise UserError(
-                f"{self.name} shows no logits, so they cannot be contrasted; drop the contrast, or use --model hf:PATH"
             )
         if not messages:
             raise UserError("there are no messages to continue; give at least one")

@@ -3,8 +3,7 @@
 Each section is retrieved for its heading and for the names that nothing written so far mentions. The lead is written last,
 from the finished sections. The infobox holds only values found in the passages that they cite. Every sentence is checked
 against its citations (`pipeline.writing.citing`); repeats across sections go; everything changed is listed with the article.
-The decoder lets a sentence end with numbers of shown passages alone. With `writing.contrast` text about shown passages is
-contrasted with what the model says without them.
+The decoder lets a sentence end with numbers of shown passages alone.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from data.errors import StageError, UserError
-from decoding.api import Cite, Completion, Contrast, Message, Request, SamplingParams
+from decoding.api import Cite, Completion, Message, Request, SamplingParams
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
 from decoding.serving.client import ServerGenerator, Timeouts
@@ -150,10 +150,6 @@ def test_control_tokens_do_not_reach_the_server(base: str) -> None:
     ("asked", "told"),
     [
         (SamplingParams(grounding=Cite((1,))), "cannot be held to its evidence"),
-        (
-            SamplingParams(contrast=Contrast((ASK[-1],), 0.5)),
-            "shows no logits, so they cannot be contrasted; drop the contrast",
-        ),
     ],
 )
 def test_what_needs_logits_is_refused_unsent(asked: SamplingParams, told: str) -> None:
