@@ -87,7 +87,8 @@ def _runs() -> Path:
 
 
 def _write(title: str, urls: Sequence[str], search: str, words: int, flags: Sequence[str]) -> dict[str, Any]:
-    from flows.write import request_for, write
+    from flows.write import write
+    from flows.write_request import request_for
     from pipeline.formats.markdown import to_markdown
     from pipeline.formats.page_words import DROP_REASONS
 

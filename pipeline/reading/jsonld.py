@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from data.cleaning import canonical_url, clean_title
+from data.addresses import canonical_url
+from data.cleaning import clean_title
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -15,8 +15,8 @@ from functools import cached_property
 
 from data.errors import StageError
 from data.markup import parse_markers
-from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
+from data.stages import Stages
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence
 from decoding.api import Encoder, Generator
 from pipeline.choosing.candidates import sentence_texts

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from data.cleaning import canonical_url as canonical
+from data.addresses import canonical_url as canonical
 from data.errors import UserError
 from data.types import DropReason, Strict
 

@@ -15,7 +15,7 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
-from data.cleaning import host_of
+from data.addresses import host_of
 from data.errors import UserError
 from data.passages import cut_passages
 from data.types import Page

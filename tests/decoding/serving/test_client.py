@@ -18,7 +18,8 @@ from data.errors import StageError, UserError
 from decoding.api import Cite, Completion, Message, Request, SamplingParams
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
-from decoding.serving.client import ServerGenerator, Timeouts
+from decoding.serving.client import ServerGenerator
+from decoding.serving.retrying import Timeouts
 from decoding.serving.server_replies import estimated_tokens, shares_of_tokens
 from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model

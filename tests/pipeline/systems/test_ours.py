@@ -15,8 +15,9 @@ import pytest
 from data import codec
 from data.errors import NoEvidence, StageError, UserError
 from data.markup import parse_markers, render_text
-from data.runs import EventFolder, Stage, Stages, Unstored
+from data.runs import EventFolder
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
+from data.stages import Stage, Stages, Unstored
 from data.types import Article, Fact, Outline, Sentence
 from decoding.api import Cite
 from pipeline.planning.kinds import load_kinds

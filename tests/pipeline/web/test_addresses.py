@@ -7,7 +7,7 @@ import requests
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from data.cleaning import canonical_url
+from data.addresses import canonical_url
 from data.errors import UserError
 from pipeline.web.addresses import MAX_LENGTH, Address, Refused, admit, canonical, exempt
 
