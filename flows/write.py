@@ -389,7 +389,7 @@ def _table(written: Written) -> Table:
     from rich.text import Text
 
     from flows.showing import console
-    from pipeline.formats.page_words import DROP_REASONS
+    from pipeline.drop_words import DROP_REASONS
 
     def cell(text: str) -> Text:  # no markup: titles come from pages
         return Text(console.harmless(text).replace("\n", " "))
@@ -416,7 +416,7 @@ def _table(written: Written) -> Table:
 
 
 def _counted(records: Sequence[EvidenceRecord]) -> str:
-    from pipeline.formats.page_words import dropped_in_words
+    from pipeline.drop_words import dropped_in_words
 
     kept = sum(record.drop_reason is None for record in records)
     dropped = dropped_in_words(Counter(record.drop_reason for record in records if record.drop_reason))

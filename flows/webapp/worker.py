@@ -129,7 +129,7 @@ class _Worker:
         self.tell("ended", status="done", why=report.in_words())
 
     def _fetched(self, record: FetchRecord) -> None:
-        from pipeline.formats.page_words import DROP_REASONS
+        from pipeline.drop_words import DROP_REASONS
 
         fetched = record.stored.fetched
         reason = DROP_REASONS[fetched.drop_reason] if fetched.drop_reason else ""
@@ -155,7 +155,7 @@ class _Worker:
 
 def plain_page(n: int, page: Page) -> dict[str, object]:
     """A page as the browser lists it."""
-    from pipeline.formats.page_words import DROP_REASONS
+    from pipeline.drop_words import DROP_REASONS
     from pipeline.provenance import host_of, web_link
 
     return {
