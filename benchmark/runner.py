@@ -12,7 +12,7 @@ from benchmark.system import System
 from data import heap, wikigenbench
 from data.errors import StageError, UserError
 from data.runs import EventFailure, EventFolder, EventStats, RunFolder, footprint
-from data.stages import NOBODY, PAGES, ObservedStages, Observer, Stages
+from data.stage_types import NOBODY, PAGES, ObservedStages, Observer, Stages
 from data.types import Article, Event, Page
 
 

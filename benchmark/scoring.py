@@ -12,7 +12,7 @@ from data.markup import reread
 from data.runs import RunFolder, own_article
 from data.scores import Estimate, EventScores, SystemScores
 from data.snapshot import Snapshot
-from data.stages import ARTICLE
+from data.stage_types import ARTICLE
 from data.types import Article, Event, Page
 from eval.aggregate import estimates
 from eval.metric import Better, Case, Metric

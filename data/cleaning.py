@@ -18,10 +18,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar, Literal
 
-from data.addresses import canonical_url, host_of, listed, path_of
 from data.blocks import any_of, keep_content, keep_extracted
 from data.duplicates import Print, mark_duplicates
 from data.languages import language_of
+from data.page_urls import canonical_url, host_of, listed, path_of
 from data.text_faults import is_bare, marks_of_a_wiki, only_headlines, repeated, too_short, without_content
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 

@@ -29,7 +29,7 @@ from data.errors import StageError, UserError
 from data.markup import is_invalid
 from data.remote import Carrier, Place, RunUrl
 from data.settings import EvidenceFrom
-from data.stages import ARTICLE, DRAFTS, Stage, StageTime
+from data.stage_types import ARTICLE, DRAFTS, Stage, StageTime
 from data.types import Article, Page, Sentence, Strict
 
 T = TypeVar("T")

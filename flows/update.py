@@ -366,7 +366,7 @@ def _with_news(
     earlier: Earlier, settings: Settings, report: UpdateReport, joined: JoinedPages, updated: Updated
 ) -> tuple[UpdateReport, Updated]:
     """With facts that only new or edited pages say, said by the system and model that wrote the article."""
-    from data.stages import Unstored
+    from data.stage_types import Unstored
     from flows.showing import console
     from pipeline.evidence import Evidence
     from pipeline.following.news import find_news, with_news
@@ -440,7 +440,7 @@ def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:
 
 def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: JoinedPages, updated: Updated) -> None:
     from data import codec, wikigenbench
-    from data.stages import ARTICLE
+    from data.stage_types import ARTICLE
     from flows.showing import preview
     from flows.write import run_corrections
     from pipeline.editing.corrections import CORRECTIONS

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from benchmark.system import System
     from data.runs import EventFolder, RunFolder
-    from data.stages import Stages
+    from data.stage_types import Stages
     from data.types import Article, Event, Page
     from flows.run_events import Generated
     from flows.showing.watching import Watch
@@ -238,7 +238,7 @@ class _LateSystem:
 
     def check(self, stages: Stages) -> None:
         """Raises UserError when the stored article was begun with another system."""
-        from data.stages import SYSTEM
+        from data.stage_types import SYSTEM
 
         here = {"system": self.name, **self.identity}
         there = stages.once(SYSTEM, lambda: here)
@@ -424,7 +424,7 @@ def _counted(records: Sequence[EvidenceRecord]) -> str:
 
 
 def _article_lines(written: Written) -> list[str]:
-    from data.stages import ARTICLE
+    from data.stage_types import ARTICLE
 
     article, (outcome,) = written.article, written.generated.outcomes
     assert article is not None

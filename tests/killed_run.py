@@ -21,7 +21,7 @@ from data.errors import UserError
 from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
-from data.stages import Unstored
+from data.stage_types import Unstored
 from data.store import Store
 from data.types import Page
 from flows.cli import main

@@ -19,7 +19,7 @@ from data import codec
 from data.runs import RunFolder
 from data.scores import EventScores
 from data.snapshot import Snapshot
-from data.stages import ARTICLE
+from data.stage_types import ARTICLE
 from data.types import Article, Event, Page, Strict
 from eval.metric import Metric
 

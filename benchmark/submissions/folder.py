@@ -29,7 +29,7 @@ from data.errors import UserError
 from data.markup import is_invalid, reread
 from data.runs import RunFolder
 from data.scores import EventScores
-from data.stages import ARTICLE
+from data.stage_types import ARTICLE
 from data.types import Article, Page, Sentence, Source, Strict
 from data.wikigenbench import too_long
 

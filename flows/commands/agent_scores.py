@@ -39,7 +39,7 @@ from data.errors import StageError, UserError, WikigenError
 from data.scores import EventScores
 from data.settings import Settings, load_settings
 from data.snapshot import Snapshot
-from data.stages import ARTICLE
+from data.stage_types import ARTICLE
 from data.types import Article, Event, Page
 from eval.metric import Metric
 from flows.job import SYSTEMS, Job

@@ -11,7 +11,7 @@ from data.remote import place
 
 if TYPE_CHECKING:
     from data.runs import EventFolder, RunFolder
-    from data.stages import Stage
+    from data.stage_types import Stage
     from data.types import Page
     from pipeline.notes import AboutPages, Card, Notes
 

@@ -18,7 +18,7 @@ from data.errors import StageError, UserError
 from data.locate import locate
 from data.settings import ModelSettings, Settings
 from data.snapshot import Snapshot
-from data.stages import Stage
+from data.stage_types import Stage
 from data.types import Event, Page, Section, Sentence
 from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, Task
 from decoding.knn.prompt_files import PromptRow

@@ -154,7 +154,7 @@ def recrawl(snapshot: Snapshot, ids: Sequence[str], settings: Settings) -> Itera
 
 
 def _distinct(pages: Sequence[RawPage]) -> list[RawPage]:
-    from data.addresses import canonical_url
+    from data.page_urls import canonical_url
 
     return list({canonical_url(page.url): page for page in reversed(pages) if page.url}.values())[::-1]
 

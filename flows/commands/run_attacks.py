@@ -19,7 +19,7 @@ from data.locate import locate
 from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import Snapshot
-from data.stages import ARTICLE
+from data.stage_types import ARTICLE
 from data.types import Article, Page
 from eval.catalogue import HEADLINE
 from flows import run_events

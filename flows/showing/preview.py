@@ -7,7 +7,7 @@ from pathlib import Path
 from data import codec
 from data.runs import EventFolder, RunFolder
 from data.scores import SystemScores
-from data.stages import ARTICLE
+from data.stage_types import ARTICLE
 from eval.catalogue import BESIDE, HEADLINE, is_share, less_is_better
 from flows.showing.report.page import REPORT
 from pipeline.editing.corrections import CORRECTIONS, Corrections, corrected

@@ -20,7 +20,7 @@ from data import codec
 from data.errors import UserError
 from data.markup import number
 from data.runs import EventFolder, RunFolder
-from data.stages import Stage
+from data.stage_types import Stage
 from data.types import Article, Section, Strict
 from flows.showing import preview
 from flows.webapp.worker import plain_note, plain_page, plain_verdict

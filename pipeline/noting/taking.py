@@ -14,7 +14,7 @@ import numpy as np
 
 from data.decoding_counts import Usage
 from data.sentences import split_sentences
-from data.stages import Stages
+from data.stage_types import Stages
 from data.types import Passage
 from decoding.api import Completion, Encoder, Generator, Request, SamplingParams
 from pipeline.choosing.subject import names_subject, subject_terms

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from data.addresses import host_of
 from data.blocks import any_of
+from data.page_urls import host_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

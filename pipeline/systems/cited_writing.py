@@ -16,7 +16,7 @@ from functools import cached_property
 from data.errors import StageError
 from data.markup import parse_markers
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
-from data.stages import Stages
+from data.stage_types import Stages
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence
 from decoding.api import Encoder, Generator
 from pipeline.choosing.candidates import sentence_texts

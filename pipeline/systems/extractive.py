@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from data.settings import RetrievalSettings, WritingSettings
-from data.stages import Stages
+from data.stage_types import Stages
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, Statement

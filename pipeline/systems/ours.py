@@ -16,7 +16,7 @@ from typing import Literal
 from data.decoding_counts import Usage
 from data.errors import UserError
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
-from data.stages import Stages, Unstored
+from data.stage_types import Stages, Unstored
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
 from pipeline.article_plan import ArticlePlan, LeftOut, Statement

@@ -15,7 +15,7 @@ from functools import partial
 
 from data.errors import StageError
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
-from data.stages import Stages
+from data.stage_types import Stages
 from data.types import Article, Event, Fact, Heading, Outline, Page, Repair, Section
 from decoding.api import Encoder, Generator
 from pipeline.evidence import Evidence

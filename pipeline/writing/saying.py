@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from data.decoding_counts import Usage
 from data.errors import StageError
 from data.sentences import split_sentences
-from data.stages import Stages
+from data.stage_types import Stages
 from data.types import Heading, Paragraph, Repair, Section, Sentence
 from decoding.api import Completion, Rephrase, Request, SamplingParams, SupportReader
 from pipeline.article_plan import ArticlePlan, Statement

@@ -14,7 +14,7 @@ from data.errors import NoEvidence
 from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
-from data.stages import Stages
+from data.stage_types import Stages
 from data.types import Article, Event, Page
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric

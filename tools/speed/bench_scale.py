@@ -40,7 +40,7 @@ from data.errors import UserError
 from data.model_name import parse_model
 from data.runs import EventStats, RunFolder
 from data.snapshot import N_BENCHMARK_EVENTS, SAMPLE, Snapshot
-from data.stages import ARTICLE, OUTLINE, Stages
+from data.stage_types import ARTICLE, OUTLINE, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from flows.job import Job
 from flows.orchestration.prefect_server import ask

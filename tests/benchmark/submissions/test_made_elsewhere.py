@@ -19,7 +19,7 @@ from benchmark.submissions import folder, made_elsewhere, submission, submission
 from data.errors import StageError, UserError
 from data.runs import RunFolder
 from data.settings import Settings
-from data.stages import Unstored
+from data.stage_types import Unstored
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, is_unknown
 from eval.judges.lexical_judge import LexicalJudge
 from flows.job import Job

@@ -20,7 +20,7 @@ from benchmark.submissions import submission
 from benchmark.submissions.made_elsewhere import ArticleFiles
 from data.errors import UserError
 from data.snapshot import SAMPLE, Snapshot
-from data.stages import Unstored
+from data.stage_types import Unstored
 from flows.commands import agent_scores
 from flows.commands.score_agents import main
 from tests.conftest import ENCODERS, Command, copy_events

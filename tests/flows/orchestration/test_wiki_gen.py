@@ -24,7 +24,7 @@ from benchmark.runner import EventOutcome
 from data import codec
 from data.runs import EventFailure, EventFolder, RunFolder
 from data.snapshot import SAMPLE
-from data.stages import ARTICLE, OUTLINE, Stage, Stages
+from data.stage_types import ARTICLE, OUTLINE, Stage, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.methods import METHODS
 from flows.job import SYSTEMS, Job

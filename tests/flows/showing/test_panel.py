@@ -25,7 +25,7 @@ from benchmark.runner import run_event
 from data.decoding_counts import DecodeStats, SpeculationStats, Usage
 from data.errors import StageError
 from data.runs import RunFolder
-from data.stages import Stages
+from data.stage_types import Stages
 from data.types import Article, Event, Heading, Outline, Page, Section
 from flows.cli import main
 from flows.showing import console, panel, watching

@@ -22,7 +22,7 @@ from data import codec
 from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
 from data.runs import EventFailure, EventFolder, EventStats, RunFolder
 from data.scores import EventScores
-from data.stages import NOBODY, ObservedStages, Stage, StageTime
+from data.stage_types import NOBODY, ObservedStages, Stage, StageTime
 from data.types import Article, Heading, Outline, Page, Repair, Section
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from data.settings import ModelSettings, WritingSettings
-from data.stages import Unstored
+from data.stage_types import Unstored
 from data.types import Article, Page
 from pipeline.systems.closed_book import ClosedBook
 from tests.fakes import ScriptedGenerator

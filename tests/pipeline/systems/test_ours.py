@@ -17,7 +17,7 @@ from data.errors import NoEvidence, StageError, UserError
 from data.markup import parse_markers, render_text
 from data.runs import EventFolder
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
-from data.stages import Stage, Stages, Unstored
+from data.stage_types import Stage, Stages, Unstored
 from data.types import Article, Fact, Outline, Sentence
 from decoding.api import Cite
 from pipeline.planning.kinds import load_kinds

@@ -10,7 +10,7 @@ from data.errors import NoEvidence, StageError
 from data.markup import render_text
 from data.runs import EventFolder
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
-from data.stages import Unstored
+from data.stage_types import Unstored
 from data.types import Article, Heading, Outline, Page
 from pipeline import stages
 from pipeline.systems.paper import (

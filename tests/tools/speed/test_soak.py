@@ -13,7 +13,7 @@ import pytest
 from data.errors import UserError
 from data.runs import footprint
 from data.settings import RetrievalSettings, WritingSettings
-from data.stages import Stages
+from data.stage_types import Stages
 from data.types import Article, Event, Page
 from flows.job import Job
 from pipeline.systems.baselines import LeadSystem
