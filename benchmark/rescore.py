@@ -369,7 +369,7 @@ def _with_sources(article: Article, kept: Mapping[str, tuple[str, Source | None]
 
 def _restore(run: RunFolder, event_id: str, article: Article, pages: tuple[Page, ...]) -> None:
     """As a run leaves an event that was written."""
-    from data.runs import ARTICLE
+    from data.stage_types import ARTICLE
 
     folder = run.event(event_id)
     folder.pages(lambda: pages)

@@ -11,18 +11,8 @@ from typing import Literal
 from benchmark.system import System
 from data import heap, wikigenbench
 from data.errors import StageError, UserError
-from data.runs import (
-    NOBODY,
-    PAGES,
-    EventFailure,
-    EventFolder,
-    EventStats,
-    ObservedStages,
-    Observer,
-    RunFolder,
-    Stages,
-    footprint,
-)
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder, footprint
+from data.stage_types import NOBODY, PAGES, ObservedStages, Observer, Stages
 from data.types import Article, Event, Page
 
 

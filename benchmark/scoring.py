@@ -9,9 +9,10 @@ from data import codec
 from data.errors import StageError, UserError
 from data.gold import load_gold
 from data.markup import reread
-from data.runs import ARTICLE, RunFolder, own_article
+from data.runs import RunFolder, own_article
 from data.scores import Estimate, EventScores, SystemScores
 from data.snapshot import Snapshot
+from data.stage_types import ARTICLE
 from data.types import Article, Event, Page
 from eval.aggregate import estimates
 from eval.metric import Better, Case, Metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from data.runs import Stages
+from data.stage_types import Stages
 from data.types import Article, Event, Page
 
 

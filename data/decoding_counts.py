@@ -107,9 +107,11 @@ class SpeculationStats(Strict):
 class DecodeStats(Strict):
     """Seconds and counts of one call; None where the generator cannot know (a server's prefill, say).
 
-    `contrast_s` and `n_contrast` are the seconds and passes of a contrast's second sequence, None without one. The seconds are
-    part of `prefill_s` and `decode_s`, and of the time that `speculation` calls verifying; the passes are counted nowhere else.
+    `contrast_s` and `n_contrast` are in files of before 28 November 2026: of context-aware decoding, which went. They are read,
+    and neither summed nor written.
     """
+
+    omitted_if_empty = frozenset({"contrast_s", "n_contrast"})
 
     total_s: float
     prefill_s: float | None = None
@@ -138,14 +140,11 @@ class DecodeStats(Strict):
     def total(cls, parts: Sequence[DecodeStats]) -> DecodeStats:
         """Of calls one after another: seconds add up."""
         counted = [part.speculation for part in parts if part.speculation is not None]
-        passes = [part.n_contrast for part in parts if part.n_contrast is not None]
         return cls(
             total_s=sum(part.total_s for part in parts),
             prefill_s=_known_sum(part.prefill_s for part in parts),
             decode_s=_known_sum(part.decode_s for part in parts),
             speculation=SpeculationStats.total(counted) if counted else None,
-            contrast_s=_known_sum(part.contrast_s for part in parts),
-            n_contrast=sum(passes) if passes else None,
         )
 
     def rounded(self) -> DecodeStats:
@@ -154,7 +153,7 @@ class DecodeStats(Strict):
         if spec is not None:
             names = ("draft_s", "verify_s", "bookkeeping_s", "priced_cost")
             spec = replace(spec, **{name: round(getattr(spec, name), 3) for name in names})
-        known = {name: getattr(self, name) for name in ("total_s", "prefill_s", "decode_s", "contrast_s")}
+        known = {name: getattr(self, name) for name in ("total_s", "prefill_s", "decode_s")}
         seconds = {name: None if value is None else round(value, 3) for name, value in known.items()}
         return replace(self, speculation=spec, **seconds)  # type: ignore[arg-type]  # by name, not by type
 
@@ -212,8 +211,6 @@ class Usage(Strict):
             "stats": {
                 "total_s": plain["generate_s"] if "generate_s" in plain else plain["seconds"],
                 "speculation": None if plain.get("n_verify") is None else speculation,
-                "contrast_s": plain.get("contrast_s"),
-                "n_contrast": plain.get("n_contrast"),
             },
         }
 

@@ -23,9 +23,6 @@ UnsupportedPolicy = Literal["remove", "mark", "keep"]
 RenderWhen = Literal["never", "auto", "always"]
 WritingMode = Literal["auto", "notes", "cite"]
 
-MOST_CONTRAST = 10.0
-"""Of `writing.contrast`: its paper uses 0.5 and 1, and far above these the difference alone decides."""
-
 
 def knob(default: Any, help: str) -> Any:
     """A setting with one line on what it does; docs/settings.md prints it."""
@@ -133,7 +130,6 @@ class WritingSettings(Strict):
     about: str = knob("", "what the subject is, in one sentence, where the model would take it for something else (--about)")
     unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
     mode: WritingMode = knob("auto", "how ours writes: notes, or whole sections with cite (docs/systems.md); auto is notes")
-    contrast: float = knob(0.0, "mode cite: alpha of context-aware decoding (0.5 in its paper); 0 is off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,17 +242,13 @@ def _check(settings: Settings) -> None:
         ("writing.read_words", settings.writing.read_words, 200),
         ("writing.notes_together", settings.writing.notes_together, 0),
         ("writing.section_max_tokens", settings.writing.section_max_tokens, 16),
-        ("writing.contrast", settings.writing.contrast, 0),
         ("evaluation.resamples", settings.evaluation.resamples, 100),
         ("evaluation.seed", settings.evaluation.seed, 0),
     )
     for name, value, low in least:
         if not value >= low:  # in this form NaN is refused too
             raise UserError(f"settings: {name} = {value} is too small; the least is {low}")
-    most: tuple[tuple[str, float, float], ...] = (
-        ("writing.contrast", settings.writing.contrast, MOST_CONTRAST),
-        ("writing.notes_together", settings.writing.notes_together, MOST_TOGETHER),
-    )
+    most: tuple[tuple[str, float, float], ...] = (("writing.notes_together", settings.writing.notes_together, MOST_TOGETHER),)
     for name, value, high in most:
         if value > high:
             raise UserError(f"settings: {name} = {value} is too large; the most is {high:g}")

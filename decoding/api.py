@@ -65,20 +65,6 @@ Grounding = Cite | Rephrase | Json
 """What an answer is held to, its evidence or a form; without it the answer is free."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast(Strict):
-    """What the evidence adds to the model's own belief counts more (context-aware decoding, Shi et al. 2024, arXiv 2305.14739).
-
-    `without` is the same request without its evidence; the model reads it, and every token of the answer behind it, as a second
-    sequence. Logits become (1 + alpha) * logits - alpha * logits of that one, and tokens less probable than `beta` times the
-    best one, with the evidence, are excluded. `alpha` 0 is off and reads nothing.
-    """
-
-    without: tuple[Message, ...]
-    alpha: float
-    beta: float = 0.1
-
-
 PromptForm = Literal["chat", "document"]
 """Whether a model follows instructions in a conversation, or only continues a document."""
 
@@ -87,7 +73,7 @@ PromptForm = Literal["chat", "document"]
 class SamplingParams(Strict):
     """How to continue a prompt. `temperature` 0 is greedy; `stop` strings end the text and are not part of it.
 
-    `grounding` restricts what the answer may say, whatever the model; `contrast` weighs the rest.
+    `grounding` restricts what the answer may say, whatever the model.
     `task` and `sources` are hints for drafting, nothing else: `sources` are texts that the answer may repeat although its
     prompt does not show them (earlier sections of the same article).
     """
@@ -100,7 +86,6 @@ class SamplingParams(Strict):
     seed: int = 0
     stop: tuple[str, ...] = ()
     grounding: Grounding | None = None
-    contrast: Contrast | None = None
     task: Task = "other"
     sources: tuple[str, ...] = ()
 
@@ -150,7 +135,7 @@ class Generator(Protocol):
 
     @property
     def grounds(self) -> bool:
-        """Whether `grounding` and `contrast` of `SamplingParams` are honoured; if not, they are refused with a UserError."""
+        """Whether `grounding` of `SamplingParams` is honoured; if not, it is refused with a UserError."""
         ...
 
     def count_tokens(self, text: str) -> int:

@@ -17,7 +17,6 @@ from decoding.drafters.drafter import Source
 from decoding.drafters.forced import ForcedDrafter
 from decoding.drafters.plain import NoDrafter
 from decoding.grounding import answer_rules
-from decoding.grounding.cad import with_cost
 from decoding.knn.bridge_routing import bridges_for
 from decoding.methods import (
     MAY_SKIP,
@@ -138,7 +137,7 @@ class Engine:
         forces = any(isinstance(rule, ForcingRule) for rule in (*asked, *rules))
         drafter = self._drafter if drafts else NoDrafter()
         with self._draft_lock:
-            stats = decode(
+            return decode(
                 self._backend,
                 ForcedDrafter(drafter) if forces and drafts else drafter,
                 prompt,
@@ -150,7 +149,6 @@ class Engine:
                 on_logits=on_logits,
                 costs=measured_costs(self._backend),
             )
-        return with_cost(stats, asked)
 
     @property
     def together(self) -> bool:
@@ -171,8 +169,8 @@ class Engine:
         """Continue several prompts, each to the text that `decode` gives; the caller holds `lock`.
 
         On a backend that takes rows of several texts in one pass (`lowbit`) the weights are read once for all of them, and how
-        all prompts begin is read once; drafts are copies and forced tokens (none with method `greedy`). On others, and
-        where one has a contrast, they are written in turn.
+        all prompts begin is read once; drafts are copies and forced tokens (none with method `greedy`). On others they are
+        written in turn.
 
         With `wait` there may be any number: `decoding.together.MOST` at a time, fewer where they would take more than half of
         the free memory, each of the others as soon as one ends. They wait in the order of their tokens, so that what one
@@ -185,7 +183,7 @@ class Engine:
         if len(asks) > MOST and not wait:
             raise UserError(f"{len(asks)} texts are asked for at once; the most is {MOST}: ask for the others after these")
         backend = self._backend
-        if len(asks) < 2 or not takes_many(backend) or any(ask.sampling.contrast is not None for ask in asks):
+        if len(asks) < 2 or not takes_many(backend):
             return [self._in_turn(ask) for ask in asks]
         at_once = min(len(asks), MOST)
         drafting = self._drafter.name != NoDrafter.name

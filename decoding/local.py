@@ -35,7 +35,7 @@ class Decode(Protocol):
     def __call__(self, prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:
         """Continue `prompt`, giving each new token to `take` in order until it returns False (`total_s` is replaced).
 
-        `sampling.max_new_tokens` already fits the context; `sampling.grounding` and `contrast` hold for every token. `take`
+        `sampling.max_new_tokens` already fits the context; `sampling.grounding` holds for every token. `take`
         ends the text, so no other end test is needed.
         """
         ...
@@ -105,8 +105,8 @@ class LocalGenerator(PromptReader):
         self, requests: Sequence[Request], on_done: Callable[[int, Completion], None] | None = None
     ) -> list[Completion]:
         """See `Generator.generate_many`. Texts are written together where the backend can (`Engine.decode_together`): how all
-        prompts begin is read once, and each pass over the weights serves up to `decoding.together.MOST` texts. Those with a
-        contrast, and all on other backends, are written in turn.
+        prompts begin is read once, and each pass over the weights serves up to `decoding.together.MOST` texts. On
+        other backends they are written in turn.
 
         `on_done` is called with the model locked. Raises as `Generator.generate_many` says, and as `generate`.
         """
@@ -132,7 +132,7 @@ class LocalGenerator(PromptReader):
                 _fitted(self._loaded, prompts[at], request.sampling)
             except StageError as error:
                 failed[at] = error
-        able = [at for at in prompts if requests[at].sampling.contrast is None]
+        able = list(prompts)
         if len(able) > 1 and self._given is None and self._engine.together:
             wanted = [Wanted(prompts[at], requests[at].sampling, done=partial(finish, at)) for at in able]
             try:

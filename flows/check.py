@@ -240,7 +240,7 @@ def _as_corrected(path: Path) -> str:
 
 def _fetched(url: str, request: Request) -> CitedArticle:
     from pipeline.checking.reading import parse
-    from pipeline.formats.page_words import DROP_REASONS
+    from pipeline.drop_words import DROP_REASONS
     from pipeline.reading.charset import decode, kind_of
     from pipeline.web.cache import PageCache, pages_as_completed
     from pipeline.web.fetching import Fetcher

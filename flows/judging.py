@@ -191,7 +191,7 @@ class _Judging:
         return "doubtful" if found.support == "doubtful" or statement.gaps else "unsupported"
 
     def _cited_page(self, i: int) -> CitedPage:
-        from pipeline.formats.page_words import DROP_REASONS
+        from pipeline.drop_words import DROP_REASONS
 
         reference = self._article.references[i]
         record = self._pages.get(reference.url)

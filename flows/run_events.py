@@ -141,10 +141,4 @@ def _usage_line(usages: Sequence[Usage]) -> list[str]:
     if not usages:
         return []
     all_of = Usage.total(usages)
-    line = f"language model: {all_of.n_calls} calls, {all_of.n_new_tokens} new tokens in {all_of.stats.total_s:.1f} s"
-    contrasted = Usage.total([u for u in usages if u.stats.n_contrast]).stats
-    if contrasted.n_contrast:
-        seconds = contrasted.contrast_s or 0.0
-        share = seconds / contrasted.total_s
-        line += f"; contrast: {contrasted.n_contrast} passes without evidence in {seconds:.1f} s, {share:.0%} of the time"
-    return [line]
+    return [f"language model: {all_of.n_calls} calls, {all_of.n_new_tokens} new tokens in {all_of.stats.total_s:.1f} s"]

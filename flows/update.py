@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -21,10 +20,11 @@ from data.errors import UserError
 from data.remote import Place, RunUrl, place
 from data.settings import Settings, WebSettings, add_setting_flags, load_settings
 from data.types import Article, DropReason, Event, Page
+from flows.update_lines import _inline, lines
 
 if TYPE_CHECKING:
     from data.runs import EventFolder, RunFolder
-    from pipeline.following.changes import Change, Figure, Revisit, Side
+    from pipeline.following.changes import Revisit
     from pipeline.following.news import Planner
     from pipeline.following.updating import JoinedPages, PageFate, Updated, UpdateReport
     from pipeline.notes import Card
@@ -366,7 +366,7 @@ def _with_news(
     earlier: Earlier, settings: Settings, report: UpdateReport, joined: JoinedPages, updated: Updated
 ) -> tuple[UpdateReport, Updated]:
     """With facts that only new or edited pages say, said by the system and model that wrote the article."""
-    from data.runs import Unstored
+    from data.stage_types import Unstored
     from flows.showing import console
     from pipeline.evidence import Evidence
     from pipeline.following.news import find_news, with_news
@@ -440,7 +440,7 @@ def _page_fates(joined: JoinedPages) -> Iterator[PageFate]:
 
 def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: JoinedPages, updated: Updated) -> None:
     from data import codec, wikigenbench
-    from data.runs import ARTICLE
+    from data.stage_types import ARTICLE
     from flows.showing import preview
     from flows.write import run_corrections
     from pipeline.editing.corrections import CORRECTIONS
@@ -460,75 +460,3 @@ def _store(run: RunFolder, earlier: Earlier, report: UpdateReport, joined: Joine
 
 
 # --- the report on screen ---------------------------------------------------------------------------------------------
-
-
-def lines(report: UpdateReport, *, shown: Callable[[str], str]) -> Iterator[str]:
-    """The report as Markdown; `shown` makes words of pages harmless in it."""
-    yield f"# Changes to “{shown(report.title)}” by {report.day}"
-    yield ""
-    counts = Counter(page.state for page in report.pages)
-    told = ", ".join(f"{counts[state]} {state}" for state in ("unchanged", "changed", "gone", "unread") if counts[state])
-    yield f"Pages of {shown(report.of)}: {told or 'none'}; {len(report.new_pages)} new."
-    added = sum(repair.kind == "sentence_added" for repair in report.repairs)
-    if report.is_empty:
-        yield f"Nothing that the article says has changed{'; what is new was added' if added else ''}."
-    for page in report.pages:
-        if page.state in ("gone", "unread"):
-            yield f"- {page.state}: {shown(page.url)} ({shown(page.detail)})"
-    if report.changes:
-        yield from ("", "## What changed", "")
-        for change in report.changes:
-            yield from _change_lines(change, shown)
-    for name, contradictions in (("Contradictions", report.contradictions), ("Contradictions known before", report.standing)):
-        if contradictions:
-            yield from ("", f"## {name}", "")
-            for found in contradictions:
-                yield f"- {shown(found.what)}: " + "; ".join(_side(side, shown) for side in found.sides)
-    if report.two_counts:
-        yield from (
-            "",
-            "## The article gives another count, too",
-            "",
-            "Nothing says which is later: read the pages, and strike one.",
-            "",
-        )
-        yield from (f"- {shown(text)}" for text in report.two_counts)
-    if report.repairs:
-        yield from ("", "## What was done", "")
-        removed = {(repair.section, repair.text) for repair in report.repairs if repair.kind == "sentence_removed"}
-        for repair in report.repairs:
-            if repair.kind == "marker_dropped" and (repair.section, repair.text) in removed:
-                continue  # the report says above that its page is gone
-            where = shown(repair.section) or "lead or infobox"
-            yield f"- {repair.kind.replace('_', ' ')} ({where}): {shown(repair.text)} — {shown(repair.detail)}"
-    yield from ("", "## Sections", "")
-    for section in report.sections:
-        fate = "byte-identical" if section.identical else "written anew" if section.sha256 else "left out"
-        yield f"- {shown(section.heading) or 'lead'}: {fate}"
-
-
-def _change_lines(change: Change, shown: Callable[[str], str]) -> Iterator[str]:
-    where = shown(change.heading) or "lead"
-    yield f"- {change.kind} ({where}): {shown(change.sentence)}"
-    for figure in change.figures:
-        yield f"  - {_figure(figure, shown)}"
-    if change.new:
-        yield f"  - was: {shown(change.old)}"
-        yield f"  - now: {shown(change.new)}"
-
-
-def _figure(figure: Figure, shown: Callable[[str], str]) -> str:
-    from pipeline.following.changes import sources_told
-
-    old = f"{shown(figure.old)} ({figure.old_date or 'undated'}, {sources_told(figure.n_sources_old)} today)"
-    new = f"{shown(figure.new)} ({figure.new_date or 'undated'}, {sources_told(figure.n_sources_new)})"
-    return f"{old} -> {new}"
-
-
-def _side(side: Side, shown: Callable[[str], str]) -> str:
-    return f"{shown(side.value)} ({side.told})"
-
-
-def _inline(text: str) -> str:
-    """Words of a page as inline Markdown: without markup, links or HTML of their own."""
-    return re.sub(r"[\\`*_\[\]<>|~$#&]", r"\\\g<0>", " ".join(text.split()))

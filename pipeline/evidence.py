@@ -16,7 +16,7 @@ from data.passages import cut_passages
 from data.settings import EvidenceSettings, RetrievalSettings
 from data.snapshot import Snapshot
 from data.types import Event, Page, Passage, Source
-from pipeline.formats.page_words import dropped_in_words
+from pipeline.drop_words import dropped_in_words
 from pipeline.reading.extract import extract
 
 

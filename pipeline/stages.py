@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 
-from data.runs import ARTICLE, DRAFTS, OUTLINE, PAGES, SYSTEM, Stage
+from data.stage_types import ARTICLE, DRAFTS, OUTLINE, PAGES, SYSTEM, Stage
 from pipeline.article_plan import ArticlePlan
 from pipeline.following.disagreements import Disagreements
 from pipeline.notes import AboutPages, Card, Notes, SubjectKind, TakenNotes

@@ -18,9 +18,10 @@ from typing import Any, Literal
 from benchmark.system import System
 from data import codec
 from data.errors import UserError
-from data.runs import RunFolder, Unstored
+from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
+from data.stage_types import Unstored
 from data.store import Store
 from data.types import Page
 from flows.cli import main

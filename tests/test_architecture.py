@@ -237,14 +237,14 @@ def test_no_name_serves_two_duties() -> None:
 
 
 def test_stages_are_named_in_one_place() -> None:
-    """`pipeline.stages` lists what an event's folder holds; those that a lower package needs are made in `data.runs`."""
+    """`pipeline.stages` lists what an event's folder holds; those that a lower package needs are made in `data.stage_types`."""
     makers = {
         module
         for module, tree in TREES.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Stage"
     }
-    assert makers == {"data.runs", "pipeline.stages"}
+    assert makers == {"data.stage_types", "pipeline.stages"}
 
 
 def test_no_attics() -> None:

@@ -16,9 +16,10 @@ from benchmark import scoring
 from benchmark.attacks.all_attacks import Attack
 from benchmark.attacks.given import Given, sentences_of
 from data import codec
-from data.runs import ARTICLE, RunFolder
+from data.runs import RunFolder
 from data.scores import EventScores
 from data.snapshot import Snapshot
+from data.stage_types import ARTICLE
 from data.types import Article, Event, Page, Strict
 from eval.metric import Metric
 

@@ -27,8 +27,9 @@ from benchmark.submissions.submitted import Submission
 from data import codec
 from data.errors import UserError
 from data.markup import is_invalid, reread
-from data.runs import ARTICLE, RunFolder
+from data.runs import RunFolder
 from data.scores import EventScores
+from data.stage_types import ARTICLE
 from data.types import Article, Page, Sentence, Source, Strict
 from data.wikigenbench import too_long
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from data import codec, wikigenbench
 from data.errors import StageError, UserError
 from data.markup import is_invalid
-from data.runs import ARTICLE, Stages
+from data.stage_types import ARTICLE, Stages
 from data.types import Article, Event, Page, Paragraph, Passage, Section, Source, is_unknown
 
 LEAST_SQUASHED = 20

@@ -49,8 +49,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             torch.set_num_threads(arguments.threads)
         if arguments.shape:
             return _shape(arguments)
-        if arguments.spec_bench:
-            return _spec_bench(arguments)
         if arguments.candidates:
             return _candidates(arguments)
         loaded, assistant = _loaded(arguments)
@@ -72,12 +70,11 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m decoding.bench",
         description="Measure decoding methods against our greedy decoding and against transformers, on identical text.",
     )
-    what = parser.add_argument_group(
-        "what to measure: --model, alone or with --prompts, --spec-bench or --steps; or --shape alone"
-    )
+    what = parser.add_argument_group("what to measure: --model, alone or with --prompts or --steps; or --shape alone")
     what.add_argument("--model", metavar="NAME", help=NAMES)
-    what.add_argument("--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE")
-    what.add_argument("--spec-bench", type=Path, metavar="FILE", help="Spec-Bench's question.jsonl: all turns of each question")
+    what.add_argument(
+        "--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE, or Spec-Bench's question.jsonl"
+    )
     what.add_argument("--shape", metavar="NAME", help="random weights of a real shape: S, M, llama-7b, llama-13b, qwen-14b")
     what.add_argument(
         "--steps", action="store_true", help="with --model: time single passes over 1 to 16 tokens, --against hf,llama.cpp"
@@ -123,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="DIR",
-        help="for bench.json, table.md, plot.png, records.jsonl, and answers in Spec-Bench's form",
+        help="for bench.json, table.md, plot.png and records.jsonl",
     )
     return parser
 
@@ -142,11 +139,9 @@ def _check(arguments: argparse.Namespace) -> None:
             )
         if not 2 <= arguments.candidates <= MOST:
             raise UserError(f"--candidates {arguments.candidates} is out of range; use 2 to {MOST}")
-    given = [flag for flag in ("prompts", "spec_bench", "shape", "steps") if getattr(arguments, flag)]
+    given = [flag for flag in ("prompts", "shape", "steps") if getattr(arguments, flag)]
     if len(given) > 1 or bool(arguments.shape) == bool(arguments.model):
-        raise UserError(
-            "name --model, alone or with one of --prompts FILE, --spec-bench FILE and --steps; or --shape NAME alone"
-        )
+        raise UserError("name --model, alone or with one of --prompts FILE and --steps; or --shape NAME alone")
     if arguments.methods is None:
         arguments.methods = ("greedy",) if given else ("copy", "mix")
     for flag in ("max_new_tokens", "prompt_tokens", "limit", "repetitions", "threads"):
@@ -164,8 +159,6 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UserError(f"--shape compares with hf only, not {', '.join(arguments.against)}: drafts need trained weights")
     if arguments.shape and set(arguments.methods) - {"greedy"}:
         raise UserError("--shape replays drafts at stated acceptances; drop --methods, which need trained weights and --model")
-    if arguments.spec_bench and arguments.against:
-        raise UserError("--spec-bench measures our methods; drop --against, or use --prompts with the same file")
 
 
 def _bench(
@@ -195,68 +188,13 @@ def _bench(
     measured = measure(loaded, bench_prompts(rows, loaded, limit), request, assistant=assistant, told=_note)
     told = markdown(measured.result)
     if arguments.out:
-        from decoding.bench.spec import write
-
         codec.write_atomic(arguments.out / "bench.json", codec.to_json(measured.result, indent=1) + "\n")
         codec.write_atomic(arguments.out / "table.md", told)
         write_records(arguments.out / RECORDS, measured.records(loaded))
-        write(arguments.out, measured.answers(loaded))
         plot(measured.result, arguments.out / "plot.png")
         _note(f"check the texts: python -m decoding.certify {arguments.out} --model {arguments.model}")
     sys.stdout.write(told + codec.to_json(measured.result) + "\n")
     return 1 if measured.result.n_bugs else 0
-
-
-def _spec_bench(arguments: argparse.Namespace) -> int:
-    import json
-
-    from data import codec
-    from decoding.bench import spec
-    from decoding.bench.session import REFERENCE, engines
-    from decoding.bench.spec_bench import read_questions
-    from decoding.decoder import Decoder
-    from decoding.engine import backend_of
-    from decoding.machine import signature, versions
-
-    questions = _evenly(read_questions(arguments.spec_bench), arguments.limit)
-    if not questions:
-        raise UserError(f"{arguments.spec_bench} holds no question; name Spec-Bench's question.jsonl")
-    loaded, _ = _loaded(arguments)
-    built = engines(
-        loaded,
-        arguments.methods,
-        backend=arguments.backend,
-        calibration=arguments.calibration,
-        lengths=arguments.lengths,
-        draft=_draft(arguments, loaded),
-    )
-    limit = arguments.max_new_tokens or 200
-    answers = spec.answer_all(
-        {name: Decoder(loaded, engine) for name, engine in built.items()},
-        questions,
-        model_id=Path(arguments.model).name,
-        max_new_tokens=limit,
-        seed=arguments.seed,
-        told=_note,
-    )
-    results = spec.summarise(answers, REFERENCE)
-    info = backend_of(loaded, arguments.backend).info
-    conditions = [
-        ("model", f"{loaded.name}, fingerprint {loaded.fingerprint[:12]}"),
-        ("machine", signature(info)),
-        ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
-        ("questions", f"{len(questions)} of {arguments.spec_bench.name}, all turns, once"),
-        ("new tokens", f"at most {limit} a turn"),
-        ("calibration", str(arguments.calibration or "none")),
-    ]
-    told = spec.spec_lines(results, conditions)
-    line = json.dumps({"conditions": dict(conditions), "methods": [codec.to_plain(one) for one in results]}, ensure_ascii=False)
-    if arguments.out:
-        spec.write(arguments.out, answers)
-        codec.write_atomic(arguments.out / "table.md", told)
-        codec.write_atomic(arguments.out / "spec_bench.json", line + "\n")
-    sys.stdout.write(told + line + "\n")
-    return 0
 
 
 def _shape(arguments: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from decoding.api import DecodeStats, SamplingParams
 from decoding.grounding import answer_rules
-from decoding.grounding.cad import with_cost
 from decoding.sampling import draw, uniforms
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def plain_decoding(loaded: LoadedModel) -> Decode:
         )
         marks.append(time.perf_counter())
         start, first, end = marks
-        return with_cost(DecodeStats(total_s=end - start, prefill_s=first - start, decode_s=end - first), rules)
+        return DecodeStats(total_s=end - start, prefill_s=first - start, decode_s=end - first)
 
     return decode
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from decoding.bench.divergence import compare, peer_noise, step_noise
 from decoding.bench.llama_cpp import DRAFTED, NAMES, LlamaCpp, build, llama_cpp_texts
 from decoding.bench.peers import PEERS, check_peers, early_exit_layer, peer
 from decoding.bench.result import BenchResult, Conditions, Floor, grouped, method_result, timings
-from decoding.bench.spec_bench import Answer, Choice
 from decoding.bench.timed_runs import BenchPrompt, Contestant, Run, run_all
 from decoding.certificate import Record, stop_of
 from decoding.lowbit.matrix import matrices_in
@@ -74,36 +72,6 @@ class Measured:
             if method not in PEERS
             for prompt_id, of in by_prompt.items()
         ]
-
-    def answers(self, loaded: LoadedModel) -> dict[str, list[Answer]]:
-        """Method -> answers in Spec-Bench's form, of the first repetition; a prompt's number in the file is its question id."""
-        numbers = {prompt.id: (n, prompt) for n, prompt in enumerate(self.prompts, 1)}
-        return {
-            method: [_answer(loaded, method, *numbers[prompt_id], of[0]) for prompt_id, of in by_prompt.items()]
-            for method, by_prompt in grouped(self.runs).items()
-            if method not in PEERS
-        }
-
-
-def _answer(loaded: LoadedModel, method: str, number: int, prompt: BenchPrompt, run: Run) -> Answer:
-    text = loaded.tokenizer.decode(list(run.tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    model_id = f"{Path(loaded.name.removeprefix('hf:')).name}-{method}"
-    choice = Choice(
-        index=0,
-        turns=(str(text),),
-        decoding_steps=(len(run.accept_lengths),),
-        new_tokens=(len(run.tokens),),
-        wall_time=(run.total_s,),
-        accept_lengths=run.accept_lengths,
-    )
-    return Answer(
-        question_id=number,
-        category=prompt.task,
-        answer_id=f"{model_id}-{prompt.id}",
-        model_id=model_id,
-        choices=(choice,),
-        tstamp=time.time(),
-    )
 
 
 def measure(

@@ -1,4 +1,4 @@
-"""Vectors of sentences and of headings: near each other where encyclopedias have the sentence under the heading.
+"""Section assignment: sentences and headings as vectors, near where encyclopedias have the one under the other.
 
 `heading_network`   MiniLM with low-rank adapters, mean of its tokens
 `training`          the loop that makes the weights (filing.safetensors; its card is README.md)

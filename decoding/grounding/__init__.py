@@ -1,4 +1,4 @@
-"""Holds an answer to its evidence or form while it is decoded: `decoding.api.Grounding` and `Contrast` as logits rules."""
+"""Holds an answer to its evidence or form while it is decoded: `decoding.api.Grounding` as logits rules."""
 
 from __future__ import annotations
 
@@ -14,22 +14,10 @@ if TYPE_CHECKING:
 def answer_rules(
     sampling: SamplingParams, loaded: LoadedModel, n_prompt: int, end_ids: frozenset[int]
 ) -> tuple[LogitsRule, ...]:
-    """What `sampling` asks of the logits of one answer to a prompt of `n_prompt` tokens: its grounding, then its contrast.
-
-    In this order, because the contrast keeps likely tokens only and must see which are left. The caller holds the model's lock,
-    not the tokenizer's. What the contrast took is given by `decoding.grounding.cad.with_cost`.
-
-    Raises:
-        UserError: as `grounding_rules`; a contrast that is out of range.
-        StageError: the request without evidence leaves no room in the context for the answer.
-    """
+    """What `sampling` asks of the logits of one answer to a prompt of `n_prompt` tokens. The caller holds the model's lock, not
+    the tokenizer's. Raises UserError as `grounding_rules`."""
     with loaded.tokenizer_lock:
-        rules = grounding_rules(sampling.grounding, loaded.tokenizer, n_prompt, end_ids)
-    if sampling.contrast is None or sampling.contrast.alpha == 0:
-        return rules
-    from decoding.grounding.cad import contrast_rule
-
-    return (*rules, contrast_rule(sampling.contrast, loaded, n_prompt, sampling.max_new_tokens))
+        return grounding_rules(sampling.grounding, loaded.tokenizer, n_prompt, end_ids)
 
 
 def grounding_rules(

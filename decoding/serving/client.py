@@ -9,23 +9,17 @@ The API key comes from WIKIGEN_API_KEY, else OPENAI_API_KEY. It is sent to the s
 
 from __future__ import annotations
 
-import email.utils
 import hashlib
-import ipaddress
 import json
 import logging
-import os
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 from data.errors import StageError, UserError, WikigenError
 from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams
@@ -33,6 +27,8 @@ from decoding.local import STAGE, StopCut
 from decoding.many import check_options, choice_of_text
 from decoding.models.control_tokens import break_control_tokens
 from decoding.sampling import check_sampling
+from decoding.serving.address import KEY_VARIABLES, Served, cause, checked_url, server_key
+from decoding.serving.retrying import BACKOFF_CAP_S, BACKOFF_S, RETRIED_STATUSES, NotListed, Refused, Timeouts, retry_after
 from decoding.serving.server_replies import (
     EXCERPT_CHARS,
     NO_CONTENT_HINT,
@@ -49,34 +45,9 @@ if TYPE_CHECKING:
     import requests
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-KEY_VARIABLES = ("WIKIGEN_API_KEY", "OPENAI_API_KEY")
-_RETRIED_STATUSES = frozenset((429, 500, 502, 503, 504))
-_BACKOFF_S = 0.5
-_BACKOFF_CAP_S = 20.0
-_RETRY_AFTER_CAP_S = 60.0
 _ANSWER_BYTES = 32 << 20
 _TOP_LOGPROBS = 20
 """The most that the API lets a client ask for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds to wait: for a connection, for the next bytes, and for one text in all, retries included.
-
-    An answer that is not streamed arrives at once at its end, so `read_s` must cover writing the whole text.
-    """
-
-    connect_s: float = 10.0
-    read_s: float = 300.0
-    total_s: float = 900.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Served:
-    """What `/models` says of our model; `identity` is empty when it says nothing."""
-
-    identity: str
-    context_tokens: int | None
 
 
 class ServerGenerator:
@@ -109,8 +80,8 @@ class ServerGenerator:
         uniform: Callable[[], float] = random.random,
     ) -> None:
         self._model = model
-        self._base_url, self._is_local = _checked_url(base_url)
-        self._key = _key()
+        self._base_url, self._is_local = checked_url(base_url)
+        self.server_key = server_key()
         self._default_context_tokens = default_context_tokens
         self._timeouts = timeouts or Timeouts()
         self._retries = retries
@@ -120,7 +91,7 @@ class ServerGenerator:
         self._reply_schema = reply_schema
         self._sleep = sleep
         self._uniform = uniform
-        self._served_value: _Served | None = None
+        self._served_value: Served | None = None
         self._served_lock = threading.Lock()
 
     @property
@@ -176,16 +147,12 @@ class ServerGenerator:
         Raises:
             StageError: no usable answer.
             UserError: the key (401, 403) or the model or URL (404) is wrong, sampling parameters are out of range, or
-                grounding or a contrast is asked for.
+                grounding is asked for.
         """
         check_sampling(sampling)
         if sampling.grounding is not None:
             raise UserError(
                 f"{self.name} cannot be held to its evidence, since a server chooses its tokens itself; use --model hf:PATH"
-            )
-        if sampling.contrast is not None:
-            raise UserError(
-                f"{self.name} shows no logits, so they cannot be contrasted; drop the contrast, or use --model hf:PATH"
             )
         if not messages:
             raise UserError("there are no messages to continue; give at least one")
@@ -300,7 +267,7 @@ class ServerGenerator:
         try:
             with self._answer("POST", "/chat/completions", deadline, body) as response:
                 answer = self._parsed(b"".join(self._chunks(response, deadline)), response)
-        except _Refused as error:
+        except Refused as error:
             raise NoLogprobs(f"it refuses to tell log probabilities ({error.why})") from error
         try:
             content = answer["choices"][0]["logprobs"]["content"]
@@ -353,7 +320,7 @@ class ServerGenerator:
         url = self._base_url + path
         for attempt in range(self._retries + 1):
             left = max(deadline - time.monotonic(), 0.001)
-            pause = self._uniform() * min(_BACKOFF_CAP_S, _BACKOFF_S * 2**attempt)
+            pause = self._uniform() * min(BACKOFF_CAP_S, BACKOFF_S * 2**attempt)
             try:
                 response = session.request(
                     method,
@@ -365,17 +332,17 @@ class ServerGenerator:
                     allow_redirects=False,
                 )
             except requests.exceptions.SSLError as error:
-                raise UserError(f"{url}: no secure connection ({_cause(error)}); check the certificate or the URL") from error
+                raise UserError(f"{url}: no secure connection ({cause(error)}); check the certificate or the URL") from error
             except requests.ConnectionError as error:
-                failure = f"{url}: no connection ({_cause(error)})"
+                failure = f"{url}: no connection ({cause(error)})"
             except requests.Timeout as error:
                 raise StageError(STAGE, f"{url}: no answer within {min(self._timeouts.read_s, left):.3g} s") from error
             except requests.RequestException as error:
-                raise UserError(f"{url}: the request cannot be sent ({_cause(error)}); check the URL") from error
+                raise UserError(f"{url}: the request cannot be sent ({cause(error)}); check the URL") from error
             else:
-                if response.status_code not in _RETRIED_STATUSES:
+                if response.status_code not in RETRIED_STATUSES:
                     return response
-                asked = _retry_after(response.headers.get("Retry-After"))
+                asked = retry_after(response.headers.get("Retry-After"))
                 pause = pause if asked is None else asked
                 failure = self._described(response, deadline)
                 response.close()
@@ -388,8 +355,8 @@ class ServerGenerator:
         raise AssertionError("the last attempt returns or raises")
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._key:
-            request.headers["Authorization"] = f"Bearer {self._key}"
+        if self.server_key:
+            request.headers["Authorization"] = f"Bearer {self.server_key}"
         return request
 
     # --- the answer ---------------------------------------------------------------------------------------------------
@@ -460,8 +427,8 @@ class ServerGenerator:
     def _excerpt(self, content: bytes) -> str:
         """The first characters for an error message: printable, and without our key should the server repeat it."""
         text = content[: 8 * EXCERPT_CHARS].decode("utf-8", errors="replace")
-        if self._key:
-            text = text.replace(self._key, "[key]")
+        if self.server_key:
+            text = text.replace(self.server_key, "[key]")
         return "".join(c if c.isprintable() else " " for c in text)[:EXCERPT_CHARS].strip()
 
     # --- refusals -----------------------------------------------------------------------------------------------------
@@ -480,16 +447,16 @@ class ServerGenerator:
     def _refusal(self, response: requests.Response, deadline: float, *, is_listing: bool) -> WikigenError:
         status, described = response.status_code, self._described(response, deadline)
         if status in (401, 403):
-            sent = "the key that was sent is not accepted" if self._key else "no key was sent"
+            sent = "the key that was sent is not accepted" if self.server_key else "no key was sent"
             return UserError(f"{described}; {sent}: set {KEY_VARIABLES[0]} (or {KEY_VARIABLES[1]}) to a valid key")
         if 300 <= status < 400:
             target = self._excerpt(response.headers.get("Location", "elsewhere").encode())
             return UserError(f"{response.url}: the server redirects to {target}; use the base URL it means")
         if is_listing and status < 500:
-            return _NotListed(STAGE, described)
+            return NotListed(STAGE, described)
         if status == 404:
             return UserError(f"{described}; {self._what_is_served(deadline)}")
-        return (_Refused if status in (400, 422, 501) else StageError)(STAGE, described)
+        return (Refused if status in (400, 422, 501) else StageError)(STAGE, described)
 
     def _what_is_served(self, deadline: float) -> str:
         try:
@@ -506,18 +473,18 @@ class ServerGenerator:
         try:
             with self._answer("GET", "/models", deadline) as response:
                 value = self._parsed(b"".join(self._chunks(response, deadline)), response)
-        except _NotListed:
+        except NotListed:
             return None
         entries = value.get("data")
         return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else None
 
-    def _served(self) -> _Served:
+    def _served(self) -> Served:
         with self._served_lock:
             if self._served_value is None:
                 self._served_value = self._ask_what_is_served()
             return self._served_value
 
-    def _ask_what_is_served(self) -> _Served:
+    def _ask_what_is_served(self) -> Served:
         deadline = time.monotonic() + min(self._timeouts.total_s, 60.0)
         try:
             entries = self._listing(deadline) or []
@@ -527,76 +494,7 @@ class ServerGenerator:
         if entry is None and len(entries) == 1:
             entry = entries[0]  # servers of one model (llama.cpp) answer to any name
         if entry is None:
-            return _Served(identity="", context_tokens=None)
+            return Served(identity="", context_tokens=None)
         limits = (entry.get(key) for key in ("max_model_len", "context_length", "context_window", "max_context_length"))
         context = next((n for n in limits if isinstance(n, int) and not isinstance(n, bool) and n > 0), None)
-        return _Served(identity=json.dumps([entry.get("id"), entry.get("root")]), context_tokens=context)
-
-
-class _NotListed(StageError):
-    """The server has no `/models`."""
-
-
-class _Refused(StageError):
-    """The server does not do what was asked (status 400, 422 or 501), and would not if it was asked again."""
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for (RFC 9110, section 10.2.3), between 0 and 60; None if it says nothing."""
-    if value is None:
-        return None
-    value = value.strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", value):
-        seconds = float(value)
-    else:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
-            return None
-    return min(max(seconds, 0.0), _RETRY_AFTER_CAP_S)
-
-
-def _checked_url(base_url: str) -> tuple[str, bool]:
-    """The URL without its trailing slash, and whether it points at this machine."""
-    example = "use a URL such as http://127.0.0.1:8000/v1"
-    try:
-        parts = urlsplit(base_url.strip())
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise UserError(f"{base_url!r} is not a server URL ({error}); {example}") from None
-    if parts.username is not None or parts.password is not None:
-        raise UserError(f"the server URL of {host} holds a user name; leave it out and set {KEY_VARIABLES[0]} instead")
-    if parts.scheme not in ("http", "https") or not host:
-        raise UserError(f"{base_url!r} is not a server URL; {example}")
-    if parts.query or parts.fragment:
-        raise UserError(f"{base_url!r} has a query or fragment, which a base URL cannot have; {example}")
-    path = parts.path.rstrip("/")
-    if path.endswith("/chat/completions"):
-        raise UserError(f"{base_url!r} is the address of one method; leave out /chat/completions")
-    return f"{parts.scheme}://{parts.netloc}{path}", _is_loopback(host)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_unspecified
-
-
-def _key() -> str:
-    for variable in KEY_VARIABLES:
-        if key := os.environ.get(variable, "").strip():
-            if not (key.isascii() and key.isprintable()):
-                raise UserError(f"{variable} holds characters that no key has (a line break?); set it again")
-            return key
-    return ""
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost reason; the outer ones repeat the URL and an object's address."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return str(error) or type(error).__name__
+        return Served(identity=json.dumps([entry.get("id"), entry.get("root")]), context_tokens=context)

@@ -36,10 +36,10 @@ from benchmark.submissions.statement import Statement, joined
 from benchmark.submissions.submitted import Submission, SubmittedCost, SubmittedModel
 from data import codec
 from data.errors import StageError, UserError, WikigenError
-from data.runs import ARTICLE
 from data.scores import EventScores
 from data.settings import Settings, load_settings
 from data.snapshot import Snapshot
+from data.stage_types import ARTICLE
 from data.types import Article, Event, Page
 from eval.metric import Metric
 from flows.job import SYSTEMS, Job

@@ -119,7 +119,7 @@ def add_article_flags(parser: argparse.ArgumentParser, *, file: bool = True) -> 
 
 
 def article_flags(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """What `add_article_flags` took, as words for `flows.write.request_for`."""
+    """What `add_article_flags` took, as words for `flows.write_request.request_for`."""
     given = ((name, getattr(arguments, name, None)) for name in ("system", "model", "draft_model", "config"))
     flags = (f"--{name.replace('_', '-')}={value}" for name, value in given if value is not None)
     return (*flags, *(f"--set={one}" for one in arguments.assignments))
@@ -127,6 +127,6 @@ def article_flags(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def check_article_flags(flags: Sequence[str]) -> None:
     """Raises UserError for flags that no article can be written with."""
-    from flows.write import check_request, request_for
+    from flows.write_request import check_request, request_for
 
     check_request(request_for(["-", "--url", "http://example.org", *flags]))

@@ -10,7 +10,8 @@ from data.errors import UserError
 from data.remote import place
 
 if TYPE_CHECKING:
-    from data.runs import EventFolder, RunFolder, Stage
+    from data.runs import EventFolder, RunFolder
+    from data.stage_types import Stage
     from data.types import Page
     from pipeline.notes import AboutPages, Card, Notes
 

@@ -16,9 +16,9 @@ from benchmark import splits
 from data import codec
 from data.errors import StageError, UserError
 from data.locate import locate
-from data.runs import Stage
 from data.settings import ModelSettings, Settings
 from data.snapshot import Snapshot
+from data.stage_types import Stage
 from data.types import Event, Page, Section, Sentence
 from decoding.api import Completion, DecodeStats, Message, PromptForm, Request, SamplingParams, Task
 from decoding.knn.prompt_files import PromptRow

@@ -87,9 +87,10 @@ def _runs() -> Path:
 
 
 def _write(title: str, urls: Sequence[str], search: str, words: int, flags: Sequence[str]) -> dict[str, Any]:
-    from flows.write import request_for, write
+    from flows.write import write
+    from flows.write_request import request_for
+    from pipeline.drop_words import DROP_REASONS
     from pipeline.formats.markdown import to_markdown
-    from pipeline.formats.page_words import DROP_REASONS
 
     if not 50 <= words <= 5000:
         raise UserError(f"words = {words} is not between 50 and 5000")

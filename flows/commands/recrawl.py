@@ -84,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
     def run() -> int:
         from data import codec
         from flows.showing import console
-        from pipeline.formats.page_words import dropped_in_words
+        from pipeline.drop_words import dropped_in_words
 
         events = list(_recrawled(arguments))
         out = arguments.out or Path(os.environ.get("WIKIGEN_RUNS", "runs")) / "recrawl.jsonl"
@@ -155,7 +155,7 @@ def recrawl(snapshot: Snapshot, ids: Sequence[str], settings: Settings) -> Itera
 
 
 def _distinct(pages: Sequence[RawPage]) -> list[RawPage]:
-    from data.cleaning import canonical_url
+    from data.page_urls import canonical_url
 
     return list({canonical_url(page.url): page for page in reversed(pages) if page.url}.values())[::-1]
 
@@ -216,7 +216,7 @@ def _table(events: Sequence[RecrawledEvent]) -> Table:
     from rich.text import Text
 
     from flows.showing import console
-    from pipeline.formats.page_words import dropped_in_words
+    from pipeline.drop_words import dropped_in_words
 
     table = Table(title="pages of events, fetched again", box=box.SIMPLE, title_justify="left", title_style="bold")
     table.add_column("event")

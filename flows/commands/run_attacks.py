@@ -16,9 +16,10 @@ from benchmark.attacks.standing import HONEST, Standing
 from data import codec
 from data.errors import StageError, UserError
 from data.locate import locate
-from data.runs import ARTICLE, RunFolder
+from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import Snapshot
+from data.stage_types import ARTICLE
 from data.types import Article, Page
 from eval.catalogue import HEADLINE
 from flows import run_events

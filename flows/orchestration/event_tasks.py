@@ -27,7 +27,8 @@ from benchmark.system import System
 from data import codec
 from data.errors import UserError, WikigenError
 from data.remote import Carrier, RunUrl, place
-from data.runs import EventFolder, Stage
+from data.runs import EventFolder
+from data.stage_types import Stage
 from data.store import options
 from data.types import Event, Page, Sentence
 from decoding.waiting import spin_briefly
@@ -115,7 +116,7 @@ def score_event(job: Job, event_id: str) -> None:
 
 
 class PrefectStages:
-    """Implements `data.runs.Stages`: an event's folder, with a task in front of everything that has to be made.
+    """Implements `data.stage_types.Stages`: an event's folder, with a task in front of everything that has to be made.
 
     The key of a stored result is `STAGE/vVERSION/EVENT/DIGEST`. The digest covers the run's identity and, in order, every
     value that the writer was given so far: with an edited outline, or other pages, nothing made from the old ones is found.

@@ -204,7 +204,7 @@ def _system(one: SystemRecipe) -> list[str]:
 
 def _closed_book(one: SystemRecipe) -> list[str]:
     """The same model, without what ties a text to evidence."""
-    writing = {k: v for k, v in one.settings.get("writing", {}).items() if k not in ("mode", "contrast")}
+    writing = {k: v for k, v in one.settings.get("writing", {}).items() if k != "mode"}
     alone = replace(one, system="closed_book", mode=None, settings={**one.settings, "writing": writing})
     return _system(alone)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from flows.showing import console
 from flows.showing.watching import Current, Spent, View, Watch
-from pipeline.formats.page_words import DROP_REASONS
+from pipeline.drop_words import DROP_REASONS
 from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, INFOBOX, KIND, NOTES, OUTLINE, PAGES, PLAN, part_of
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from data import codec
-from data.runs import ARTICLE, EventFolder, RunFolder
+from data.runs import EventFolder, RunFolder
 from data.scores import SystemScores
+from data.stage_types import ARTICLE
 from eval.catalogue import BESIDE, HEADLINE, is_share, less_is_better
 from flows.showing.report.page import REPORT
 from pipeline.editing.corrections import CORRECTIONS, Corrections, corrected

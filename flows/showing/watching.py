@@ -1,6 +1,6 @@
 """What a command that writes articles is doing: one observer, which the terminal's panel and the web page both read.
 
-A `Watch` is the runner's `data.runs.Observer`. It notes what goes by in a `View`, for whoever draws the present, and as
+A `Watch` is the runner's `data.stage_types.Observer`. It notes what goes by in a `View`, for whoever draws the present, and as
 `Happening`s, for whoever follows.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from benchmark.runner import EventOutcome
 from data.decoding_counts import Usage
-from data.runs import Observer
+from data.stage_types import Observer
 from data.types import DropReason, Event, Heading, Outline, Page, Section, Sentence
 from pipeline.notes import AboutPages, Card, Note, TakenNotes
 from pipeline.stages import section_of

@@ -23,7 +23,8 @@ from data.errors import UserError
 from flows.webapp.admission import Admission, Gate
 from flows.webapp.desk import ENDED, Desk, Job
 from flows.webapp.shelf import FORMATS, Asked, Shelf
-from flows.write import MOST_URLS, open_run, request_for, slug
+from flows.write import open_run, slug
+from flows.write_request import MOST_URLS, request_for
 from pipeline.reading.pdf import MAX_PDF_BYTES
 from pipeline.web.local_files import FILE_TYPES
 

@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 from data import codec
 from data.errors import UserError
 from data.markup import number
-from data.runs import EventFolder, RunFolder, Stage
+from data.runs import EventFolder, RunFolder
+from data.stage_types import Stage
 from data.types import Article, Section, Strict
 from flows.showing import preview
 from flows.webapp.worker import plain_note, plain_page, plain_verdict
@@ -228,7 +229,7 @@ def _pages_cited(article: Article) -> list[dict[str, Any]]:
 
 def _changes(run: RunFolder) -> list[str]:
     """What an update found and did, line by line; nothing for a run that is none."""
-    from flows.update import lines
+    from flows.update_lines import lines
     from pipeline.following.updating import UpdateReport
 
     path = run.path / "changes.json"

@@ -72,7 +72,8 @@ class _Worker:
 
     def warm_up(self, words: Sequence[str]) -> None:
         """What the first article would wait for. Problems are reported by the article that needs it."""
-        from flows.write import ANSWERS, request_for
+        from flows.write import ANSWERS
+        from flows.write_request import request_for
 
         with contextlib.suppress(Exception):
             request = request_for(["-", "--url", "http://example.org", *words])
@@ -105,7 +106,8 @@ class _Worker:
             self.tell("ended", status="failed", why=f"{type(error).__name__}: {console.one_line(str(error))}")
 
     def _write(self, words: Sequence[str]) -> None:
-        from flows.write import Watchers, request_for, write
+        from flows.write import Watchers, write
+        from flows.write_request import request_for
 
         written = write(request_for(words), Watchers(Watch(1, tell=self._happened), fetched=self._fetched, build=self.build))
         (outcome,) = written.generated.outcomes
@@ -127,7 +129,7 @@ class _Worker:
         self.tell("ended", status="done", why=report.in_words())
 
     def _fetched(self, record: FetchRecord) -> None:
-        from pipeline.formats.page_words import DROP_REASONS
+        from pipeline.drop_words import DROP_REASONS
 
         fetched = record.stored.fetched
         reason = DROP_REASONS[fetched.drop_reason] if fetched.drop_reason else ""
@@ -153,7 +155,7 @@ class _Worker:
 
 def plain_page(n: int, page: Page) -> dict[str, object]:
     """A page as the browser lists it."""
-    from pipeline.formats.page_words import DROP_REASONS
+    from pipeline.drop_words import DROP_REASONS
     from pipeline.provenance import host_of, web_link
 
     return {

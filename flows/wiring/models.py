@@ -35,7 +35,8 @@ def build_generator(system: str, model: ModelSettings, decoding: DecodingSetting
         return _local_generator(name, model, decoding)
     if asked.kind == "server" and asked.is_whole:
         _check_served(name, decoding)
-        from decoding.serving.client import ServerGenerator, Timeouts
+        from decoding.serving.client import ServerGenerator
+        from decoding.serving.retrying import Timeouts
 
         return ServerGenerator(asked.rest, asked.url, timeouts=Timeouts(read_s=model.timeout_s), at_once=model.at_once)
     raise _no_model(name)

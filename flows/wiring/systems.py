@@ -54,10 +54,6 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
     if name in MODEL_SYSTEMS:
         if name != "ours" and writing.mode != "auto":
             raise UserError(f"--system {name} writes as in its paper; drop --mode {writing.mode}, or use --system ours")
-        if name != "ours" and writing.contrast:
-            raise UserError(
-                f"--system {name} writes as in its paper; drop writing.contrast = {writing.contrast}, or use --system ours"
-            )
         generator = build_generator(name, settings.model, settings.decoding)
         if remember is not None:
             from decoding.remembered import RememberingGenerator
@@ -89,10 +85,6 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
         raise UserError(f"--system {name} uses no language model; drop --decoding and the settings decoding.*")
     if writing.mode != "auto":
         raise UserError(f"--system {name} uses no language model; drop --mode {writing.mode}, or use --system ours")
-    if writing.contrast:
-        raise UserError(
-            f"--system {name} uses no language model; drop writing.contrast = {writing.contrast}, or use --system ours"
-        )
     match name:
         case "lead":
             return LeadSystem(retrieval, writing)

@@ -1,4 +1,6 @@
-"""A sentence as it can be read without its page: "He", "The film" and "on Monday" have their name and date, or it is left out.
+"""Decontextualisation: a sentence as it can be read without its page.
+
+"He", "The film" and "on Monday" have their name and date, or the sentence is left out.
 
 Only what the sentence before, the page's subject and the page's day say for certain is put in. English only.
 """

@@ -1,5 +1,5 @@
-"""How likely the editor of an encyclopedia would use an evidence sentence as it is offered: complete, clear alone, a statement
-and no voice, and about the subject.
+"""Sentence quality: how likely the editor of an encyclopedia would use an evidence sentence as it is offered: complete, clear
+alone, a statement and no voice, and about the subject.
 
 The gate (`pipeline.choosing.gate`) knows rules; what no rule catches ("The town was aflame before evening") this model has
 learned from some four thousand sentences of development events, each labelled by reading it. It is the mean of a logistic model

@@ -1,4 +1,4 @@
-"""How likely an evidence sentence says what a human article says, too: a logistic model over 29 features.
+"""Salience: how likely an evidence sentence says what a human article says, too: a logistic model over 29 features.
 
 Fitted on development parts only (`tools.fits.fit_worth`). The label is whether the human article supports the sentence, by
 the judge `lexical`. `relevance` asks how much a sentence reads like the article; this one whether it states a fact of it. Short

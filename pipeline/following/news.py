@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from data.runs import Stages
+from data.stage_types import Stages
 from data.types import Article, Heading, Page, Paragraph, Repair, Section, Source, Strict
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.choosing.facts import names, numbers, with_digits

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, DropReason, Fact, Page, Paragraph, Passage, Section, Sentence, Source
+from pipeline.drop_words import DROP_REASONS
 from pipeline.formats.page_frame import asset, counted, document, score_table
-from pipeline.formats.page_words import DROP_REASONS, RATINGS, REPAIRS, WARNINGS
+from pipeline.formats.page_words import RATINGS, REPAIRS, WARNINGS
 from pipeline.formats.reasons import in_words
 from pipeline.formats.subject_name import parts_of
 from pipeline.provenance import day_of, host_of, name_of, notice_of, shortened, web_link

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.decoding_counts import Usage
-from data.runs import Stages
 from data.sentences import split_sentences
+from data.stage_types import Stages
 from data.types import Passage
 from decoding.api import Completion, Encoder, Generator, Request, SamplingParams
 from pipeline.choosing.subject import names_subject, subject_terms

@@ -1,4 +1,4 @@
-"""Where chosen sentences go: how well each would open the article, and which heading it fits."""
+"""Section assignment, sentence by sentence: how well each would open the article, and which heading it fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The plan of an article: what it says (`choosing.statements`), under which headings, in which order, and what opens it."""
+"""Content planning and section assignment: the plan of an article.
+
+What it says (`choosing.statements`), under which headings, in which order, and what opens it.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from data.blocks import any_of
-from data.cleaning import host_of
+from data.page_urls import host_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

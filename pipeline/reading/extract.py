@@ -18,16 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 from data.blocks import count_read, has_sentence
-from data.cleaning import (
-    MAX_BYTES,
-    MIN_WORDS,
-    Extracted,
-    binary_detail,
-    clean_title,
-    ngrams,
-    obstacle,
-    registrable_domain,
-)
+from data.cleaning import MAX_BYTES, MIN_WORDS, Extracted, binary_detail, clean_title, ngrams, obstacle
+from data.page_urls import registrable_domain
 from data.types import DropReason, PageFlag, RawPage
 from pipeline.reading.asides import struck_in, with_standfirst, without_asides, without_names_of_builders
 from pipeline.reading.consent import is_wall, without_boxes

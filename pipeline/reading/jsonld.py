@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from data.cleaning import canonical_url, clean_title
+from data.cleaning import clean_title
+from data.page_urls import canonical_url
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from data.runs import Stages
 from data.settings import RetrievalSettings, WritingSettings
+from data.stage_types import Stages
 from data.types import Article, Event, Page, Paragraph, Passage, Section, Sentence
 from pipeline.choosing.candidates import sentence_texts
 from pipeline.evidence import Evidence

@@ -3,8 +3,7 @@
 Each section is retrieved for its heading and for the names that nothing written so far mentions. The lead is written last,
 from the finished sections. The infobox holds only values found in the passages that they cite. Every sentence is checked
 against its citations (`pipeline.writing.citing`); repeats across sections go; everything changed is listed with the article.
-The decoder lets a sentence end with numbers of shown passages alone. With `writing.contrast` text about shown passages is
-contrasted with what the model says without them.
+The decoder lets a sentence end with numbers of shown passages alone.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from functools import cached_property
 
 from data.errors import StageError
 from data.markup import parse_markers
-from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
+from data.stage_types import Stages
 from data.types import Article, Event, Fact, Heading, Outline, Page, Passage, Repair, Section, Sentence
 from decoding.api import Encoder, Generator
 from pipeline.choosing.candidates import sentence_texts

@@ -6,7 +6,7 @@ what is beside that of the same model with evidence.
 
 from __future__ import annotations
 
-from data.runs import Stages
+from data.stage_types import Stages
 from data.types import Article, Event, Page
 from pipeline.evidence import Evidence
 from pipeline.stages import ARTICLE, ARTICLE_DRAFT

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from data.runs import Stages
 from data.settings import RetrievalSettings, WritingSettings
+from data.stage_types import Stages
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, Statement

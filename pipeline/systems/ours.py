@@ -15,8 +15,8 @@ from typing import Literal
 
 from data.decoding_counts import Usage
 from data.errors import UserError
-from data.runs import Stages, Unstored
 from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
+from data.stage_types import Stages, Unstored
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
 from pipeline.article_plan import ArticlePlan, LeftOut, Statement
@@ -57,7 +57,7 @@ PLANNED = 1.3
 
 
 class OurSystem(CitedWriting):
-    """Raises UserError when the model cannot write in the mode, or with the contrast, that is asked for."""
+    """Raises UserError when the model cannot write in the mode that is asked for."""
 
     name = "ours"
     rules = "38"
@@ -79,15 +79,10 @@ class OurSystem(CitedWriting):
         self._together = writing.notes_together or 1
         self._filer = filer
         self._reader = reader
-        if writing.contrast:
-            _check_contrast(writing.contrast, self._mode)
-            self._writer = replace(self._writer, contrast=writing.contrast)
 
     @property
     def identity(self) -> Mapping[str, str]:
         mine = {**super().identity, "mode": self._mode}
-        if self._writing.contrast:
-            mine["contrast"] = str(self._writing.contrast)
         if self._mode == "notes":
             mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": reading_prompts.PROMPTS}
             mine["asking"] = questions_digest()
@@ -234,12 +229,3 @@ def mode_for(asked: WritingMode, generator: Generator) -> Literal["notes", "cite
             "--mode, or use a local model such as --model hf:FOLDER_OR_ID"
         )
     return "notes" if asked == "auto" else asked
-
-
-def _check_contrast(alpha: float, mode: str) -> None:
-    """Raises UserError where there is nothing to contrast."""
-    if mode != "cite":
-        raise UserError(
-            f"writing.contrast = {alpha} weighs what a model writes with passages before it, as in mode cite: drop it, or use "
-            "--mode cite with a local chat model, such as --model hf:FOLDER_OR_ID"
-        )

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from data.errors import StageError
-from data.runs import Stages
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
+from data.stage_types import Stages
 from data.types import Article, Event, Fact, Heading, Outline, Page, Repair, Section
 from decoding.api import Encoder, Generator
 from pipeline.evidence import Evidence

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from data.cleaning import canonical_url as canonical
 from data.errors import UserError
+from data.page_urls import canonical_url as canonical
 from data.types import DropReason, Strict
 
 __all__ = ["Address", "Refused", "admit", "canonical", "exempt"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from data.cleaning import listed
+from data.page_urls import listed
 
 Reliability = Literal["reliable", "unreliable", "deprecated", ""]
 LABELS: tuple[Reliability, ...] = ("deprecated", "unreliable", "reliable")

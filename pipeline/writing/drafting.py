@@ -11,7 +11,7 @@ from data.cleaning import addresses_model
 from data.decoding_counts import Usage
 from data.errors import StageError
 from data.types import Page, Passage, Strict
-from decoding.api import Cite, Contrast, Generator, Grounding, Message, SamplingParams, StopReason, Task
+from decoding.api import Cite, Generator, Grounding, Message, SamplingParams, StopReason, Task
 from pipeline.writing.prompts import Numbered, evidence_block
 
 TURN_TOKENS = 8
@@ -121,30 +121,24 @@ class ShortFacts(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a generator is asked: `max_new_tokens` and `grounding` bound the answer, `contrast` weighs its tokens, `sources` are
-    texts that it may repeat: they speed it up, no more."""
+    """What a generator is asked: `max_new_tokens` and `grounding` bound the answer, `sources` are texts that it may
+    repeat: they speed it up, no more."""
 
     task: Task
     messages: tuple[Message, ...]
     max_new_tokens: int
     grounding: Grounding | None = None
     sources: tuple[str, ...] = ()
-    contrast: Contrast | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A generator with the sampling that this run uses; `seed` makes sampled runs repeatable.
-
-    With `contrast` above 0, the alpha of `decoding.api.Contrast`, text about shown passages is contrasted with what the
-    same request brings about without them. The generator must ground (`Generator.grounds`).
-    """
+    """A generator with the sampling that this run uses; `seed` makes sampled runs repeatable."""
 
     generator: Generator
     temperature: float
     seed: int
     max_new_tokens: int
-    contrast: float = 0.0
 
     def ask(
         self,
@@ -167,8 +161,7 @@ class Writer:
             numbered = [Numbered(k, quote.title, quote.text) for k, quote in enumerate(shown[:n], 1)]
             messages = tuple(prompt(evidence_block(numbered, self.generator.neutralise)))
             grounding = Cite(tuple(range(1, n + 1))) if cite and n else None
-            contrast = Contrast(_without_evidence(prompt), self.contrast) if self.contrast and n else None
-            return Question(task, messages, limit, grounding, tuple(sources), contrast)
+            return Question(task, messages, limit, grounding, tuple(sources))
 
         n, question = self._fitted(len(shown), build)
         return self._put(question, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]])
@@ -214,7 +207,6 @@ class Writer:
             temperature=self.temperature,
             seed=self.seed,
             grounding=question.grounding,
-            contrast=question.contrast,
             task=question.task,
             sources=question.sources,
         )
@@ -226,8 +218,3 @@ class Writer:
             stop=completion.stop,
             usage=Usage(1, completion.n_prompt_tokens, completion.n_new_tokens, completion.stats.rounded()),
         )
-
-
-def _without_evidence(prompt: Callable[[str], Sequence[Message]]) -> tuple[Message, ...]:
-    """The same request with nothing where the evidence block would be."""
-    return tuple(Message(message.role, message.content.strip()) for message in prompt(""))

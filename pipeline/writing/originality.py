@@ -19,8 +19,8 @@ from pipeline.writing.checks.rewording import copied_runs
 
 MOST_COPIED, MOST_VERBATIM = 0.40, 0.10
 """Share of the words in runs of five or more that a cited passage has, and of the sentences that stand there word for word.
-Below the bounds, for another page may have a run, too; what goes for it is told in parts, so that no fact was lost from 0.44 and
-0.22 to these (docs/history/2026-11-28.md)."""
+Below the bounds, for another page may have a run, too; what goes for it is told in parts, so that no fact was lost from 0.44
+and 0.22 to these (docs/history/2026-11-28.md)."""
 LEAST_WORDS = 400
 """Words of an article from which none goes."""
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 
 from data.decoding_counts import Usage
 from data.errors import StageError
-from data.runs import Stages
 from data.sentences import split_sentences
+from data.stage_types import Stages
 from data.types import Heading, Paragraph, Repair, Section, Sentence
 from decoding.api import Completion, Rephrase, Request, SamplingParams, SupportReader
 from pipeline.article_plan import ArticlePlan, Statement

@@ -11,9 +11,10 @@ from benchmark.scoring import score_run, system_scores
 from benchmark.submissions import folder, submission, verdicts
 from benchmark.submissions.submitted import SubmittedCost, SubmittedSystem
 from data.errors import NoEvidence
-from data.runs import RunFolder, Stages
+from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
+from data.stage_types import Stages
 from data.types import Article, Event, Page
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric

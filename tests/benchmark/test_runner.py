@@ -9,7 +9,8 @@ import pytest
 
 from benchmark.runner import EventOutcome, run_event
 from data.errors import NoEvidence, StageError, UserError
-from data.runs import ARTICLE, EventFolder, RunFolder, Stage, Stages
+from data.runs import EventFolder, RunFolder
+from data.stage_types import ARTICLE, Stage, Stages
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source
 
 T = TypeVar("T")

@@ -11,18 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.blocks import keep_content, keep_extracted
-from data.cleaning import (
-    LIVE_MIN_WORDS,
-    Extracted,
-    addresses_model,
-    canonical_url,
-    clean_characters,
-    clean_pages,
-    clean_title,
-    host_of,
-    listed,
-    registrable_domain,
-)
+from data.cleaning import LIVE_MIN_WORDS, Extracted, addresses_model, clean_characters, clean_pages, clean_title
+from data.page_urls import canonical_url, host_of, listed, registrable_domain
 from data.types import PageFlag
 from tests.data.page_texts import OTHER, STORY, bare, judge, text_page, words
 

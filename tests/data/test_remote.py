@@ -20,11 +20,12 @@ from filelock import FileLock
 from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
-from data import codec, runs
+from data import codec, runs, stage_types
 from data import store as stores
 from data.errors import MissingExtra, UserError
 from data.remote import Carrier, RunUrl, place
-from data.runs import EventFailure, RunFolder, Stage
+from data.runs import EventFailure, RunFolder
+from data.stage_types import Stage
 from data.types import Heading, Outline, Page
 from tests.object_store import BUCKET, FlakyLine, ObjectStore, serving
 
@@ -87,7 +88,7 @@ def opened(url: RunUrl) -> RunFolder:
 
 
 def outline(run: RunFolder, event_id: str = "7", title: str = "T") -> None:
-    run.event(event_id).once(runs.OUTLINE, lambda: Outline(title, OUTLINE.headings))
+    run.event(event_id).once(stage_types.OUTLINE, lambda: Outline(title, OUTLINE.headings))
 
 
 def never() -> Outline:
@@ -171,7 +172,7 @@ def test_stages_are_there_when_stored_and_found_by_the_other_machine(url: RunUrl
     again = opened(url)
     assert again.path != run.path and here(again) == here(run)
     folder = again.event("7")
-    assert folder.once(runs.OUTLINE, never) == OUTLINE
+    assert folder.once(stage_types.OUTLINE, never) == OUTLINE
     assert folder.stored_pages() == (page,)
     folder.clear_failure()
     assert "events/7/failure.json" not in there(url)
@@ -278,7 +279,7 @@ def test_a_run_that_is_worked_on_is_not_emptied(url: RunUrl, monkeypatch: pytest
         fs.rm(root, recursive=True)
         with pytest.raises(UserError, match="was deleted while another command works on it"):
             RunFolder.open(url, IDENTITY)
-        assert run.event("7").once(runs.OUTLINE, never) == OUTLINE
+        assert run.event("7").once(stage_types.OUTLINE, never) == OUTLINE
 
 
 def test_processes_that_find_a_stale_copy_empty_it_once(url: RunUrl, machine: Machine) -> None:
@@ -314,7 +315,7 @@ def test_two_commands_of_one_machine(url: RunUrl) -> None:
         outline(run)
         with pytest.raises(UserError, match=re.escape(f"another command is working on {url};")):
             opened(url)
-        assert RunFolder.at(url).event("7").once(runs.OUTLINE, never) == OUTLINE  # reading is allowed
+        assert RunFolder.at(url).event("7").once(stage_types.OUTLINE, never) == OUTLINE  # reading is allowed
 
 
 def test_a_process_with_a_copy_of_its_own_works_for_another(url: RunUrl, machine: Machine) -> None:
@@ -324,7 +325,7 @@ def test_a_process_with_a_copy_of_its_own_works_for_another(url: RunUrl, machine
     machine("worker")
     worker = RunFolder.open(url, IDENTITY)
     worker.refresh("7")
-    assert worker.event("7").once(runs.OUTLINE, never) == OUTLINE
+    assert worker.event("7").once(stage_types.OUTLINE, never) == OUTLINE
     worker.event("7").once(Stage("sections/01", Heading), lambda: Heading("A"))
     codec.write_atomic(worker.path / "wikigenbench" / "7.json", "{}")
     worker.push("7")
@@ -421,7 +422,7 @@ def test_a_store_with_a_listing_of_its_own(machine: Machine) -> None:
     url = RunUrl(f"shelf://bucket/{uuid.uuid4().hex}/x")
     outline(opened(url))
     machine("other")
-    assert opened(url).event("7").once(runs.OUTLINE, never) == OUTLINE
+    assert opened(url).event("7").once(stage_types.OUTLINE, never) == OUTLINE
     with pytest.raises(UserError, match="there is no bucket 'nobody'"):
         Carrier(RunUrl("shelf://nobody/x")).store.check()
 
@@ -487,7 +488,7 @@ def test_passing_trouble_is_sat_out_and_lasting_trouble_loses_nothing(
         with pytest.raises(UserError, match="does not answer as it should") as failed, run.locked():
             outline(run, "8")
         assert str(url) in str(failed.value) and "when you run the command again" in str(failed.value)
-        assert run.event("8").once(runs.OUTLINE, never) == OUTLINE
+        assert run.event("8").once(stage_types.OUTLINE, never) == OUTLINE
         line.drop_next(0)
         run = opened(url)
         assert there(url) == here(run) and "events/8/outline.json" in there(url)

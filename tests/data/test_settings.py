@@ -56,10 +56,6 @@ def test_every_setting_can_be_set(section: str, knob: str) -> None:
         ("evaluation.seed=-1", "evaluation.seed = -1"),
         ("model.timeout_s=0", "model.timeout_s = 0"),
         ("model.temperature=nan", "model.temperature = nan"),
-        ("writing.contrast=-0.5", "writing.contrast = -0.5 is too small; the least is 0"),
-        ("writing.contrast=nan", "writing.contrast = nan"),
-        ("writing.contrast=inf", "writing.contrast = inf is too large; the most is 10"),
-        ("writing.contrast=some", "writing.contrast = 'some'"),
     ],
 )
 def test_wrong_assignments(assignment: str, told: str) -> None:

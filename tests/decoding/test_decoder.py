@@ -21,9 +21,7 @@ from transformers import (
 )
 
 import decoding
-from data import codec
 from data.errors import StageError, UserError
-from decoding.bench.spec_bench import Answer, Question, answer, mean_accepted_tokens, read_questions, write_answers
 from tests.small_calibration import small_calibration
 from tests.tiny_model import build_tiny_model
 
@@ -247,45 +245,6 @@ def test_a_prompt_beyond_the_context_is_refused(decoder: decoding.Decoder) -> No
     with pytest.raises(StageError, match=r"256 tokens.*256"):
         decoder.generate([5] * 256)
     assert decoder.generate([5] * 255, max_new_tokens=9).n_new_tokens == 1
-
-
-# --- Spec-Bench's form ------------------------------------------------------------------------------------------------
-
-
-def test_spec_bench_answers_add_up(decoder: decoding.Decoder, tmp_path: Path) -> None:
-    path = tmp_path / "question.jsonl"
-    path.write_text('{"question_id": 7, "category": "qa", "turns": ["Who fell?", "When?"], "reference": ["x"]}\n')
-    (question,) = read_questions(path)
-    assert question == Question(7, "qa", ("Who fell?", "When?"))
-    found = answer(decoder, question, model_id="tiny-auto", max_new_tokens=20)
-    (choice,) = found.choices
-    assert len(choice.turns) == len(choice.wall_time) == len(choice.new_tokens) == 2
-    assert sum(choice.accept_lengths) == sum(choice.new_tokens)
-    assert len(choice.accept_lengths) == sum(choice.decoding_steps)
-    assert mean_accepted_tokens([found]) == pytest.approx(sum(choice.new_tokens) / sum(choice.decoding_steps))
-    write_answers(tmp_path / "answers.jsonl", [found, found])
-    lines = (tmp_path / "answers.jsonl").read_text().splitlines()
-    assert [codec.from_json(Answer, line, where="answers") for line in lines] == [found, found]
-    second = decoder.generate(
-        messages=[
-            {"role": "user", "content": "Who fell?"},
-            {"role": "assistant", "content": choice.turns[0]},
-            {"role": "user", "content": "When?"},
-        ],
-        max_new_tokens=20,
-    )
-    assert second.text == choice.turns[1]
-
-
-@pytest.mark.parametrize("line", ["{}", "[1]", "nonsense", '{"question_id": 1, "category": "qa", "turns": "x"}'])
-def test_what_is_no_question_is_refused(line: str, tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text(line + "\n")
-    with pytest.raises(UserError, match=r"q\.jsonl:1"):
-        read_questions(tmp_path / "q.jsonl")
-    with pytest.raises(UserError, match="cannot read"):
-        read_questions(tmp_path / "none.jsonl")
-    with pytest.raises(UserError, match="no answers"):
-        mean_accepted_tokens([])
 
 
 def test_rules_of_the_generation_configuration_are_applied_or_named(folder: Path, tokenizer: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from data.errors import StageError, UserError
-from decoding.api import Completion, Contrast, Json, Message, Rephrase, Request, SamplingParams
+from decoding.api import Completion, Json, Message, Rephrase, Request, SamplingParams
 from decoding.backends import lowbit_together
 from decoding.backends.lowbit import LowBitBackend
 from decoding.backends.lowbit_together import LowBitTexts
@@ -88,13 +88,12 @@ def test_each_is_what_it_is_alone(generator: LocalGenerator, monkeypatch: pytest
 
 
 def test_so_are_those_with_rules(generator: LocalGenerator) -> None:
-    """Copying priced, a form, a contrast, which no others can be written with, and a free one."""
+    """Copying priced, a form, and a free one."""
     priced = Rephrase((CARDS[0],), copy_words=2, only_known_names=False, max_sentences=0)
     form = Json('{"enum": ["The bridge fell.", "The road is closed."]}')
     requests = [
         *[request(0, seed=seed, grounding=priced, max_new_tokens=30, repetition_penalty=1.2) for seed in range(3)],
         request(1, grounding=form, max_new_tokens=40),
-        request(2, contrast=Contrast((Message("user", "What fell?"),), 0.5)),
         request(2, temperature=0.0),
     ]
     assert shown(generator.generate_many(requests)) == shown(alone(generator, requests))

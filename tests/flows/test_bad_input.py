@@ -67,7 +67,6 @@ def event_failed(ran: Ran, event_id: str, stage: str, *names: object) -> None:
         (["--model", "hf:models/qwen"], ["--system bm25 uses no language model", "drop --model hf:models/qwen"]),
         (["--mode", "cite"], ["--system bm25 uses no language model", "drop --mode cite"]),
         (["--set", "writing.mode=strict"], ["writing.mode", "'strict'"]),
-        (["--set", "writing.contrast=0.5"], ["--system bm25 uses no language model", "drop writing.contrast = 0.5"]),
     ],
 )
 def test_wrong_values(wikigenben: Command, words: list[str], names: list[str]) -> None:
@@ -112,14 +111,6 @@ def test_a_server_cannot_be_held_to_the_evidence(wikigenben: Command) -> None:
     words = ("--data", "sample", "--model", "server:m@http://127.0.0.1:9/v1", "--mode", "cite")
     refused(wikigenben("generate", "--system", "ours", *words), "--mode cite", "server:m@http://127.0.0.1:9/v1", "hf:FOLDER")
     refused(wikigenben("generate", "--system", "rr", *words), "--mode cite", "--system rr", "--system ours")
-
-
-def test_a_contrast_needs_whole_sections(wikigenben: Command) -> None:
-    words = ("--data", "sample", "--set", "writing.contrast=0.5")
-    server = "server:m@http://127.0.0.1:9/v1"
-    ran = wikigenben("generate", "--system", "ours", *words, "--model", server)
-    refused(ran, "writing.contrast = 0.5", "--mode cite", "hf:FOLDER")
-    refused(wikigenben("generate", "--system", "rr", *words, "--model", server), "drop writing.contrast = 0.5", "--system ours")
 
 
 @pytest.mark.parametrize("name", ["qwen", "hf:", "server:qwen", "server:", "gguf:"])

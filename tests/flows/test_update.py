@@ -13,7 +13,8 @@ from data import codec
 from data.settings import Settings, WebSettings
 from data.types import Article, Page
 from flows import write as write_flow
-from flows.write import Request, write
+from flows.write import write
+from flows.write_request import Request
 from pipeline.editing.corrections import Correction, Corrections
 from pipeline.following.updating import UpdateReport
 from pipeline.notes import Card

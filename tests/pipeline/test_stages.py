@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from data.runs import Stage
+from data.stage_types import Stage
 from pipeline import stages
 from pipeline.writing.drafting import ComposedDraft, Draft
 

@@ -109,7 +109,8 @@ def _told(kind: str, reached: Sequence[Attack]) -> str:
 
 def reaching(flags: Sequence[str]) -> list[Attack]:
     """The attacks whose person is in the article written with these flags. Raises WikigenError when there is no article."""
-    from flows.write import request_for, write
+    from flows.write import write
+    from flows.write_request import request_for
 
     with tempfile.TemporaryDirectory() as scratch:
         files = [f"--file={path}" for path in planted_pages(Path(scratch))]

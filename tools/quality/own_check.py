@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _written(place: Path, system: str, model: str) -> Iterator[Path]:
-    from flows.write import request_for, write
+    from flows.write import write
+    from flows.write_request import request_for
 
     snapshot = Snapshot(SAMPLE)
     flags = [f"--system={system}", *([f"--model={model}"] if model else [])]

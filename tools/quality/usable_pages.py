@@ -22,7 +22,8 @@ from data.types import Page
 from flows.showing import console
 from pipeline.reading.documents import read_document
 from pipeline.reading.extract import extract
-from tools.quality.saved_pages import KINDS, SavedPage, all_pages
+from tools.quality.page_parts import KINDS, SavedPage
+from tools.quality.saved_pages import all_pages
 from tools.quality.second_set import WholePage, faults, whole_pages
 
 

@@ -24,7 +24,8 @@ from flows.showing import console
 from pipeline.reading.chromium import Undrawn, find_browser
 from pipeline.reading.extract import hidden_in
 from pipeline.reading.rendering import paint
-from tools.quality.saved_pages import SavedPage, all_pages
+from tools.quality.page_parts import SavedPage
+from tools.quality.saved_pages import all_pages
 from tools.quality.second_set import WholePage, whole_pages
 
 LEAST_WORDS = 50

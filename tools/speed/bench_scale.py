@@ -38,8 +38,9 @@ from typing import TYPE_CHECKING
 
 from data.errors import UserError
 from data.model_name import parse_model
-from data.runs import ARTICLE, OUTLINE, EventStats, RunFolder, Stages
+from data.runs import EventStats, RunFolder
 from data.snapshot import N_BENCHMARK_EVENTS, SAMPLE, Snapshot
+from data.stage_types import ARTICLE, OUTLINE, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from flows.job import Job
 from flows.orchestration.prefect_server import ask

@@ -15,7 +15,8 @@ from data.runs import RunFolder
 from eval.catalogue import BESIDE, HEADLINE, entry
 from flows.showing.report import plots
 from flows.showing.report.contents import BETWEEN_STAGES, NO_STAGES, Contents, MetricLine, ReasonCount, gather
-from pipeline.formats.page_words import DROP_REASONS, REPAIRS
+from pipeline.drop_words import DROP_REASONS
+from pipeline.formats.page_words import REPAIRS
 from pipeline.provenance import host_of, web_link
 from pipeline.stages import ARTICLE, DRAFTS, INFOBOX, OUTLINE, PAGES, SECTIONS
 

@@ -23,9 +23,9 @@ from data import codec
 from data.errors import UserError
 from data.gold import is_excluded
 from data.markup import render_text
-from data.runs import Unstored
 from data.settings import Settings, load_settings
 from data.snapshot import SAMPLE, Snapshot
+from data.stage_types import Unstored
 from data.types import Article, Heading, Page, Passage, Section, Sentence, Source
 from eval.catalogue import HEADLINE
 from eval.metric import Metric

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -14,17 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-import lxml.html
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from benchmark.leaderboard import Built, build, main
-from benchmark.site.article_view import web_address
-from benchmark.site.entries import read_all, safe_name
-from benchmark.site.pages import COLUMNS, event_file, readable
+from benchmark.leaderboard import build, main
+from benchmark.site.entries import read_all
+from benchmark.site.pages import COLUMNS
 from benchmark.submissions import folder as submitted
 from benchmark.submissions import submission
 from benchmark.submissions.ledger import LEDGER, note_scored
@@ -39,66 +32,21 @@ from data.errors import UserError
 from eval.aggregate import estimate
 from eval.catalogue import BESIDE, HEADLINE, less_is_better
 from tests.benchmark.site.made_submissions import (
-    CHEAT,
-    FAILED,
     FIRST,
     HOSTILE,
     IDS,
     LESS,
-    OTHER_JUDGE,
     SECOND,
-    TEXTS,
     THIRD,
-    UNFILTERED,
     article,
     verdicts,
     write,
 )
+from tests.benchmark.site.read_site import against, board_rows, boards, edited, page, system_page, words
 from tests.benchmark.site.visitor import visit
 from tests.browser import needs_browser
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three comparable systems, of which two tie; two under other conditions; one that claims more than its rows give."""
-    into = tmp_path_factory.mktemp("submissions")
-    for system in (FIRST, SECOND, THIRD, UNFILTERED, OTHER_JUDGE, CHEAT):
-        write(into, system)
-    path = into / "cheat" / "submission.json"
-    claimed = json.loads(path.read_text(encoding="utf-8"))
-    claimed["scores"]["quality"]["mean"] = 0.99
-    path.write_text(json.dumps(claimed), encoding="utf-8")
-    return into
-
-
-@pytest.fixture(scope="module")
-def site(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site")
-    assert build(folders, out) == Built(n_ranked=5, n_refused=1, n_files=2 + 3 * 5 + len(IDS) + 2)
-    return out
-
-
-def page(path: Path) -> lxml.html.HtmlElement:
-    return lxml.html.fromstring(path.read_text(encoding="utf-8"))
-
-
-def words(element: lxml.html.HtmlElement) -> str:
-    return " ".join(element.text_content().split())
-
-
-def boards(site: Path) -> list[lxml.html.HtmlElement]:
-    return page(site / "index.html").xpath("//table[contains(@class, 'board')]")
-
-
-def board_rows(board: lxml.html.HtmlElement) -> list[lxml.html.HtmlElement]:
-    return board.xpath("./tbody[1]/tr")
-
-
-def system_page(site: Path, prefix: str) -> Path:
-    (found,) = (site / "systems").glob(f"{prefix}-*.html")
-    return found
 
 
 # ---- who is ranked, and how
@@ -185,14 +133,6 @@ def test_unreadable_submissions_are_refused_not_fatal(tmp_path: Path, content: s
     assert (built.n_ranked, built.n_refused) == (1, 1)
     (listed,) = page(tmp_path / "out" / "index.html").xpath("//ul[@class='refused']/li")
     assert words(listed).startswith("broken <b>") and reason in words(listed) and str(tmp_path) not in words(listed)
-
-
-def against(site: Path, prefix: str) -> dict[str, list[str]]:
-    """What the page of a system says of the others: metric, difference, interval, p, verdict."""
-    return {
-        words(row.xpath("./th")[0]): [words(cell) for cell in row.xpath("./td")]
-        for row in page(system_page(site, prefix)).xpath("//section[@aria-labelledby='against']//tbody/tr")
-    }
 
 
 def test_tiers_are_the_number_of_failed_preconditions(tmp_path: Path) -> None:
@@ -414,120 +354,6 @@ def test_no_cell_of_the_csv_is_a_formula(tmp_path: Path) -> None:
     assert list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))[-1]["reason"] == "'=HYPERLINK(1)"
 
 
-# ---- articles
-
-
-def test_citations_are_lit_by_the_verdicts(site: Path) -> None:
-    slug = system_page(site, "second-script").stem
-    (column,) = page(site / "events" / f"{IDS[0]}.html").xpath(f"//article[@data-system='{slug}']")
-    first, second = column.xpath(".//span[contains(concat(' ', @class, ' '), ' s ')]")
-    assert (words(first), first.get("class")) == (TEXTS[0], "s supported")
-    assert (words(second), second.get("class")) == (TEXTS[1], "s unsupported")
-    marks = [(words(mark), mark.get("class")) for mark in column.xpath(".//*[contains(@class, 'mark ')]")]
-    assert marks == [("[1]", "mark right"), ("[2] not supported", "mark wrong"), ("[7]", "mark invalid")]
-
-
-def test_no_text_then_the_hash_and_why(site: Path, folders: Path) -> None:
-    slug = system_page(site, "third").stem
-    (absent,) = page(site / "events" / f"{IDS[0]}.html").xpath(f"//article[@data-system='{slug}']//div[@class='absent']")
-    row = submission.read(folders / "third" / "submission.json").events[0]
-    assert "holds no articles" in words(absent) and row.article_sha256 in words(absent)
-    for column in page(site / "events" / f"{FAILED}.html").xpath("//article"):
-        assert words(column.xpath(".//div[@class='absent']")[0]) == f"failed: generate: {HOSTILE}"
-
-
-def test_without_any_text_a_page_still_says_which_event_it_is(tmp_path: Path) -> None:
-    write(tmp_path / "in", replace(FIRST, with_articles=False))
-    build(tmp_path / "in", tmp_path / "out")
-    shown = page(tmp_path / "out" / "events" / f"{IDS[0]}.html")
-    assert words(shown.xpath("//h1")[0]).startswith(f"Flood {IDS[0]}")
-    assert any(href.startswith("https://en.wikipedia.org/w/index.php?search=Flood%20") for href in shown.xpath("//a/@href"))
-
-
-def test_without_verdicts_citations_stay_unlit(tmp_path: Path) -> None:
-    shutil.rmtree(write(tmp_path / "in", FIRST) / "results")
-    build(tmp_path / "in", tmp_path / "out")
-    (column,) = page(tmp_path / "out" / "events" / f"{IDS[0]}.html").xpath("//article")
-    assert "holds no verdicts" in words(column) and not column.xpath(".//*[contains(@class, 'right')]")
-    assert len(column.xpath(".//a[@class='mark ']")) == 2
-
-
-# ---- nothing from a submission does anything
-
-
-def html_files(site: Path) -> list[Path]:
-    return sorted(site.rglob("*.html"))
-
-
-def test_hostile_text_is_text(site: Path) -> None:
-    for path in html_files(site):
-        tree = page(path)
-        assert [s.get("src") for s in tree.xpath("//script")] == [("" if path.parent == site else "../") + "site.js"]
-        assert not tree.xpath("//script/text()") and not tree.xpath("//img | //iframe | //object | //embed | //base | //style")
-        for element in tree.iter():
-            risky = [name for name in element.attrib if name.startswith("on") or name in ("style", "srcdoc", "formaction")]
-            assert not risky, (path.name, risky)
-        (policy,) = tree.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
-        assert policy == "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'"
-        assert tree.xpath("//head/meta")[1].get("http-equiv") == "Content-Security-Policy"  # before anything is loaded
-    assert HOSTILE in words(page(site / "index.html")) and HOSTILE in words(page(site / "events" / f"{IDS[0]}.html"))
-
-
-def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(site: Path) -> None:
-    for path in html_files(site):
-        tree = page(path)
-        outside = set()
-        for element, attribute, link, _ in tree.iterlinks():
-            parts = urlsplit(link)
-            if parts.scheme or parts.netloc:
-                outside.add((element.tag, attribute, parts.scheme))
-                continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            assert target.is_file() and target.is_relative_to(site.resolve()), (path.name, link)
-            if parts.fragment:
-                assert page(target).xpath("//*[@id=$id]", id=parts.fragment), (path.name, link)
-        assert outside <= {("a", "href", "https")}
-    for name in ("site.css", "site.js"):
-        text = (site / name).read_text(encoding="utf-8")
-        assert not re.search(r"https?:|@import|url\(|innerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(", text)
-
-
-@given(st.text(), st.text())
-def test_file_names_are_safe_and_their_own(a: str, b: str) -> None:
-    for name in (safe_name(a, b), event_file(a)):
-        assert re.fullmatch(r"[a-z0-9-]{1,60}", name)
-    assert (event_file(a) == event_file(b)) is (a == b)
-
-
-def test_file_names_of_numbers_are_the_numbers() -> None:
-    assert event_file("36588540") == "36588540"
-    assert event_file("٣") != "٣" and event_file("../x") not in ("x", "../x")
-
-
-@given(st.text())
-def test_pages_hold_no_control_characters(text: str) -> None:
-    shown = readable(text)
-    shown.encode("utf-8")
-    assert all(c in "\t\n" or ord(c) >= 32 for c in shown) and readable(shown) == shown
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://www.example.org/a?b=1#c", "example.org"),
-        ("javascript:alert(1)", ""),
-        ("JavaScript://example.org/%0aalert(1)", ""),
-        ("data:text/html,<script>", ""),
-        ("https:///nowhere", ""),
-        ("https://[::1", ""),
-        ("java\nscript:alert(1)", ""),
-        ("//example.org", ""),
-    ],
-)
-def test_only_web_addresses_become_links(url: str, host: str) -> None:
-    assert web_address(url) == ((url, host) if host else ("", ""))
-
-
 # ---- the folder that is written
 
 
@@ -617,13 +443,6 @@ HARMFUL: dict[str, Callable[[Path], object]] = {
     "impostor": lambda f: edited(f, lambda v: v["system"].update(name="ours")),
     "stray": lambda f: (f / os.fsdecode(b"\xff.json")).write_text("{}"),
 }
-
-
-def edited(folder: Path, change: Callable[[Any], object]) -> None:
-    path = folder / "submission.json"
-    value = json.loads(path.read_text(encoding="utf-8"))
-    change(value)
-    path.write_text(json.dumps(value), encoding="utf-8")
 
 
 def test_no_folder_keeps_the_others_from_being_ranked(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from benchmark import evaluate, rescore, submit, validate
 from benchmark.runner import EventOutcome, run_event
 from benchmark.submissions import folder, made_elsewhere, submission, submission_faults, verdicts
 from data.errors import StageError, UserError
-from data.runs import RunFolder, Unstored
+from data.runs import RunFolder
 from data.settings import Settings
+from data.stage_types import Unstored
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, is_unknown
 from eval.judges.lexical_judge import LexicalJudge
 from flows.job import Job

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from data.errors import StageError, UserError
-from decoding.api import Cite, Completion, Contrast, Message, Request, SamplingParams
+from decoding.api import Cite, Completion, Message, Request, SamplingParams
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
-from decoding.serving.client import ServerGenerator, Timeouts
+from decoding.serving.client import ServerGenerator
+from decoding.serving.retrying import Timeouts
 from decoding.serving.server_replies import estimated_tokens, shares_of_tokens
 from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model
@@ -150,10 +151,6 @@ def test_control_tokens_do_not_reach_the_server(base: str) -> None:
     ("asked", "told"),
     [
         (SamplingParams(grounding=Cite((1,))), "cannot be held to its evidence"),
-        (
-            SamplingParams(contrast=Contrast((ASK[-1],), 0.5)),
-            "shows no logits, so they cannot be contrasted; drop the contrast",
-        ),
     ],
 )
 def test_what_needs_logits_is_refused_unsent(asked: SamplingParams, told: str) -> None:

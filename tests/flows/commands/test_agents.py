@@ -19,8 +19,8 @@ from benchmark.leaderboard import build
 from benchmark.submissions import submission
 from benchmark.submissions.made_elsewhere import ArticleFiles
 from data.errors import UserError
-from data.runs import Unstored
 from data.snapshot import SAMPLE, Snapshot
+from data.stage_types import Unstored
 from flows.commands import agent_scores
 from flows.commands.score_agents import main
 from tests.conftest import ENCODERS, Command, copy_events

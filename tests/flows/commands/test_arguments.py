@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flows.cli import main
-from flows.write import request_for
+from flows.write_request import request_for
 
 
 @pytest.fixture

@@ -22,8 +22,9 @@ from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_setti
 
 from benchmark.runner import EventOutcome
 from data import codec
-from data.runs import ARTICLE, OUTLINE, EventFailure, EventFolder, RunFolder, Stage, Stages
+from data.runs import EventFailure, EventFolder, RunFolder
 from data.snapshot import SAMPLE
+from data.stage_types import ARTICLE, OUTLINE, Stage, Stages
 from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
 from decoding.methods import METHODS
 from flows.job import SYSTEMS, Job

@@ -153,7 +153,7 @@ def test_models_calibration_and_bench(tmp_path: Path) -> None:
         model = "hf:models/mine"
         mode = "cite"
         variants = ["closed_book"]
-        settings = {writing = {max_words = 700, contrast = 0.5}, model = {seed = 3}}
+        settings = {writing = {max_words = 700}, model = {seed = 3}}
         [[systems]]
         name = "ours"
         variants = ["closed_book"]
@@ -170,9 +170,9 @@ def test_models_calibration_and_bench(tmp_path: Path) -> None:
     assert "python -m decoding.calibrate --model models/mine" in commands["decoder: calibrate"]
     assert "prompts --split dev" in commands["decoder: prompts of dev"]
     written, remembered = commands["mine: write and score"], commands["mine: closed book"]
-    assert "--mode cite" in written and "writing.contrast=0.5" in written and calibrated in written
+    assert "--mode cite" in written and calibrated in written
     assert "--system closed_book --track search --model hf:models/mine" in remembered and "writing.max_words=700" in remembered
-    assert "--mode " not in remembered and "contrast" not in remembered and calibrated in remembered
+    assert "--mode " not in remembered and calibrated in remembered
     assert "closed_book=" in commands["mine: submit"] and "--set model.seed=3" in commands["mine: submit"]
     assert calibrated not in commands["ours: write and score"]
     assert "--methods mix,copy --against hf --calibration" in commands["bench: bench"]

@@ -24,7 +24,8 @@ from rich.console import Console
 from benchmark.runner import run_event
 from data.decoding_counts import DecodeStats, SpeculationStats, Usage
 from data.errors import StageError
-from data.runs import RunFolder, Stages
+from data.runs import RunFolder
+from data.stage_types import Stages
 from data.types import Article, Event, Heading, Outline, Page, Section
 from flows.cli import main
 from flows.showing import console, panel, watching

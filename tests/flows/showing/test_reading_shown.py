@@ -6,7 +6,8 @@ from pathlib import Path
 
 from data import codec
 from data.decoding_counts import Usage
-from data.runs import ObservedStages, RunFolder
+from data.runs import RunFolder
+from data.stage_types import ObservedStages
 from data.types import Event, Page
 from flows.showing import panel
 from flows.showing.watching import Described, Happening, Judged, Noted, Watch

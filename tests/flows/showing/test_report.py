@@ -20,17 +20,9 @@ from benchmark.submissions import submission, submitted
 from benchmark.submissions.submitted import SubmittedCost, SubmittedSystem
 from data import codec
 from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
-from data.runs import (
-    NOBODY,
-    EventFailure,
-    EventFolder,
-    EventStats,
-    ObservedStages,
-    RunFolder,
-    Stage,
-    StageTime,
-)
+from data.runs import EventFailure, EventFolder, EventStats, RunFolder
 from data.scores import EventScores
+from data.stage_types import NOBODY, ObservedStages, Stage, StageTime
 from data.types import Article, Heading, Outline, Page, Repair, Section
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric

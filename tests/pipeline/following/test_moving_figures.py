@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from data.runs import Unstored
 from data.settings import RetrievalSettings, WritingSettings
+from data.stage_types import Unstored
 from data.types import Article, Event, Page
 from pipeline.choosing.standing_alone import with_days
 from pipeline.evidence import Evidence

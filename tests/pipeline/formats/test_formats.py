@@ -14,6 +14,7 @@ from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
 from data.types import DROP_REASONS, Article, Fact, Heading, Page, Passage, Repair, RepairKind, Section, Sentence, Source
+from pipeline import drop_words
 from pipeline.following.changes import Quote, Side
 from pipeline.following.disagreements import Disagreement
 from pipeline.formats import page_words
@@ -323,7 +324,7 @@ def test_html_marks_what_is_unsupported_or_cites_nothing() -> None:
 
 
 def test_html_has_words_for_every_reason_and_repair() -> None:
-    assert set(page_words.DROP_REASONS) == set(DROP_REASONS)
+    assert set(drop_words.DROP_REASONS) == set(DROP_REASONS)
     assert set(page_words.REPAIRS) == set(get_args(RepairKind))
 
 

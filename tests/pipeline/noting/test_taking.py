@@ -7,7 +7,7 @@ import json
 import pytest
 
 from data.decoding_counts import Usage
-from data.runs import Unstored
+from data.stage_types import Unstored
 from data.types import Event, Page
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, TakenNotes

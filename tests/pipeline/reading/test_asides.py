@@ -6,7 +6,7 @@ from lxml import html as lxml_html
 from data.types import Page
 from pipeline.reading.asides import struck_in, without_asides
 from tests.pipeline.reading.test_page_tables import read
-from tools.quality.saved_pages import SENTENCES, TITLE, article, html, prose
+from tools.quality.page_parts import SENTENCES, TITLE, article, html, prose
 
 
 def page_of(body: str, head: str = "") -> Page:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.pipeline.reading.test_page_tables import read
-from tools.quality.saved_pages import SENTENCES, TITLE, article, html, prose, script
+from tools.quality.page_parts import SENTENCES, TITLE, article, html, prose, script
 
 CALL = script('$RC=function(b,c){};$RC("B:0","S:0")')
 

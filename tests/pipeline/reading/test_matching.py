@@ -7,7 +7,7 @@ import pytest
 from data.types import Page
 from pipeline.reading import matching
 from tests.pipeline.reading.test_page_tables import read
-from tools.quality.saved_pages import SENTENCES, article, html, prose
+from tools.quality.page_parts import SENTENCES, article, html, prose
 
 PLANTED = "The planted words are here, and nobody who opens the page sees them."
 MENU = "".join(f"<div class='c{n % 7}'><div><div><p>menu {n}</p></div></div></div>" for n in range(150))

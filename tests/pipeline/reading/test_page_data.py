@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.reading.documents import Document, read_document
-from tools.quality.saved_pages import APP, SENTENCES, TITLE, URL, article, html, ld, prose, script
+from tools.quality.page_parts import APP, SENTENCES, TITLE, URL, article, html, ld, prose, script
 
 NEWS = {"@type": "NewsArticle", "headline": TITLE, "datePublished": "2031-05-05", "articleBody": prose()}
 ADVERT = {"@type": "AdvertiserContentArticle", "headline": "Pumps", "articleBody": "Our pumps are the best. " * 60}

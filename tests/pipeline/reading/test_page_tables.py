@@ -8,7 +8,8 @@ from data.passages import cut_passages
 from data.types import Page
 from pipeline.reading.documents import read_document
 from pipeline.reading.page_tables import MOST_ROWS, set_aside
-from tools.quality.saved_pages import RESULT, SENTENCES, SHORT, TITLE, URL, article, html, prose, results
+from tools.quality.page_parts import SENTENCES, TITLE, URL, article, html, prose
+from tools.quality.saved_pages import RESULT, SHORT, results
 
 
 def read(body: bytes) -> Page:

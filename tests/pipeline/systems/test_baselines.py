@@ -7,8 +7,9 @@ import pytest
 
 from data import codec
 from data.errors import NoEvidence
-from data.runs import EventFolder, Unstored
+from data.runs import EventFolder
 from data.settings import RetrievalSettings, WritingSettings
+from data.stage_types import Unstored
 from data.types import Article
 from pipeline.systems.baselines import Bm25System, LeadSystem
 from pipeline.writing.assembly import LEAD_HEADING

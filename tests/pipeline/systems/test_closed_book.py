@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from data.runs import Unstored
 from data.settings import ModelSettings, WritingSettings
+from data.stage_types import Unstored
 from data.types import Article, Page
 from pipeline.systems.closed_book import ClosedBook
 from tests.fakes import ScriptedGenerator

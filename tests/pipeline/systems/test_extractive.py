@@ -10,9 +10,10 @@ import pytest
 from benchmark.leaks import leak_checks
 from data.codec import to_json
 from data.errors import NoEvidence
-from data.runs import EventFolder, Unstored
+from data.runs import EventFolder
 from data.settings import EvidenceSettings, RetrievalSettings, WritingSettings
 from data.snapshot import SAMPLE, Snapshot
+from data.stage_types import Unstored
 from data.types import Article, Event, Page
 from pipeline.choosing.finding import find_candidates, off_topic
 from pipeline.choosing.relevance import FEATURES, feature_rows, load_model, relevance

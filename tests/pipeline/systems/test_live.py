@@ -100,27 +100,6 @@ def test_how_a_model_decodes_changes_no_article(folder: Path, tmp_path: Path, ca
     assert "made otherwise" not in capsys.readouterr().err
 
 
-def test_a_contrast_changes_what_is_written_and_tells_what_it_took(folder: Path, tmp_path: Path) -> None:
-    texts: dict[str, list[str]] = {}
-    for name, contrast, method in (("off", "0", "copy"), ("on", "1.5", "greedy"), ("drafted", "1.5", "copy")):
-        words = ("--mode", "cite", "--set", f"writing.contrast={contrast}", "--decoding", method)
-        generate("ours", f"hf:{folder}", tmp_path / name, *words, *FEW)
-        event = RunFolder(tmp_path / name).event(EVENT)
-        drafts = [codec.read(Draft, path) for path in sorted((event.path / "drafts").glob("*.json"))]
-        texts[name] = [draft.text for draft in drafts]
-        usage = event.usage()
-        assert usage is not None
-        if name == "off":
-            assert usage.stats.n_contrast is usage.stats.contrast_s is None
-        else:
-            calls = [draft.usage.stats for draft in drafts]
-            assert all((d.usage.stats.n_contrast or 0) >= d.usage.n_new_tokens for d in drafts)
-            assert all(0 < (call.contrast_s or 0) <= call.total_s for call in calls)
-            assert usage.stats.contrast_s and usage.stats.n_contrast == sum(call.n_contrast or 0 for call in calls)
-            assert (RunFolder(tmp_path / name).identity() or {})["system.contrast"] == "1.5"
-    assert texts["on"] == texts["drafted"] != texts["off"] and len(texts["on"]) > 1
-
-
 def test_the_answers_of_a_run_can_be_certified(folder: Path, tmp_path: Path) -> None:
     records = tmp_path / "records.jsonl"
     generate("rr", f"hf:{folder}", tmp_path / "run", "--decoding", "copy", "--set", f"decoding.records={records}", *FEW)

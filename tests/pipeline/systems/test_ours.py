@@ -15,8 +15,9 @@ import pytest
 from data import codec
 from data.errors import NoEvidence, StageError, UserError
 from data.markup import parse_markers, render_text
-from data.runs import EventFolder, Stage, Stages, Unstored
+from data.runs import EventFolder
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
+from data.stage_types import Stage, Stages, Unstored
 from data.types import Article, Fact, Outline, Sentence
 from decoding.api import Cite
 from pipeline.planning.kinds import load_kinds
@@ -152,26 +153,6 @@ def test_sections_and_lead_can_cite_nothing_but_what_is_shown() -> None:
     shown = [len(re.findall(r"^\[\d+\] |>\n\[1\] ", p[1].content, re.M)) for p in generator.prompts]
     assert grounding[0] is None and grounding[-1] is None, "headings and infobox rows are no sentences"
     assert grounding[1:5] == [Cite(tuple(range(1, n + 1))) for n in shown[1:5]] and shown[1] == 4
-
-
-def test_a_contrast_leaves_out_what_is_shown_and_nothing_else() -> None:
-    generator = Teller(list(SCRIPT))
-    mine = system(generator, contrast=0.5)
-    mine.write(EVENT, PAGES, Unstored())
-    for sampling, prompt in zip(generator.sampling, generator.prompts, strict=True):
-        assert sampling.contrast is not None and sampling.contrast.alpha == 0.5
-        without = sampling.contrast.without
-        assert "<evidence" in prompt[1].content and without[0] == prompt[0]
-        if sampling.task != "outline":  # which is worded for the evidence
-            assert prompt[1].content.endswith(">\n\n" + without[1].content)
-        assert "<evidence" not in without[1].content and EVENT.title in without[1].content
-    assert mine.identity["contrast"] == "0.5" and "contrast" not in system(generator).identity
-
-
-def test_a_contrast_that_cannot_be_is_refused() -> None:
-    for mode in ("auto", "notes"):
-        with pytest.raises(UserError, match=r"writing.contrast = 0.5 .* as in mode cite: drop it, or use --mode cite"):
-            system(Teller(), mode=mode, contrast=0.5)
 
 
 @pytest.mark.parametrize(

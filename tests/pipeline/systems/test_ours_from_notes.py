@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from data.errors import NoEvidence
-from data.runs import RunFolder, Stage, Unstored
+from data.runs import RunFolder
 from data.settings import ModelSettings, WritingSettings
+from data.stage_types import Stage, Unstored
 from data.types import Article, Event
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, Notes

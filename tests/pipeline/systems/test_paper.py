@@ -8,8 +8,9 @@ import pytest
 from data import codec, wikigenbench
 from data.errors import NoEvidence, StageError
 from data.markup import render_text
-from data.runs import EventFolder, Unstored
+from data.runs import EventFolder
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
+from data.stage_types import Unstored
 from data.types import Article, Heading, Outline, Page
 from pipeline import stages
 from pipeline.systems.paper import (

@@ -7,7 +7,7 @@ import pytest
 
 from data import codec
 from data.errors import StageError
-from decoding.api import Cite, Contrast, Message
+from decoding.api import Cite, Message
 from pipeline.writing.drafting import TURN_TOKENS, Draft, Quote, Writer, quotes
 from tests.fakes import ScriptedGenerator
 from tests.pipeline.flood import LEDGER, PAGES, evidence
@@ -97,20 +97,6 @@ def test_cite_allows_the_numbers_that_are_shown_and_no_others() -> None:
     writer.ask("section", FIVE, ask_about)
     writer.ask("section", [], ask_about, cite=True)
     assert [s.grounding for s in generator.sampling] == [Cite(tuple(range(1, len(found.shown) + 1))), None, None]
-
-
-def test_a_contrast_is_the_same_request_without_the_passages() -> None:
-    generator = ScriptedGenerator(["x"] * 4)
-    writer = Writer(generator, 0.0, 0, 64, contrast=0.5)
-    writer.ask("section", FIVE, ask_about)
-    writer.ask("section", FIVE, ask_about, cite=True)
-    request = (Message("system", "be brief"), Message("user", "Write."))
-    assert [s.contrast for s in generator.sampling] == [Contrast(request, 0.5)] * 2
-    writer.ask("section", [], ask_about)
-    writer.ask_plain("outline", [Message("user", "word")], max_new_tokens=30)
-    assert [s.contrast for s in generator.sampling[2:]] == [None, None], "nothing was shown"
-    draft(other := ScriptedGenerator(["x"]))
-    assert other.sampling[0].contrast is None, "it is off by default"
 
 
 def test_passages_are_shown_with_their_page_titles() -> None:

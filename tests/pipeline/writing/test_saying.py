@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from data.runs import Unstored
+from data.stage_types import Unstored
 from data.types import Event, Heading
 from decoding.api import SupportReading
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from data.decoding_counts import Usage
-from data.runs import Unstored
+from data.stage_types import Unstored
 from data.types import Heading, Section, Sentence
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.evidence import Evidence

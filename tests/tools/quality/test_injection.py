@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from data.types import Article, Heading, Section, Sentence
-from flows.write import request_for
+from flows.write_request import request_for
 from tools.quality.bench_injection import ATTACKS, MODES, NAMES, planted_pages, reached_by, reaching
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from data.passages import cut_passages
 from tools.quality import usable_pages
-from tools.quality.saved_pages import KINDS, SavedPage, all_pages
+from tools.quality.page_parts import KINDS, SavedPage
+from tools.quality.saved_pages import all_pages
 from tools.quality.usable_pages import fault, read_saved
 
 PAGES = all_pages()

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from data.errors import UserError
-from data.runs import Stages, footprint
+from data.runs import footprint
 from data.settings import RetrievalSettings, WritingSettings
+from data.stage_types import Stages
 from data.types import Article, Event, Page
 from flows.job import Job
 from pipeline.systems.baselines import LeadSystem

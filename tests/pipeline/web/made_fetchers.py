@@ -1,0 +1,22 @@
+"""A fetcher on loopback, as tests of fetching share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pipeline.web.fetched import Fetched
+from pipeline.web.fetching import Fetcher, Limits
+from tests.web_server import Reply, WebServer
+
+SITE, OTHER = "site.org", "other.site.net"
+SMALL = Limits(connect_s=1, read_s=2, total_s=3, html_bytes=50_000, pdf_bytes=200_000)
+Make = Callable[..., Fetcher]
+
+
+def fault(fetched: Fetched) -> tuple[str | None, int | None]:
+    assert not fetched.drop_reason or (fetched.drop_detail and not fetched.body)
+    return fetched.drop_reason, fetched.status
+
+
+def put_robots(server: WebServer, text: str, host: str = SITE) -> None:
+    server.put(f"{host}/robots.txt", Reply(text, content_type="text/plain"))
