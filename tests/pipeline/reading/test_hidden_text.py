@@ -272,7 +272,7 @@ def test_a_browser_agrees(tmp_path: Path) -> None:
 
         assert not [way for way in SHOWN if not painted(way)]
         seen = [way for way in HIDDEN if painted(way) and not any(part in way for part in NOT_PAINTED_HERE)]
-        assert len(seen) <= 6, seen  # those that push other text about
+        assert len(seen) <= 8, seen  # those whose box is seen, or that push other text about
 
 
 def hidden_words(body: str) -> list[str]:
