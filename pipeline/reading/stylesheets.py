@@ -24,6 +24,7 @@ from pipeline.reading.visibility import (
     COLOURS,
     SMALL,
     TOLD,
+    colour_of_gradient,
     declared_value,
     ends_hidden,
     font_pixels,
@@ -123,7 +124,10 @@ def _unseen(tree: HtmlElement) -> Unseen:
     for element, matches in sheets.matcher.elements(tree):
         above = states.get(element.getparent(), root)
         state, box, unsure = _judged(matches.found, element, above, sheets, rem, has_foreign)
-        box = box or (element.tag != "template" and element.getparent() in shadowed)
+        parent = element.getparent()
+        if parent in shadowed and element.tag != "template":
+            seen = shadowed[parent].shows(element)
+            box, unsure = box or seen is False, unsure or seen is None
         states[element] = state
         if element is tree and state.font >= 6:
             rem = state.font
@@ -138,6 +142,8 @@ def _unseen(tree: HtmlElement) -> Unseen:
             found.boxes.add(element)
         elif unsure:
             found.unsure.add(element)
+        elif element in shadowed and not shadowed[element].has_default:
+            found.texts.add(element)
         elif _has_words(element) and not _is_seen(state):
             sure = not state.unsure and (state.is_inked or not alike(state.ink, state.ground))
             (found.texts if sure else found.unsure).add(element)
@@ -182,7 +188,11 @@ def _judged(
         or state.opacity <= FAINT
         or ends_hidden(said, sheets.frames)
     )
-    unsure = may_hide(said) or bool(open_names - {"color", "-webkit-text-fill-color", "background", "background-color"})
+    scheme = said.get("color-scheme", "").split()
+    is_dark = not is_whole and "dark" in scheme and "light" not in scheme and "color" in said  # words of colours change
+    unsure = (
+        may_hide(said) or is_dark or bool(open_names - {"color", "-webkit-text-fill-color", "background", "background-color"})
+    )
     return state, box, unsure
 
 
@@ -306,7 +316,9 @@ def _colours(
     fill = colour_of(filled) if filled else None if typed else above.fill
     ground = above.ground
     for value in (said.get("background", ""), said.get("background-color", ""), said.get("background-image", "")):
-        if any(word in value for word in ("url(", "gradient(", "image-set(")):
+        if (same := colour_of_gradient(value)) is not None and same[3] == 1:
+            ground = same
+        elif any(word in value for word in ("url(", "gradient(", "image-set(")):
             ground = None
         elif "currentcolor" in value.split():
             ground = ink
@@ -326,17 +338,32 @@ def _is_seen(state: _State) -> bool:
     return state.visible and state.font > SMALL and not is_clear(ink) and not alike(ink, state.ground)
 
 
-def _shadowed(tree: HtmlElement) -> set[HtmlElement]:
-    """Elements whose children are painted nowhere: a shadow tree has a slot for them, or they are not seen."""
-    told: set[HtmlElement] = set()
-    closed: set[HtmlElement] = set()
+@dataclass(frozen=True, slots=True)
+class _Shadow:
+    """The slots of a shadow tree, by name. `is_styled`: its own styles may hide them."""
+
+    names: frozenset[str]
+    is_styled: bool
+
+    @property
+    def has_default(self) -> bool:
+        return "" in self.names
+
+    def shows(self, child: HtmlElement) -> bool | None:
+        """Whether a child of the tree's host is painted; None where that is not known."""
+        return False if str(child.get("slot", "")) not in self.names else None if self.is_styled else True
+
+
+def _shadowed(tree: HtmlElement) -> dict[HtmlElement, _Shadow]:
+    """Elements with a shadow tree: of their children only those are painted that it has a slot for."""
+    found: dict[HtmlElement, _Shadow] = {}
     for template in tree.xpath("//template[@shadowrootmode]"):
         parent = template.getparent()
-        if parent is not None and parent not in told:  # the first counts
-            told.add(parent)
-            if next(template.iter("slot"), None) is None:
-                closed.add(parent)
-    return closed
+        if parent is not None and parent not in found:  # the first counts
+            names = frozenset(str(slot.get("name", "")) for slot in template.iter("slot"))
+            is_styled = bool(template.xpath("boolean(.//style | .//link | .//@style | .//@hidden)"))
+            found[parent] = _Shadow(names, is_styled)
+    return found
 
 
 def _own_words(element: HtmlElement) -> Iterator[HtmlElement]:

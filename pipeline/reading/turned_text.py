@@ -24,7 +24,7 @@ def without_turned(text: str) -> str:
 
 
 def take_out_turned(tree: HtmlElement) -> int:
-    """From the text of a page; how many words. A line goes on through inline elements."""
+    """From the text of a page, its title apart; how many words. A line goes on through inline elements."""
     if not tree.xpath(f"boolean(//text()[contains(., '{_TURN}')])"):
         return 0
     n = 0
@@ -42,7 +42,8 @@ def take_out_turned(tree: HtmlElement) -> int:
                 out += piece
         return out
 
-    stack: list[tuple[HtmlElement, bool]] = [(tree, False)]
+    body = tree.find("body")
+    stack: list[tuple[HtmlElement, bool]] = [(tree if body is None else body, False)]
     while stack:
         element, is_closed = stack.pop()
         if not is_closed:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from pipeline.reading.colours import colour_of, is_clear
+from pipeline.reading.colours import Rgba, alike, colour_of, is_clear
 from pipeline.reading.css_lengths import DEGREES, PIXELS, SECONDS, SHARE, pixels
 from pipeline.reading.sheets import Declared
 
@@ -18,11 +18,13 @@ FAINT = 0.05
 _FAR = -500.0
 _FAR_RIGHT = 3_000.0
 _FAR_DOWN = 5_000.0
+_FAR_PADDING = 1_000.0
 _WINDOW = {"top": 800.0, "bottom": 800.0, "left": 1_300.0, "right": 1_300.0}
 """A fixed element that far from a side is outside of the window, which does not scroll to it."""
 _UNREADABLE_BLUR = 8.0
 _FLAT = 0.05
 """Of `font-size-adjust`: how high small letters are, in sizes of the font."""
+_MASK_PLACES = ("mask-position", "-webkit-mask-position")
 _UNPAINTED = ("none", "table-column", "table-column-group")
 _EXTENTS = ("height", "width", "max-height", "max-width", "line-height", "block-size", "inline-size", "max-block-size",
             "max-inline-size")  # fmt: skip
@@ -31,6 +33,7 @@ _SIDES = ("left", "top", "right", "bottom", "inset", "inset-inline-start", "inse
 _MARGINS = ("margin", "margin-left", "margin-top", "margin-inline", "margin-block", "margin-inline-start",
             "margin-block-start")  # fmt: skip
 _MASKS = ("mask", "mask-image", "-webkit-mask", "-webkit-mask-image")
+_BORDER_MASKS = ("mask-border", "mask-border-source", "-webkit-mask-box-image", "-webkit-mask-box-image-source")
 _SIZES = ("mask-size", "-webkit-mask-size")
 COLOURS = frozenset(("color", "background", "background-color", "-webkit-text-fill-color"))
 TOLD = frozenset(
@@ -40,7 +43,9 @@ TOLD = frozenset(
      "-webkit-background-clip", "background-image", "z-index", "animation", "animation-name", "animation-fill-mode",
      "text-decoration", "text-decoration-line", "animation-play-state", "animation-delay", "animation-duration",
      "grid-template-rows", "offset-path", "unicode-bidi", "direction", "font-size-adjust", "container", "container-type",
-     "min-height", *COLOURS, *_MARGINS,
+     "min-height", "float", "margin-right", "margin-inline-end", "padding", "padding-top", "padding-left", "color-scheme",
+     "padding-inline-start", "padding-block-start", "position-visibility", "mask-position", "-webkit-mask-position",
+     *_BORDER_MASKS, *COLOURS, *_MARGINS,
      *_EXTENTS, *_SIDES, *_MASKS, *_SIZES)
 )  # fmt: skip
 _GLOBAL = frozenset(("inherit", "initial", "unset", "revert"))
@@ -121,6 +126,16 @@ def may_hide(said: Said) -> bool:
         or (said.get("position", "static") != "static" and pixels(said.get("z-index")) < 0)
         or ("override" in said.get("unicode-bidi", "") and said.get("direction") != "ltr")
         or _may_be_flat(said)
+        or any(said.get(name, "none") not in ("none", *_GLOBAL) for name in _BORDER_MASKS)
+        or any(
+            abs(pixels(part)) >= -_FAR for name in _MASK_PLACES for part in said.get(name, "").split() if pixels(part) != inf
+        )
+        or said.get("position-visibility", "always") not in ("always", *_GLOBAL)
+        or (is_clipped(said) and any("calc-size(" in said.get(name, "") for name in _EXTENTS))
+        or (
+            said.get("float") in ("right", "inline-end")
+            and any(pixels(said.get(name)) <= _FAR for name in ("margin-right", "margin-inline-end"))
+        )
         or bool(re.search(r"matrix3d\(|perspective\(0", said.get("transform", "")))
         or bool(re.search(r"brightness\(0|invert\(1|invert\(100%|url\(", said.get("filter", "")))
     )
@@ -220,7 +235,27 @@ def _is_emptied(said: Said) -> bool:
         any(pixels(said.get(name)) <= SMALL for name in _EXTENTS)
         or (no_height and ("strict" in contained or ("size" in contained.split() and "paint" in contained)))
         or 300 <= pixels(said.get("text-indent")) < inf
+        or any(_FAR_PADDING <= one < inf for one in _before_text(said))
     )
+
+
+def _before_text(said: Said) -> list[float]:
+    """The padding above text and on the side where it begins."""
+    parts = said.get("padding", "").split()
+    sides = [parts[0], parts[3] if len(parts) == 4 else parts[-1 if len(parts) < 3 else 1]] if parts else []
+    sides += [said.get(name, "") for name in ("padding-top", "padding-left", "padding-inline-start", "padding-block-start")]
+    return [pixels(side) for side in sides if side]
+
+
+def colour_of_gradient(value: str) -> Rgba | None:
+    """Of one that has the same colour from end to end."""
+    match = re.fullmatch(r"\s*(?:repeating-)?(?:linear|radial|conic)-gradient\((.*)\)\s*", value, re.DOTALL)
+    stops = [re.sub(r"\s+-?[\d.]+[a-z%]*(?=\s|$)", "", stop) for stop in _cut(match[1])] if match else []
+    if stops and re.match(r"to |from |at |in |-?[\d.]+(?:deg|turn|g?rad)|circle|ellipse", stops[0]):
+        del stops[0]
+    colours = [colour_of(stop) for stop in stops]
+    first = colours[0] if colours else None
+    return first if first is not None and all(alike(one, first) for one in colours) else None
 
 
 def _is_far(said: Said) -> bool:
