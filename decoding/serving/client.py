@@ -28,7 +28,7 @@ from decoding.many import check_options, choice_of_text
 from decoding.models.control_tokens import break_control_tokens
 from decoding.sampling import check_sampling
 from decoding.serving.address import KEY_VARIABLES, Served, cause, checked_url, server_key
-from decoding.serving.retrying import BACKOFF_CAP_S, BACKOFF_S, RETRIED_STATUSES, NotListed, Refused, Timeouts, retry_after
+from decoding.serving.retrying import BACKOFF_CAP_S, BACKOFF_S, RETRIED_STATUSES, Timeouts, _NotListed, _Refused, retry_after
 from decoding.serving.server_replies import (
     EXCERPT_CHARS,
     NO_CONTENT_HINT,
@@ -267,7 +267,7 @@ class ServerGenerator:
         try:
             with self._answer("POST", "/chat/completions", deadline, body) as response:
                 answer = self._parsed(b"".join(self._chunks(response, deadline)), response)
-        except Refused as error:
+        except _Refused as error:
             raise NoLogprobs(f"it refuses to tell log probabilities ({error.why})") from error
         try:
             content = answer["choices"][0]["logprobs"]["content"]
@@ -453,10 +453,10 @@ class ServerGenerator:
             target = self._excerpt(response.headers.get("Location", "elsewhere").encode())
             return UserError(f"{response.url}: the server redirects to {target}; use the base URL it means")
         if is_listing and status < 500:
-            return NotListed(STAGE, described)
+            return _NotListed(STAGE, described)
         if status == 404:
             return UserError(f"{described}; {self._what_is_served(deadline)}")
-        return (Refused if status in (400, 422, 501) else StageError)(STAGE, described)
+        return (_Refused if status in (400, 422, 501) else StageError)(STAGE, described)
 
     def _what_is_served(self, deadline: float) -> str:
         try:
@@ -473,7 +473,7 @@ class ServerGenerator:
         try:
             with self._answer("GET", "/models", deadline) as response:
                 value = self._parsed(b"".join(self._chunks(response, deadline)), response)
-        except NotListed:
+        except _NotListed:
             return None
         entries = value.get("data")
         return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else None

@@ -38,12 +38,15 @@ class Timeouts:
     total_s: float = 900.0
 
 
-class NotListed(StageError):
+class _NotListed(StageError):
     """The server has no `/models`."""
 
 
-class Refused(StageError):
-    """The server does not do what was asked (status 400, 422 or 501), and would not if it was asked again."""
+class _Refused(StageError):
+    """The server does not do what was asked (status 400, 422 or 501), and would not if it was asked again.
+
+    Its name is private, so that an event that fails by it is filed under `StageError`.
+    """
 
 
 def retry_after(value: str | None) -> float | None:

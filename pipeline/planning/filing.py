@@ -34,6 +34,7 @@ from pipeline.evidence import Evidence
 from pipeline.planning.arranging import fits, fits_from, opening_scores
 from pipeline.planning.headings import BANK_FILE, HeadingBank, OfferedHeading
 from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
+from pipeline.planning.paragraphs import STORIES, paragraphs
 from pipeline.provenance import publisher_of
 from pipeline.retrieval import terms
 
@@ -58,8 +59,6 @@ GENERAL = frozenset(
     ("Background", "History", "Overview", "Summary", "Description", "Development", "Event", "Events", "Incident")
 )
 """Headings under which anything may stand; without one a statement that has no heading's words would go under a wrong one."""
-STORIES = frozenset(("Plot", "Premise", "Synopsis", "Story"))
-PARAGRAPH = 4
 THIN_PAGES = 3
 OUTCOME = 0.3
 """What a note adds to its worth for the lead that names the subject and tells how it ended."""
@@ -415,7 +414,7 @@ def _filed(
             break
         open_ones.remove(min(open_ones, key=lambda k: (len(groups[k]), headings[k].prior)))
     return [
-        (Heading(headings[k].heading), _paragraphs(pool, groups[k], tells_story=headings[k].heading in STORIES))
+        (Heading(headings[k].heading), paragraphs(pool, groups[k], tells_story=headings[k].heading in STORIES))
         for k in open_ones
         if groups[k]
     ]
@@ -469,74 +468,6 @@ def _evidenced(heading: str, pool: Pool, body: Sequence[int]) -> bool:
     """Whether at least two chosen statements use the heading's own word."""
     stems = [word.lower().rstrip("s")[:7] for word in _ACCUSING.findall(heading)]
     return sum(any(stem in pool.offered[i].text.lower() for stem in stems) for i in body) >= LEAST_STATEMENTS
-
-
-def _paragraphs(pool: Pool, group: Sequence[int], *, tells_story: bool = False) -> list[list[int]]:
-    """Statements of one page's neighbourhood together; paragraphs by their first day, undated ones where their page's order
-    puts them, those of a story by how far into their pages they stand; at most PARAGRAPH statements each."""
-    runs: list[list[int]] = []
-    for i in sorted(group, key=lambda i: (pool.offered[i].candidate.page, pool.offered[i].candidate.index)):
-        last = runs[-1] if runs else []
-        here = pool.offered[i].candidate
-        if (
-            last
-            and pool.offered[last[-1]].candidate.page == here.page
-            and here.index - pool.offered[last[-1]].candidate.index <= 3
-        ):
-            last.append(i)
-        else:
-            runs.append([i])
-    runs = _linked(pool, runs)  # else half of the paragraphs were single sentences
-    if tells_story:
-        far = _how_far(pool)
-        runs.sort(key=lambda run: float(np.mean([far[i] for i in run])))
-    else:
-        runs.sort(key=lambda run: (_when(pool, run), -float(max(pool.relevance[i] for i in run))))
-    paragraphs: list[list[int]] = []
-    for run in runs:
-        if paragraphs and len(paragraphs[-1]) + len(run) <= PARAGRAPH:
-            paragraphs[-1] += run
-        else:
-            n = -(-len(run) // PARAGRAPH)  # equal parts: no paragraph of one sentence at the end
-            size = -(-len(run) // n)
-            paragraphs += [run[at : at + size] for at in range(0, len(run), size)]
-    return paragraphs
-
-
-def _linked(pool: Pool, runs: list[list[int]]) -> list[list[int]]:
-    """Single statements join the run that they are most like, if they are like any."""
-    long = [run for run in runs if len(run) > 1]
-    for run in runs:
-        if len(run) > 1:
-            continue
-        near = max(long, key=lambda other: float(max(pool.vectors[run[0]] @ pool.vectors[j] for j in other)), default=None)
-        if (
-            near is not None
-            and len(near) < PARAGRAPH
-            and max(float(pool.vectors[run[0]] @ pool.vectors[j]) for j in near) > 0.6
-        ):
-            near.append(run[0])
-        else:
-            long.append(run)
-    return long
-
-
-def _how_far(pool: Pool) -> list[float]:
-    """For each statement how far into what its page has of statements it stands, from 0 to 1: whoever retells a story goes
-    along with it."""
-    ends: dict[int, int] = {}
-    for one in pool.offered:
-        ends[one.candidate.page] = max(ends.get(one.candidate.page, 1), one.candidate.end)
-    return [one.candidate.start / ends[one.candidate.page] for one in pool.offered]
-
-
-def _when(pool: Pool, run: Sequence[int]) -> str:
-    """The run's first dated day as it sorts; without one the day before its page was published, as "then the bells rang" on a
-    page of 20 March; runs of no day come first: they describe."""
-    days = [day for i in run if (day := pool.offered[i].day)]
-    full = [day for day in days if not day.startswith("-")]
-    published = [day for i in run if (day := pool.offered[i].published)]
-    return min(full, default="") or min(days, default="") or min(published, default="")
 
 
 def _notice(evidence: Evidence, pool: Pool, chosen: Sequence[int]) -> str:

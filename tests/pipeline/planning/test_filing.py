@@ -18,6 +18,7 @@ from pipeline.planning import filing
 from pipeline.planning.filing import PlanningBanks, cues, own_words, plan_article
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
+from pipeline.planning.paragraphs import paragraphs
 from tests.fakes import FixedEncoder
 from tests.pipeline.flood import EVENT, PAGES, page
 
@@ -238,7 +239,7 @@ def test_a_story_goes_along_with_its_pages() -> None:
     group = [i for i, one in enumerate(pool.offered) if "Abt" in one.text]
 
     def order(*, tells_story: bool) -> list[str]:
-        runs = filing._paragraphs(pool, group, tells_story=tells_story)
+        runs = paragraphs(pool, group, tells_story=tells_story)
         return [pool.offered[i].text for run in runs for i in run]
 
     assert "fled" in order(tells_story=True)[-1] and "fled" in order(tells_story=False)[0]
