@@ -22,7 +22,7 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -34,7 +34,7 @@ _OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
 }  # fmt: skip
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--sample", type=int, default=40, help="mutants of each module")
@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--timeout-s", type=float, default=90.0)
     parser.add_argument("--torch", action="store_true", help="import torch before the first fork")
     parser.add_argument("--out", type=Path, help="JSON: every mutant, and whether it was killed")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     _load_libraries(arguments.torch)
     results = {}
     for path in arguments.modules:
