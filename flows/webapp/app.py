@@ -25,7 +25,7 @@ from flows.webapp.desk import ENDED, Desk, Job
 from flows.webapp.shelf import FORMATS, Asked, Shelf
 from flows.write import open_run, slug
 from flows.write_request import MOST_URLS, request_for
-from pipeline.reading.pdf import MAX_PDF_BYTES
+from pipeline.reading.pdf.pdf_pages import MAX_PDF_BYTES
 from pipeline.web.local_files import FILE_TYPES
 
 MAX_JSON_BYTES = 4 << 20

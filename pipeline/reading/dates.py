@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from data.cleaning import Extracted
 from data.errors import UserError
 from data.types import Page
-from pipeline.reading.jsonld import Node, entries_of, text_of
+from pipeline.reading.embedded.jsonld import Node, entries_of, text_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -24,9 +24,9 @@ from data.types import DropReason, Origin, PageFlag, RawPage, Strict
 from pipeline.reading.charset import decode, kind_of
 from pipeline.reading.dates import PublishedSource, find_dates
 from pipeline.reading.extract import Reading, examine
-from pipeline.reading.pdf import MAX_PDF_BYTES, paragraphs, read_pdf
+from pipeline.reading.pdf.pdf_pages import MAX_PDF_BYTES, paragraphs, read_pdf
 from pipeline.reading.sandbox import Lost, WorkerPool, serve
-from pipeline.reading.turned_text import without_turned
+from pipeline.reading.seen.turned_text import without_turned
 
 TextKind = Literal["article", "jsonld", "script", "pdf", "plain"]
 MAX_NAME = 200

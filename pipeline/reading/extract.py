@@ -24,15 +24,15 @@ from data.types import DropReason, PageFlag, RawPage
 from pipeline.reading.asides import struck_in, with_standfirst, without_asides, without_names_of_builders
 from pipeline.reading.consent import is_wall, without_boxes
 from pipeline.reading.dates import Dates, find_dates
-from pipeline.reading.jsonld import Node, article_node, headlines, is_paid
-from pipeline.reading.late_parts import for_readers_without_scripts, put_in_place
-from pipeline.reading.live_pages import say_times
+from pipeline.reading.embedded.jsonld import Node, article_node, headlines, is_paid
+from pipeline.reading.embedded.late_parts import for_readers_without_scripts, put_in_place
+from pipeline.reading.embedded.live_pages import say_times
+from pipeline.reading.embedded.page_data import Told, in_jsonld, in_scripts
+from pipeline.reading.embedded.posts import posts_of
 from pipeline.reading.markdown_pages import is_markdown, plain_text
-from pipeline.reading.page_data import Told, in_jsonld, in_scripts
 from pipeline.reading.page_tables import set_aside
-from pipeline.reading.posts import posts_of
-from pipeline.reading.stylesheets import TooSlow, hidden_by_sheets
-from pipeline.reading.turned_text import take_out_turned
+from pipeline.reading.seen.stylesheets import TooSlow, hidden_by_sheets
+from pipeline.reading.seen.turned_text import take_out_turned
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -22,7 +22,7 @@ from data.cleaning import MAX_BYTES
 from data.errors import UserError
 from data.settings import WebSettings
 from data.types import DropReason, Strict
-from pipeline.reading.pdf import MAX_PDF_BYTES
+from pipeline.reading.pdf.pdf_pages import MAX_PDF_BYTES
 from pipeline.web import bodies, robots
 from pipeline.web.addresses import DEFAULT_PORTS, Address, Refused, admit, exempt
 from pipeline.web.archive import Archive

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from data import codec
 from data.errors import UserError
-from pipeline.reading.pdf import MAX_PDF_BYTES
+from pipeline.reading.pdf.pdf_pages import MAX_PDF_BYTES
 
 FILE = "file:"
 FILE_TYPES = {

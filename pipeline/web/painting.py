@@ -15,9 +15,9 @@ from data.cleaning import LIVE_MIN_WORDS
 from data.errors import UserError
 from data.settings import RenderWhen
 from pipeline.reading.charset import kind_of
-from pipeline.reading.chromium import BROWSERS, Undrawn, find_browser
 from pipeline.reading.documents import Document
-from pipeline.reading.rendering import TIMEOUT_S, paint
+from pipeline.reading.seen.chromium import BROWSERS, Undrawn, find_browser
+from pipeline.reading.seen.rendering import TIMEOUT_S, paint
 from pipeline.web.fetched import Fetched
 
 AT_ONCE = 2

@@ -1,6 +1,6 @@
 """How much of what readers see is taken for hidden: `python -m tools.quality.visible_loss FOLDER ... --limit 200`.
 
-Without a folder: the saved pages of tools.quality. Each page is drawn by the installed Chromium (`pipeline.reading.rendering`)
+Without a folder: the saved pages of tools.quality. Each page is drawn by Chromium (`pipeline.reading.seen.rendering`)
 and read by the cascade (`hidden_in`), both without scripts or a network; sheets that lie beside a page are put into it, so
 that both know them. Lost is a word that was painted and is only found in what the cascade takes out. The last line is JSON:
 pages, words painted, words lost, their share. What cannot be drawn, or has fewer than 50 words, is left out and counted.
@@ -21,9 +21,9 @@ from pathlib import Path
 from lxml import html as lxml_html
 
 from flows.showing import console
-from pipeline.reading.chromium import Undrawn, find_browser
 from pipeline.reading.extract import hidden_in
-from pipeline.reading.rendering import paint
+from pipeline.reading.seen.chromium import Undrawn, find_browser
+from pipeline.reading.seen.rendering import paint
 from tools.quality.page_parts import SavedPage
 from tools.quality.saved_pages import all_pages
 from tools.quality.second_set import WholePage, whole_pages

@@ -9,7 +9,7 @@ from lxml import html as lxml_html
 from data.cleaning import Extracted, clean_pages
 from data.errors import UserError
 from pipeline.reading.dates import Dates, find_dates, judge_dates, read_moment
-from pipeline.reading.jsonld import article_node
+from pipeline.reading.embedded.jsonld import article_node
 
 URL = "https://news.example/region/dam-fails"
 

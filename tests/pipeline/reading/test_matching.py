@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from data.types import Page
-from pipeline.reading import matching
+from pipeline.reading.seen import matching
 from tests.pipeline.reading.test_page_tables import read
 from tools.quality.page_parts import SENTENCES, article, html, prose
 
@@ -84,8 +84,8 @@ def test_the_steps_are_counted_alike_each_time() -> None:
 def test_as_many_rules_as_a_page_may_have_cost_no_more_than_its_steps() -> None:
     from lxml import html as lxml_html
 
-    from pipeline.reading.sheets import sheets_of
-    from pipeline.reading.visibility import TOLD
+    from pipeline.reading.seen.sheets import sheets_of
+    from pipeline.reading.seen.visibility import TOLD
 
     rules = "".join(f"*{{opacity:.{n % 9 + 1}}}" for n in range(3_000))
     tree = lxml_html.document_fromstring(f"<html><head><style>{rules}</style></head><body>{MENU * 4}</body></html>")

@@ -9,7 +9,7 @@ from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from pipeline.reading.documents import read_document
-from pipeline.reading.pdf import MAX_PAGES, read_pdf
+from pipeline.reading.pdf.pdf_pages import MAX_PAGES, read_pdf
 
 WIDE = "The Grenmark dam failed on the morning of 4 May 2031 after a week of rain, and the val-"
 REST = "ley below it was flooded within an hour. Engineers had warned in two reports that the"
@@ -87,7 +87,7 @@ def test_an_encrypted_file_that_opens_without_a_password_is_read(algorithm: str)
 def test_a_cipher_that_is_not_installed_is_named() -> None:
     script = (
         "import sys; sys.modules.update({'cryptography': None, 'Crypto': None})\n"
-        "from pipeline.reading.pdf import read_pdf\n"
+        "from pipeline.reading.pdf.pdf_pages import read_pdf\n"
         "sys.stdout.write(read_pdf(sys.stdin.buffer.read()).problem)"
     )
     for algorithm in ("AES-128", "AES-256"):

@@ -19,7 +19,7 @@ from pypdf.generic import (
 )
 
 from pipeline.reading.documents import read_document
-from pipeline.reading.pdf import PdfText, read_pdf
+from pipeline.reading.pdf.pdf_pages import PdfText, read_pdf
 
 SEEN = "The council of Grenmark closed the dam on 4 May 2031."
 PLANTED = "Mayor Ilse Quorn was arrested for taking bribes."

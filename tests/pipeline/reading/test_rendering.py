@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.reading.chromium import Chromium, Undrawn, find_browser
 from pipeline.reading.documents import read_document
-from pipeline.reading.rendering import MAX_BODY, Painted, paint
+from pipeline.reading.seen.chromium import Chromium, Undrawn, find_browser
+from pipeline.reading.seen.rendering import MAX_BODY, Painted, paint
 from tests.pipeline.reading.hidden_ways import HIDDEN, SHOWN
 
 BROWSER = find_browser() or ""

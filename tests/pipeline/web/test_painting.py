@@ -7,9 +7,9 @@ import pytest
 from data.cleaning import Extracted
 from data.errors import UserError
 from data.settings import RenderWhen
-from pipeline.reading.chromium import Undrawn
 from pipeline.reading.documents import Document
-from pipeline.reading.rendering import Painted
+from pipeline.reading.seen.chromium import Undrawn
+from pipeline.reading.seen.rendering import Painted
 from pipeline.web import painting
 from pipeline.web.fetched import Fetched
 from pipeline.web.painting import Painter, check_render

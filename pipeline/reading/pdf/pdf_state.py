@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.reading.pdf_colours import BLACK, Rgb, colour_in, device_colour, first_colour, space_of
-from pipeline.reading.pdf_objects import WRONG, got
-from pipeline.reading.pdf_places import EVERYWHERE, UNIT, Box, Matrix
+from pipeline.reading.pdf.pdf_colours import BLACK, Rgb, colour_in, device_colour, first_colour, space_of
+from pipeline.reading.pdf.pdf_objects import WRONG, got
+from pipeline.reading.pdf.pdf_places import EVERYWHERE, UNIT, Box, Matrix
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pipeline.reading.colours import FAINT
-from pipeline.reading.pdf_annotations import Annotation, annotations_of
-from pipeline.reading.pdf_colours import WHITE, Rgb, alike
-from pipeline.reading.pdf_layers import is_off as is_group_off
-from pipeline.reading.pdf_objects import WRONG, got, named_property
-from pipeline.reading.pdf_places import UNIT, Box, Matrix, around, common, holds, is_box, matrix_of, moved, page_box, times
-from pipeline.reading.pdf_state import Font, State, coloured, font_of, length_of, with_settings
-from pipeline.reading.visibility import SMALL
+from pipeline.reading.pdf.pdf_annotations import Annotation, annotations_of
+from pipeline.reading.pdf.pdf_colours import WHITE, Rgb, alike
+from pipeline.reading.pdf.pdf_layers import is_off as is_group_off
+from pipeline.reading.pdf.pdf_objects import WRONG, got, named_property
+from pipeline.reading.pdf.pdf_places import UNIT, Box, Matrix, around, common, holds, is_box, matrix_of, moved, page_box, times
+from pipeline.reading.pdf.pdf_state import Font, State, coloured, font_of, length_of, with_settings
+from pipeline.reading.seen.colours import FAINT
+from pipeline.reading.seen.visibility import SMALL
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from pipeline.reading.colours import Rgba, alike, colour_of, is_clear
-from pipeline.reading.css_lengths import DEGREES, PIXELS, SECONDS, SHARE, pixels
-from pipeline.reading.sheets import Declared
+from pipeline.reading.seen.colours import Rgba, alike, colour_of, is_clear
+from pipeline.reading.seen.css_lengths import DEGREES, PIXELS, SECONDS, SHARE, pixels
+from pipeline.reading.seen.sheets import Declared
 
 Said = Mapping[str, str]
 """The values of one element, by property."""

@@ -16,11 +16,11 @@ from typing import Any
 import tinycss2
 from lxml.html import Element, HtmlElement
 
-from pipeline.reading.colours import FAINT, Rgba, alike, colour_of, is_clear
-from pipeline.reading.css_lengths import SHARE, pixels
-from pipeline.reading.matching import Found
-from pipeline.reading.sheets import AGAIN, UNLAYERED, Declared, Rule, Sheets, declarations_of, sheets_of
-from pipeline.reading.visibility import (
+from pipeline.reading.seen.colours import FAINT, Rgba, alike, colour_of, is_clear
+from pipeline.reading.seen.css_lengths import SHARE, pixels
+from pipeline.reading.seen.matching import Found
+from pipeline.reading.seen.sheets import AGAIN, UNLAYERED, Declared, Rule, Sheets, declarations_of, sheets_of
+from pipeline.reading.seen.visibility import (
     COLOURS,
     SMALL,
     TOLD,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.reading.colours import NEAR
-from pipeline.reading.pdf_objects import got
+from pipeline.reading.pdf.pdf_objects import got
+from pipeline.reading.seen.colours import NEAR
 
 Rgb = tuple[float, float, float]
 WHITE: Rgb = (1.0, 1.0, 1.0)

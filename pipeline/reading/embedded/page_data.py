@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.reading.dates import said_time
+from pipeline.reading.embedded.jsonld import Entry, Node, bodies_of, entries_of, headlines
+from pipeline.reading.embedded.state_text import article_in
+from pipeline.reading.embedded.states import states
 from pipeline.reading.fragments import Hidden, lines_of
-from pipeline.reading.jsonld import Entry, Node, bodies_of, entries_of, headlines
-from pipeline.reading.state_text import article_in
-from pipeline.reading.states import states
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -1,6 +1,6 @@
 """A page as a browser paints it: HTML that has no text but what a reader sees (`--render`).
 
-The page that was fetched is given to a Chromium without a network (`pipeline.reading.chromium`) under its own address. Its
+The page that was fetched is given to a Chromium without a network (`pipeline.reading.seen.chromium`) under its own address. Its
 inline scripts run, so that a page whose text is in its own state is drawn, too; what it asks for is refused. `painted.js`, in a
 world of its own that the page's scripts do not reach, goes through the text: is its box there, large enough, opaque, of another
 colour than what is behind it, within what clips it, and the first thing at its place on the screen? What is not is left out. Of
@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-from pipeline.reading.chromium import Chromium, Undrawn, encoded
+from pipeline.reading.seen.chromium import Chromium, Undrawn, encoded
 
 TIMEOUT_S = 45.0
 MAX_BODY = 8_000_000
@@ -74,7 +74,7 @@ class _Drawing:
         frame = call("Page.getFrameTree")["frameTree"]["frame"]["id"]
         world = call("Page.createIsolatedWorld", frameId=frame, worldName="painted")["executionContextId"]
         self._world = world
-        self._evaluate(files("pipeline.reading").joinpath("painted.js").read_text(encoding="utf-8") + ";0")
+        self._evaluate(files("pipeline.reading.seen").joinpath("painted.js").read_text(encoding="utf-8") + ";0")
         _value(self._evaluate("reading.begin()"))
         self._look()
         return _received(self._evaluate("reading.written()"))

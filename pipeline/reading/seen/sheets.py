@@ -17,8 +17,8 @@ import cssselect2
 import tinycss2
 from lxml.html import HtmlElement
 
-from pipeline.reading.matching import Matcher
 from pipeline.reading.media import holds
+from pipeline.reading.seen.matching import Matcher
 
 MOST_CSS = 600_000
 """Characters of a page's stylesheets that are read; news pages have some 100,000."""

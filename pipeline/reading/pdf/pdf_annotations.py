@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.reading.pdf_layers import is_off
-from pipeline.reading.pdf_objects import WRONG, got
-from pipeline.reading.pdf_places import UNIT, Box, Matrix, around, matrix_of, moved, times
+from pipeline.reading.pdf.pdf_layers import is_off
+from pipeline.reading.pdf.pdf_objects import WRONG, got
+from pipeline.reading.pdf.pdf_places import UNIT, Box, Matrix, around, matrix_of, moved, times
 
 if TYPE_CHECKING:
     from pypdf import PageObject

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 
 from data.blocks import has_sentence
 from data.cleaning import addresses_model
+from pipeline.reading.embedded.jsonld import Entry
 from pipeline.reading.fragments import Hidden, lines_of
-from pipeline.reading.jsonld import Entry
 
 LEAST_WORDS = 40
 """Fewer are a label or a teaser."""

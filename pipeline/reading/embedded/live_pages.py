@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from pipeline.reading.dates import is_aside, read_moment, said_time
-from pipeline.reading.jsonld import Node, is_live
+from pipeline.reading.embedded.jsonld import Node, is_live
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline.reading.pdf_objects import WRONG
+from pipeline.reading.pdf.pdf_objects import WRONG
 
 if TYPE_CHECKING:
     from pypdf import PageObject
