@@ -60,7 +60,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode that is asked for."""
 
     name = "ours"
-    rules = "38"
+    rules = "39"
 
     def __init__(
         self,
