@@ -26,8 +26,6 @@ from pipeline.writing.citing import is_own_talk
 MONTH = f"(?:{MONTHS})"
 SHORT_RUN = 5
 """Words in a row from which a run counts as copied, as the benchmark's `copied_share` counts them."""
-MOST_COPIED_RUN = 11
-"""Words in a row that a sentence may share with a fact, names, numbers and quotations apart."""
 LEAST_KEPT = 0.5
 """Share of the facts' own words, figures and names apart, that sentences must keep or say otherwise (each new word stands for
 one that is gone)."""
