@@ -1,8 +1,8 @@
 """No article is a copy: of what could only be said in its pages' own words goes what is worth least for the words it copies.
 
 The bounds lie below those of the benchmark (`benchmark.scoring`), which nobody may pass: half of the words in copied runs, a
-quarter of the sentences word for word. A short article keeps what it has: three hundred words that a page has, too, serve a reader more
-than half of them.
+quarter of the sentences word for word. A short article keeps what it has: three hundred words that a page has, too, serve a
+reader more than half of them.
 """
 
 from __future__ import annotations
