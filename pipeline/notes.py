@@ -106,7 +106,9 @@ class TakenNotes(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Notes(Strict):
-    """All notes of an event, each fact once with all passages that state it, in page order; and what was dropped."""
+    """All notes of an event, each fact once with all passages that state it, in page order; what was dropped; and what happens
+    in a `story`, by the page that retells it, in its order."""
 
     statements: tuple[Statement, ...]
     dropped: tuple[DroppedNote, ...]
+    story: tuple[Statement, ...] = ()

@@ -7,6 +7,7 @@
     kind                 KIND                               of which kind its article is
     drafts/notes-NN      notes_stage(n)                     notes of a few passages each, from 01
     drafts/answers       ANSWERS                            notes that answer the questions of such a subject
+    drafts/story         STORY                              what happens in a story, by the page that retells it
     notes                NOTES                              all notes, each fact once
     plan                 PLAN                               mode `notes` and `extractive`: which statement goes where
     drafts/outline       OUTLINE_DRAFT                      what a model answered for the headings
@@ -37,8 +38,8 @@ from pipeline.writing.drafting import ComposedDraft, Draft, ShortFacts
 
 __all__ = [
     "ABOUT", "ANSWERS", "ARTICLE", "ARTICLE_DRAFT", "CARD", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "KIND",
-    "LEAD", "NOTES", "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SHORT_FACTS", "SYSTEM", "composed_stage",
-    "draft_stage", "notes_stage", "part_of", "section_of", "section_stage",
+    "LEAD", "NOTES", "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SHORT_FACTS", "STORY", "SYSTEM",
+    "composed_stage", "draft_stage", "notes_stage", "part_of", "section_of", "section_stage",
 ]  # fmt: skip
 
 SECTIONS = "sections"
@@ -69,6 +70,7 @@ CARD = Stage("card", Card)
 ABOUT = Stage("about", AboutPages)
 KIND = Stage("kind", SubjectKind)
 ANSWERS = Stage(f"{DRAFTS}/answers", TakenNotes)
+STORY = Stage(f"{DRAFTS}/story", TakenNotes)
 NOTES = Stage("notes", Notes)
 PLAN = Stage("plan", ArticlePlan)
 OUTLINE_DRAFT = Stage(f"{DRAFTS}/outline", Draft)

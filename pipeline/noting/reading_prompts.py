@@ -294,6 +294,51 @@ NOTES_EXAMPLE = (
 """Invented. An answer that repeats it is dropped: its words stand in no passage."""
 
 
+def story(title: str, passages: Numbered, neutralise: Callable[[str], str]) -> tuple[Message, ...]:
+    """What happens in a story, by some passages of the page that retells it, as JSON. Asked for facts of the episode, a model
+    writes who "is introduced in the episode"."""
+    shown = replace(passages, text=_curly(passages.text))
+    return (
+        Message("system", _STORY),
+        Message("user", _retell("The Brass Heron", _RETOLD, neutralise)),
+        Message("assistant", json.dumps(STORY_EXAMPLE, ensure_ascii=False)),
+        Message("user", _retell(title, shown, neutralise)),
+    )
+
+
+def _retell(title: str, passages: Numbered, neutralise: Callable[[str], str]) -> str:
+    return (
+        f"Story: “{quotable(title, neutralise)}”\n\n{evidence_block([passages], neutralise, lines=True)}\n\nWrite what happens "
+        f"in the story by this text as a JSON list of strings, at most {MOST_NOTES}, in its order. Each is one sentence in "
+        "the present tense, which can be understood alone: it names who does what instead of “he”, “they” or “it”. Leave out "
+        "actors, makers, opinions, questions, advertisements and other stories; answer [] if nothing is left."
+    )
+
+
+_STORY = (
+    "You write the plot for an encyclopedia article on a story. Tell every event of the story that the text tells, and who "
+    f"does it. State nothing that the text does not say. {_MATERIAL}"
+)
+_RETOLD = Numbered(
+    1,
+    "Review: “The Brass Heron” flies again",
+    "Episode five is easily the best yet. Lena (Ruth Aske) comes home to Osmere to find the mill shut and her uncle gone. He "
+    "left her a brass heron, and when she winds it up, it speaks with his voice. Gripping stuff! She shows it to Marek, the "
+    "miller’s son, who wants to sell it. What could go wrong? That night it tells them of a room under the weir, where Harlan "
+    "Voss has been holding the old man for a year. Remember the weir from episode two? She floods it and pulls her uncle out. "
+    "Voss gets away on Marek’s boat. Streaming from Friday.",
+)
+STORY_EXAMPLE = (
+    "Lena comes home to Osmere and finds the mill shut and her uncle gone.",
+    "Lena’s uncle has left her a brass heron.",
+    "When Lena winds up the brass heron, it speaks with her uncle’s voice.",
+    "Marek, the miller’s son, wants to sell the heron.",
+    "The heron tells Lena and Marek of a room under the weir, where Harlan Voss has been holding Lena’s uncle for a year.",
+    "Lena floods the room and pulls her uncle out.",
+    "Harlan Voss gets away on Marek’s boat.",
+)
+
+
 def _curly(text: str) -> str:
     """A text whose quotation marks end no string of JSON when a model repeats them."""
     return re.sub(r'"([^"\n]*)"', r"“\1”", text).replace('"', "”")

@@ -131,14 +131,22 @@ def take_notes(passages: Sequence[Passage], generator: Generator, checker: NoteC
     ]
 
 
-def _read_together(calls: Sequence[Reading], generator: Generator, checker: NoteChecker) -> TakenNotes:
+def retell(account: Sequence[Passage], generator: Generator, checker: NoteChecker) -> TakenNotes:
+    """What happens in a story, by the passages of the page that retells it (`pipeline.noting.retelling`), in its order."""
+    return _read_together(readings(account), generator, checker, story=True)
+
+
+def _read_together(calls: Sequence[Reading], generator: Generator, checker: NoteChecker, *, story: bool = False) -> TakenNotes:
     evidence = checker.evidence
     sampling = SamplingParams(max_new_tokens=NOTE_TOKENS, task="other")
     requests = []
     for call in calls:
         page = evidence.pages[call.page]
         shown = Numbered(1, shown_title(page), call.text)
-        messages = reading_prompts.notes(evidence.event.title, shown, page.published or "", generator.neutralise)
+        if story:
+            messages = reading_prompts.story(evidence.event.title, shown, generator.neutralise)
+        else:
+            messages = reading_prompts.notes(evidence.event.title, shown, page.published or "", generator.neutralise)
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
     found = [checker.checked(call.passages, parsed(answer.text)) for call, answer in zip(calls, answers, strict=True)]

@@ -32,12 +32,14 @@ from pipeline.noting.key_questions import ask_pages, questions, questions_digest
 from pipeline.noting.kind_of import kind_of
 from pipeline.noting.merged_notes import COPIED, merged
 from pipeline.noting.opening import opening_statement
+from pipeline.noting.retelling import retelling
 from pipeline.noting.stated import NoteChecker
-from pipeline.noting.taking import chosen_passages, take_notes
+from pipeline.noting.taking import chosen_passages, retell, take_notes
 from pipeline.noting.verifying import FACTUAL, Claimed, Verifier
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import HeadingBank
-from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN, SHORT_FACTS
+from pipeline.planning.story import story_told, with_story
+from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN, SHORT_FACTS, STORY
 from pipeline.systems.cited_writing import CitedWriting
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
@@ -60,7 +62,7 @@ class OurSystem(CitedWriting):
     """Raises UserError when the model cannot write in the mode that is asked for."""
 
     name = "ours"
-    rules = "39"
+    rules = "40"
 
     def __init__(
         self,
@@ -154,20 +156,32 @@ class OurSystem(CitedWriting):
         answers = stages.once(ANSWERS, lambda: ask_pages(asked, about, self._generator, self._kind_encoder, checker))
         n_words = sum(len(passage.text.split()) for passage in evidence.passages)
         most = self._writing.read_words // (THIRD if n_words > LONG * self._writing.read_words else 1)
-        passages = chosen_passages(evidence, card, about, self._kind_encoder, most)
+        account = retelling(evidence, about, self._recogniser.named(kind.name), self._filer)
+        read = frozenset(passage.id for passage in account)
+        most -= sum(len(passage.text.split()) for passage in account)
+        passages = [p for p in chosen_passages(evidence, card, about, self._kind_encoder, most) if p.id not in read]
         taken = [answers, *take_notes(passages, self._generator, checker, stages)]
         # A model that notes nothing cannot say anything either: what came of it would be the pages' own sentences.
         if any(one.notes for one in taken):
             taken = [*taken, clear_sentences(evidence, about)]
-        return stages.once(NOTES, lambda: merged(evidence, taken, self._kind_encoder))
+        story = [stages.once(STORY, lambda: retell(account, self._generator, checker))] if account else []
+
+        def noted() -> Notes:
+            every, of_story = (merged(evidence, some, self._kind_encoder) for some in (taken, story))
+            return Notes(every.statements, (*every.dropped, *of_story.dropped), of_story.statements)
+
+        return stages.once(NOTES, noted)
 
     def _planned(self, evidence: Evidence, card: Card, about: AboutPages, kind: SubjectKind, notes: Notes) -> ArticlePlan:
         opening = opening_statement(evidence, card, Verifier(self._generator))
-        subject = NotedSubject(card.text, self._recogniser.named(kind.name), opening, namesakes(evidence, about))
+        named = self._recogniser.named(kind.name)
+        subject = NotedSubject(card.text, named, opening, namesakes(evidence, about))
+        story = story_told(notes.story, self._kind_encoder, self._writing.max_words)
         banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         carried = MOST_WORDS if self._together == 1 else 0
         more = PLANNED if carried else 1.0  # what the model cannot say otherwise may go
-        most = replace(self._writing, max_words=round(more * self._writing.max_words))
+        room = self._writing.max_words - sum(len(one.text.split()) for one in story)
+        most = replace(self._writing, max_words=round(more * room))
 
         def planned(statements: Sequence[Statement]) -> ArticlePlan:
             return plan_notes(evidence, statements, subject, self._kind_encoder, most, banks, carried)
@@ -182,6 +196,7 @@ class OurSystem(CitedWriting):
         if judging and len(judging) < len(rest):
             plan = planned([one for one in rest if one.text not in judging])
             gone += [LeftOut(one.text, one.cites[0], JUDGES) for one in rest if one.text in judging]
+        plan = with_story(plan, story, named, self._kind_encoder)
         return replace(plan, left_out=(*plan.left_out, *gone))
 
     def _judging(self, statements: Sequence[Statement]) -> frozenset[str]:
