@@ -329,14 +329,14 @@ _RETOLD = Numbered(
     "Voss gets away on Marek’s boat. Streaming from Friday.",
 )
 STORY_EXAMPLE = (
-    "Lena comes home to Osmere and finds the mill shut and her uncle gone.",
-    "Lena’s uncle has left her a brass heron.",
-    "When Lena winds up the brass heron, it speaks with her uncle’s voice.",
-    "Marek, the miller’s son, wants to sell the heron.",
-    "The heron tells Lena and Marek of a room under the weir, where Harlan Voss has been holding Lena’s uncle for a year.",
-    "Lena floods the room and pulls her uncle out.",
-    "Harlan Voss gets away on Marek’s boat.",
+    "Lena returns to Osmere, where the mill has closed and her uncle has disappeared.",
+    "Lena’s uncle has left her a brass heron that talks in his voice once it is wound up.",
+    "Marek, a son of the miller, would like to sell the heron.",
+    "At night the heron tells Lena and Marek that Harlan Voss has kept her uncle in a room below the weir for a year.",
+    "Lena rescues her uncle by flooding the room.",
+    "Harlan Voss escapes on the boat of Marek.",
 )
+"""In other words than its text: what is noted so need not be said otherwise."""
 
 
 def _curly(text: str) -> str:

@@ -123,7 +123,9 @@ def with_antecedents(facts: Sequence[str]) -> list[str]:
     name, this name stands in its place. Whether the passage says that of this person is asked later (`noting.verifying`)."""
     found: list[str] = []
     for fact in facts:
-        before = next((name for one in reversed(found[-2:]) if (name := _opening_name(one))), "")
+        # "He hands Conrad a coin": whoever does it is not Conrad.
+        named = (_opening_name(one) for one in reversed(found[-2:]))
+        before = next((name for name in named if name and not re.search(rf"\b{re.escape(name)}\b", fact)), "")
         match = _PERSONAL.match(fact)
         if match and before:
             owner = "’s" if match[1] in ("His", "Her") else ""

@@ -1,6 +1,7 @@
 """One way of writing dates and percentages in an article, whichever its sentences have more often.
 
-"13 March 2031" or "March 13, 2031", "per cent" or "percent". A sentence's opening date gets a comma before a number.
+"13 March 2031" or "March 13, 2031", "per cent" or "percent". A sentence's opening date gets a comma before a number. Names that
+one page shouts ("IRENA HOLT") are written as most pages have them (MOS:ALLCAPS).
 
 Sentences keep the form of their page, or get the other where the model reworded them; side by side they look careless
 (Wikipedia's manual of style, MOS:DATEUNIFY). Quotations, ranges and names of days stay as they are.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -58,11 +60,12 @@ def in_one_style(sections: Sequence[Section], passages: Mapping[str, str]) -> tu
     texts = [sentence.text for section in sections for sentence in section.sentences]
     # by the pages, where there are any: what a model said of them may have another form in the next run
     style, percent = style_of(list(passages.values()) or texts), percent_of(texts)
+    forms = Counter(word for text in passages.values() for word in _WORD.findall(text))
 
     def styled(sentence: Sentence) -> Sentence:
         text = _with_percent(in_style(sentence.text, style), percent)
         copied = any(_plain(text) in _plain(passages.get(cite, "")) for cite in sentence.cites)
-        return replace(sentence, text=_apart(sentence.text if copied else text))
+        return replace(sentence, text=_not_shouted(_apart(sentence.text if copied else text), forms))
 
     return tuple(
         replace(section, paragraphs=tuple(tuple(map(styled, paragraph)) for paragraph in section.paragraphs))
@@ -79,6 +82,20 @@ _DATE_AND_NUMBER = re.compile(
 def _apart(text: str) -> str:
     """ "On March 20 3,150 people left" -> "On March 20, 3,150 people left"."""
     return _DATE_AND_NUMBER.sub(r"\1, ", text)
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def _not_shouted(text: str, forms: Mapping[str, int]) -> str:
+    """Words in capitals as the pages have them more often. "BBC" is nowhere "Bbc"."""
+    return _WORD.sub(
+        lambda m: m[0].capitalize() if len(m[0]) > 2 and m[0].isupper() and _as_name(m[0], forms) else m[0], text
+    )
+
+
+def _as_name(word: str, forms: Mapping[str, int]) -> bool:
+    return forms.get(word.capitalize(), 0) > forms.get(word, 0)
 
 
 def _plain(text: str) -> str:

@@ -10,7 +10,7 @@ from pipeline.writing.drafting import ComposedDraft, Draft
 def test_names_of_files() -> None:
     found = {value.name for name in stages.__all__ if isinstance(value := getattr(stages, name), Stage)}
     assert found == {
-        "system", "pages", "card", "about", "kind", "drafts/answers", "notes", "plan", "drafts/outline", "outline",
+        "system", "pages", "card", "about", "kind", "drafts/answers", "drafts/story", "notes", "plan", "drafts/outline", "outline",
         "sections/00",
         "drafts/parts", "drafts/infobox", "infobox", "drafts/article", "article", "disagreements",
     }  # fmt: skip

@@ -164,6 +164,8 @@ def test_of_neighbours_the_passage_with_most_of_its_words_is_cited() -> None:
         (["Fourteen people died.", "He left."], "He left."),
         (["On Monday the mayor spoke.", "He left."], "He left."),
         (["Pavel Drost asked for help.", "They got it."], "They got it."),
+        (["Irena Holt spoke.", "Pavel Drost asked.", "He told Pavel Drost of it."], "Irena Holt told Pavel Drost of it."),
+        (["Pavel Drost asked.", "He gave Pavel Drost 48 crowns."], "He gave Pavel Drost 48 crowns."),
     ],
 )
 def test_he_is_whom_the_fact_before_names(facts: list[str], last: str) -> None:

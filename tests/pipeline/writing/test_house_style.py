@@ -108,3 +108,12 @@ def test_a_date_and_a_number_do_not_run_into_each_other(text: str, apart: str) -
     section = Section(Heading("Event"), ((Sentence(text, ()),),))
     (styled,) = in_one_style([section], {})
     assert [s.text for s in styled.sentences] == [apart]
+
+
+def test_what_one_page_shouts_is_written_as_most_have_it() -> None:
+    said = Sentence("IRENA HOLT told the BBC of the flood.", ("0:0-9",))
+    pages = {"0:0-9": "IRENA HOLT told the BBC of the flood. Irena Holt spoke.", "1:0-9": "Mayor Irena Holt was heard."}
+    (styled,) = in_one_style([Section(Heading("Event"), ((said,),))], pages)
+    assert styled.sentences[0].text == "Irena Holt told the BBC of the flood."
+    (kept,) = in_one_style([Section(Heading("Event"), ((said,),))], {"0:0-9": pages["0:0-9"].split(". ")[0]})
+    assert kept.sentences[0].text == said.text
