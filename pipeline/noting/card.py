@@ -22,6 +22,7 @@ from pipeline.evidence import Evidence
 from pipeline.notes import Card
 from pipeline.noting import reading_prompts
 from pipeline.noting.material import readable, shown_opening, shown_title
+from pipeline.planning.kinds import Kind
 from pipeline.retrieval import terms
 from pipeline.writing.checks.compared_words import bare, name_words
 from pipeline.writing.checks.rewording import proper_words
@@ -58,8 +59,10 @@ def page_texts(evidence: Evidence, pages: Sequence[int]) -> list[str]:
     return [f"{shown_title(evidence.pages[n])}. {shown_opening(evidence.pages[n], OPENING_WORDS)}" for n in pages]
 
 
-def make_card(evidence: Evidence, generator: Generator, encoder: Encoder) -> Card:
-    """Ask the model. Where it says nothing of use the title alone is the card. Raises NoEvidence where no page can be read."""
+def make_card(evidence: Evidence, generator: Generator, encoder: Encoder, likely: Kind | None = None) -> Card:
+    """Ask the model. Where it says nothing of use the title alone is the card. Raises NoEvidence where no page can be read.
+    `likely`: the kind that title and pages leave no doubt of; an answer that calls the subject so is preferred, and where there
+    is none the model is told the kind: asked of "Lux", an episode, it told of the character Lux."""
     title = evidence.event.title
     pages = [n for n, page in enumerate(evidence.pages) if page.usable and "suspicious" not in page.flags] or [
         n for n, page in enumerate(evidence.pages) if page.usable
@@ -80,17 +83,30 @@ def make_card(evidence: Evidence, generator: Generator, encoder: Encoder) -> Car
     ]
     told = _telling_sentences(evidence, frozenset(pages), encoder)
     sentences = [Numbered(1, "", "\n".join(told))]
-    requests = [
-        Request(
-            reading_prompts.card(title, shown, generator.neutralise),
-            SamplingParams(max_new_tokens=CARD_TOKENS, temperature=temperature, task="other"),
-        )
-        for shown, temperature in ((openings, 0.0), *((openings, t) for t in SAMPLED), *(((sentences, 0.0),) if told else ()))
-    ]
-    answers = generator.generate_many(requests)
-    usage = Usage.total([Usage(1, a.n_prompt_tokens, a.n_new_tokens, a.stats.rounded()) for a in answers])
     held = " ".join((title, *told, *(f"{one.title} {one.text}" for one in openings)))
-    cards = [card for answer in answers if (card := _held(_one_sentence(answer.text, title), title, held))]
+    usage = Usage()
+
+    def asked(ways: Sequence[tuple[Sequence[Numbered], float]], kind: str = "") -> list[tuple[str, bool]]:
+        nonlocal usage
+        requests = [
+            Request(
+                reading_prompts.card(title, shown, generator.neutralise, kind),
+                SamplingParams(max_new_tokens=CARD_TOKENS, temperature=temperature, task="other"),
+            )
+            for shown, temperature in ways
+        ]
+        answers = generator.generate_many(requests)
+        usage = Usage.total([usage, *(Usage(1, a.n_prompt_tokens, a.n_new_tokens, a.stats.rounded()) for a in answers)])
+        return [card for answer in answers if (card := _held(_one_sentence(answer.text, title), title, held))]
+
+    of_sentences = [(sentences, 0.0)] if told else []
+    cards = asked([(openings, 0.0), *((openings, t) for t in SAMPLED), *of_sentences])
+    if likely is not None and likely.called:
+        so_called = [card for card in cards if likely.is_called_in(card[0])]
+        so_called = so_called or [
+            card for card in asked([(openings, 0.0), *of_sentences], likely.name) if likely.is_called_in(card[0])
+        ]
+        cards = so_called or cards
     return Card(_most_agreed(cards, central, encoder) or title, tuple(first), "model", usage)
 
 

@@ -17,7 +17,7 @@ ANSWERED = 0.3
 def kind_of(evidence: Evidence, card: Card, recogniser: KindRecogniser, generator: Generator) -> Kind:
     """The kind. Where the title leaves no doubt ("(2031 film)") nothing is asked."""
     title = evidence.event.title
-    ranked = recogniser.ranked(title, [card.text], pages=evidence.pages)
+    ranked = recogniser.by_card(title, card.text, evidence.pages)
     if ranked[0][0] - ranked[1][0] >= CERTAIN / 2:
         return ranked[0][1]
     best = ranked[:ASKED]

@@ -23,13 +23,14 @@ _NOTES = (
 MOST_NOTES = 12
 
 
-def card(title: str, openings: Sequence[Numbered], neutralise: Callable[[str], str]) -> tuple[Message, ...]:
-    """What is the subject: the beginnings of some pages -> one sentence."""
+def card(title: str, openings: Sequence[Numbered], neutralise: Callable[[str], str], kind: str = "") -> tuple[Message, ...]:
+    """What is the subject: the beginnings of some pages -> one sentence. `kind`: of article, where that is known."""
+    known = f" It is of the kind “{kind}”." if kind else ""
     return (
         Message("system", _EDITOR),
         Message(
             "user",
-            f"{evidence_block(openings, neutralise)}\n\nWhat is “{quotable(title, neutralise)}”? Answer in one neutral "
+            f"{evidence_block(openings, neutralise)}\n\nWhat is “{quotable(title, neutralise)}”?{known} Answer in one neutral "
             "sentence for the first line of an encyclopedia article: what kind of thing it is, where and when, and what it is "
             "known for. Use only the text above.",
         ),

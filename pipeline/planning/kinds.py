@@ -24,6 +24,10 @@ CERTAIN = 0.5
 """What a title adds that leaves no doubt ("(2031 film)"): more than cosines differ."""
 BY_PAGES = 0.5
 """What it adds if all pages are called, or lie, as those of the kind do ("... on Steam"); in proportion if some are."""
+CLEAR = 0.15
+"""What the first kind is ahead of the second by where title and pages leave no doubt."""
+HEAD = 10
+"""Words behind the verb of a card that say what its subject is."""
 UNNAMED = 0.06
 """What a kind of happening loses whose word the title lacks: attacks and floods are called so, novels about them are not.
 Invented persons likewise: a work is full of what its characters do."""
@@ -75,6 +79,11 @@ class Kind:
         """Whether a title says that its article is of this kind."""
         return bool(self.certain.search(title) or self.title.search(title))
 
+    def is_called_in(self, card: str) -> bool:
+        """Whether a card says of its subject that it is what those of this kind are called."""
+        said = " ".join(re.split(r" (?:is|was|are|were) ", card, maxsplit=1)[-1].split()[:HEAD])
+        return bool(self.called & frozenset(re.findall(r"[a-z]+", said.lower())) or self.pages.search(said))
+
     def may_have(self, heading: str) -> bool:
         own = frozenset(section.heading for section in self.sections)
         return heading in own or (
@@ -120,6 +129,17 @@ class KindRecogniser:
         self._encoder = encoder
         self._kinds = load_kinds()
         self._vectors = encoder.encode([f"{kind.name}: {kind.about}" for kind in self._kinds])
+
+    def clear(self, title: str, pages: Sequence[Page]) -> Kind | None:
+        """The kind that title and pages leave no doubt of, before anybody has said what the subject is."""
+        (first, kind), (second, _) = self.ranked(title, [], pages=pages)[:2]
+        return kind if first - second >= CLEAR else None
+
+    def by_card(self, title: str, card: str, pages: Sequence[Page]) -> list[tuple[float, Kind]]:
+        """All kinds with scores, the most likely first, by what the card calls the subject ("an audition program"), too."""
+        ranked = self.ranked(title, [card], pages=pages)
+        called = [(score + TITLE_BONUS * kind.is_called_in(card), kind) for score, kind in ranked]
+        return sorted(called, key=lambda one: -one[0])
 
     def named(self, name: str) -> Kind:
         """The kind of this name. Raises KeyError where there is none."""

@@ -146,7 +146,9 @@ class OurSystem(CitedWriting):
     def card(self, evidence: Evidence) -> Card:
         if self._writing.about:
             return Card(self._writing.about, (), "person", Usage())
-        return make_card(evidence, self._generator, self._kind_encoder)
+        return make_card(
+            evidence, self._generator, self._kind_encoder, self._recogniser.clear(evidence.event.title, evidence.pages)
+        )
 
     def notes(self, evidence: Evidence, card: Card, about: AboutPages, kind: SubjectKind, stages: Stages) -> Notes:
         """What the pages state about the subject, each fact once: what they answer, what they tell, and their clear

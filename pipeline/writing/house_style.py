@@ -89,9 +89,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 def _not_shouted(text: str, forms: Mapping[str, int]) -> str:
     """Words in capitals as the pages have them more often. "BBC" is nowhere "Bbc"."""
-    return _WORD.sub(
-        lambda m: m[0].capitalize() if len(m[0]) > 2 and m[0].isupper() and _as_name(m[0], forms) else m[0], text
-    )
+    return _WORD.sub(lambda m: m[0].capitalize() if len(m[0]) > 2 and m[0].isupper() and _as_name(m[0], forms) else m[0], text)
 
 
 def _as_name(word: str, forms: Mapping[str, int]) -> bool:

@@ -10,8 +10,8 @@ from pipeline.writing.drafting import ComposedDraft, Draft
 def test_names_of_files() -> None:
     found = {value.name for name in stages.__all__ if isinstance(value := getattr(stages, name), Stage)}
     assert found == {
-        "system", "pages", "card", "about", "kind", "drafts/answers", "drafts/story", "notes", "plan", "drafts/outline", "outline",
-        "sections/00",
+        "system", "pages", "card", "about", "kind", "drafts/answers", "drafts/story", "notes", "plan", "drafts/outline",
+        "outline", "sections/00",
         "drafts/parts", "drafts/infobox", "infobox", "drafts/article", "article", "disagreements",
     }  # fmt: skip
     assert [stages.section_stage(n).name for n in (1, 12)] == ["sections/01", "sections/12"]

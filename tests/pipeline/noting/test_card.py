@@ -7,10 +7,12 @@ import pytest
 from data.types import Page
 from pipeline.evidence import Evidence
 from pipeline.noting.card import make_card
+from pipeline.planning.kinds import load_kinds
 from tests.fakes import FixedEncoder, NotingModel
 from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL
 
 TITLE = EVENT.title
+FILM = next(kind for kind in load_kinds() if kind.name == "film")
 TRUE = f"The {TITLE} was a flood in Vasterlow in March 2031."
 
 
@@ -46,6 +48,23 @@ def test_a_clause_with_a_figure_that_no_page_has_is_cut() -> None:
     assert (
         card_of(f"The {TITLE} was a flood in Vasterlow, which killed 7,312 people.") == f"The {TITLE} was a flood in Vasterlow."
     )
+
+
+def test_the_card_that_calls_the_subject_what_it_is() -> None:
+    """Three answers speak of the person of the name."""
+    person, film = f"The {TITLE} was a mayor of Vasterlow.", f"The {TITLE} was a film on Vasterlow in March 2031."
+    told = iter([person, person, film, person])
+    made = make_card(Evidence.unlapped(EVENT, PAGES, RETRIEVAL), NotingModel(card=lambda _: next(told)), FixedEncoder(), FILM)
+    assert made.text == film and made.usage.n_calls == 4
+
+
+def test_where_no_card_does_the_model_is_told_the_kind() -> None:
+    person, film = f"The {TITLE} was a mayor of Vasterlow.", f"The {TITLE} was a film on Vasterlow in March 2031."
+    model = NotingModel(card=lambda prompt: film if "“film”" in prompt else person)
+    made = make_card(Evidence.unlapped(EVENT, PAGES, RETRIEVAL), model, FixedEncoder(), FILM)
+    assert made.text == film and made.usage.n_calls == 6
+    model = NotingModel(card=lambda _: person)
+    assert make_card(Evidence.unlapped(EVENT, PAGES, RETRIEVAL), model, FixedEncoder(), FILM).text == person
 
 
 def test_the_card_that_others_agree_with_is_taken() -> None:

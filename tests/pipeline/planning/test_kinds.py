@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from data.types import Page
 from pipeline.planning.kinds import KindRecogniser, load_kinds
 from tests.fakes import FixedEncoder
 from tests.pipeline.flood import page
@@ -119,3 +120,17 @@ def test_headings_that_a_kind_may_have(kind: str, may: tuple[str, ...], may_not:
 
 def test_a_kind_has_no_section_that_it_never_has() -> None:
     assert [k.name for k in load_kinds() if k.never & {section.heading for section in k.sections}] == []
+
+
+def test_what_its_card_calls_a_subject_says_the_kind() -> None:
+    recogniser = KindRecogniser(FixedEncoder())
+    kinds = [recogniser.by_card("Quay", card, ())[0][1].name for card in ("Quay was a factory in Osmere.", "Quay is a film.")]
+    assert kinds == ["company", "film"]
+
+
+def test_a_kind_of_which_pages_leave_no_doubt() -> None:
+    recogniser = KindRecogniser(FixedEncoder())
+    episode = Page("https://a.example/quay", "Quay episode recap", "", origin="search")
+    found = recogniser.clear("Quay", [episode])
+    assert found is not None and found.name == "television episode"
+    assert recogniser.clear("Quay", []) is None
