@@ -15,7 +15,8 @@ class Statement(Strict):
     `cites` are the passages that hold it, best first; pages that say the same in other words are among them, their wordings
     in `also`. `day` is the ISO day that it reports, empty where it names none. `copied` is the share of its words in runs of
     five or more that a passage has, too; `worth` says how much the article needs it, beside others of its plan. `question` is
-    the place, from 1, of the question on such a subject that it answers, 0 for none.
+    the place, from 1, of the question on such a subject that it answers, 0 for none. `story`: it happens in a story, which is
+    told in the present tense.
     """
 
     text: str
@@ -25,6 +26,7 @@ class Statement(Strict):
     copied: float = 0.0
     worth: float = 0.0
     question: int = 0
+    story: bool = False
 
 
 @dataclass(frozen=True, slots=True)

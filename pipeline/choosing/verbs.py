@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
-from lemminflect import getAllLemmas
+from lemminflect import getAllLemmas, getInflection
 
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.word_lists import words_of
@@ -15,6 +16,7 @@ from pipeline.choosing.word_lists import words_of
 VERBS = words_of("auxiliaries", "irregular_past", "present")
 WORD = re.compile(r"[A-Za-z’'-]+")
 
+_AUXILIARIES = frozenset(("is", "are", "was", "were", "be", "been", "being", "has", "have", "had"))
 _SUBORDINATE = re.compile(
     r"\b(?:who|whom|whose|which|that|where|when|while|because|although|though|before|after|since|until|if|"
     r"as (?=(?:the|an?|it|he|she|they)\b))\b",
@@ -83,3 +85,16 @@ def verb_groups(text: str) -> int:
     tokens = WORD.findall(_PARTICIPLE_PHRASE.sub(", ", text))
     found = [is_verb(tokens, n) for n in range(len(tokens))]
     return sum(is_one and not (n and found[n - 1]) for n, is_one in enumerate(found))
+
+
+def turns_past(text: str, other: str) -> bool:
+    """Whether a verb that one text has in the present tense is in the past tense in another, which says the same otherwise."""
+    mine = frozenset(word.lower() for word in WORD.findall(text))
+    tokens = ["", *(word.lower() for word in WORD.findall(other))]
+    # "is rescued", "has been rescued": a participle
+    for word in {word for before, word in pairwise(tokens) if before not in _AUXILIARIES} - mine:
+        for lemma in getAllLemmas(word, upos="VERB").get("VERB", ()) or getAllLemmas(word, upos="AUX").get("AUX", ()):
+            present = {lemma, *getInflection(lemma, "VBZ"), *getInflection(lemma, "VBP")}
+            if word in getInflection(lemma, "VBD") and word not in present and present & mine:
+                return True
+    return False

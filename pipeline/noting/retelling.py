@@ -22,7 +22,7 @@ from pipeline.planning.paragraphs import STORIES
 
 LEAST_SENTENCES, LEAST_SHARE = 10, 0.6
 """Sentences of the story in a row that a page must have, and the share of them that must tell it: a review retells in parts."""
-MOST_WORDS = 1_200
+MOST_WORDS = 1_000
 """Words of the account that are read."""
 OTHER_PARTS = ("Cast", "Characters", "Themes", "Production", "Development", "Release", "Reception", "Background")
 """Headings that a sentence may rather belong under."""

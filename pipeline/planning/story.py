@@ -42,7 +42,7 @@ def story_told(story: Sequence[Statement], encoder: Encoder, max_words: int) -> 
             break
         if not told or float((vectors[told] @ vectors[n]).max()) < REPEATS:
             told.append(n)
-    return tuple(replace(story[n], worth=WORTH) for n in told) if len(told) >= LEAST_TOLD else ()
+    return tuple(replace(story[n], worth=WORTH, story=True) for n in told) if len(told) >= LEAST_TOLD else ()
 
 
 def with_story(plan: ArticlePlan, told: Sequence[Statement], kind: Kind, encoder: Encoder) -> ArticlePlan:
@@ -56,6 +56,8 @@ def with_story(plan: ArticlePlan, told: Sequence[Statement], kind: Kind, encoder
         return float(np.max(vectors @ encoder.encode([one.text])[0])) >= REPEATS
 
     left_out = list(plan.left_out)
+    lead = tuple(one for n, one in enumerate(plan.lead) if n == 0 or not is_told(one))
+    left_out += [LeftOut(one.text, one.cites[0], TOLD_ELSEWHERE) for one in plan.lead if one not in lead]
     sections: list[PlannedSection] = []
     premise: tuple[Statement, ...] = ()
     at = 0
@@ -75,4 +77,4 @@ def with_story(plan: ArticlePlan, told: Sequence[Statement], kind: Kind, encoder
     size = -(-len(told) // n)
     runs = tuple(tuple(told[k : k + size]) for k in range(0, len(told), size))
     story = PlannedSection(Heading(heading), (*((premise,) if premise else ()), *runs))
-    return replace(plan, sections=(*sections[:at], story, *sections[at:]), left_out=tuple(left_out))
+    return replace(plan, lead=lead, sections=(*sections[:at], story, *sections[at:]), left_out=tuple(left_out))

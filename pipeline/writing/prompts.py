@@ -32,6 +32,8 @@ SAY_ROLE = (
     "English and the past tense. Keep every name, date and number. Add nothing."
 )
 """A small model follows two or three short sentences, and worked examples better than any rule."""
+STORY_ROLE = SAY_ROLE.replace("the past tense", "the present tense")
+"""Of what happens in a story (MOS:TENSE)."""
 SAY_EXAMPLES: tuple[tuple[str, str], ...] = (
     (
         "The 61-year-old Larrow Bridge had been closed to lorries since 2019.",
@@ -234,12 +236,12 @@ def lead(title: str, statements: str) -> tuple[Message, ...]:
     )
 
 
-def say(fact: str) -> tuple[Message, ...]:
-    """One fact -> one or two sentences that say it."""
+def say(fact: str, *, story: bool = False) -> tuple[Message, ...]:
+    """One fact, or event of a `story`, -> one or two sentences that say it."""
     turns = [
         message for shown, said in SAY_EXAMPLES for message in (Message("user", f"Fact: {shown}"), Message("assistant", said))
     ]
-    return (Message("system", SAY_ROLE), *turns, Message("user", f"Fact: {fact}"))
+    return (Message("system", STORY_ROLE if story else SAY_ROLE), *turns, Message("user", f"Fact: {fact}"))
 
 
 def parts(fact: str) -> tuple[Message, ...]:

@@ -23,6 +23,7 @@ from data.types import Heading, Paragraph, Repair, Section, Sentence
 from decoding.api import Completion, Rephrase, Request, SamplingParams, SupportReader
 from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.choosing.consensus import consensus
+from pipeline.choosing.verbs import turns_past
 from pipeline.evidence import Evidence
 from pipeline.stages import composed_stage, section_stage
 from pipeline.writing import prompts
@@ -213,7 +214,9 @@ class Saying:
         sampling = SamplingParams(
             max_new_tokens=limit, temperature=temperature, seed=self._writer.seed + n, grounding=grounding, task="say"
         )
-        return Request(prompts.say(shown[0]) if len(shown) == 1 else prompts.say_together(shown), sampling)
+        if len(shown) > 1:
+            return Request(prompts.say_together(shown), sampling)
+        return Request(prompts.say(shown[0], story=fact.statements[0].story), sampling)
 
     def _by_rule(self, fact: _Asked, text: str) -> Tried:
         """An answer with the faults that rules find."""
@@ -226,6 +229,8 @@ class Saying:
         if any(text.rstrip(".") == example.rstrip(".") for example in examples):
             faults.append("a worked example")
         copied, run = copied_runs(text, fact.passages or fact.facts)
+        if any(one.story and turns_past(one.text, text) for one in fact.statements):
+            faults.append("what happens in a story, in the past tense")
         if self._is_long(fact) and copied < LIGHT:
             faults.append("of a long note a small model loses a part when it says all otherwise")
         return Tried(fact.places, "model", text, tuple(faults), round(copied, 3), run, round(finding.new_words, 3), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.choosing.verbs import WORD, has_main_verb, has_verb, is_verb, verb_groups
+from pipeline.choosing.verbs import WORD, has_main_verb, has_verb, is_verb, turns_past, verb_groups
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,18 @@ def test_a_main_verb_is_outside_of_clauses_and_participles(text: str, has_one: b
 
 def test_verbs_side_by_side_are_one_group() -> None:
     assert verb_groups("The ferry has been seen and was sold, built in 1866") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "turned"),
+    [
+        ("Lena arrives in Osmere.", "Lena arrived in Osmere.", True),
+        ("The mill is shut.", "The mill was shut.", True),
+        ("She hides the heron.", "The heron, which she hid, is safe.", True),
+        ("Lena rescues her uncle.", "Lena saves her uncle, who is rescued.", False),
+        ("People who were trapped are free.", "Those people are no longer trapped.", False),
+        ("Lena arrived in Osmere.", "Lena came to Osmere.", False),
+    ],
+)
+def test_the_present_tense_is_kept(text: str, other: str, turned: bool) -> None:
+    assert turns_past(text, other) is turned

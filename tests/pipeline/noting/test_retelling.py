@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ SEEN = Statement("A million viewers watched it.", ("1:0-9",))
 def planned(*sections: tuple[str, tuple[Statement, ...]]) -> ArticlePlan:
     told = story_told(EVENTS, ENCODER, 1_500)
     plan = ArticlePlan(EVENT.title, (), tuple(PlannedSection(Heading(name), (some,)) for name, some in sections))
-    return with_story(plan, told, EPISODE, ENCODER)
+    return with_story(replace(plan, lead=(SEEN, EVENTS[1])), told, EPISODE, ENCODER)
 
 
 def test_the_plot_is_one_page_s_account_behind_what_it_is_set_in() -> None:
@@ -95,7 +96,8 @@ def test_the_plot_is_one_page_s_account_behind_what_it_is_set_in() -> None:
     plot, reception = plan.sections
     assert [one.text for one in plot.statements][:3] == [SET.text, *STORY[:2]]
     assert len(plot.statements) > LEAST_TOLD and reception.statements == (SEEN,)
-    assert [(one.text, one.reason) for one in plan.left_out] == [(OTHER.text, TOLD_ELSEWHERE)]
+    assert [(one.text, one.reason) for one in plan.left_out] == [(text, TOLD_ELSEWHERE) for text in (STORY[1], OTHER.text)]
+    assert plan.lead == (SEEN,)
 
 
 def test_a_plot_comes_first_where_the_plan_had_none() -> None:

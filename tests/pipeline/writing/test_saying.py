@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from pipeline.evidence import Evidence
 from pipeline.writing import saying
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import Writer
-from pipeline.writing.prompts import SAY_EXAMPLES
+from pipeline.writing.prompts import SAY_EXAMPLES, say
 from pipeline.writing.saying import SAMPLES, Saying
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, RETRIEVAL
@@ -56,13 +57,13 @@ def test_an_answer_without_a_fault_is_taken_with_the_notes_citations() -> None:
 
 
 def test_what_has_a_fault_is_said_as_its_note_and_the_fault_told() -> None:
-    for say, why in (
+    for answer, why in (
         (lambda _: "In all, 312 houses were destroyed and 14 people lost their lives.", "added: 312"),
         (lambda _: "In all, 14 people lost their lives on the moon.", "lost: 212"),
         (lambda _: SAY_EXAMPLES[0][1], "a worked example"),
         (lambda _: "", "no whole sentence"),
     ):
-        section = said(say)
+        section = said(answer)
         assert text_of(section) == [(NOTE, (LEDGER,))]
         (repair,) = section.repairs
         assert repair.kind == "sentence_replaced" and "said as its note" in repair.detail, why
@@ -178,3 +179,19 @@ def test_no_more_than_it_carries() -> None:
     shown = model.prompts_of("together")
     assert all(NOTE in prompt and OTHERS[1] not in prompt for prompt in shown) and len(shown) == len(SAMPLES)
     assert {prompt for prompt in model.prompts_of("say") if OTHERS[1] in prompt}
+
+
+def test_a_story_is_told_in_the_present_tense() -> None:
+    event, turned, told = (
+        "Lena finds the mill shut.",
+        "The mill was shut, as Lena found.",
+        "The mill Lena finds is shut.",
+    )
+    for answer, text in ((turned, event), (told, told)):
+        model = NotingModel(say=lambda _, answer=answer: answer, same=lambda _: "Yes")
+        statement = Statement(event, (LEDGER,), story=True)
+        plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Plot"), ((statement,),)),))
+        evidence = Evidence.unlapped(Event("1", EVENT.title), (replace(PAGES[0], text=event),), RETRIEVAL)
+        (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored()).sections()
+        assert [sentence.text for sentence in section.section.sentences] == [text]
+    assert "present tense" in say(event, story=True)[0].content and "present tense" not in say(event)[0].content
