@@ -100,12 +100,11 @@ def make_card(evidence: Evidence, generator: Generator, encoder: Encoder, likely
         return [card for answer in answers if (card := _held(_one_sentence(answer.text, title), title, held))]
 
     of_sentences = [(sentences, 0.0)] if told else []
-    cards = asked([(openings, 0.0), *((openings, t) for t in SAMPLED), *of_sentences])
+    ways = [(openings, 0.0), *((openings, t) for t in SAMPLED), *of_sentences]
+    cards = asked(ways)
     if likely is not None and likely.called:
         so_called = [card for card in cards if likely.is_called_in(card[0])]
-        so_called = so_called or [
-            card for card in asked([(openings, 0.0), *of_sentences], likely.name) if likely.is_called_in(card[0])
-        ]
+        so_called = so_called or [card for card in asked(ways, likely.name) if likely.is_called_in(card[0])]
         cards = so_called or cards
     return Card(_most_agreed(cards, central, encoder) or title, tuple(first), "model", usage)
 

@@ -60,9 +60,9 @@ def test_the_card_that_calls_the_subject_what_it_is() -> None:
 
 def test_where_no_card_does_the_model_is_told_the_kind() -> None:
     person, film = f"The {TITLE} was a mayor of Vasterlow.", f"The {TITLE} was a film on Vasterlow in March 2031."
-    model = NotingModel(card=lambda prompt: film if "“film”" in prompt else person)
+    model = NotingModel(card=lambda prompt: film if ", a film?" in prompt else person)
     made = make_card(Evidence.unlapped(EVENT, PAGES, RETRIEVAL), model, FixedEncoder(), FILM)
-    assert made.text == film and made.usage.n_calls == 6
+    assert made.text == film and made.usage.n_calls == 8
     model = NotingModel(card=lambda _: person)
     assert make_card(Evidence.unlapped(EVENT, PAGES, RETRIEVAL), model, FixedEncoder(), FILM).text == person
 
