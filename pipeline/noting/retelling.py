@@ -37,12 +37,14 @@ def retelling(evidence: Evidence, about: AboutPages, kind: Kind, filer: Encoder)
     targets = filer.encode(headings)
     best: tuple[float, list[Passage]] = (0.0, [])
     for verdict in about.pages:
-        if verdict.verdict != "subject":
+        # A page that opens with a story's villain is about the story; its title names it.
+        if verdict.verdict == "other" or (verdict.verdict == "mention" and verdict.named < 1.0):
             continue
         page = evidence.pages[verdict.page]
         passages = [p for p in evidence.passages if p.page == verdict.page and readable(p, page) is not None]
         told = [_told(p.text, filer, targets, story) for p in passages]
-        value, start, end = _densest([float((t - LEAST_SHARE).sum()) for t in told])
+        dense, start, end = _densest([float((t - LEAST_SHARE).sum()) for t in told])
+        value = dense * max(verdict.likeness, 0.0)
         if value > best[0] and sum(int(t.sum()) for t in told[start:end]) >= LEAST_SENTENCES:
             # A passage may end where the story begins, and says who is meant by the first "he".
             start -= bool(start and told[start - 1].any())

@@ -142,10 +142,11 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
     requests = []
     for call in calls:
         page = evidence.pages[call.page]
-        shown = Numbered(1, shown_title(page), call.text)
-        if story:
+        if story:  # of a page's title it said that somebody "is introduced" there
+            shown = Numbered(1, "", call.text)
             messages = reading_prompts.story(evidence.event.title, shown, generator.neutralise)
         else:
+            shown = Numbered(1, shown_title(page), call.text)
             messages = reading_prompts.notes(evidence.event.title, shown, page.published or "", generator.neutralise)
         requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
