@@ -39,7 +39,7 @@ _FURNITURE = re.compile(
     r"photo(?:graph)? (?:by|shows)|(?:the|this) (?:article|text|page|passage|website|image|photo|author|reporter)|copyright)\b",
     re.I,
 )
-_VOICE = re.compile(r"\b(?:I|[Ww]e|[Oo]ur|[Mm]y|me|[Yy]ou|[Yy]our|us)\b|\?|!\Z")
+_VOICE = re.compile(r"\b(?:I|[Ww]e|[Oo]ur|[Mm]y|me|[Yy]ou|[Yy]our|us)\b|\?(?=\Z|\s+[A-Z])|!\Z")
 _IT = re.compile(
     r"It(?:(?P<of>s) (?=[a-z])| (?!rained|snowed|poured)"
     r"(?=(?:[a-z]+ed|was|is|has|had|will|would|became|began|ran|won|lost|took|made)\b))"

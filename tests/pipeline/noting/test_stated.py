@@ -75,6 +75,7 @@ def test_a_note_has_the_day_that_it_speaks_of() -> None:
         ("The text does not mention how many houses were destroyed.", "speaks of the page"),
         ("Fourteen people died and we lost 212 houses.", "somebody's own voice"),
         ("Did fourteen people die in Vasterlow on 16 March?", "somebody's own voice"),
+        ("Who closed it? Fourteen people died in Vasterlow on 16 March.", "somebody's own voice"),
         ("He said the warning came too late.", "leans on what is not shown"),
         ("This warning came too late for Vasterlow.", "leans on what is not shown"),
         ("The 2030 Tolvane flood struck the town of Vasterlow.", "another of the series"),
