@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from data.runs import EventFolder, RunFolder
     from data.stage_types import Stage
     from data.types import Page
+    from pipeline.article_plan import Statement
     from pipeline.notes import AboutPages, Card, Notes
 
 T = TypeVar("T")
@@ -81,12 +82,14 @@ def _facts(card: Card, about: AboutPages, notes: Notes, pages: Sequence[Page]) -
             | {"likeness": one.likeness, "named": one.named}
             for one in about.pages
         ],
-        "notes": [
-            {"text": note.text, "day": note.day, "passages": [_cited(cite, pages) for cite in note.cites]}
-            for note in notes.statements
-        ],
+        "notes": [_fact(note, pages) for note in notes.statements],
+        "story": [_fact(note, pages) for note in notes.story],
         "dropped": [{"text": one.text, "passage": _cited(one.passage, pages), "reason": one.reason} for one in notes.dropped],
     }
+
+
+def _fact(note: Statement, pages: Sequence[Page]) -> dict[str, object]:
+    return {"text": note.text, "day": note.day, "passages": [_cited(cite, pages) for cite in note.cites]}
 
 
 def _cited(cite: str, pages: Sequence[Page]) -> dict[str, object]:
@@ -106,10 +109,12 @@ def _markdown(card: Card, about: AboutPages, notes: Notes, pages: Sequence[Page]
     from pipeline.notes import VERDICTS
 
     numbers = {one.page: n for n, one in enumerate(about.pages, 1)}
-    lines = [f"{card.text} ({'from the pages' if card.by == 'model' else 'as told'})", "", "## Notes", ""]
-    for note in notes.statements:
-        cited = dict.fromkeys(numbers.get(_span(cite)[0], 0) for cite in note.cites)
-        lines.append(f"- {note.text} {''.join(f'[{n}]' for n in cited)}")
+    lines = [f"{card.text} ({'from the pages' if card.by == 'model' else 'as told'})"]
+    for heading, some in (("Notes", notes.statements), ("The story, by the page that retells it", notes.story)):
+        lines += ["", f"## {heading}", ""] if some or heading == "Notes" else []
+        for note in some:
+            cited = dict.fromkeys(numbers.get(_span(cite)[0], 0) for cite in note.cites)
+            lines.append(f"- {note.text} {''.join(f'[{n}]' for n in cited)}")
     lines += ["", "## Pages", ""]
     for one in about.pages:
         why = f"likeness {one.likeness:.2f}, {one.named:.0%} of the title's words"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flows.showing import console
 from flows.showing.watching import Current, Spent, View, Watch
 from pipeline.drop_words import DROP_REASONS
-from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, INFOBOX, KIND, NOTES, OUTLINE, PAGES, PLAN, part_of
+from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, INFOBOX, KIND, NOTES, OUTLINE, PAGES, PLAN, STORY, part_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -29,6 +29,7 @@ _STAGES = {
     ABOUT.name: "finding the pages about it",
     KIND.name: "finding what kind of subject it is",
     part_of(ANSWERS.name): "asking the pages what such an article tells",
+    part_of(STORY.name): "reading the page that retells its story",
     NOTES.name: "taking notes",
     PLAN.name: "planning its sections",
     OUTLINE.name: "planning its sections",

@@ -269,7 +269,7 @@ def _read(folder: EventFolder) -> dict[str, Any]:
     if about is not None:
         found["about"] = [plain_verdict(one) for one in about.pages]
     if notes is not None:
-        found["noted"] = [plain_note(one.text, one.cites) for one in notes.statements]
+        found["noted"] = [plain_note(one.text, one.cites) for one in (*notes.statements, *notes.story)]
         found["noted_not"] = [f"{one.text} ({one.reason})" for one in notes.dropped]
     return found
 

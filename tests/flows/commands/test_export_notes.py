@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> RunFolder:
     event.once(ABOUT, lambda: AboutPages(verdicts))
     statements = (Statement("Fourteen people died in the flood.", ("0:0-34",), (), "2031-03"),)
     dropped = (DroppedNote("Flood is fun.", "1:0-23", "its passage hardly says it (0.10)"),)
-    event.once(NOTES, lambda: Notes(statements, dropped))
+    event.once(NOTES, lambda: Notes(statements, dropped, (Statement("Lena finds a boat.", ("1:0-23",)),)))
     return folder
 
 
@@ -43,6 +43,7 @@ def test_as_text(run: RunFolder, wikigenben: Command) -> None:
         "2. Flood, the game <https://games.example/2>: about something else (likeness 0.30, 50% of the title's words)"
         in told.out
     )
+    assert "## The story, by the page that retells it\n\n- Lena finds a boat. [2]\n" in told.out
     assert "- Flood is fun. (its passage hardly says it (0.10))" in told.out
 
 
@@ -55,6 +56,7 @@ def test_as_json_with_the_passages(run: RunFolder, wikigenben: Command) -> None:
     ]
     passage = {"url": FLOOD.url, "start": 0, "end": 34, "text": FLOOD.text}
     assert told["notes"] == [{"text": "Fourteen people died in the flood.", "day": "2031-03", "passages": [passage]}]
+    assert [note["text"] for note in told["story"]] == ["Lena finds a boat."]
     assert told["dropped"][0]["passage"]["text"] == GAME.text
 
 
