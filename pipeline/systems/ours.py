@@ -160,7 +160,7 @@ class OurSystem(CitedWriting):
         most = self._writing.read_words // (THIRD if n_words > LONG * self._writing.read_words else 1)
         account = retelling(evidence, about, self._recogniser.named(kind.name), self._filer)
         read = frozenset(passage.id for passage in account)
-        most -= sum(len(passage.text.split()) for passage in account)
+        most = max(most - sum(len(passage.text.split()) for passage in account), most // 2)
         passages = [p for p in chosen_passages(evidence, card, about, self._kind_encoder, most) if p.id not in read]
         taken = [answers, *take_notes(passages, self._generator, checker, stages)]
         # A model that notes nothing cannot say anything either: what came of it would be the pages' own sentences.
