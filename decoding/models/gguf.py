@@ -10,6 +10,7 @@ Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 from __future__ import annotations
 
+import errno
 import gc
 import logging
 import shutil
@@ -119,10 +120,11 @@ def load_gguf(path: Path | str, *, device: str = "auto", dtype: str = "auto", te
         check_magic(part)
     why = ""
     if dtype == "auto" and place.type == "cpu":
-        check_memory(file, sum(part.stat().st_size for part in parts_of(file)), "in its own bits")
         try:
-            folder = converted(file, AS_STORED, tell)
-            loaded = replace(load_stored(folder, dtype=AS_STORED, made_from=model_sha256(file)), name=f"gguf:{path}")
+            with room_for(file, sum(part.stat().st_size for part in parts_of(file)), "in its own bits"):
+                folder = converted(file, AS_STORED, tell)
+                stored = load_stored(folder, dtype=AS_STORED, made_from=model_sha256(file))
+            loaded = replace(stored, name=f"gguf:{path}")
             _tell_unpacked(file, codec.read(Conversion, folder / _DONE).unpacked, tell or logger.info)
             return loaded
         except NotStored as error:
@@ -148,15 +150,38 @@ def check_memory(file: Path, n_bytes: int, how: str) -> None:
     """Raises UserError, with the next smaller choice, where weights of so many bytes and what a text needs besides do not fit
     into the free memory. Where the system does not say what is free, nothing is refused."""
     from decoding.machine import available_bytes
-    from decoding.models.registry import KNOWN
 
     free, needed = available_bytes(), n_bytes + _BESIDES
-    if free is None or needed <= free:
-        return
+    if free is not None and needed > free:
+        raise UserError(_too_little(file, n_bytes, how, free))
+
+
+@contextmanager
+def room_for(file: Path, n_bytes: int, how: str) -> Iterator[None]:
+    """Around loading: `check_memory` before, and its words where memory ends all the same. What tables and threads map besides
+    cannot be foretold under `ulimit -v`."""
+    from decoding.machine import available_bytes
+
+    check_memory(file, n_bytes, how)
+    try:
+        yield
+    except (MemoryError, RuntimeError, OSError) as error:
+        told = str(error).lower()
+        ended = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+        if not (ended or "allocate memory" in told or "out of memory" in told):
+            raise
+        free = available_bytes()
+        raise UserError(_too_little(file, n_bytes, how, n_bytes if free is None else free)) from error
+
+
+def _too_little(file: Path, n_bytes: int, how: str, free: int) -> str:
+    from decoding.models.registry import KNOWN
+
+    needed = n_bytes + _BESIDES
     smaller = [one for one in KNOWN.values() if one.size + _BESIDES <= free and one.size < n_bytes]
     best = max(smaller, key=lambda one: one.size, default=None)
     choice = "take " if best is None else f"take a smaller model: --model {best.name} ({best.size / 1e9:.1f} GB), or "
-    raise UserError(
+    return (
         f"{file.name} {how} needs about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; "
         f"{choice}a file of fewer bits, or end other programs"
     )

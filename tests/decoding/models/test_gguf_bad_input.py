@@ -142,6 +142,29 @@ def test_too_little_memory_is_said_before_anything_is_read(
     gguf_models.check_memory(Path("large.gguf"), 6_400_000_000, "as float32")
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1867776000 bytes."),
+    ],
+)
+def test_memory_that_ends_while_a_model_is_loaded(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def ended(*_: object, **__: object) -> None:
+        raise error
+
+    file = write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0")
+    monkeypatch.setattr(gguf_models, "load_stored", ended)
+    with pytest.raises(UserError, match=r"tiny.gguf in its own bits needs about .* GB of memory"):
+        load_gguf(file, device="cpu")
+    monkeypatch.setattr(gguf_models, "load_stored", lambda *_, **__: [][0])
+    with pytest.raises(IndexError):  # a fault of ours stays one
+        load_gguf(file, device="cpu")
+
+
 def test_the_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """`ulimit -v`: a mapping beyond it fails, however much memory is free."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 20, 1 << 20))
