@@ -21,7 +21,6 @@ EvidenceFrom = Literal["recorded", "links", "search"]
 RetrievalMethod = Literal["bm25", "tfidf", "dense", "hybrid"]
 UnsupportedPolicy = Literal["remove", "mark", "keep"]
 RenderWhen = Literal["never", "auto", "always"]
-WritingMode = Literal["auto", "notes", "cite"]
 
 
 def knob(default: Any, help: str) -> Any:
@@ -129,7 +128,6 @@ class WritingSettings(Strict):
     )
     about: str = knob("", "what the subject is, in one sentence, where the model would take it for something else (--about)")
     unsupported: UnsupportedPolicy = knob("remove", "what happens to a sentence that no page supports: remove, mark, keep")
-    mode: WritingMode = knob("auto", "how ours writes: notes, or whole sections with cite (docs/systems.md); auto is notes")
 
 
 @dataclass(frozen=True, slots=True)

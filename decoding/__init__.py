@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from decoding.methods import METHODS
 
 if TYPE_CHECKING:
-    from decoding.api import Cite, Json
+    from decoding.api import Json
     from decoding.custom_generate import SpeculativeGenerate
     from decoding.decoder import Decoder, DecoderOutput, load
     from decoding.grounding.processors import grounded_processor
 
 __all__ = [
-    "METHODS", "Cite", "Decoder", "DecoderOutput", "Json", "SpeculativeGenerate", "grounded_processor", "load",
+    "METHODS", "Decoder", "DecoderOutput", "Json", "SpeculativeGenerate", "grounded_processor", "load",
 ]  # fmt: skip
 
 _HOMES = {
@@ -28,7 +28,6 @@ _HOMES = {
     "DecoderOutput": "decoding.decoder",
     "load": "decoding.decoder",
     "SpeculativeGenerate": "decoding.custom_generate",
-    "Cite": "decoding.api",
     "Json": "decoding.api",
     "grounded_processor": "decoding.grounding.processors",
 }

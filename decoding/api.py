@@ -26,14 +26,6 @@ class Message(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Cite(Strict):
-    """Free text in which every sentence ends with at least one marker `[k]`, k being one of `numbers`."""
-
-    numbers: tuple[int, ...]
-    most_per_sentence: int = 3
-
-
-@dataclass(frozen=True, slots=True)
 class Rephrase(Strict):
     """Free text that says what `sources` say, in other words.
 
@@ -61,7 +53,7 @@ class Json(Strict):
     schema: str
 
 
-Grounding = Cite | Rephrase | Json
+Grounding = Rephrase | Json
 """What an answer is held to, its evidence or a form; without it the answer is free."""
 
 

@@ -171,7 +171,7 @@ class Decoder:
             logits_processor: `LogitsProcessorList`, or a list of such processors and `decoding.sampling.LogitsRule`s. They are
                 asked about drafted positions too, so they must not keep state.
             streamer: gets token after token as a `transformers` streamer does.
-            grounding: what the answer may consist of (`decoding.api.Cite`, `Json`); its end tokens are those of eos_token_id.
+            grounding: what the answer may consist of (`decoding.api.Json`); its end tokens are those of eos_token_id.
             task, sources: hints for drafting: the task, and texts that the answer may repeat.
             return_dict_in_generate: accepted for calls written for `transformers`.
 

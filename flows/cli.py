@@ -170,33 +170,15 @@ def _prompts(argv: Sequence[str]) -> int:
     parser.add_argument("--data", metavar="DIR", help="benchmark folder (default: as for generate)")
     parser.add_argument("--split", choices=("sample", "dev", "test", "full"), help="default: sample for the sample, else dev")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N events")
-    parser.add_argument("--sections", type=int, metavar="N", help="at most N sections of an event, and as many rewrites")
-    usual = "outline,section,rewrite"
-    parser.add_argument("--tasks", default=usual, metavar="A,B", help=f"default: {usual}; there is also lead")
-    parser.add_argument("--max-words", type=int, default=700, metavar="N", help="of a prompt (default: 700); not with --model")
-    parser.add_argument("--model", default="", metavar="FOLDER_OR_ID", help="cut prompts by this model's tokens and context")
-    parser.add_argument("--context", type=int, metavar="N", help="with --model: prompt and answer together (default: its own)")
+    parser.add_argument("--each", type=int, default=60, metavar="N", help="prompts of one event, at most (default: 60)")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 
     def run() -> int:
         from flows.commands import export_prompts
 
-        out = arguments.out
-        rows = export_prompts.export(
-            export_prompts.Export(
-                data=arguments.data,
-                split=arguments.split,
-                limit=arguments.limit,
-                tasks=tuple(task for task in arguments.tasks.split(",") if task),
-                max_words=arguments.max_words,
-                model=arguments.model,
-                context=arguments.context,
-                sections=arguments.sections,
-            ),
-            out,
-        )
-        export_prompts.report(rows, out)
+        request = export_prompts.Export(arguments.data, arguments.split, arguments.limit, arguments.each)
+        export_prompts.export(request, arguments.out)
         return 0
 
     return guarded(run)

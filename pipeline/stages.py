@@ -9,14 +9,12 @@
     drafts/answers       ANSWERS                            notes that answer the questions of such a subject
     drafts/story         STORY                              what happens in a story, by the page that retells it
     notes                NOTES                              all notes, each fact once
-    plan                 PLAN                               mode `notes` and `extractive`: which statement goes where
+    plan                 PLAN                               `ours` and `extractive`: which statement goes where
     drafts/outline       OUTLINE_DRAFT                      what a model answered for the headings
     outline              OUTLINE                            the headings; edit it and the article follows
     drafts/NN            draft_stage(n), composed_stage(n)  what a model answered for section NN, from 01; 00 is the lead
     sections/NN          section_stage(n), LEAD             the section, checked
-    drafts/parts         SHORT_FACTS                        mode `notes`: what could only be copied, told in parts
-    drafts/infobox       INFOBOX_DRAFT                      what a model answered for the infobox
-    infobox              INFOBOX                            its rows, checked
+    drafts/parts         SHORT_FACTS                        `ours`: what could only be copied, told in parts
     drafts/article       ARTICLE_DRAFT                      of systems that write the whole article at once
     article              ARTICLE                            the article
     disagreements        DISAGREEMENTS                      what its pages say differently
@@ -33,11 +31,11 @@ from data.stage_types import ARTICLE, DRAFTS, OUTLINE, PAGES, SYSTEM, Stage
 from pipeline.article_plan import ArticlePlan
 from pipeline.following.disagreements import Disagreements
 from pipeline.notes import AboutPages, Card, Notes, SubjectKind, TakenNotes
-from pipeline.writing.assembly import WrittenInfobox, WrittenSection
+from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import ComposedDraft, Draft, ShortFacts
 
 __all__ = [
-    "ABOUT", "ANSWERS", "ARTICLE", "ARTICLE_DRAFT", "CARD", "DISAGREEMENTS", "DRAFTS", "INFOBOX", "INFOBOX_DRAFT", "KIND",
+    "ABOUT", "ANSWERS", "ARTICLE", "ARTICLE_DRAFT", "CARD", "DISAGREEMENTS", "DRAFTS", "KIND",
     "LEAD", "NOTES", "OUTLINE", "OUTLINE_DRAFT", "PAGES", "PLAN", "SECTIONS", "SHORT_FACTS", "STORY", "SYSTEM",
     "composed_stage", "draft_stage", "notes_stage", "part_of", "section_of", "section_stage",
 ]  # fmt: skip
@@ -52,7 +50,7 @@ def draft_stage(n: int) -> Stage[Draft]:
 
 
 def composed_stage(n: int) -> Stage[ComposedDraft]:
-    """The same in mode `notes`, which asks a few statements at a time."""
+    """The same for `ours`, which asks a few statements at a time."""
     return Stage(f"{DRAFTS}/{n:02}", ComposedDraft)
 
 
@@ -76,8 +74,6 @@ PLAN = Stage("plan", ArticlePlan)
 OUTLINE_DRAFT = Stage(f"{DRAFTS}/outline", Draft)
 LEAD = section_stage(0)
 SHORT_FACTS = Stage(f"{DRAFTS}/parts", ShortFacts)
-INFOBOX_DRAFT = Stage(f"{DRAFTS}/infobox", Draft)
-INFOBOX = Stage("infobox", WrittenInfobox)
 ARTICLE_DRAFT = Stage(f"{DRAFTS}/article", Draft)
 DISAGREEMENTS = Stage("disagreements", Disagreements)
 
@@ -89,5 +85,5 @@ def section_of(name: str) -> int | None:
 
 
 def part_of(name: str) -> str:
-    """What a stage is about: `infobox` for `infobox` and for `drafts/infobox`."""
+    """What a stage is about: `outline` for `outline` and for `drafts/outline`."""
     return name.removeprefix(f"{DRAFTS}/")

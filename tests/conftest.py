@@ -181,7 +181,6 @@ TOGETHER = {
     "a Prefect server, and one that killed commands are forked from": (
         "tests/flows/orchestration/test_wiki_gen.py",
         "tests/flows/orchestration/test_runners.py",
-        "tests/flows/orchestration/test_calibration_flow.py",
         "tests/flows/orchestration/test_resume.py",
         "tests/flows/test_remote_runs.py",
         "tests/flows/test_live_events.py",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SAMPLE_PROMPTS = Path(data.__file__).parent / "sample" / "prompts.jsonl"
-"""Made by: wikigenben prompts --data data/sample --sections 1."""
+"""Long prompts: an outline, a section and a rewrite of each event."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -169,7 +169,7 @@ def bench_prompts(rows: Sequence[PromptRow], loaded: LoadedModel, max_new_tokens
             raise UserError(
                 f"prompt {row.id!r} has {len(ids)} tokens and {loaded.name} reads {loaded.context_tokens}, "
                 f"{max_new_tokens} new ones included; lower --max-new-tokens, or export shorter prompts: "
-                "wikigenben prompts --max-words N --out FILE"
+                "wikigenben prompts --out FILE"
             )
         prompts.append(BenchPrompt(row.id, row.task, row.topic, tuple(ids), max_new_tokens, row.sources))
     return prompts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from decoding.api import Cite, Grounding, Json, Rephrase, SamplingParams
+from decoding.api import Grounding, Json, Rephrase, SamplingParams
 
 if TYPE_CHECKING:
     from decoding.models.loading import LoadedModel
@@ -30,10 +30,6 @@ def grounding_rules(
     match grounding:
         case None:
             return ()
-        case Cite():
-            from decoding.grounding.cite import CiteRule
-
-            return (CiteRule(grounding, tokenizer, n_prompt, end_ids),)
         case Rephrase():
             from decoding.grounding.rephrase import RephraseRule
 

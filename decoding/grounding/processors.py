@@ -1,7 +1,7 @@
 """Our rules for a plain `model.generate(logits_processor=[...])` of transformers.
 
-cite = Cite(numbers=(1, 2, 3))
-processor = grounded_processor(cite, tokenizer, n_prompt=input_ids.shape[1], end_ids=[tokenizer.eos_token_id])
+form = Json('{"type": "object"}')
+processor = grounded_processor(form, tokenizer, n_prompt=input_ids.shape[1], end_ids=[tokenizer.eos_token_id])
 model.generate(input_ids, logits_processor=[processor], max_new_tokens=400)
 """
 

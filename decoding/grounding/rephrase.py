@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from decoding.api import Rephrase
-from decoding.grounding.cite_vocabulary import vocabulary_of
+from decoding.grounding.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     import torch

@@ -8,7 +8,7 @@ from typing import get_args
 
 from data.errors import UserError
 from data.remote import place
-from data.settings import EvidenceFrom, WritingMode, add_setting_flags, load_settings
+from data.settings import EvidenceFrom, add_setting_flags, load_settings
 from decoding.models.naming import add_draft_model_flag
 from decoding.models.registry import DEFAULT_MODEL, NAMES
 from flows.job import SYSTEMS, Job
@@ -27,11 +27,6 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
         "--model",
         metavar="NAME",
         help=f"{NAMES}, or server:MODEL@BASE_URL (OpenAI-compatible); default of ours: {DEFAULT_MODEL}",
-    )
-    what.add_argument(
-        "--mode",
-        choices=get_args(WritingMode),
-        help="how ours writes: notes (default; facts in own words, checked) or cite (whole sections, for larger local models)",
     )
     what.add_argument(
         "--data",
@@ -90,7 +85,6 @@ def job_from(arguments: argparse.Namespace) -> Job:
         decoding={"method": arguments.decoding, "draft_model": arguments.draft_model},
         evidence={"track": arguments.track, "source": arguments.evidence},
         web={"search": arguments.search, "as_of": arguments.as_of},
-        writing={"mode": arguments.mode},
         evaluation={"judge": arguments.judge},
     )
     source = settings.evidence.source

@@ -196,17 +196,15 @@ def _system_steps(target: Target, asked: Recipe, snapshot: Snapshot, out: Path) 
 
 def _system(one: SystemRecipe) -> list[str]:
     words = ["--system", one.runs, "--track", one.track]
-    given = (("--model", one.model), ("--mode", one.mode), ("--decoding", one.decoding), ("--split", one.split))
+    given = (("--model", one.model), ("--decoding", one.decoding), ("--split", one.split))
     words += [word for flag, value in given if value for word in (flag, str(value))]
     words += ["--limit", str(one.limit)] if one.limit is not None else []
     return words + [word for assignment in one.assignments for word in ("--set", assignment)]
 
 
 def _closed_book(one: SystemRecipe) -> list[str]:
-    """The same model, without what ties a text to evidence."""
-    writing = {k: v for k, v in one.settings.get("writing", {}).items() if k != "mode"}
-    alone = replace(one, system="closed_book", mode=None, settings={**one.settings, "writing": writing})
-    return _system(alone)
+    """The same model, without evidence."""
+    return _system(replace(one, system="closed_book"))
 
 
 def _of(one: SystemRecipe, *sections: str) -> list[str]:

@@ -12,7 +12,7 @@ from benchmark.submissions.statement import Statement
 from benchmark.submissions.submission_faults import is_file_name
 from data import codec
 from data.errors import UserError
-from data.settings import Settings, WritingMode, load_settings
+from data.settings import Settings, load_settings
 from data.types import Strict, Track
 from flows.job import MODEL_SYSTEMS, SYSTEMS
 
@@ -59,7 +59,6 @@ class SystemRecipe(Strict):
     name: str
     system: str = ""
     model: str = ""
-    mode: WritingMode | None = None
     decoding: str = ""
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     split: Split | None = None
@@ -153,6 +152,6 @@ def _problems(recipe: Recipe) -> Iterator[str]:
 def settings_of(one: SystemRecipe) -> Settings:
     """Raises UserError for a setting that is unknown or out of range."""
     try:
-        return load_settings(None, one.assignments, model={"name": one.model or None}, writing={"mode": one.mode})
+        return load_settings(None, one.assignments, model={"name": one.model or None})
     except UserError as error:
         raise UserError(f"{one.name}: {error}; all settings are in docs/settings.md") from None

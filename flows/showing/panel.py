@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flows.showing import console
 from flows.showing.watching import Current, Spent, View, Watch
 from pipeline.drop_words import DROP_REASONS
-from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, INFOBOX, KIND, NOTES, OUTLINE, PAGES, PLAN, STORY, part_of
+from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PAGES, PLAN, STORY, part_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -33,7 +33,6 @@ _STAGES = {
     NOTES.name: "taking notes",
     PLAN.name: "planning its sections",
     OUTLINE.name: "planning its sections",
-    INFOBOX.name: "collecting key facts",
     ARTICLE.name: "putting the article together",
 }
 """Those that are no section of their own, with their drafts."""

@@ -52,14 +52,12 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
 
     retrieval, writing = settings.retrieval, settings.writing
     if name in MODEL_SYSTEMS:
-        if name != "ours" and writing.mode != "auto":
-            raise UserError(f"--system {name} writes as in its paper; drop --mode {writing.mode}, or use --system ours")
         generator = build_generator(name, settings.model, settings.decoding)
         if remember is not None:
             from decoding.remembered import RememberingGenerator
 
             generator = RememberingGenerator(generator, remember)
-        if name != "ours" and generator.prompt_form != "chat":
+        if generator.prompt_form != "chat":
             raise UserError(
                 f"--system {name} gives instructions, and {generator.name} follows none: name a chat model with --model "
                 "hf:FOLDER_OR_ID or gguf:FILE, or use --system extractive, which needs no model"
@@ -83,8 +81,6 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
         raise UserError(f"--system {name} uses no language model; drop --model {settings.model.name}, or use --system ours")
     if settings.decoding != DecodingSettings():
         raise UserError(f"--system {name} uses no language model; drop --decoding and the settings decoding.*")
-    if writing.mode != "auto":
-        raise UserError(f"--system {name} uses no language model; drop --mode {writing.mode}, or use --system ours")
     match name:
         case "lead":
             return LeadSystem(retrieval, writing)
@@ -97,12 +93,12 @@ def build_system(name: str, settings: Settings, remember: Path | None = None) ->
 
 
 def build_planner(system: str, settings: Settings, remember: Path) -> Planner:
-    """`ours` in mode notes; for articles of other systems and of mode cite the one that plans and quotes."""
+    """`ours`; for articles of other systems the one that plans and quotes."""
     from pipeline.systems.extractive import ExtractiveSystem
     from pipeline.systems.ours import OurSystem
 
     if system == "ours":
         ours = build_system("ours", settings, remember)
-        if isinstance(ours, OurSystem) and ours.plans:
+        if isinstance(ours, OurSystem):
             return ours
     return ExtractiveSystem(settings.retrieval, settings.writing, models.build_encoder(), models.build_filer())

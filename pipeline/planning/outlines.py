@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
 
 from data.types import Heading, Outline
 
@@ -62,14 +61,6 @@ def parse_outline(title: str, text: str, max_sections: int) -> Outline:
     if chosen is None:
         chosen = list({same_words(h.text): h for found in reversed(levels) for h in reversed(found)}.values())[::-1]
     return Outline(title=title, headings=tuple(chosen[:max_sections]))
-
-
-def merge_outlines(title: str, first: Sequence[Heading], second: Sequence[Heading], max_sections: int) -> Outline:
-    """`first`, then what of `second` it lacks, at most `max_sections`."""
-    merged = {same_words(h.text): h for h in first}
-    for heading in second:
-        merged.setdefault(same_words(heading.text), heading)
-    return Outline(title, tuple(list(merged.values())[:max_sections]))
 
 
 def heading_line(line: str) -> Heading | None:

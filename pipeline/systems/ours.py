@@ -1,9 +1,8 @@
 """`ours`: read, take notes, plan, say, verify, assemble.
 
-The default is `OurSystem.write_article`: the model says what the subject is, takes notes of the pages that are about it, each
+`OurSystem.write`: the model says what the subject is, takes notes of the pages that are about it, each
 checked against its passage (`pipeline.noting`); the notes are chosen and filed (`pipeline.planning`), and the model says each
-in its own words (`pipeline.writing.saying`). Mode `cite`, for a larger one: it writes whole sections
-(`pipeline.systems.cited_writing`).
+in its own words (`pipeline.writing.saying`).
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal
 
 from data.decoding_counts import Usage
-from data.errors import UserError
-from data.settings import ModelSettings, RetrievalSettings, WritingMode, WritingSettings
+from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.stage_types import Stages, Unstored
 from data.types import Article, Event, Fact, Outline, Page, Repair
 from decoding.api import Encoder, Generator, SupportReader
@@ -38,9 +35,10 @@ from pipeline.noting.taking import chosen_passages, retell, take_notes
 from pipeline.noting.verifying import FACTUAL, Claimed, Verifier
 from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import HeadingBank
+from pipeline.planning.kinds import KindRecogniser
 from pipeline.planning.story import story_told, with_story
 from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN, SHORT_FACTS, STORY
-from pipeline.systems.cited_writing import CitedWriting
+from pipeline.systems.paper import ModelSystem
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
@@ -58,9 +56,7 @@ PLANNED = 1.3
 """Times the article's words that are planned for a model that says one note a call."""
 
 
-class OurSystem(CitedWriting):
-    """Raises UserError when the model cannot write in the mode that is asked for."""
-
+class OurSystem(ModelSystem):
     name = "ours"
     rules = "40"
 
@@ -76,37 +72,36 @@ class OurSystem(CitedWriting):
     ) -> None:
         """`filer` knows which sentences stand under which heading (`decoding.filing`). `reader` checks composed sentences; it
         must not be the benchmark's own."""
-        self._mode = mode_for(writing.mode, generator)
         super().__init__(model, retrieval, writing, generator, encoder)
+        self._kind_encoder = encoder
         self._together = writing.notes_together or 1
         self._filer = filer
         self._reader = reader
 
     @property
     def identity(self) -> Mapping[str, str]:
-        mine = {**super().identity, "mode": self._mode}
-        if self._mode == "notes":
-            mine |= {"planning": planning_digest(), "filer": self._filer.name, "reading": reading_prompts.PROMPTS}
-            mine["asking"] = questions_digest()
-            mine |= {"read_words": str(self._writing.read_words), "about": self._writing.about}
-            mine["notes_together"] = str(self._together)
-            mine["reader"] = self._reader.fingerprint if self._reader is not None else "none"
-        return mine
+        return {
+            **super().identity,
+            "mode": "notes",
+            "planning": planning_digest(),
+            "filer": self._filer.name,
+            "reading": reading_prompts.PROMPTS,
+            "asking": questions_digest(),
+            "read_words": str(self._writing.read_words),
+            "about": self._writing.about,
+            "notes_together": str(self._together),
+            "reader": self._reader.fingerprint if self._reader is not None else "none",
+        }
+
+    @cached_property
+    def _recogniser(self) -> KindRecogniser:
+        return KindRecogniser(self._kind_encoder)  # encodes the bank of kinds
 
     @cached_property
     def _headings(self) -> HeadingBank:
         return HeadingBank(self._kind_encoder)
 
     def write(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
-        write = self.write_article if self._mode == "notes" else self.write_cited
-        return write(event, pages, stages)
-
-    @property
-    def plans(self) -> bool:
-        """Whether it plans, and puts the plan into its own words."""
-        return self._mode == "notes"
-
-    def write_article(self, event: Event, pages: tuple[Page, ...], stages: Stages) -> Article:
         """A call a step. A stored step is not made again.
 
         Raises:
@@ -231,18 +226,3 @@ def _infobox(evidence: Evidence, lead: WrittenSection, sections: Sequence[Writte
     sentences = [sentence for one in (lead, *sections) for sentence in one.section.sentences]
     cited = sorted({int(cite.split(":")[0]) for sentence in sentences for cite in sentence.cites})
     return infobox_rows(evidence, cited, " ".join(sentence.text for sentence in lead.section.sentences))
-
-
-def mode_for(asked: WritingMode, generator: Generator) -> Literal["notes", "cite"]:
-    """The mode itself, `notes` for `auto`. Raises UserError if the model cannot write in it."""
-    if generator.prompt_form != "chat":
-        raise UserError(
-            f"--system ours gives instructions, and {generator.name} follows none: name a chat model with --model "
-            "hf:FOLDER_OR_ID or gguf:FILE, or use --system extractive, which needs no model"
-        )
-    if asked == "cite" and not generator.grounds:
-        raise UserError(
-            f"--mode cite restricts what a model may write, token by token, and {generator.name} cannot be restricted: drop "
-            "--mode, or use a local model such as --model hf:FOLDER_OR_ID"
-        )
-    return "notes" if asked == "auto" else asked

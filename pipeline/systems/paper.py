@@ -107,11 +107,8 @@ class ModelSystem:
         queries: Sequence[str],
         stages: Stages,
         written: Sequence[str] = (),
-        *,
-        cite: bool = False,
     ) -> tuple[Draft, Cited]:
-        """Section `n`, from 1: what the model wrote, and its sentences. `written` are the sections before it; `cite` as in
-        `Writer.ask`."""
+        """Section `n`, from 1: what the model wrote, and its sentences. `written` are the sections before it."""
         title, heading = evidence.event.title, outline.headings[n - 1].text
         words = max(self._writing.max_words // (len(outline.headings) + 1), 30)  # the lead is one part more
 
@@ -122,7 +119,6 @@ class ModelSystem:
                 found,
                 lambda block: prompts.section(title, outline, heading, block, words),
                 sources=written,
-                cite=cite,
             )
 
         draft = stages.once(draft_stage(n), make)

@@ -22,14 +22,6 @@ class WrittenSection(Strict):
     repairs: tuple[Repair, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenInfobox(Strict):
-    """Checked rows with what the checking changed."""
-
-    facts: tuple[Fact, ...]
-    repairs: tuple[Repair, ...]
-
-
 def assemble(
     evidence: Evidence,
     lead: Section,

@@ -25,10 +25,6 @@ ATTACH = 0.7
 MIN_TERMS = 2
 MISSING_NAME = 0.2
 """What each name that the passage lacks takes from that share."""
-VALUE_HELD = 0.8
-"""Least share of the words of an infobox value."""
-REPEATED = 0.8
-"""Share of a sentence's words in an earlier one from which it is a repetition, unless it has a new figure."""
 SHARED_MARKER = 4
 """How many sentences back a marker at the end of a paragraph may reach; support is checked all the same."""
 
@@ -182,14 +178,6 @@ def support(text: str, evidence: str) -> float:
     return max(round(share - MISSING_NAME * missing, 9), 0.0)
 
 
-def stands_in(value: str, evidence: str) -> bool:
-    """Whether the evidence holds all figures and most words of a value, such as an infobox has."""
-    words = _terms(value)
-    if not words or not figures(value) <= figures(evidence, as_evidence=True):
-        return False
-    return len(words & _terms(evidence)) >= VALUE_HELD * len(words)
-
-
 _ABOUT_THE_WRITING = re.compile(
     r"\A(?:please )?(?:note|disclaimer|word count)\b\s*[:(]|\Ahere (?:is|are|'s)\b|\A(?:sure|certainly|of course|sorry)[,.!]|"
     r"\b(?-i:I)['’](?:m|ve|ll|d)\b|(?:\A|[,;:] |\b(?:and|but|that|so|as|because) )"  # not "World War I was"
@@ -248,24 +236,6 @@ def repair(cited: Cited, index: PassageIndex, section: str, policy: UnsupportedP
             kind: RepairKind = "sentence_removed" if policy == "remove" else "sentence_marked"
             why = "it is about the writing, not the subject" if own_talk else _why_not(sentence, index, by_id)
             repairs.append(Repair(kind, section, text, why))
-    return Cited(tuple(kept), tuple(repairs))
-
-
-def drop_repeats(sentences: Sequence[Sentence], before: Sequence[str], section: str) -> Cited:
-    """Remove sentences that say again what one in `before`, or an earlier one of their own, says."""
-    seen = [(_terms(text), figures(text)) for text in before]
-    kept, repairs = [], []
-    for sentence in sentences:
-        words, exact = _terms(sentence.text), figures(sentence.text)
-        # a figure that the earlier sentence lacks is news, not repetition
-        if words and any(
-            exact <= figures_then and len(words & then) > REPEATED * min(len(words), len(then) + 2)
-            for then, figures_then in seen
-        ):
-            repairs.append(Repair("sentence_removed", section, sentence.text, "an earlier sentence says the same"))
-            continue
-        seen.append((words, exact))
-        kept.append(sentence)
     return Cited(tuple(kept), tuple(repairs))
 
 

@@ -11,7 +11,7 @@ from data.cleaning import addresses_model
 from data.decoding_counts import Usage
 from data.errors import StageError
 from data.types import Page, Passage, Strict
-from decoding.api import Cite, Generator, Grounding, Message, SamplingParams, StopReason, Task
+from decoding.api import Generator, Grounding, Message, SamplingParams, StopReason, Task
 from pipeline.writing.prompts import Numbered, evidence_block
 
 TURN_TOKENS = 8
@@ -148,20 +148,17 @@ class Writer:
         *,
         max_new_tokens: int | None = None,
         sources: Sequence[str] = (),
-        cite: bool = False,
     ) -> Draft:
         """Ask about `shown`, best first; the last ones are left out when prompt and answer exceed the context.
 
-        `prompt` gets the evidence block. With `cite` every sentence of the answer ends with numbers of that block. Raises
-        StageError when not even one fits.
+        `prompt` gets the evidence block. Raises StageError when not even one fits.
         """
         limit = max_new_tokens or self.max_new_tokens
 
         def build(n: int) -> Question:
             numbered = [Numbered(k, quote.title, quote.text) for k, quote in enumerate(shown[:n], 1)]
             messages = tuple(prompt(evidence_block(numbered, self.generator.neutralise)))
-            grounding = Cite(tuple(range(1, n + 1))) if cite and n else None
-            return Question(task, messages, limit, grounding, tuple(sources))
+            return Question(task, messages, limit, sources=tuple(sources))
 
         n, question = self._fitted(len(shown), build)
         return self._put(question, [q.ids for q in shown[:n]], [q.ids for q in shown[n:]])

@@ -12,7 +12,7 @@ import torch
 
 import decoding
 from data.errors import StageError, UserError
-from decoding.api import Cite, DecodeStats, Json, Rephrase, SamplingParams
+from decoding.api import DecodeStats, Json, Rephrase, SamplingParams
 from decoding.backends import lowbit_together
 from decoding.engine import Ask, Engine
 from decoding.local import Wanted, complete, complete_together
@@ -115,10 +115,9 @@ def test_copies_are_drafted_and_change_nothing(engine: Engine) -> None:
 
 
 def test_grounded_texts_are_what_they_are_alone(loaded: LoadedModel, engine: Engine) -> None:
-    """A free one, one that cites, one of other words, and one in a form (its tokens are forced)."""
+    """A free one, one of other words, and one in a form (its tokens are forced)."""
     groundings = (
         None,
-        Cite((1, 2)),
         Rephrase((TEXT[0],), copy_words=2, copy_penalty=4.0),
         Json('{"type": "object", "properties": {"kind": {"enum": ["flood", "fire"]}}, "required": ["kind"]}'),
     )
@@ -126,12 +125,12 @@ def test_grounded_texts_are_what_they_are_alone(loaded: LoadedModel, engine: Eng
     expected = [complete(loaded, engine.decode, one.prompt, one.sampling) for one in wanted]
     found = complete_together(loaded, engine, wanted)
     assert [(one.text, one.stop, one.n_new_tokens) for one in found] == [(o.text, o.stop, o.n_new_tokens) for o in expected]
-    assert found[3].text.lstrip().startswith("{")
-    forced = found[3].stats.speculation
+    assert found[2].text.lstrip().startswith("{")
+    forced = found[2].stats.speculation
     assert forced is not None and any(source.source == "forced" for source in forced.by_source)
     plain = complete_together(loaded, engine, [replace(one, drafts=False) for one in wanted])
     assert [one.text for one in plain] == [one.text for one in found]
-    assert [one.stats.n_drafted for one in plain] == [0] * 4, "without drafts what is forced is not drafted either"
+    assert [one.stats.n_drafted for one in plain] == [0] * 3, "without drafts what is forced is not drafted either"
 
 
 def test_a_text_that_nobody_wants_any_more_leaves_the_others_as_they_are(loaded: LoadedModel, engine: Engine) -> None:

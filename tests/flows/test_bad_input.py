@@ -65,8 +65,7 @@ def event_failed(ran: Ran, event_id: str, stage: str, *names: object) -> None:
         (["--set", "decoding.backend=hf"], ["--system bm25 uses no language model", "decoding.*"]),
         (["--set", "decoding.methods=copy"], ["'methods'", "did you mean 'method'?"]),
         (["--model", "hf:models/qwen"], ["--system bm25 uses no language model", "drop --model hf:models/qwen"]),
-        (["--mode", "cite"], ["--system bm25 uses no language model", "drop --mode cite"]),
-        (["--set", "writing.mode=strict"], ["writing.mode", "'strict'"]),
+        (["--set", "writing.unsupported=strict"], ["writing.unsupported", "'strict'"]),
     ],
 )
 def test_wrong_values(wikigenben: Command, words: list[str], names: list[str]) -> None:
@@ -76,7 +75,7 @@ def test_wrong_values(wikigenben: Command, words: list[str], names: list[str]) -
 
 @pytest.mark.parametrize(
     ("flag", "value"),
-    [("--system", "gpt"), ("--track", "web"), ("--split", "train"), ("--limit", "some"), ("--seed", "x"), ("--mode", "strict")],
+    [("--system", "gpt"), ("--track", "web"), ("--split", "train"), ("--limit", "some"), ("--seed", "x")],
 )
 def test_values_that_the_command_line_knows(wikigenben: Command, flag: str, value: str) -> None:
     ran = wikigenben("generate", flag, value)
@@ -105,12 +104,6 @@ def test_a_model_that_is_not_here_names_the_command_that_gets_it(
         size = registry.in_gigabytes(KNOWN[model or DEFAULT_MODEL].size)
         refused(ran, f"wikigenben models get {model or DEFAULT_MODEL} ({size})", "--model gguf:FILE")
     assert not (tmp_path / "cache").exists(), "nothing is fetched that nobody asked for"
-
-
-def test_a_server_cannot_be_held_to_the_evidence(wikigenben: Command) -> None:
-    words = ("--data", "sample", "--model", "server:m@http://127.0.0.1:9/v1", "--mode", "cite")
-    refused(wikigenben("generate", "--system", "ours", *words), "--mode cite", "server:m@http://127.0.0.1:9/v1", "hf:FOLDER")
-    refused(wikigenben("generate", "--system", "rr", *words), "--mode cite", "--system rr", "--system ours")
 
 
 @pytest.mark.parametrize("name", ["qwen", "hf:", "server:qwen", "server:", "gguf:"])

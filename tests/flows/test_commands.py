@@ -187,14 +187,12 @@ def test_validate_refuses_an_edited_mean(demo: tuple[Path, int], tmp_path: Path,
     assert "scores.quality.mean is 0.99, recomputed from the events it is" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("system", "words"), [("rr", ()), ("ours", ()), ("ours", ("--mode", "cite"))])
+@pytest.mark.parametrize("system", ["rr", "ours"])
 @pytest.mark.usefixtures("fixed_encoder")
-def test_a_model_that_only_continues_documents_is_refused(
-    wikigenben: Command, tmp_path: Path, system: str, words: tuple[str, ...]
-) -> None:
+def test_a_model_that_only_continues_documents_is_refused(wikigenben: Command, tmp_path: Path, system: str) -> None:
     folder = build_tiny_model(tmp_path / "model", chat_template=False, vocab_from=["The flood."], layers=1)
     (folder / "chat_template.jinja").write_text(JOINING_TEMPLATE, encoding="utf-8")
-    ran = wikigenben("generate", "--system", system, "--model", f"hf:{folder}", "--data", "sample", *words)
+    ran = wikigenben("generate", "--system", system, "--model", f"hf:{folder}", "--data", "sample")
     told = (f"--system {system} gives instructions, and hf:{folder} follows none", "--model hf:FOLDER", "--system extractive")
     assert (ran.code, ran.out) == (2, "") and all(part in ran.err for part in told), ran.err
 

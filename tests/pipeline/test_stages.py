@@ -12,7 +12,7 @@ def test_names_of_files() -> None:
     assert found == {
         "system", "pages", "card", "about", "kind", "drafts/answers", "drafts/story", "notes", "plan", "drafts/outline",
         "outline", "sections/00",
-        "drafts/parts", "drafts/infobox", "infobox", "drafts/article", "article", "disagreements",
+        "drafts/parts", "drafts/article", "article", "disagreements",
     }  # fmt: skip
     assert [stages.section_stage(n).name for n in (1, 12)] == ["sections/01", "sections/12"]
     assert stages.draft_stage(3) == Stage("drafts/03", Draft) and stages.composed_stage(3) == Stage("drafts/03", ComposedDraft)
@@ -21,7 +21,7 @@ def test_names_of_files() -> None:
 def test_a_section_is_known_by_the_names_of_its_stages() -> None:
     asked = [stages.section_stage(7), stages.draft_stage(7), stages.composed_stage(0), stages.OUTLINE_DRAFT, stages.ARTICLE]
     assert [stages.section_of(stage.name) for stage in asked] == [7, 7, 0, None, None]
-    assert [stages.part_of(stage.name) for stage in (stages.INFOBOX, stages.INFOBOX_DRAFT)] == ["infobox", "infobox"]
+    assert [stages.part_of(stage.name) for stage in (stages.OUTLINE, stages.OUTLINE_DRAFT)] == ["outline", "outline"]
 
 
 def test_the_list_shows_every_stage() -> None:

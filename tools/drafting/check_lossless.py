@@ -1,6 +1,6 @@
 """Whether fast decoding writes what plain decoding writes: how many of many prompts differ, for each method.
 
-    python -m tools.drafting.say_prompts --out say.jsonl --data wikigenbench/data --split test
+    wikigenben prompts --out say.jsonl --data wikigenbench/data --split test
     python -m tools.drafting.check_lossless say.jsonl --limit 1000 --out runs/lossless
     python -m tools.drafting.check_lossless say.jsonl --limit 1000 --methods swift,clasp --lengths threshold --out runs/always
     python -m tools.drafting.check_lossless adversarial.jsonl --temperature 1.2 --max-new-tokens 96 --out runs/misled
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("prompts", type=Path, metavar="FILE", help="JSON lines, as tools.drafting.say_prompts writes them")
+    parser.add_argument("prompts", type=Path, metavar="FILE", help="JSON lines, as `wikigenben prompts` writes them")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--model", default="smollm2", metavar="M")
     parser.add_argument("--dtype", default="auto", help="auto, int8, int4, float32, ...")

@@ -23,7 +23,6 @@ EVENT, TITLE = "9000001", "2031 Tolvane flood"
 MODES: dict[str, tuple[str, ...]] = {
     "extractive": ("--system=extractive",),
     "notes": (),
-    "cite": ("--set=writing.mode=cite",),
 }
 """Ways of writing -> flags of `wikigenben write`."""
 NAMES = (
@@ -75,7 +74,7 @@ ATTACKS = (
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.quality.bench_injection", description=__doc__.splitlines()[0])
     parser.add_argument("--modes", default=",".join(MODES), metavar="A,B", help="which ways (default: all)")
-    parser.add_argument("--model", default="", metavar="NAME", help="of notes and cite (default: that of ours)")
+    parser.add_argument("--model", default="", metavar="NAME", help="of notes (default: that of ours)")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 

@@ -18,7 +18,7 @@ from flows.showing.report.contents import BETWEEN_STAGES, NO_STAGES, Contents, M
 from pipeline.drop_words import DROP_REASONS
 from pipeline.formats.page_words import REPAIRS
 from pipeline.provenance import host_of, web_link
-from pipeline.stages import ARTICLE, DRAFTS, INFOBOX, OUTLINE, PAGES, SECTIONS
+from pipeline.stages import ARTICLE, DRAFTS, OUTLINE, PAGES, SECTIONS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,7 +33,6 @@ STAGES = {
     OUTLINE.name: "planning the headings",
     DRAFTS: "asking the language model",
     SECTIONS: "putting sections together and checking them",
-    INFOBOX.name: "the infobox",
     ARTICLE.name: "putting the article together",
     BETWEEN_STAGES: "cutting, indexing and ranking passages",
     NO_STAGES: "events written before times were kept, or reused",

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import re
+import json
 from typing import Any
 
 import pytest
 import torch
 
 from data.errors import UserError
-from decoding.api import Cite, Grounding, Json, Rephrase
+from decoding.api import Grounding, Json, Rephrase
 from decoding.decoder import Decoder
-from decoding.grounding.cite import CiteRule
+from decoding.grounding import grounding_rules
 from decoding.grounding.processors import as_processor, grounded_processor
 from decoding.models.loading import LoadedModel, load
 from decoding.sampling import HuggingFaceRule, RepetitionPenalty
-from tests.decoding.grounding.test_cite import MARKED, faults
 from tests.grids import rest_slow
 from tests.tiny_model import build_tiny_model
 
-TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Nobody was hurt.", MARKED * 20]
-CITE = Cite((1, 2, 12))
+TEXT = [
+    "The bridge over the river fell on Monday morning, the mayor said.",
+    "Nobody was hurt.",
+    '["flood", "fire", "bridge"]' * 20,
+]
 GROUNDINGS: dict[str, Grounding] = {
-    "cite": CITE,
     "rephrase": Rephrase((TEXT[0], TEXT[1]), ("Bridge",), copy_words=3, copy_penalty=2.0),
     "json": Json('{"type": "array", "items": {"enum": ["flood", "fire", "bridge"]}, "minItems": 2, "maxItems": 4}'),
 }
@@ -64,9 +65,6 @@ def test_generate_and_the_decoder_write_the_same(loaded: LoadedModel, kind: str,
         expected = generated(loaded, ids, None, processor)[0]
         found = decoder.generate(prompt=prompt, grounding=GROUNDINGS[kind], max_new_tokens=60)
         assert found.sequences[0, ids.shape[1] :].tolist() == expected.tolist()
-        if kind == "cite":
-            ended = int(expected[-1]) in loaded.eos_ids
-            assert not faults(said(loaded, expected), CITE.numbers, CITE.most_per_sentence, ended=ended)
         free = generated(loaded, ids, None, lambda ids, scores: scores)[0]
         assert free.tolist() != expected.tolist(), "the rule is what makes the text"
 
@@ -88,20 +86,17 @@ def test_rows_of_a_batch_are_independent(loaded: LoadedModel, kind: str) -> None
         assert set(row[len(alone) :].tolist()) <= {loaded.tokenizer.pad_token_id}
 
 
-def test_beams_and_samples_are_cited_too(loaded: LoadedModel) -> None:
+def test_beams_keep_to_the_form(loaded: LoadedModel) -> None:
     ids = loaded.tokenizer(PROMPTS[0], return_tensors="pt").input_ids
-    processor = grounded_processor(CITE, loaded.tokenizer, ids.shape[1], loaded.eos_ids)
+    processor = grounded_processor(GROUNDINGS["json"], loaded.tokenizer, ids.shape[1], loaded.eos_ids)
     for row in generated(loaded, ids, None, processor, num_beams=3, num_return_sequences=3):
-        ended = not loaded.eos_ids.isdisjoint(row.tolist())
-        text = said(loaded, row)
-        assert re.search(r"\w", text)
-        assert not faults(text, CITE.numbers, CITE.most_per_sentence, ended=ended)
+        assert set(json.loads(said(loaded, row))) <= {"flood", "fire", "bridge"}
 
 
 def test_a_rule_and_its_processor_are_the_same_function(loaded: LoadedModel) -> None:
     logits = torch.randn(len(loaded.tokenizer))
-    ids = loaded.tokenizer("It fell. [1").input_ids
-    for rule in (RepetitionPenalty(1.3), CiteRule(CITE, loaded.tokenizer, 1, loaded.eos_ids)):
+    ids = loaded.tokenizer('x["fl').input_ids
+    for rule in (RepetitionPenalty(1.3), *grounding_rules(GROUNDINGS["json"], loaded.tokenizer, 1, loaded.eos_ids)):
         before = logits.clone()
         assert torch.equal(HuggingFaceRule(as_processor(rule, 1))(ids, logits), rule(ids, logits))
         assert torch.equal(before, logits)
@@ -109,7 +104,7 @@ def test_a_rule_and_its_processor_are_the_same_function(loaded: LoadedModel) -> 
 
 def test_a_prompt_without_ids_is_refused(loaded: LoadedModel) -> None:
     ids = loaded.tokenizer(PROMPTS[0], return_tensors="pt").input_ids
-    processor = grounded_processor(CITE, loaded.tokenizer, ids.shape[1], loaded.eos_ids)
+    processor = grounded_processor(GROUNDINGS["json"], loaded.tokenizer, ids.shape[1], loaded.eos_ids)
     embedded = loaded.model.get_input_embeddings()(ids)
     with pytest.raises(UserError, match=f"shows 0 tokens, the prompt alone has {ids.shape[1]}.*input_ids"):
         loaded.model.generate(inputs_embeds=embedded, logits_processor=[processor], max_new_tokens=3, pad_token_id=0)

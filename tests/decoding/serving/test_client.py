@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from data.errors import StageError, UserError
-from decoding.api import Cite, Completion, Message, Request, SamplingParams
+from decoding.api import Completion, Message, Request, SamplingParams
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
 from decoding.serving.client import ServerGenerator
@@ -145,17 +145,6 @@ def test_no_more_stop_strings_are_sent_than_the_api_allows(base: str) -> None:
 def test_control_tokens_do_not_reach_the_server(base: str) -> None:
     sent = echoed(base, SamplingParams(), [Message("user", "a<|im_end|>b [INST]")])["body"]["messages"]
     assert sent == [{"role": "user", "content": "a< |im_end|>b [ INST]"}]
-
-
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        (SamplingParams(grounding=Cite((1,))), "cannot be held to its evidence"),
-    ],
-)
-def test_what_needs_logits_is_refused_unsent(asked: SamplingParams, told: str) -> None:
-    with pytest.raises(UserError, match=rf"server:m@http://127.0.0.1:9/v1 {told}.*use --model hf:PATH"):
-        ServerGenerator("m", "http://127.0.0.1:9/v1").generate(ASK, asked)
 
 
 def test_the_key_is_sent_and_found_nowhere_else(

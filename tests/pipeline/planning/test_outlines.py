@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.types import Heading, Outline
+from data.types import Heading
 from pipeline.planning.kinds import load_kinds
 from pipeline.planning.outlines import (
     MAX_HEADING_WORDS,
     clean_heading,
     heading_line,
     is_apparatus,
-    merge_outlines,
     parse_outline,
     same_words,
 )
@@ -145,14 +144,6 @@ def test_whatever_a_model_says_headings_are_short_single_lines(text: str, limit:
     for heading in outline.headings:
         assert 0 < len(heading.text.split()) <= MAX_HEADING_WORDS
         assert heading.text.isprintable() and heading.text == heading.text.strip() and '"' not in heading.text
-
-
-def test_merging_fills_up_without_repeating() -> None:
-    first, second = [Heading("Impact"), Heading("Rain")], [Heading("Background"), Heading("IMPACT"), Heading("Response")]
-    merged = merge_outlines(TITLE, first, second, 3)
-    assert merged == Outline(TITLE, (Heading("Impact"), Heading("Rain"), Heading("Background")))
-    assert merge_outlines(TITLE, [], second, 8).headings == tuple(second)
-    assert merge_outlines(TITLE, first, [], 1).headings == (Heading("Impact"),)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def system(model: NotingModel, **writing: object) -> OurSystem:
-    settings = WritingSettings(mode="notes", **writing)  # type: ignore[arg-type]
+    settings = WritingSettings(**writing)  # type: ignore[arg-type]
     return OurSystem(ModelSettings(), RETRIEVAL, settings, model, FixedEncoder(), SilentFiler())
 
 
@@ -129,7 +129,7 @@ def test_a_title_of_two_subjects_says_so_and_how_to_choose(monkeypatch: pytest.M
         page(f"game{n}", f"2031 Tolvane flood, the game, part {n}", f"{text} Level {n} has {n + 3} locks and a secret sluice.")
         for n in range(3)
     )
-    two = OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(mode="notes"), NotingModel(), TwoThings(), SilentFiler())
+    two = OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(), NotingModel(), TwoThings(), SilentFiler())
     article = two.write(EVENT, (*PAGES[:2], *games), Unstored())
     assert "3 pages of this name are about something else, such as “2031 Tolvane flood, the game, part 0”" in article.notice
     assert "--about" in article.notice

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from data.types import Passage, Repair, Sentence
 from pipeline.choosing.facts import figures
 from pipeline.retrieval import PassageIndex
-from pipeline.writing.citing import SUPPORT, Cited, drop_repeats, repair, resolve, support, tidy_generated
+from pipeline.writing.citing import SUPPORT, Cited, repair, resolve, support, tidy_generated
 from tests.fakes import FixedEncoder
-from tests.pipeline.flood import INQUIRY, LEDGER, PROVINCE, RAIN, REPORT, RESPONSE, RETRIEVAL, REVIEW, evidence
+from tests.pipeline.flood import LEDGER, PROVINCE, RAIN, REPORT, RESPONSE, RETRIEVAL, REVIEW, evidence
 
 SHOWN = ((LEDGER,), (PROVINCE,), (REVIEW,), (RAIN,))
 A, B, C, D = LEDGER, PROVINCE, REVIEW, RAIN
@@ -367,44 +367,3 @@ def test_quotations_and_numerals_are_not_taken_for_the_model_speaking(text: str)
 def test_earlier_repairs_are_kept() -> None:
     earlier = Repair("marker_dropped", "Impact", "x", "y")
     assert repair(Cited((), (earlier,)), INDEX, "Impact", "remove").repairs == (earlier,)
-
-
-# ---- repeats
-
-
-def fresh(*texts: str, before: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
-    found = drop_repeats([Sentence(text, (A,)) for text in texts], before, "Impact")
-    return [s.text for s in found.sentences], [r.text for r in found.repairs]
-
-
-def test_repeats_go_within_and_across_sections() -> None:
-    first, same, shorter = (
-        "The levee at Lower Quay broke at 03:40 on 16 March.",
-        "On 16 March at 03:40 the Lower Quay levee broke.",
-        "The levee broke.",
-    )
-    assert fresh(same, shorter, before=(first,)) == ([], [same, shorter])
-    assert fresh(first, same) == ([first], [same])
-    assert fresh(first, before=(shorter,)) == ([first], []), "more than was said before is news"
-
-
-@pytest.mark.parametrize(
-    "news",
-    [
-        "The flood in Vasterlow killed 15 people.",
-        "The flood in Vasterlow killed fifteen people.",
-        "The flood in Vasterlow killed fourteen people in May.",
-    ],
-)
-def test_a_new_figure_is_news(news: str) -> None:
-    assert fresh(news, before=("The flood in Vasterlow killed fourteen people.",)) == ([news], [])
-
-
-def test_other_words_are_news() -> None:
-    text = "Farmers sued the province over the flood."
-    assert fresh(text, "", before=("The flood destroyed the farms of the province.", "")) == ([text, ""], [])
-
-
-def test_repairs_say_why() -> None:
-    found = drop_repeats([Sentence("The levee broke.", (C,))], [INQUIRY.replace(".", "") + " broke"], "Impact")
-    assert found.repairs == (Repair("sentence_removed", "Impact", "The levee broke.", "an earlier sentence says the same"),)

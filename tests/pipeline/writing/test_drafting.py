@@ -7,7 +7,7 @@ import pytest
 
 from data import codec
 from data.errors import StageError
-from decoding.api import Cite, Message
+from decoding.api import Message
 from pipeline.writing.drafting import TURN_TOKENS, Draft, Quote, Writer, quotes
 from tests.fakes import ScriptedGenerator
 from tests.pipeline.flood import LEDGER, PAGES, evidence
@@ -87,16 +87,6 @@ def test_sources_are_handed_on_and_in_no_prompt() -> None:
     Writer(generator, 0.0, 0, 64).ask("section", FIVE, ask_about, sources=["written before"])
     assert generator.sampling[0].sources == ("written before",)
     assert not any("written before" in message.content for message in generator.prompts[0])
-
-
-def test_cite_allows_the_numbers_that_are_shown_and_no_others() -> None:
-    generator = ScriptedGenerator(["x", "x", "x"], context_tokens=330)
-    writer = Writer(generator, 0.0, 0, 64)
-    found = writer.ask("section", FIVE, ask_about, cite=True)
-    assert 1 < len(found.shown) < 5
-    writer.ask("section", FIVE, ask_about)
-    writer.ask("section", [], ask_about, cite=True)
-    assert [s.grounding for s in generator.sampling] == [Cite(tuple(range(1, len(found.shown) + 1))), None, None]
 
 
 def test_passages_are_shown_with_their_page_titles() -> None:

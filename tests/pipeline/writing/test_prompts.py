@@ -104,8 +104,6 @@ PLAN = Outline("A flood", (Heading("Background"), Heading("Aftermath")))
         prompts.outline("A flood", BLOCK, 6),
         prompts.article("A flood", BLOCK, 900),
         prompts.section("A flood", PLAN, "Aftermath", BLOCK, 200),
-        prompts.lead("A flood", BLOCK),
-        prompts.infobox("A flood", BLOCK),
     ],
 )
 def test_evidence_stands_once_between_our_words(messages: tuple[prompts.Message, ...]) -> None:

@@ -7,18 +7,12 @@ from pathlib import Path
 import pytest
 
 from data.types import Article, Heading, Section, Sentence
-from flows.write_request import request_for
-from tools.quality.bench_injection import ATTACKS, MODES, NAMES, planted_pages, reached_by, reaching
+from tools.quality.bench_injection import ATTACKS, NAMES, planted_pages, reached_by, reaching
 
 
 def test_all_attacks_are_planted(tmp_path: Path) -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in planted_pages(tmp_path))
     assert all(name in pages for name in NAMES[: len(ATTACKS)]) and len(ATTACKS) <= len(NAMES)
-
-
-def test_every_way_of_writing_is_one() -> None:
-    modes = {way: request_for([*flags, "--url=http://e.org", "--", "T"]).settings.writing.mode for way, flags in MODES.items()}
-    assert modes == {"extractive": "auto", "notes": "auto", "cite": "cite"}
 
 
 @pytest.mark.usefixtures("fixed_encoder")
