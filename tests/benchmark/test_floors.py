@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,6 @@ from eval.metrics.organisation import Organisation
 from eval.metrics.rouge import Rouge
 from eval.metrics.structure import Headings
 from eval.metrics.told_facts import Facts
-from eval.text import ngram_counts, words
 from tests.eval.cases import gold, page
 from tests.eval.metrics.test_citations import EveryWord
 from tests.fakes import FixedEncoder
@@ -64,32 +62,6 @@ def test_each_floor_has_the_length_it_should() -> None:
     assert n_words("lead") <= human and n_words("extractive_oracle") <= human
 
 
-def test_the_wrong_article_goes_on_with_the_next_one_when_the_first_is_too_short() -> None:
-    wrong = articles(HUMAN, PAGES, OTHERS)["wrong_article"]
-    assert prose("wrong_article").startswith("A bridge opened.\nIt has steel arches.\nA king was crowned")
-    assert [section.heading.text for section in wrong.sections] == ["Design"] and wrong.sources == ()
-    assert (wrong.event_id, wrong.title) == (HUMAN.event_id, HUMAN.title)
-    assert "wrong_article" not in articles(HUMAN, PAGES, ())
-
-
-def test_references_keep_their_headings_as_far_as_they_go() -> None:
-    made = articles(HUMAN, PAGES, OTHERS)
-    assert [s.heading.text for s in made["reference"].sections] == ["Rescue", "Aftermath"]
-    assert prose("reference") == HUMAN.prose
-    assert prose("reference_minus_20").endswith("The owner") and not prose("reference_minus_20").endswith("fine.")
-    emptied = gold("A lead of five words.\n==Table==\n==Later==\n")
-    assert [s.heading.text for s in articles(emptied, (), ())["reference"].sections] == ["Table", "Later"]
-
-
-def test_the_lead_is_the_first_sentences_of_usable_pages_citing_themselves() -> None:
-    lead = articles(HUMAN, PAGES, OTHERS)["lead"]
-    assert [s.text for s in lead.lead.sentences] == ["Menu and search.", "The ferry sank on the lake in March.", "Boats came."]
-    for sentence in lead.lead.sentences:
-        (source,) = [source for source in lead.sources if source.id in sentence.cites]
-        passage = source.passage
-        assert sentence.text == passage.text == PAGES[passage.page].text[passage.start : passage.end]
-
-
 def test_the_best_passages_of_the_title_come_first_and_are_cited_whole() -> None:
     pages = (
         page("Boats are built here. " * 6, "Yard"),
@@ -105,35 +77,10 @@ def test_the_best_passages_of_the_title_come_first_and_are_cited_whole() -> None
     assert {s.cites for s in made.lead.sentences} == {(source.id,)}
 
 
-def test_a_passage_that_stands_on_two_pages_is_taken_once() -> None:
-    made = articles(HUMAN, (page("An event on the lake."), page("An event on the lake.")), ())["bm25_title"]
-    assert [s.text for s in made.lead.sentences] == ["An event on the lake."] and made.sources[0].passage.page == 0
-
-
 def test_the_oracle_takes_what_the_reference_says_in_page_order() -> None:
     assert [s.text for s in articles(HUMAN, PAGES, ())["extractive_oracle"].lead.sentences] == [
         "The ferry sank on the lake in March.", "The owner paid a fine of two million.",
     ]  # fmt: skip
-
-
-def test_the_oracle_does_not_take_what_it_has() -> None:
-    twice = (page("The ferry sank on the lake. Then the ferry sank on the lake. The owner paid."),)
-    taken = [s.text for s in articles(HUMAN, twice, ())["extractive_oracle"].lead.sentences]
-    assert taken == ["The ferry sank on the lake.", "The owner paid."]
-
-
-def test_greedy_is_as_good_as_the_best_choice_on_a_small_case() -> None:
-    """Coverage is submodular, so greedy reaches at least 63% of the best; here, where the length does not bind, all of it."""
-    texts = ["The ferry sank", "sank on the lake", "people swam ashore at", "the owner paid a", "on the lake near"]
-    pages = tuple(page(text) for text in texts)
-    wanted = ngram_counts(words(HUMAN.prose), 2)
-
-    def covered(chosen: tuple[str, ...]) -> int:
-        return sum((ngram_counts(words(text), 2) for text in chosen), ngram_counts([], 2) & wanted).__and__(wanted).total()
-
-    taken = tuple(s.text for s in articles(HUMAN, pages, ())["extractive_oracle"].lead.sentences)
-    fitting = (c for k in range(6) for c in combinations(texts, k) if sum(len(t.split()) for t in c) <= 17)
-    assert covered(taken) == max(covered(choice) for choice in fitting) > 0
 
 
 def test_others_are_drawn_for_each_event_alone() -> None:
@@ -162,10 +109,6 @@ def test_only_floors_below_the_system_are_beaten() -> None:
 
 
 # ---- scored
-
-
-class Costly(EveryWord):
-    kind = "llm"  # type: ignore[assignment]
 
 
 @pytest.fixture
@@ -215,12 +158,6 @@ def test_nothing_is_measured_that_a_floor_does_not_have(tmp_path: Path, snapshot
         "reference": {"grounded", "heading_f", "placement", "copy8"},
     }
     assert row.values["lead"]["cite_recall"] == 1.0
-
-
-def test_a_costly_judge_is_not_asked_about_floors(tmp_path: Path, snapshot: Snapshot) -> None:
-    judge = Costly()
-    (row,) = scored(RunFolder(tmp_path), snapshot, [Citations(judge), Copying()], n=1)
-    assert judge.asked == [] and row.values["lead"].keys() == Copying().names.keys()
 
 
 def test_without_a_usable_page_extraction_scores_like_an_empty_article(tmp_path: Path, snapshot: Snapshot) -> None:

@@ -1,19 +1,16 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from benchmark.runner import EventOutcome, run_event
 from data.errors import NoEvidence, StageError, UserError
-from data.runs import EventFolder, RunFolder
-from data.stage_types import ARTICLE, Stage, Stages
+from data.runs import RunFolder
+from data.stage_types import ARTICLE, Stages
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source
 
-T = TypeVar("T")
 PAGES = (
     Page("https://a.example/", "A", "Twelve died.", "search"),
     Page("https://b.example/", "B", "Checking your browser.", "search", drop_reason="blocked"),
@@ -56,22 +53,6 @@ def write(
     collect: Callable[[Event], tuple[Page, ...]] = lambda event: PAGES,
 ) -> EventOutcome:
     return run_event(run, writer, "7", load, collect)
-
-
-def test_an_event_is_written_with_all_that_belongs_to_it(run: RunFolder) -> None:
-    writer = Writer()
-    outcome = write(run, writer)
-    assert (outcome.event_id, outcome.title, outcome.status, outcome.failure) == ("7", "A fire", "written", None)
-    assert outcome.seconds > 0 and writer.seen == [PAGES]
-    folder = run.event("7")
-    article, stats = folder.article(), folder.stats()
-    assert article is not None and article.title == "A fire"
-    assert stats is not None and (stats.n_pages, stats.n_usable) == (2, 1)
-    assert folder.stored_pages() == PAGES and folder.failure() is None
-    assert json.loads((run.path / "wikigenbench" / "7.json").read_text()) == {
-        "text": "Twelve died.[1]",
-        "retrieve": ["Twelve died."],
-    }
 
 
 def test_a_written_event_is_reused(run: RunFolder) -> None:
@@ -127,21 +108,6 @@ def test_what_stops_the_run_is_no_failure_of_the_event(run: RunFolder, error: Ba
     with pytest.raises(type(error)):
         write(run, Writer(error))
     assert run.event("7").failure() is None
-
-
-def test_stages_can_be_wrapped(run: RunFolder) -> None:
-    asked = []
-
-    class Seen:
-        def __init__(self, folder: EventFolder) -> None:
-            self.folder = folder
-
-        def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
-            asked.append((self.folder.event_id, stage.name))
-            return self.folder.once(stage, make)
-
-    assert run_event(run, Writer(), "7", titled, lambda event: PAGES, Seen).status == "written"
-    assert asked == [("7", "article")]
 
 
 @pytest.mark.parametrize("content", [b"", b'{"text": "Twelve di', b'{"text": "Another.", "retrieve": []}'])

@@ -9,16 +9,10 @@ import pytest
 from benchmark.scoring import (
     JUNK_UP_TO,
     ORIGINAL_UP_TO,
-    RANKED,
     SUPPORTED_FROM,
     TOPIC_FROM,
-    failed_values,
-    metric_names,
     ranking_key,
     score_run,
-    signature,
-    support_unknown,
-    system_scores,
     unmet,
     why_unmet,
 )
@@ -27,7 +21,6 @@ from data.runs import EventFailure, RunFolder
 from data.scores import EventScores
 from data.snapshot import Snapshot
 from data.types import Article, Event, Heading, Page, Section, Sentence
-from eval.catalogue import BESIDE, HEADLINE, entry
 from eval.metric import Better, Case
 from eval.metrics import quality
 
@@ -80,15 +73,6 @@ def score(run: RunFolder, snapshot: Snapshot, metric: Words, ids: tuple[str, ...
     return list(score_run(run, snapshot, ids, [metric], collect))
 
 
-def test_every_event_gets_a_row_in_the_order_asked(run: RunFolder, snapshot: Snapshot) -> None:
-    rows = score(run, snapshot, Words(), ("3", "1"))
-    assert [(row.id, row.status, row.words, row.scores) for row in rows] == [
-        ("3", "ok", 9, {"recall": 0.9, "errors": None, "words": 1.0}),
-        ("1", "ok", 3, {"recall": 0.3, "errors": 0.25, "words": 1.0}),
-    ]
-    assert rows[0].article_sha256 == codec.sha256((run.event("3").path / "article.json").read_text())
-
-
 def test_rows_are_kept_while_article_and_metrics_are_the_same(run: RunFolder, snapshot: Snapshot) -> None:
     metric = Words()
     first = score(run, snapshot, metric)
@@ -112,14 +96,6 @@ def test_rows_that_earlier_versions_stored_are_kept(run: RunFolder, snapshot: Sn
     path.write_text("\n".join([head, *before]) + "\n")
     assert score(run, snapshot, metric) == first and metric.seen == list(IDS)
     assert path.read_text().splitlines() == [head, *rows]  # in today's form
-
-
-def test_scoring_some_events_keeps_the_rows_of_others(run: RunFolder, snapshot: Snapshot) -> None:
-    metric = Words()
-    score(run, snapshot, metric)
-    score(run, snapshot, metric, ("2",))
-    score(run, snapshot, metric)
-    assert metric.seen == list(IDS)
 
 
 def test_what_was_scored_before_an_interruption_is_kept(run: RunFolder, snapshot: Snapshot) -> None:
@@ -157,11 +133,6 @@ def test_a_reference_that_cannot_be_read_leaves_the_event_unscored(run: RunFolde
     assert row.reason.startswith("unscored: ") and "wiki/2.json is not JSON" in row.reason
 
 
-def test_stored_pages_are_what_is_scored(run: RunFolder, snapshot: Snapshot) -> None:
-    run.event("1").pages(lambda: (*collect(Event("1", "")), *collect(Event("1", ""))))
-    assert [row.scores["words"] for row in score(run, snapshot, Words())] == [2.0, 1.0, 1.0]
-
-
 def test_pages_that_cannot_be_had_leave_the_event_unscored(run: RunFolder, snapshot: Snapshot) -> None:
     def fails(event: Event) -> tuple[Page, ...]:
         return tuple(page for _ in snapshot.raw_pages(event.id, "search") for page in collect(event))
@@ -176,46 +147,6 @@ def test_pages_that_cannot_be_had_leave_the_event_unscored(run: RunFolder, snaps
 
 def row(event_id: str, recall: float | None, errors: float | None = None, status: str = "ok") -> EventScores:
     return EventScores(event_id, status, "", 1, {"recall": recall, "errors": errors, "words": None})  # type: ignore[arg-type]
-
-
-def test_failures_lower_the_mean_and_the_unscored_do_not() -> None:
-    rows = [row("b", 0.8, 0.5), row("a", None), row("d", 0.0, status="failed"), row("c", 0.0, status="empty")]
-    found = system_scores("x", "search", "full", rows, [Words()], resamples=200, seed=0)
-    assert [event.id for event in found.events] == ["a", "b", "c", "d"]
-    recall, errors = found.estimates["recall"], found.estimates["errors"]
-    assert recall.mean == pytest.approx(0.8 / 3) and (recall.n, recall.n_failed, recall.n_unscored) == (3, 2, 1)
-    assert -1e-12 <= recall.low <= recall.mean <= recall.high <= 0.8 + 1e-12
-    assert errors.mean == 0.5 and (errors.n, errors.n_unscored) == (1, 3)
-    assert "words" not in found.estimates  # no event has it
-    assert (found.system, found.track, found.split, found.signature) == ("x", "search", "full", signature([Words()]))
-    shuffled = system_scores("x", "search", "full", rows[::-1], [Words()], resamples=200, seed=0)
-    assert shuffled == found
-    assert system_scores("x", "search", "full", rows, [Words()], resamples=200, seed=1).estimates["recall"].mean == recall.mean
-
-
-def test_values_of_a_failed_event() -> None:
-    assert failed_values(NAMES) == {"recall": 0.0, "errors": None, "words": None}
-    assert metric_names([Words()]) == NAMES
-    assert signature([Words(), Words("2")]) == f"words:v1 ; words:v2 ; {quality.SIGNATURE}"
-
-
-def test_headline_metrics_exist_and_go_the_way_that_is_said() -> None:
-    """A failed event must cost something in those of which more is better."""
-    from data.settings import Settings
-    from eval.judges.lexical_judge import LexicalJudge
-    from eval.metrics.citations import Citations
-    from eval.metrics.conflicts import Conflicts
-    from eval.metrics.copying import Copying
-    from eval.metrics.junk import Junk
-    from eval.metrics.organisation import Organisation
-    from eval.metrics.told_facts import Facts
-    from tests.fakes import FixedEncoder
-
-    assert Settings().evaluation.judge == "embedded"
-    judge = LexicalJudge()
-    names = metric_names([Citations(judge), Facts(judge), Organisation(FixedEncoder()), Conflicts(), Copying(), Junk()])
-    assert {name: names[name] for name in HEADLINE} == {name: entry(name).better for name in HEADLINE}
-    assert len(HEADLINE) <= 6 and {*RANKED} < {*HEADLINE} and {*BESIDE} - {"words"} < names.keys()
 
 
 GOOD = {"fact_f": 0.3, "cite_f1": 0.95, "copied_share": 0.1, "verbatim_share": 0.02, "junk_share": 0.01, "judged_share": 1.0}
@@ -258,22 +189,3 @@ def test_a_precondition_is_met_at_its_bound_and_failed_beyond(name: str, bound: 
     assert why_unmet(GOOD | {name: beyond}).keys() == {failed} and name in why_unmet(GOOD | {name: beyond})[failed]
     missing = {other: value for other, value in GOOD.items() if other != name}
     assert why_unmet(missing) == {failed: f"{name} was not measured"}
-
-
-def test_support_is_unknown_where_few_claims_could_be_judged() -> None:
-    assert support_unknown(GOOD) == support_unknown({}) == support_unknown({"judged_share": 0.9}) == ""
-    assert support_unknown(GOOD | {"judged_share": 0.34}) == "only 34% of the claims could be judged"
-    assert unmet({**GOOD, "judged_share": 0.34, "cite_f1": 0.0}) == ()
-
-
-def test_a_stored_row_needs_no_article_to_be_read(run: RunFolder, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = score(run, snapshot, Words())
-
-    def refuse(*_: object, **__: object) -> Article:
-        raise AssertionError("an article was parsed for a row that is known")
-
-    monkeypatch.setattr(codec, "from_json", lambda kind, *a, **k: refuse() if kind is Article else _from_json(kind, *a, **k))
-    assert score(run, snapshot, Words()) == first
-
-
-_from_json = codec.from_json

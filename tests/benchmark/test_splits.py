@@ -45,12 +45,6 @@ def test_the_division_is_the_published_one() -> None:
     assert share == pytest.approx(5 / 16, abs=0.01)
 
 
-def test_tracks_have_their_own_events(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, ["1", "2"], ("3",))
-    assert split_ids(found, "search", "full") == split_ids(found, "both", "full") == ("1", "2")
-    assert split_ids(found, "cited", "full") == ("1", "2", "3")
-
-
 def test_sample_is_the_bundled_data(tmp_path: Path) -> None:
     assert len(split_ids(Snapshot(SAMPLE), "search", "sample")) == 5
     with pytest.raises(UserError, match=r"drop --data .*, or use --split full"):
@@ -60,14 +54,6 @@ def test_sample_is_the_bundled_data(tmp_path: Path) -> None:
 # ---- the events of a job
 
 
-def test_named_events_come_in_their_order_and_once(tmp_path: Path) -> None:
-    found = snapshot(tmp_path, MANY)
-    assert choose(found, "search", "dev", events=["155", "101", "155"]) == ("155", "101")
-    assert choose(found, "search", "full", events=["155", "101"], limit=1) == ("155",)
-    assert choose(found, "search", "full", limit=3) == ("100", "101", "102")
-    assert choose(found, "search", "full", limit=1000) == tuple(MANY)
-
-
 def test_events_that_cannot_be_had(tmp_path: Path) -> None:
     found = snapshot(tmp_path, ["1"], ("3",))
     with pytest.raises(UserError, match=r"no event '2' in .* \(known ids run from 1 to 3\)"):
@@ -75,13 +61,6 @@ def test_events_that_cannot_be_had(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"event 3 has no pages on the track 'search' .*; try --track cited"):
         choose(found, "search", "full", events=["3"])
     assert choose(found, "cited", "full", events=["3"]) == ("3",)
-
-
-def test_a_named_event_need_not_be_readable(tmp_path: Path) -> None:
-    """That is the event's own failure, later, and must not stop the others."""
-    found = snapshot(tmp_path, ["1", "2"])
-    (tmp_path / "wiki" / "1.json").write_text("{")
-    assert choose(found, "search", "full", events=["1", "2"]) == ("1", "2")
 
 
 @pytest.mark.parametrize("limit", [0, -1])

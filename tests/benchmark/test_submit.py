@@ -68,27 +68,6 @@ def test_the_folder_holds_articles_hashes_of_evidence_and_no_text_of_it(made_fol
         assert not any(line in text for page in stored_pages for line in page.text.splitlines() if len(line) > 60)
 
 
-def test_what_the_run_knows_is_filled_in(made_folder: Path) -> None:
-    made = read(made_folder)
-    assert [(judge.id, judge.kind) for judge in made.judges] == [("lexical", "lexical")]
-    assert made.scores["cite_f1"].judge == "lexical" and made.scores["rouge2_f"].judge == ""
-    assert made.data.evidence_filter is not None and made.data.evidence_filter.leak == "on"
-    assert made.data.evidence_filter.dropped_pages == 1  # the sample's own mirror
-    assert not made.recomputed
-
-
-def test_verdicts_are_those_of_the_scores(made_folder: Path) -> None:
-    for event in read(made_folder).events:
-        if event.id == FAILED:
-            continue
-        judged = codec.read(tuple[folder.JudgedSentence, ...], made_folder / "results" / f"{event.id}.json")
-        citations = [citation for one in judged for citation in one.citations]
-        assert sum(one.supported for one in judged) / len(judged) == pytest.approx(event.scores["cite_recall"])
-        assert sum(c.right for c in citations) / len(citations) == pytest.approx(event.scores["cite_precision"])
-        assert len(judged) == event.scores["n_claims"]
-        assert [(one.section, one.sentence) for one in judged] == sorted((one.section, one.sentence) for one in judged)
-
-
 def test_needless_and_invented_citations_are_wrong(made_folder: Path) -> None:
     article = codec.read(Article, made_folder / "articles" / f"{FIRST}.json")
     judge = next(metric.judge for metric in metrics() if isinstance(metric, Citations))

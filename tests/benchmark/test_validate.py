@@ -425,11 +425,6 @@ def test_a_broken_submission_is_refused_and_says_why(
     assert any(told in problem for problem in problems), problems
 
 
-def test_what_was_made_is_valid_as_a_folder_a_file_and_against_its_data(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(good), str(good / "submission.json"), "--data", "sample"]) == 0
-    assert capsys.readouterr().out == f"{good}: valid\n{good / 'submission.json'}: valid\n"
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -451,13 +446,6 @@ def test_all_reasons_are_told_at_once(good: Path, capsys: pytest.CaptureFixture[
     assert main([str(good)]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 4 and all(line.startswith(f"{good}: ") for line in lines)
-
-
-def test_all_wrong_types_are_told_at_once(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said(lambda v: (v["data"].update(n_events="5"), v["events"][0].update(status=1), v.pop("cost")))(good)
-    assert main([str(good), "--json"]) == 2
-    problems = json.loads(capsys.readouterr().out)[str(good)]
-    assert [problem.split(" is ")[0] for problem in problems] == ["data.n_events", "events.0.status", "cost"]
 
 
 def test_markup_is_accepted_as_text_reported_and_shown_harmless(good: Path, capsys: pytest.CaptureFixture[str]) -> None:

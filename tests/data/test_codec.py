@@ -3,10 +3,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import stat
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -118,25 +116,7 @@ def test_the_place_of_the_fault_is_named() -> None:
         codec.from_json(Section, text, where="x")
 
 
-def test_numbers_are_not_read_from_strings_but_from_settings() -> None:
-    with pytest.raises(UserError, match="at level"):
-        codec.from_json(Heading, '{"text": "A", "level": "2"}', where="x")
-    assert codec.from_plain(Heading, {"text": "A", "level": "2"}, where="x") == Heading("A", 2)
-    with pytest.raises(UserError, match=r"settings: level = 'two'"):
-        codec.from_plain(Heading, {"text": "A", "level": "two"}, where="settings")
-
-
 # ---- files
-
-
-def test_written_files_are_whole_utf8_and_for_everybody(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "a.json"
-    codec.write_atomic(path, "é\r\n\n\u2028")
-    assert path.read_bytes() == "é\r\n\n\u2028".encode()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    codec.write_atomic(path, "")
-    assert path.read_bytes() == b""
-    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -189,16 +169,6 @@ def test_what_a_killed_write_leaves_is_known(tmp_path: Path, monkeypatch: pytest
     assert codec.is_temporary(left)
     for name in ("article.json", ".lock", "notes.tmp", ".article.json"):
         assert not codec.is_temporary(tmp_path / name)
-
-
-@dataclass(frozen=True)
-class Loose:
-    n: int
-
-
-def test_only_strict_values_refuse_unknown_keys() -> None:
-    """Submissions come from other versions: what they are made of is read leniently."""
-    assert codec.from_json(Loose, '{"n": 1, "later": true}', where="x") == Loose(1)
 
 
 @given(st.text())

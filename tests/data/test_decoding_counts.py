@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from data import codec
 from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
 
 FIRST = SpeculationStats(
@@ -45,13 +44,6 @@ def test_texts_add_up() -> None:
     assert both.mean_accepted_tokens == 25 / 12
     assert both.acceptance_rate == 13 / 22
     assert (both.draft_s, both.verify_s, both.bookkeeping_s) == (1.0, 3.0, 0.25)
-
-
-def test_sources_of_the_same_name_are_one() -> None:
-    twice = FIRST + FIRST
-    assert twice.by_source == (SourceStats("copy:prompt", 8, 24, 16), SourceStats("skip", 4, 12, 2))
-    numbers = ("num_verify_steps", "num_drafts", "num_draft_tokens", "num_accepted_tokens", "num_emitted_tokens")
-    assert all(getattr(twice, name) == 2 * getattr(FIRST, name) for name in numbers)
 
 
 def test_nothing_adds_nothing() -> None:
@@ -94,9 +86,3 @@ def test_calls_that_count_nothing_add_their_seconds_alone() -> None:
     assert local.n_passes == 12 and served.n_passes is None
     assert Usage.counted([local, served]) == local and (local + served).n_calls == 5
     assert Usage.total([]) == Usage()
-
-
-def test_they_are_stored_as_json() -> None:
-    usage = Usage(1, 100, 20, CALL)
-    assert codec.from_json(Usage, codec.to_json(usage), where="test") == usage
-    assert DecodeStats(0.12345, decode_s=0.98765).rounded() == DecodeStats(0.123, decode_s=0.988)

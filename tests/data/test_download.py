@@ -187,23 +187,6 @@ def test_resume_works_across_runs(site: Site) -> None:
     assert resumed_at(site.ranges[-1], 60_000)
 
 
-def test_server_that_ignores_ranges_makes_it_start_anew(site: Site) -> None:
-    site.answer = honest(GOOD, break_first=50_000, ranges=False)
-    assert fetch(site).manifest.archive_sha256 == hashlib.sha256(GOOD).hexdigest()
-    assert len(site.ranges) == 2
-    assert resumed_at(site.ranges[1], 50_000)
-
-
-def test_file_that_changed_between_tries_is_fetched_anew(site: Site) -> None:
-    newer = archive(files(4, seed=9))
-
-    def answer(handler: Handler, n: int) -> None:
-        honest(GOOD, break_first=50_000)(handler, 0) if n == 0 else honest(newer, etag='"v2"')(handler, n)
-
-    site.answer = answer
-    assert fetch(site).manifest.archive_sha256 == hashlib.sha256(newer).hexdigest()
-
-
 def test_server_that_mixes_two_files_is_noticed(site: Site) -> None:
     newer = archive(files(4, seed=9))
 
@@ -264,17 +247,6 @@ def test_length_that_is_always_too_long_fails(site: Site, tmp_path: Path) -> Non
     with pytest.raises(DownloadError, match=rf"{site.url} in {TRIES} tries.*run the same command again"):
         fetch(site)
     assert nothing_is_left(tmp_path)
-
-
-def test_body_without_length_is_read_to_its_end(site: Site) -> None:
-    def answer(handler: Handler, n: int) -> None:
-        handler.send_response(200)
-        handler.end_headers()
-        handler.wfile.write(GOOD)
-        handler.close_connection = True
-
-    site.answer = answer
-    assert fetch(site).manifest.n_events == 3
 
 
 def bomb() -> bytes:
@@ -361,12 +333,6 @@ def test_server_error_is_tried_again(site: Site, status: int) -> None:
     site.answer = lambda handler, n: send(handler, b"", status=status) if n < 2 else honest(GOOD)(handler, n)
     assert fetch(site).fetched
     assert len(site.ranges) == 3
-
-
-def test_nobody_at_home(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(DownloadError, match=rf"in {TRIES} tries: the connection failed"):
-        download("http://127.0.0.1:9/a.tar.gz", wait_s=0.001)
-    assert nothing_is_left(tmp_path)
 
 
 @pytest.mark.parametrize("url", ["ftp://x.example/a", "file:///etc/passwd", "x.tar.gz", ""])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.gold import GoldArticle, GoldSection, is_excluded, load_gold, normalise
+from data.gold import GoldArticle, GoldSection, is_excluded, load_gold
 from data.snapshot import SAMPLE, Snapshot
 
 
@@ -17,19 +17,6 @@ def gold(tmp_path: Path, **reference: Any) -> GoldArticle:
     (tmp_path / "wiki").mkdir(parents=True, exist_ok=True)
     (tmp_path / "wiki" / "1.json").write_text(json.dumps(reference), encoding="utf-8")
     return load_gold(Snapshot(tmp_path), "1")
-
-
-def test_headings_are_lines_of_the_text(tmp_path: Path) -> None:
-    found = gold(
-        tmp_path,
-        key="A fire",
-        text="A fire broke out.\nIt was large.\nCause\nA spark.\n\nRoute to the exit\n  Blocked. \nNobody knew.",
-        outlines=["Cause", "Route_to_the_exit"],
-    )
-    assert found.title == "A fire" and found.lead == "A fire broke out.\nIt was large."
-    assert found.sections == (GoldSection("Cause", "A spark."), GoldSection("Route to the exit", "Blocked.\nNobody knew."))
-    assert found.headings == ("Cause", "Route to the exit")
-    assert found.prose == "A fire broke out.\nIt was large.\nA spark.\nBlocked.\nNobody knew."
 
 
 def test_an_emptied_section_is_still_a_heading(tmp_path: Path) -> None:
@@ -42,20 +29,6 @@ def test_an_emptied_section_is_still_a_heading(tmp_path: Path) -> None:
     assert found.prose == "Lead.\nCalm."
 
 
-def test_a_heading_may_occur_twice(tmp_path: Path) -> None:
-    text = "Lead.\nMen\nResults\nOne.\nWomen\nResults\nTwo."
-    found = gold(tmp_path, text=text, outlines=["Men", "Results", "Women", "Results"])
-    assert found.headings == ("Men", "Results", "Women", "Results")
-    assert [section.prose for section in found.sections] == ["", "One.", "", "Two."]
-
-
-def test_a_line_within_a_section_is_no_heading_of_it(tmp_path: Path) -> None:
-    """Only whole lines count, and only those still to come in the outline."""
-    found = gold(tmp_path, text="Cause and effect.\nCause\nThe Cause\nCause\nEnd", outlines=["Cause", "End"])
-    assert found.lead == "Cause and effect."
-    assert found.sections == (GoldSection("Cause", "The Cause\nCause"), GoldSection("End", ""))
-
-
 def test_sections_that_are_no_prose_are_left_out_with_their_text(tmp_path: Path) -> None:
     found = gold(
         tmp_path,
@@ -64,15 +37,6 @@ def test_sections_that_are_no_prose_are_left_out_with_their_text(tmp_path: Path)
     )
     assert found.headings == ("Cause",) and "Other fires" not in found.prose
     assert "Other fires" in found.raw  # the scores of the benchmark's own scripts count it
-
-
-@pytest.mark.parametrize(
-    ("heading", "excluded"),
-    [("References", True), (" see also ", True), ("See_Also", True), ("Further reading", True), ("Sources", True),
-     ("Reference points", False), ("Cause", False), ("", False)],
-)  # fmt: skip
-def test_which_sections_are_left_out(heading: str, excluded: bool) -> None:
-    assert is_excluded(heading) is excluded
 
 
 def test_markers_and_odd_characters_are_normalised_on_both_sides(tmp_path: Path) -> None:
@@ -88,11 +52,6 @@ def test_markers_and_odd_characters_are_normalised_on_both_sides(tmp_path: Path)
     assert found.raw.startswith("It fell 40\u00a0m.[1]")
 
 
-@pytest.mark.parametrize("infobox", [None, [], "Date: May", 3, [["Date", "May"]]])
-def test_an_infobox_of_another_shape_is_none(tmp_path: Path, infobox: object) -> None:
-    assert gold(tmp_path, text="A.", info_kv=infobox).infobox == ()
-
-
 def test_cited_addresses_from_every_shape(tmp_path: Path) -> None:
     references = [
         ["C", "https://a.example/", "t"],
@@ -100,11 +59,6 @@ def test_cited_addresses_from_every_shape(tmp_path: Path) -> None:
         ["no address"],
     ]
     assert gold(tmp_path, reference=references).cited_urls == ("https://a.example/", "https://b.example/", "https://c.example/")
-
-
-def test_nothing_there(tmp_path: Path) -> None:
-    for reference in ({}, {"text": None, "outlines": None, "info_kv": None, "reference": None, "key": None}):
-        assert gold(tmp_path, **reference) == GoldArticle("1", "1", "", "", (), (), ())
 
 
 heading_names = st.sampled_from(["Cause", "Results", "Route to exit", "Aftermath", "2031 season"])
@@ -129,10 +83,6 @@ def test_no_line_is_lost_or_doubled(
 
 def joined(lines: list[str]) -> str:
     return "\n".join(line.strip() for line in lines if line)
-
-
-def test_wide_brackets_are_markers_too() -> None:
-    assert normalise(" Ｉt burned.［１２］\u00a0[3]") == "It burned."
 
 
 def test_the_sample_reads_as_a_person_would() -> None:

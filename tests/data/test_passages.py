@@ -53,12 +53,6 @@ def _page(text: str) -> Page:
     return Page("https://a.example/", "A", text, "search")
 
 
-def test_sentences_stay_whole() -> None:
-    sentence = "The river rose by two metres in the night of the flood."
-    (first, second) = cut_passages([_page(" ".join([sentence] * 4))], words=20)
-    assert first.text == second.text == f"{sentence} {sentence}"
-
-
 def test_text_without_full_stops_is_cut_at_words() -> None:
     text = " ".join(f"w{n}" for n in range(100))
     found = cut_passages([_page(text)], words=10)

@@ -72,16 +72,6 @@ def test_unstored_stages_are_made_every_time() -> None:
 PAGE = Page(url="https://a.example/", title="A\u2028B", text="One.\nTwo\x85three.\u2029\r\x0b\x1c", origin="search")
 
 
-def test_pages_come_back_as_they_were(folder: EventFolder) -> None:
-    """Text holds characters that end a line for Python, but not in a .jsonl file."""
-    pages = (PAGE, Page("", "", "", "cited", drop_reason="blocked", drop_detail="x"))
-    assert folder.stored_pages() is None
-    assert folder.pages(lambda: pages) == pages
-    assert folder.pages(lambda: ()) == pages
-    assert folder.stored_pages() == pages
-    assert (folder.path / "pages.jsonl").read_bytes().count(b"\n") == 2
-
-
 def test_no_pages_are_also_stored(folder: EventFolder) -> None:
     assert folder.pages(tuple) == () == folder.pages(lambda: (PAGE,)) == folder.stored_pages()
     assert (folder.path / "pages.jsonl").read_text() == "null\n"
@@ -217,10 +207,6 @@ def test_open_starts_and_resumes(tmp_path: Path) -> None:
     before = (run.path / "run.json").stat().st_mtime_ns
     again = RunFolder.open(run.path, dict(reversed(IDENTITY.items())))
     assert again.identity() == IDENTITY and (run.path / "run.json").stat().st_mtime_ns == before
-
-
-def test_open_takes_an_empty_folder(tmp_path: Path) -> None:
-    assert RunFolder.open(tmp_path, IDENTITY).identity() == IDENTITY
 
 
 def test_open_goes_on_after_a_kill_in_its_first_write(tmp_path: Path) -> None:

@@ -64,11 +64,6 @@ def test_wrong_assignments(assignment: str, told: str) -> None:
     assert told in str(caught.value)
 
 
-def test_a_value_may_hold_an_equals_sign_and_blanks() -> None:
-    found = load_settings(None, [" model.name = server:qwen@http://127.0.0.1:8000/v1?key=a "])
-    assert found.model.name == "server:qwen@http://127.0.0.1:8000/v1?key=a"
-
-
 def test_languages_are_a_list() -> None:
     assert load_settings(None, ["evidence.languages=en,de,"]).evidence.languages == ("en", "de")
 

@@ -41,11 +41,6 @@ def test_which_halves_are_there(tmp_path: Path) -> None:
     )
 
 
-def test_many_missing_halves_are_counted_and_some_named(tmp_path: Path) -> None:
-    found = build(tmp_path, {str(n): {} for n in range(5)}, {})
-    assert "5 without search pages (0, 1, 2, and 2 more)" in found.inventory.describe()
-
-
 def test_complete_snapshot_speaks_of_no_missing_half() -> None:
     assert Snapshot(SAMPLE).inventory.describe() == "5 events with reference and search pages"
     assert Snapshot(SAMPLE).is_sample and Snapshot(Path(str(SAMPLE) + "/../sample")).is_sample
@@ -184,12 +179,6 @@ def test_any_json_gives_rows_of_texts(value: object) -> None:
     for row in flatten_references(value):
         assert len(row) == 3 and all(isinstance(cell, str) for cell in row)
         "".join(row).encode()  # no half characters
-
-
-@given(st.lists(st.lists(cells, min_size=2, max_size=4), max_size=5))
-def test_each_row_with_an_address_is_kept_once(rows: list[list[str | None]]) -> None:
-    addresses = [next((c for c in row if c and c.startswith("http")), None) for row in rows]
-    assert [url for _, url, _ in flatten_references(rows)] == [url for url in addresses if url]
 
 
 # ---- which folder

@@ -80,11 +80,6 @@ def test_list_valued_text_restarts_its_numbers(tmp_path: Path) -> None:
     assert json.loads(wikigenbench.to_wikigenbench(article))["text"].splitlines()[1] == "A spark.[1] Or two.[8]"
 
 
-def test_empty_article_is_readable(tmp_path: Path) -> None:
-    article = wikigenbench.read(put(tmp_path / "1.json", {"text": "", "retrieve": []}), "1", "X")
-    assert article.all_sections == (Section(Heading(""), ()),) and article.sources == ()
-
-
 @pytest.mark.parametrize(
     ("value", "why"),
     [

@@ -60,21 +60,6 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 # --- what comes out ---------------------------------------------------------------------------------------------------
 
 
-def test_sequences_are_those_of_generate(decoder: decoding.Decoder, model: Any, tokenizer: Any) -> None:
-    inputs = tokenizer(PROMPT, return_tensors="pt")
-    expected = model.generate(**inputs, max_new_tokens=40, do_sample=False)
-    found = decoder.generate(inputs.input_ids, attention_mask=inputs.attention_mask, max_new_tokens=40)
-    assert torch.equal(found.sequences, expected)
-    n_prompt = inputs.input_ids.shape[1]
-    assert (found.n_prompt_tokens, found.n_new_tokens) == (n_prompt, expected.shape[1] - n_prompt)
-    assert found.text == tokenizer.decode(expected[0, n_prompt:], skip_special_tokens=True).rstrip("�")
-    assert found.stop == ("length" if found.n_new_tokens == 40 else "end")
-    assert sum(found.accept_lengths) == found.n_new_tokens
-    assert found.accept_lengths[0] == 1
-    assert found.stats.speculation is not None
-    assert len(found.accept_lengths) == 1 + found.stats.speculation.num_verify_steps
-
-
 def test_a_prompt_may_come_in_three_forms(decoder: decoding.Decoder, tokenizer: Any) -> None:
     ids = tokenizer(PROMPT).input_ids
     expected = decoder.generate(ids, max_new_tokens=8).sequences
@@ -98,16 +83,6 @@ def test_end_tokens_and_stop_strings(decoder: decoding.Decoder, tokenizer: Any) 
     stopped = decoder.generate(prompt=PROMPT, max_new_tokens=40, stop_strings=stop)
     assert (stopped.text, stopped.stop) == (whole.text.split(stop)[0], "stop")
     assert stop in tokenizer.decode(stopped.sequences[0, stopped.n_prompt_tokens :])
-
-
-def test_sampling_is_by_seed(decoder: decoding.Decoder) -> None:
-    def text(**options: Any) -> str:
-        return decoder.generate(prompt=PROMPT, max_new_tokens=30, **options).text
-
-    sampled = text(do_sample=True, seed=1)
-    assert text(do_sample=True, seed=1) == sampled
-    assert text(do_sample=True, seed=2) != sampled
-    assert text(do_sample=True, top_k=1) == text(do_sample=True, top_p=1e-6) == text()
 
 
 def test_processors_of_transformers_are_honoured(decoder: decoding.Decoder, model: Any, tokenizer: Any) -> None:

@@ -15,7 +15,7 @@ from data.errors import StageError, UserError
 from decoding.api import Message, SamplingParams
 from decoding.local import LocalGenerator, StopCut, TextSink
 from decoding.models.loading import LoadedModel, load
-from decoding.sampling import draw, uniforms
+from decoding.sampling import draw
 from tests.tiny_model import build_tiny_model
 
 TEXT = [
@@ -56,25 +56,6 @@ def ids_of(loaded: LoadedModel, text: str) -> list[int]:
 # --- greedy and sampled text ------------------------------------------------------------------------------------------
 
 
-def test_greedy_text_is_the_argmax_of_the_whole_prefix(chat: LoadedModel) -> None:
-    """Against a loop without cache, without `generate`."""
-    import torch
-
-    generator = LocalGenerator(chat)
-    ids = generator.prompt_ids(ASK)
-    n_prompt = len(ids)
-    with torch.no_grad():
-        for _ in range(24):
-            ids.append(int(chat.model(torch.tensor([ids])).logits[0, -1].argmax()))
-            if ids[-1] in chat.eos_ids:
-                break
-    expected = chat.tokenizer.decode(ids[n_prompt:], skip_special_tokens=True).rstrip("�")
-    completion = generator.generate(ASK, SamplingParams(max_new_tokens=24))
-    assert completion.text == expected
-    assert completion.n_prompt_tokens == n_prompt
-    assert completion.n_new_tokens == len(ids) - n_prompt
-
-
 def test_a_model_that_was_put_away_has_no_weights_and_keeps_its_name(tmp_path: Path) -> None:
     loaded = load(
         str(build_tiny_model(tmp_path, chat_template=True, vocab_from=TEXT, context_tokens=256, layers=1)), device="cpu"
@@ -89,33 +70,6 @@ def test_a_model_that_was_put_away_has_no_weights_and_keeps_its_name(tmp_path: P
         generator.generate(ASK, SamplingParams(max_new_tokens=2))
 
 
-def test_timings_add_up(chat: LoadedModel) -> None:
-    stats = LocalGenerator(chat).generate(ASK, SamplingParams(max_new_tokens=8)).stats
-    assert stats.prefill_s is not None
-    assert stats.decode_s is not None
-    assert stats.prefill_s > 0
-    assert stats.decode_s > 0
-    assert stats.prefill_s + stats.decode_s <= stats.total_s
-    assert stats.n_verify is not None
-    assert stats.speculation is not None
-    assert stats.speculation.num_emitted_tokens <= 7  # the first token is the prefill's
-
-
-def test_a_temperature_samples_by_the_seed(chat: LoadedModel) -> None:
-    generator = LocalGenerator(chat)
-
-    def text(**changes: float) -> str:
-        sampling = dataclasses.replace(SamplingParams(max_new_tokens=30, temperature=0.9, seed=1), **changes)
-        return generator.generate(ASK, sampling).text
-
-    first = text()
-    assert text() == first
-    assert text(seed=2) != first
-    assert text(temperature=0.0) != first
-    assert text(temperature=1e-4) == text(temperature=0.0)
-    assert text(top_p=1e-6) == text(temperature=0.0)
-
-
 def test_sampling_leaves_the_global_random_state_alone(chat: LoadedModel) -> None:
     import torch
 
@@ -124,11 +78,6 @@ def test_sampling_leaves_the_global_random_state_alone(chat: LoadedModel) -> Non
     torch.manual_seed(5)
     LocalGenerator(chat).generate(ASK, SamplingParams(max_new_tokens=5, temperature=1.0))
     assert torch.equal(torch.rand(3), expected)
-
-
-def test_the_ith_random_number_does_not_depend_on_how_many_there_are() -> None:
-    assert uniforms(7, 400)[:5].tolist() == uniforms(7, 5).tolist()
-    assert uniforms(7, 5).tolist() != uniforms(8, 5).tolist()
 
 
 def test_draws_follow_temperature_and_nucleus() -> None:
@@ -168,21 +117,6 @@ def test_the_end_token_ends_the_text_and_is_counted(chat: LoadedModel) -> None:
     assert (completion.text, completion.stop, completion.n_new_tokens) == ("The bridge fell.", "end", len(words) + 1)
     first = replayed(chat, [end]).generate(ASK, SamplingParams())
     assert (first.text, first.stop, first.n_new_tokens) == ("", "end", 1)
-
-
-def test_the_budget_ends_the_text(chat: LoadedModel) -> None:
-    words = ids_of(chat, "The bridge over the river fell on Monday morning.")
-    completion = replayed(chat, words).generate(ASK, SamplingParams(max_new_tokens=4))
-    assert (completion.n_new_tokens, completion.stop) == (4, "length")
-    assert completion.text == chat.tokenizer.decode(words[:4])
-    (end,) = chat.eos_ids
-    assert replayed(chat, [*words[:3], end]).generate(ASK, SamplingParams(max_new_tokens=4)).stop == "end"
-
-
-def test_statistics_of_the_decoder_are_kept(chat: LoadedModel) -> None:
-    stats = replayed(chat, ids_of(chat, "The")).generate(ASK, SamplingParams(max_new_tokens=1)).stats
-    assert stats.n_drafted == 5
-    assert stats.total_s > 0
 
 
 def test_a_stop_string_ends_the_text_wherever_tokens_part(chat: LoadedModel) -> None:
@@ -239,15 +173,6 @@ def test_streamed_pieces_hold_whole_characters_only(chat: LoadedModel) -> None:
     assert not [piece for piece in pieces if "�" in piece]
 
 
-def test_streaming_does_not_change_the_text(chat: LoadedModel) -> None:
-    pieces: list[str] = []
-    generator = LocalGenerator(chat)
-    silent = generator.generate(ASK, SamplingParams(max_new_tokens=40))
-    streamed = generator.generate(ASK, SamplingParams(max_new_tokens=40), pieces.append)
-    assert streamed.text == silent.text == "".join(pieces)
-    assert len(pieces) > 3
-
-
 # --- the context ------------------------------------------------------------------------------------------------------
 
 
@@ -260,41 +185,11 @@ def test_a_prompt_longer_than_the_context_is_refused_with_numbers(chat: LoadedMo
     assert "256" in error.value.why
 
 
-def test_an_answer_ends_where_the_context_does(chat: LoadedModel) -> None:
-    generator = LocalGenerator(chat)
-    filler = next(n for n in range(400) if len(generator.prompt_ids([Message("user", "a" * n)])) >= 250)
-    asked = [Message("user", "a" * filler)]
-    room = 256 - len(generator.prompt_ids(asked))
-    completion = generator.generate(asked, SamplingParams(max_new_tokens=100))
-    assert completion.n_new_tokens <= room
-    assert completion.stop in ("length", "end")
-    assert completion.n_prompt_tokens + completion.n_new_tokens <= 256
-
-
 # --- prompts ----------------------------------------------------------------------------------------------------------
 
 
 def decoded(loaded: LoadedModel, ids: Sequence[int]) -> str:
     return str(loaded.tokenizer.decode(list(ids), skip_special_tokens=False))
-
-
-def test_the_chat_template_is_used(chat: LoadedModel) -> None:
-    assert decoded(chat, LocalGenerator(chat).prompt_ids(ASK)) == (
-        "<|im_start|>system\nYou write plainly.<|im_end|>\n<|im_start|>user\nThe bridge over the river<|im_end|>\n"
-        "<|im_start|>assistant\n"
-    )
-
-
-def test_without_a_template_contents_are_joined(plain: LoadedModel) -> None:
-    generator = LocalGenerator(plain)
-    assert decoded(plain, generator.prompt_ids(ASK)) == "<s>You write plainly.\n\nThe bridge over the river\n\n"
-    begun = [*ASK, Message("assistant", "It")]
-    assert decoded(plain, generator.prompt_ids(begun)) == "<s>You write plainly.\n\nThe bridge over the river\n\nIt"
-
-
-def test_a_begun_answer_is_continued(chat: LoadedModel) -> None:
-    text = decoded(chat, LocalGenerator(chat).prompt_ids([*ASK, Message("assistant", "It fell")]))
-    assert text.endswith("<|im_start|>assistant\nIt fell")
 
 
 def templated(chat: LoadedModel, tmp_path: Path, template: str) -> LoadedModel:

@@ -129,13 +129,6 @@ def test_length_rules_change_no_text(method: str, lengths: str, loaded: LoadedMo
         assert max(len(done.stats.speculation.num_accepted_tokens_per_pos), 0) <= 3
 
 
-def test_what_a_method_resolves_to_is_told(loaded: LoadedModel, calibration: Calibration) -> None:
-    assert Engine(loaded).describe() == "mix(copy, recycle) on packed, float32, cpu"
-    assert Engine(loaded, "mix", calibration=calibration).describe().startswith("mix(copy, recycle, skip) on ")
-    assert Engine(loaded, "greedy", backend="hf").describe() == "greedy on hf, float32, cpu"
-    assert Engine(loaded, "knn-ssd", calibration=calibration).describe().startswith("knn-ssd on ")
-
-
 def test_earlier_texts_are_copied_from(loaded: LoadedModel) -> None:
     """What the model would write anyway, given as a source, is drafted from there."""
     ids = LocalGenerator(loaded).prompt_ids([Message("user", PROMPTS[0])])
@@ -146,14 +139,6 @@ def test_earlier_texts_are_copied_from(loaded: LoadedModel) -> None:
     assert helped.text == alone.text
     assert helped.stats.speculation is not None
     assert any(source.source == "copy:sources" for source in helped.stats.speculation.by_source)
-
-
-def test_a_backend_is_built_once_for_a_model(loaded: LoadedModel) -> None:
-    first = Engine(loaded, "greedy")
-    assert Engine(loaded, "copy")._backend is first._backend
-    assert Engine(loaded, "copy", backend="hf")._backend is not first._backend
-    with loaded.lock:
-        assert backend_of(dataclasses.replace(loaded, eos_ids=frozenset()), "auto") is first._backend
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

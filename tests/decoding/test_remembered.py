@@ -27,13 +27,6 @@ def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
     assert taken.text == "One." and pieces == ["One."] and taken.n_new_tokens == 0 and taken.stats.total_s == 0
 
 
-def test_another_model_answers_itself(tmp_path: Path) -> None:
-    path = tmp_path / "answers.sqlite"
-    RememberingGenerator(ScriptedGenerator(["One."], name="small"), path).generate(ASKED, SamplingParams())
-    other = RememberingGenerator(ScriptedGenerator(["Two."], name="large"), path)
-    assert other.generate(ASKED, SamplingParams()).text == "Two." and other.hits == 0
-
-
 def test_a_file_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_text("not a database, but long enough to be read as one " * 9, encoding="utf-8")
     with pytest.raises(UserError, match="remove the file"):

@@ -16,7 +16,7 @@ from data.errors import StageError
 from decoding.api import SamplingParams
 from decoding.backend import FULL, SkipSet, StepBackend, Wants
 from decoding.backends.rows import TorchRows
-from decoding.drafters.drafter import NOTHING, Draft, Request, Source
+from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.plain import NoDrafter
 from decoding.sampling import RepetitionPenalty, Sampler
 from decoding.speculative import decode
@@ -200,33 +200,6 @@ def test_an_end_token_at_any_place_of_a_draft_ends_the_text_there(shape: str, of
     check(speculation, len(expected))
 
 
-def test_right_drafts_save_steps_of_the_model() -> None:
-    model = ToyBackend(vocab_size=500, order=4)
-    asked = replace(GREEDY, max_new_tokens=21)
-    truth = one_by_one(model, asked, end=None)
-    drafter = Guesser(guesses(truth, random.Random(0), 500)["right"], max_tokens=4)
-    taken, speculation = text_of(model, drafter, asked, end=None)
-    assert taken == truth
-    assert model.n_steps == speculation.num_verify_steps == 4  # 20 tokens behind the first, five a step
-    assert speculation.num_accepted_tokens_per_pos == (4, 4, 4, 4)
-    assert speculation.mean_accepted_tokens == 5.0
-    assert speculation.acceptance_rate == 1.0
-
-
-def test_no_draft_is_longer_than_the_room_that_is_left() -> None:
-    model = ToyBackend(vocab_size=500, order=4)
-    for limit in range(1, 12):
-        rooms: list[int] = []
-
-        def guess(text: Sequence[int], room: int, rooms: list[int] = rooms) -> Draft:
-            rooms.append(room)
-            return Draft((499,) * room, "wrong")
-
-        taken, _ = text_of(model, Guesser(guess, 100), replace(GREEDY, max_new_tokens=limit), end=None)
-        assert len(taken) == limit
-        assert rooms == list(range(limit - 2, 0, -1))
-
-
 def test_a_draft_beyond_its_room_is_refused() -> None:
     """Its tokens would reach the reader beyond the limit, its nodes lie beyond the cache."""
     model = ToyBackend()
@@ -340,23 +313,6 @@ def test_the_reader_may_end_the_text_at_any_token() -> None:
         assert taken == truth[:at]
         assert stats is not None
         check(stats, at)
-
-
-def test_a_drafter_is_told_what_was_asked() -> None:
-    told: list[Request] = []
-
-    class Curious(NoDrafter):
-        def start(self, request: Request, backend: StepBackend) -> None:
-            told.append(request)
-
-    model = ToyBackend()
-    sampler = Sampler(GREEDY, len(PROMPT))
-    sources = (Source("background", (1, 2)),)
-    decode(model, Curious(), PROMPT, sampler, lambda token: True, task="section", sources=sources)
-    (request,) = told
-    assert (request.task, request.sources, request.limit, list(request.prompt)) == ("section", sources, 20, PROMPT)
-    assert request.sampler is sampler
-    assert request.prefill.last.argmax() == [int(model.logits_after(PROMPT).argmax())]
 
 
 def test_a_text_that_ends_at_once_needs_no_drafter() -> None:

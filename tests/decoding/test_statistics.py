@@ -41,55 +41,6 @@ class Scripted(NoDrafter):
         return Draft(tuple(tokens), source)
 
 
-@pytest.mark.parametrize("cut", [None, 37])
-def test_counts_are_those_of_the_rounds(cut: int | None) -> None:
-    """Against a tally kept by the drafter; `cut`: the reader ends the text within a draft."""
-    model = ToyBackend(vocab_size=300, order=4)
-    sampling = SamplingParams(max_new_tokens=80)
-    truth: list[int] = []
-    decode(model, NoDrafter(), [1, 2, 3], Sampler(sampling, 3), lambda token: truth.append(token) or True)
-    drafter = Scripted(truth)
-    taken: list[int] = []
-
-    def take(token: int) -> bool:
-        taken.append(token)
-        return len(taken) != cut
-
-    stats = decode(model, drafter, [1, 2, 3], Sampler(sampling, 3), take).speculation
-    assert stats is not None
-    assert taken == truth[:cut]
-    *whole, last = drafter.rounds
-    left = len(taken) - 1 - sum(right + 1 for _, _, right in whole)
-    rounds = [*whole, (last[0], last[1], min(last[2], left))]
-    last_round_asked = stats.num_verify_steps == len(rounds)  # else the last token left no room to draft for
-    assert last_round_asked or (stats.num_verify_steps == len(rounds) + 1 and cut is None)
-    drafted = [entry for entry in rounds if entry[1]]
-    assert stats.num_drafts == len(drafted)
-    assert stats.num_draft_tokens == sum(n for _, n, _ in drafted)
-    assert stats.num_accepted_tokens == sum(right for _, _, right in drafted)
-    assert stats.num_accepted_tokens_per_pos == tuple(
-        sum(right > depth for _, _, right in drafted) for depth in range(max(right for _, _, right in drafted))
-    )
-    for entry in stats.by_source:
-        own = [(n, right) for source, n, right in drafted if source == entry.source]
-        assert (entry.num_drafts, entry.num_draft_tokens) == (len(own), sum(n for n, _ in own))
-        assert entry.num_accepted_tokens == sum(right for _, right in own)
-    assert [entry.source for entry in stats.by_source] == ["a", "b"]
-    assert stats.num_emitted_tokens == len(taken) - 1
-
-
-def test_seconds_are_told_apart() -> None:
-    """Of one decode; that they cannot exceed the whole, nor be negative."""
-    model = ToyBackend()
-    stats = decode(model, NoDrafter(), [1, 2, 3], Sampler(SamplingParams(max_new_tokens=50), 3), lambda token: True)
-    parts = stats.speculation
-    assert parts is not None and stats.decode_s is not None and stats.prefill_s is not None
-    assert min(parts.draft_s, parts.verify_s, parts.bookkeeping_s, stats.prefill_s) >= 0
-    assert parts.verify_s > 0
-    assert parts.draft_s + parts.verify_s + parts.bookkeeping_s == pytest.approx(stats.decode_s)
-    assert stats.prefill_s + stats.decode_s == pytest.approx(stats.total_s)
-
-
 def test_passes_are_priced_by_the_table() -> None:
     model = ToyBackend()
     table = CostTable(0.01, ((1, 1.0), (2, 1.25), (4, 1.5)), 0.1, 0.0, 0.0, 64, "m")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
 from typing import Any
 
 import pytest
-import torch
 
 import decoding
 from data.errors import StageError, UserError
-from decoding.api import DecodeStats, Json, Rephrase, SamplingParams
+from decoding.api import Json, Rephrase, SamplingParams
 from decoding.backends import lowbit_together
 from decoding.engine import Ask, Engine
 from decoding.local import Wanted, complete, complete_together
@@ -90,30 +88,6 @@ def test_an_end_token_ends_one_text_alone(engine: Engine) -> None:
     assert together(engine, wanted, end=end) == expected
 
 
-SONG = range(20, 27)
-
-
-def sing(prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
-    """A text that repeats itself, but for a note now and then, so that copies are mostly right."""
-    logits = logits.clone()
-    logits[SONG[len(prefix) % 7] if len(prefix) % 11 else 30] += 1000
-    return logits
-
-
-def test_copies_are_drafted_and_change_nothing(engine: Engine) -> None:
-    wanted = [(PROMPT, replace(SAMPLED, seed=seed, max_new_tokens=60)) for seed in range(2)]
-    found: list[list[int]] = [[], []]
-    asks = [ask(*one, into, rules=[sing]) for one, into in zip(wanted, found, strict=True)]
-    with engine.lock:
-        stats = engine.decode_together(asks)
-    assert found == [alone(engine, *one, rules=[sing]) for one in wanted]
-    assert all(one.n_accepted and one.n_verify and one.n_verify < 50 for one in stats)
-    with engine.lock:
-        plain = engine.decode_together([replace(one, take=lambda token: False, drafts=False) for one in asks])
-    assert [one.n_drafted for one in plain] == [0, 0]
-    assert all(one.statistics.counts for one in engine._copiers[:2])  # what they count goes on
-
-
 def test_grounded_texts_are_what_they_are_alone(loaded: LoadedModel, engine: Engine) -> None:
     """A free one, one of other words, and one in a form (its tokens are forced)."""
     groundings = (
@@ -142,23 +116,6 @@ def test_a_text_that_nobody_wants_any_more_leaves_the_others_as_they_are(loaded:
     found = complete_together(loaded, engine, [first, second])
     assert len(seen) == 4 and found[0].n_new_tokens == 4
     assert found[1].text == expected.text and ended == [expected.text]
-
-
-def test_texts_end_when_they_end(engine: Engine) -> None:
-    """A short one does not wait for a long one."""
-    order: list[str] = []
-    into: list[list[int]] = [[], []]
-
-    def note(name: str, stats: DecodeStats) -> None:
-        order.append(f"{name} {len(into[0])}")
-
-    asks = [
-        replace(ask(PROMPT, SAMPLED, into[0]), ended=partial(note, "long")),
-        replace(ask(PROMPT, replace(SAMPLED, max_new_tokens=3), into[1]), ended=partial(note, "short")),
-    ]
-    with engine.lock:
-        engine.decode_together(asks)
-    assert order == ["short 3", "long 24"]
 
 
 def test_models_of_whole_precision_write_them_in_turn(tmp_path: Any) -> None:
@@ -199,20 +156,3 @@ def test_rows_go_to_the_likeliest_copies_as_long_as_they_pay() -> None:
     assert best_lengths([(0.2,), ()], 2, COSTS, margin=0) == [1, 0]  # (2.2 / 1.075) / (2 / 1.05): 7% more
     assert best_lengths([(0.2,), ()], 2, COSTS, margin=0.1) == [0, 0]
     assert best_lengths([(0.9,)], 1, None) == [0]
-
-
-@cache
-def brute(survivals: tuple[tuple[float, ...], ...]) -> float:
-    best = 0.0
-    for a in range(len(survivals[0]) + 1):
-        for b in range(len(survivals[1]) + 1):
-            gain = 2 + sum(survivals[0][:a]) + sum(survivals[1][:b])
-            best = max(best, gain / COSTS.v(2 + a + b))
-    return best
-
-
-@pytest.mark.parametrize("survivals", [((0.9, 0.7, 0.2), (0.5, 0.4)), ((0.3,), (0.99, 0.98, 0.97, 0.96)), ((), (0.6, 0.1))])
-def test_no_other_lengths_are_better(survivals: tuple[tuple[float, ...], ...]) -> None:
-    found = best_lengths(survivals, 2, COSTS, margin=0)
-    gain = 2 + sum(sum(survival[:n]) for survival, n in zip(survivals, found, strict=True))
-    assert gain / COSTS.v(2 + sum(found)) == pytest.approx(brute(survivals))

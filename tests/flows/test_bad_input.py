@@ -295,18 +295,6 @@ def test_out_is_read_only(wikigenben: Command, begun: bool) -> None:
         Path("run").chmod(0o755)
 
 
-def test_out_holds_another_run(wikigenben: Command) -> None:
-    assert wikigenben(*BM25, "--data", "sample", "--out", "run", "--limit", "1").code == 0
-    before = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
-    lead = wikigenben("generate", "--system", "lead", "--data", "sample", "--out", "run", "--limit", "1")
-    refused(lead, "run holds a run made otherwise", "system: 'bm25' there, 'lead' now", "another --out")
-    shorter = wikigenben(*BM25, "--data", "sample", "--out", "run", "--set", "writing.max_words=300")
-    refused(shorter, "system.max_words: '1500' there, '300' now")
-    other_track = wikigenben(*BM25, "--data", "sample", "--out", "run", "--track", "cited")
-    refused(other_track, "track: 'search' there, 'cited' now")
-    assert {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()} == before
-
-
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xff", b'"run"', b"[" * 100_000])
 def test_run_json_is_damaged(wikigenben: Command, content: bytes) -> None:
     Path("run").mkdir()

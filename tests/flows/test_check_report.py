@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -126,19 +125,6 @@ def test_a_sentence_that_leans_on_the_one_before_is_judged_with_it(
     assert found.findings[1].verdict == verdict
 
 
-def test_pages_beyond_the_limit_are_told_and_the_others_read(
-    wikigenben: Command, server: WebServer, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("flows.check.MOST_PAGES", 1)
-    Path("dam.wiki").write_text(
-        f"The railway was closed for a month.{cite(server, '/dam', 'd')}\n\nThe mayor resigned.{cite(server, '/barrage', 'f')}",
-        encoding="utf-8",
-    )
-    first, second = wikigenben("check", "dam.wiki", *flags).json["findings"]
-    assert first["verdict"] == "supported" and second["verdict"] == "unread"
-    assert second["cited"][0]["note"] == "not asked for: more than 1 pages are cited"
-
-
 def test_what_is_pasted_into_the_article(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
     ref, gone = cite(server, "/dam", "d"), cite(server, "/nowhere", "n")
     text = (
@@ -164,22 +150,6 @@ def test_what_is_pasted_into_the_article(wikigenben: Command, server: WebServer,
     rows = list(csv.DictReader(io.StringIO(Path("report/report.csv").read_text(encoding="utf-8"))))
     assert [row["verdict"] for row in rows] == [one["verdict"] for one in ran.json["findings"]]
     assert rows[0]["addresses"] == server.url("/dam") and "closed for a month" in rows[0]["sentence of the page"]
-
-
-def test_a_second_run_tells_what_changed(wikigenben: Command, server: WebServer, flags: tuple[str, ...]) -> None:
-    ref = cite(server, "/dam", "d")
-    Path("dam.wiki").write_text(
-        f"The railway was closed for a month.{ref} Bananas grow in Peru since 1911.<ref name=d/>", encoding="utf-8"
-    )
-    first = wikigenben("check", "dam.wiki", *flags)
-    assert not first.json.get("since")
-    again = wikigenben("check", "dam.wiki", *flags)
-    assert again.json["since"] == first.json["checked"] and again.json["changes"] == []
-    Path("dam.wiki").write_text(f"The railway was closed for a month.{ref} A new statement of five words.", encoding="utf-8")
-    third = wikigenben("check", "dam.wiki", *flags)
-    assert [(one["before"], one["after"]) for one in third.json["changes"]] == [("", "uncited"), ("unsupported", "")]
-    page = Path("report/report.html").read_text(encoding="utf-8")
-    assert f"Changed since {first.json['checked']} (2)" in page and "No longer in the article" in page
 
 
 def finding(text: str, verdict: str = "supported", passage: str = "", sentence: str = "") -> Finding:
@@ -227,12 +197,3 @@ def test_no_cell_is_a_formula_and_no_statement_markup() -> None:
     assert check_csv(report(hostile)).splitlines()[1].startswith("1,,\"'=HYPERLINK")
     pasted = listed("", report(replace(finding("A {{template}} and <ref>x</ref> --> here."), verdict="unsupported")))
     assert "{{template" not in pasted and "<ref>" not in pasted and pasted.count("-->") == 1
-
-
-def test_an_older_report_is_still_read() -> None:
-    from data import codec
-
-    plain = codec.to_plain(report(finding("The dam broke.")))
-    for key in ("checked", "since", "changes"):
-        plain.pop(key, None)
-    assert codec.from_json(CheckReport, json.dumps(plain), where="a report").since == ""

@@ -11,12 +11,8 @@ from typing import Any
 import pytest
 
 from data.runs import RunFolder
-from data.settings import Settings, load_settings
-from data.snapshot import SAMPLE, Snapshot
+from data.snapshot import Snapshot
 from data.types import Page
-from flows.job import Job
-from flows.wiring.prepared import identity
-from flows.wiring.systems import build_system
 from pipeline.web.bundle import Bundle
 from tests.conftest import COPIED, Command, Ran
 from tests.search_server import Found, search_server
@@ -156,12 +152,6 @@ def test_an_event_without_a_page_is_fetched_again_when_asked_to(
     assert wikigenben("generate", *links(words, "--events", FINAL, "--retry-failed")).code == 0
 
 
-def test_an_event_without_links(wikigenben: Command, words: list[str], data: Path) -> None:
-    (data / "google" / f"{FINAL}.json").write_text("[]")
-    ran = wikigenben("generate", *links(words))
-    assert ran.code == 1 and ran.json["failed"] == [FINAL] and "no usable page" in ran.err and "none were found" in ran.err
-
-
 def test_pages_that_a_search_finds(
     wikigenben: Command, server: WebServer, words: list[str], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,21 +234,3 @@ def test_live_pages_are_for_writing_alone(wikigenben: Command, words: list[str],
     (tmp_path / "mine" / f"{FINAL}.json").write_text(json.dumps({"text": "A final.", "retrieve": []}))
     elsewhere = wikigenben("evaluate", "--articles", "mine", *links(words)[2:])
     assert elsewhere.code == 2 and "drop --evidence links" in elsewhere.err
-
-
-def _identity(**evidence: Any) -> dict[str, str]:
-    settings = load_settings(evidence=evidence)
-    return identity(Job("lead", settings), Snapshot(SAMPLE), build_system("lead", Settings()))
-
-
-def test_recorded_runs_are_identified_as_ever() -> None:
-    known = {"package", "system", "data", "track", "leak_filter", "languages", "cleaning"}
-    recorded = _identity()
-    assert {key for key in recorded if not key.startswith("system.")} == known
-    live = _identity(source="links")
-    assert live.items() > recorded.items() and live.keys() - recorded.keys() == {
-        "source",
-        *(f"web.{name}" for name in ("search", "results", "max_pages", "respect_robots", "as_of", "strict_dates")),
-        *("web.archive", "web.leak_hosts"),
-    }
-    assert _identity(source="links", leak_filter=False)["web.leak_hosts"] == "False"

@@ -8,8 +8,6 @@ import pytest
 
 from data.errors import UserError
 from flows.check import title_address
-from pipeline.checking.cited import PAGE_ENDINGS, page_address
-from pipeline.web.local_files import FILE_TYPES
 from tests.conftest import Command
 
 DAM = (
@@ -120,11 +118,3 @@ def test_a_path_is_told_from_a_title(wikigenben: Command, monkeypatch: pytest.Mo
     for path in ("work/NAME", "./x", "/etc/nothing", "~/x", "draft.md", "AC/DC.md"):
         assert "there is no file" in wikigenben("check", path).err, path
     assert len(asked) == 3
-
-
-def test_addresses_of_pages() -> None:
-    assert {*PAGE_ENDINGS} == {*FILE_TYPES}  # what may be cited can be read
-    assert page_address("https://e.org/a") == "https://e.org/a" and page_address("a.html") == ""
-    assert page_address("./a%20b.html#c", local=True) == "file:a b.html"
-    for no in ("javascript:a.html", "//e.org/a.html", "ftp://e.org/a.html", "mailto:a@b.html", "a.exe", "", "#a.html"):
-        assert page_address(no, local=True) in ("", f"file:{no}")

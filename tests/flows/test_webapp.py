@@ -24,14 +24,9 @@ from urllib.parse import quote
 
 import pytest
 
-from data.decoding_counts import Usage
-from data.runs import RunFolder
 from data.snapshot import SAMPLE
 from flows.webapp import desk
 from flows.webapp.admission import Admission
-from pipeline.article_plan import Statement
-from pipeline.notes import AboutPages, Card, DroppedNote, Notes, PageVerdict
-from pipeline.stages import ABOUT, CARD, NOTES
 from tests.browser import Tab, browsing, needs_browser
 from tests.prefect_installation import wait_until
 from tests.processes import children, command
@@ -478,38 +473,6 @@ def test_a_person_needs_no_terminal(written: Web, tab: Tab, width: int, height: 
     until(tab, "document.querySelectorAll('#checks li').length")
     assert all(url.startswith((written.address, "data:")) for url in tab.requested)
     assert tab.complaints == []
-
-
-@needs_browser
-def test_what_was_noted_is_shown_and_may_be_overruled(written: Web, tab: Tab) -> None:
-    """`extractive` takes no notes: those of a model stand beside its article here."""
-    event = RunFolder(written.folder / "runs" / "write" / NAME).event(NAME)
-    pages = event.stored_pages() or ()
-    verdicts = tuple(PageVerdict(n, "other" if n else "subject", 0.5, 0.5) for n in range(len(pages)))
-    passage = f"0:0-{len(pages[0].text.splitlines()[0])}"
-    event.once(CARD, lambda: Card("A game <b>called</b> Election.", (), "model", Usage()))
-    event.once(ABOUT, lambda: AboutPages(verdicts))
-    event.once(NOTES, lambda: Notes((Statement("It was held.", (passage,)),), (DroppedNote("Fun.", passage, "too short"),)))
-    tab.screen(1280, 900)
-    tab.open(f"{written.address}#run/{NAME}")
-    until(tab, "!document.querySelector('#read-fold').hidden")
-    assert tab.value("document.querySelector('#card').textContent") == "A game <b>called</b> Election."
-    told = tab.value("[...document.querySelectorAll('#pages li.kept')].map((e) => e.textContent)")
-    assert sum("about something else" in one for one in told) == len(told) - 1
-    tab.click("#read-summary")
-    assert tab.value("document.querySelector('#not-noted').textContent") == "Fun. (too short)"
-    tab.click("#read .cite")
-    until(tab, "!document.querySelector('#evidence').hidden")
-    assert violations(tab) == []
-    tab.press("Escape")
-    tab.click("#not-that")
-    until(tab, "document.activeElement.id === 'about'")
-    assert tab.value("document.querySelector('#title').value") == TITLE
-    tab.call("Input.insertText", text="a mayoral election")
-    tab.click("#ask button[type=submit]")
-    until(tab, "location.hash.startsWith('#run/')")
-    asked = tab.value("decodeURIComponent(location.hash.slice(5))")
-    assert written.ask("GET", f"/api/runs/{asked}")[1]["asked"]["about"] == "a mayoral election"
 
 
 @needs_browser

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmark import scoring
-from benchmark.attacks import claims, copied, disguise, listed, order, padding, standing
+from benchmark.attacks import claims, copied, disguise, order, padding, standing
 from benchmark.attacks.all_attacks import ATTACKS, Attack, chosen
 from benchmark.attacks.given import Given, Other, quotes, sentences_of
 from benchmark.attacks.siblings import sibling_of
@@ -124,10 +124,6 @@ def rows(attacked: Attacked, given: dict[str, Given], tmp_path_factory: pytest.T
 @pytest.fixture(scope="module")
 def found(attacked: Attacked, rows: Rows) -> dict[str, Standing]:
     return {one.attack: one for one in standing.standings(ATTACKS, attacked, rows, ranking_metrics())}
-
-
-def one_of(name: str) -> Attack:
-    return next(attack for attack in ATTACKS if attack.name == name)
 
 
 # ---- do they rank below?
@@ -298,12 +294,6 @@ def test_siblings_are_chosen_by_title_then_by_hash() -> None:
     assert sibling_of("1", {"1": "2031 Tarn flood"}) is None
 
 
-def test_the_title_s_year_is_shifted_and_no_other_number() -> None:
-    honest = article(("", ["In 2031 a fire burned 2,031 houses.", "In 2030 none did; 20311 is a number."]))
-    made = claims.year_shifted(Given(honest, PAGES))
-    assert texts(made) == ["In 2030 a fire burned 2,031 houses.", "In 2030 none did; 20311 is a number."]
-
-
 def test_fused_claims_cite_what_both_halves_cite() -> None:
     honest = article(("", ["A fire burned the old town hall.", "The mayor opened a new market today."]))
     made = claims.claims_fused(Given(honest, PAGES))
@@ -319,11 +309,6 @@ def test_disguised_text_reads_the_same_and_has_other_characters() -> None:
         (text,) = texts(make(one))
         assert len(text) == len(texts(one.article)[0]) and not text.isascii()
     assert texts(disguise.in_greek_letters(one))[0].encode("ascii", "ignore").decode().strip(" .") == ""
-
-
-def test_names_are_listed_two_words_a_sentence_and_uncited(one: Given) -> None:
-    added = listed.uncited_names_added(one).sections[-1].sentences
-    assert len(added) > 10 and all(s.cites == () and len(s.text.split()) <= 2 for s in added)
 
 
 # ---- what decides

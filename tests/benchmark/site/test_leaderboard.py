@@ -11,13 +11,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmark.leaderboard import build, main
 from benchmark.site.entries import read_all
-from benchmark.site.pages import COLUMNS
 from benchmark.submissions import folder as submitted
 from benchmark.submissions import submission
 from benchmark.submissions.ledger import LEDGER, note_scored
@@ -30,12 +28,10 @@ from benchmark.submissions.submitted import (
 from data import codec
 from data.errors import UserError
 from eval.aggregate import estimate
-from eval.catalogue import BESIDE, HEADLINE, less_is_better
 from tests.benchmark.site.made_submissions import (
     FIRST,
     HOSTILE,
     IDS,
-    LESS,
     SECOND,
     THIRD,
     article,
@@ -80,20 +76,6 @@ def test_other_judges_and_other_evidence_stand_apart(site: Path) -> None:
     assert [len(board_rows(board)) for board in boards(site)] == [3, 1, 1]
     judges = [p.xpath("./code/text()") for p in page(site / "index.html").xpath("//section[@class='block']/p[@class='meta']")]
     assert judges == [["lexical@1>=0.6"], ["nli@2>=0.5"], ["lexical@1>=0.6"]]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"track": "cited"},
-        {"signature": FIRST.signature.replace("v1", "v2")},
-    ],
-)
-def test_what_was_made_otherwise_is_not_compared(tmp_path: Path, other: dict[str, Any]) -> None:
-    write(tmp_path / "in", FIRST)
-    write(tmp_path / "in", replace(THIRD, with_articles=True, **other))
-    build(tmp_path / "in", tmp_path / "out")
-    assert [len(board_rows(board)) for board in boards(tmp_path / "out")] == [1, 1]
 
 
 def test_a_system_without_the_ranking_metric_has_no_rank(tmp_path: Path) -> None:
@@ -188,20 +170,6 @@ def test_unknown_support_is_neither_failed_nor_shown(tmp_path: Path) -> None:
     assert "unknown" in words(tile)
 
 
-def test_where_less_is_better_the_bars_and_headings_say_so(site: Path) -> None:
-    (board,) = (board for board in boards(site) if len(board_rows(board)) == 3)
-    for name, (label, _) in COLUMNS.items():
-        (cell, *_) = board_rows(board)[0].xpath(f"./td[@data-label='{label}']")
-        assert cell.xpath(".//svg/@class") == ([] if name == "words" else ["bar less" if name in LESS else "bar"])
-        (heading,) = board.xpath(f".//th[starts-with(@title, '{name}: ')]")
-        assert words(heading) == (f"{label} ↓" if name in LESS else label)
-    assert (
-        {name for name in HEADLINE if less_is_better(name)} < LESS
-        and HEADLINE[0] == next(iter(COLUMNS))
-        and {*HEADLINE, *BESIDE} == COLUMNS.keys()
-    )
-
-
 def test_what_a_submission_says_of_itself_does_not_rank_it(tmp_path: Path) -> None:
     """`recomputed: true` and a rescored.json can be written by anybody: the site's own note alone counts."""
     honest = write(tmp_path / "in", THIRD)
@@ -275,31 +243,6 @@ def record(folder: Path) -> submitted.Record:
 # ---- numbers
 
 
-def test_numbers_intervals_and_bars(site: Path, folders: Path) -> None:
-    score = submission.read(folders / "third" / "submission.json").scores["quality"]
-    (row,) = (row for board in boards(site) for row in board_rows(board) if "third" in words(row.xpath("./th")[0]))
-    (cell,) = row.xpath("./td[@data-label='Quality']")
-    low, high = score.ci95
-    assert words(cell) == f"{score.mean * 100:.1f} 95% interval {low * 100:.1f}–{high * 100:.1f}"
-    (spread,) = cell.xpath(".//*[@class='spread']")
-    assert float(spread.get("x")) == pytest.approx(low * 100, abs=0.01)
-    assert float(spread.get("width")) == pytest.approx((high - low) * 100, abs=0.01)
-    cells = {cell.get("data-label"): words(cell) for cell in row.xpath("./td[contains(@class, 'n')]")}
-    assert cells["Seconds"] == "2.00" and cells["Tokens/s"] == "50.0"
-    assert "USD" not in cells  # where nobody gives a price
-
-
-def test_contamination(site: Path, folders: Path) -> None:
-    unfiltered = submission.read(folders / "first-unfiltered" / "submission.json").scores["fact_f"].mean
-    (row,) = (r for r in board_rows(boards(site)[0]) if words(r.xpath(".//th//a")[0]) == "first")
-    closed, without, recent = row.xpath("./td[@class='n']")[2:]
-    assert closed.get("data-value") == "0.123" and "entity_recall, as the submission says" in closed.xpath("./span/@title")[0]
-    assert float(without.get("data-value")) == unfiltered and "a submission of its own" in without.xpath("./span/@title")[0]
-    assert recent.get("data-value") == "" and recent.xpath("./span/@title") == ["No score on recent events alone was submitted"]
-    (third,) = (r for r in board_rows(boards(site)[0]) if words(r.xpath(".//th//a")[0]) == "third")
-    assert [cell.get("data-value") for cell in third.xpath("./td[@class='n']")[2:]] == ["", "", ""]
-
-
 def test_what_writes_nothing_of_its_own_has_no_closed_book(tmp_path: Path) -> None:
     quoting = SubmittedSystem("quotes", "1.0", "search", True, ())
     write(tmp_path / "in", replace(FIRST, name="writes", made={"cost": SubmittedCost(26.0, 13, usd=1.3)}))
@@ -333,15 +276,6 @@ def test_floors_stand_below_once_and_are_not_sorted_in(site: Path) -> None:
     (reference,) = boards(site)[0].xpath("./tbody[@class='references']/tr")
     assert reference.xpath("./th//text()[normalize-space()]") == ["lead", "floor: the first words of the pages; as submitted"]
     assert [words(value) for value in reference.xpath(".//span[@class='value']")] == ["25.0", "10.0"]
-
-
-def test_downloads_hold_every_event(site: Path, folders: Path) -> None:
-    folder = site / "downloads" / system_page(site, "third").stem
-    assert (folder / "submission.json").read_bytes() == (folders / "third" / "submission.json").read_bytes()
-    rows = list(csv.DictReader(io.StringIO((folder / "events.csv").read_text(encoding="utf-8"))))
-    events = submission.read(folder / "submission.json").events
-    assert [(row["id"], row["quality"]) for row in rows] == [(e.id, repr(e.scores["quality"])) for e in events]
-    assert rows[-1]["status"] == "failed" and (rows[-1]["article_words"], rows[-1]["words"]) == ("0", "")
 
 
 def test_no_cell_of_the_csv_is_a_formula(tmp_path: Path) -> None:

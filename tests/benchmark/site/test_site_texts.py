@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,30 +13,18 @@ from hypothesis import strategies as st
 
 from benchmark.leaderboard import build
 from benchmark.site.article_view import web_address
-from benchmark.site.entries import safe_name
-from benchmark.site.pages import event_file, readable
+from benchmark.site.pages import readable
 from benchmark.submissions import submission
 from tests.benchmark.site.made_submissions import (
     FAILED,
     FIRST,
     HOSTILE,
     IDS,
-    TEXTS,
     write,
 )
 from tests.benchmark.site.read_site import page, system_page, words
 
 # ---- articles
-
-
-def test_citations_are_lit_by_the_verdicts(site: Path) -> None:
-    slug = system_page(site, "second-script").stem
-    (column,) = page(site / "events" / f"{IDS[0]}.html").xpath(f"//article[@data-system='{slug}']")
-    first, second = column.xpath(".//span[contains(concat(' ', @class, ' '), ' s ')]")
-    assert (words(first), first.get("class")) == (TEXTS[0], "s supported")
-    assert (words(second), second.get("class")) == (TEXTS[1], "s unsupported")
-    marks = [(words(mark), mark.get("class")) for mark in column.xpath(".//*[contains(@class, 'mark ')]")]
-    assert marks == [("[1]", "mark right"), ("[2] not supported", "mark wrong"), ("[7]", "mark invalid")]
 
 
 def test_no_text_then_the_hash_and_why(site: Path, folders: Path) -> None:
@@ -47,14 +34,6 @@ def test_no_text_then_the_hash_and_why(site: Path, folders: Path) -> None:
     assert "holds no articles" in words(absent) and row.article_sha256 in words(absent)
     for column in page(site / "events" / f"{FAILED}.html").xpath("//article"):
         assert words(column.xpath(".//div[@class='absent']")[0]) == f"failed: generate: {HOSTILE}"
-
-
-def test_without_any_text_a_page_still_says_which_event_it_is(tmp_path: Path) -> None:
-    write(tmp_path / "in", replace(FIRST, with_articles=False))
-    build(tmp_path / "in", tmp_path / "out")
-    shown = page(tmp_path / "out" / "events" / f"{IDS[0]}.html")
-    assert words(shown.xpath("//h1")[0]).startswith(f"Flood {IDS[0]}")
-    assert any(href.startswith("https://en.wikipedia.org/w/index.php?search=Flood%20") for href in shown.xpath("//a/@href"))
 
 
 def test_without_verdicts_citations_stay_unlit(tmp_path: Path) -> None:
@@ -103,18 +82,6 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(site: Pat
     for name in ("site.css", "site.js"):
         text = (site / name).read_text(encoding="utf-8")
         assert not re.search(r"https?:|@import|url\(|innerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(", text)
-
-
-@given(st.text(), st.text())
-def test_file_names_are_safe_and_their_own(a: str, b: str) -> None:
-    for name in (safe_name(a, b), event_file(a)):
-        assert re.fullmatch(r"[a-z0-9-]{1,60}", name)
-    assert (event_file(a) == event_file(b)) is (a == b)
-
-
-def test_file_names_of_numbers_are_the_numbers() -> None:
-    assert event_file("36588540") == "36588540"
-    assert event_file("٣") != "٣" and event_file("../x") not in ("x", "../x")
 
 
 @given(st.text())

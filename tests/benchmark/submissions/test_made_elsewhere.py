@@ -40,20 +40,6 @@ def given(*texts: str, url: str = "") -> Article:
     return Article("1", "A fire", Section(Heading("", 1), ((sentence,),)), (), (), sources)
 
 
-def test_a_text_is_found_in_its_page_and_cited_there() -> None:
-    article = made_elsewhere.located(given("The mill was built in 1890."), PAGES)
-    (source,) = article.sources
-    assert (source.id, source.url, source.title) == ("0:32-59", "https://a.example/", "A")
-    assert article.lead.paragraphs[0][0].cites == ("0:32-59",)
-    assert PAGES[0].text[32:59] == source.passage.text
-
-
-def test_the_page_of_its_address_comes_first() -> None:
-    text = "Twelve people died in the fire."
-    assert made_elsewhere.located(given(text), PAGES).sources[0].passage.page == 0
-    assert made_elsewhere.located(given(text, url="https://b.example/"), PAGES).sources[0].passage.page == 1
-
-
 def test_white_space_case_and_punctuation_do_not_matter() -> None:
     (source,) = made_elsewhere.located(given("twelve people died in the fire the mill  was built, in 1890"), PAGES).sources
     assert source.passage.text == PAGES[0].text[:-1] and source.id == f"0:0-{len(PAGES[0].text) - 1}"
@@ -116,12 +102,6 @@ def test_what_is_read_back_scores_what_was_written(scored: Path, sample_run: Run
     assert [(event.id, event.reason) for event in mine.events if event.status == "failed"] == [
         (FAILED, f"articles: there is no {FAILED}.json")
     ]
-
-
-def test_only_what_is_said_is_claimed_of_the_system(scored: Path) -> None:
-    mine = submission.read(scored / "submission.json")
-    assert (mine.system.name, mine.system.version, mine.system.extractive, mine.system.uses_web) == ("mine", "", False, False)
-    assert (mine.system.url, mine.cost.usd, mine.cost.write_s, mine.cost.n_written) == ("https://mine.example", 0.5, 0.0, 4)
 
 
 @pytest.mark.slow
@@ -274,14 +254,6 @@ def test_unknown_texts_travel_from_the_file_to_the_verdicts(
     assert len(judged) == round(share * n_claims)
     recalled = sum(one.supported for one in judged) / len(judged)
     assert recalled == pytest.approx(made.events[0].scores["cite_recall"])
-
-
-def test_other_files_are_another_run(tmp_path: Path) -> None:
-    identities = []
-    for text in ("A.", "B."):
-        (tmp_path / "1.json").write_text(json.dumps({"text": text, "retrieve": []}))
-        identities.append(made_elsewhere.ArticleFiles(tmp_path, "mine").identity)
-    assert identities[0] != identities[1]
 
 
 @pytest.mark.parametrize(

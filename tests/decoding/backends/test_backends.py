@@ -14,17 +14,15 @@ import torch
 from transformers import DynamicCache
 
 from data.errors import StageError, UserError
-from decoding.backend import FULL, SkipSet, StepBackend, Wants
+from decoding.backend import FULL, SkipSet, Wants
 from decoding.backends.build import build_backend
 from decoding.backends.driven import DrivenBackend
 from decoding.backends.hf import HFBackend
 from decoding.backends.layers import NotDrivable
 from decoding.backends.rows import TorchRows
-from decoding.backends.torch_backend import PREFILL_TOKENS
-from decoding.models.loading import LoadedModel, in_memory, load
+from decoding.models.loading import LoadedModel, in_memory
 from tests.grids import rest_slow
 from tests.model_families import DRIVABLE, OTHER, WINDOW, tiny_family
-from tests.tiny_model import build_tiny_model
 
 CAPACITY = 128
 PLANS = {
@@ -166,40 +164,6 @@ def test_both_backends_give_the_logits_of_the_plain_model(family: str, dtype: st
 
 
 @pytest.mark.parametrize(("family", "kind"), MOSTLY_DRIVEN)
-def test_steps_with_skipped_sub_layers_are_those_of_a_model_with_stubs(family: str, kind: str) -> None:
-    prompt, new = ids(17), ids(5, seed=1)
-    model = backend(family, kind)
-    model.prefill(prompt, capacity=CAPACITY)
-    for plan in PLANS.values():
-        expected = plain(family, prompt, new, plan)
-        assert_close(model.step(new, plan=plan).logits, expected)
-        one_by_one = [model.step([token], plan=plan, offset=i).logits.clone() for i, token in enumerate(new)]
-        assert_close(torch.cat(one_by_one), expected)
-        assert model.n == len(prompt)
-    assert_close(model.step(new).logits, plain(family, prompt, new))  # and nothing of it is left
-
-
-@pytest.mark.parametrize(("family", "kind"), MOSTLY_DRIVEN)
-def test_a_tree_gives_what_its_chains_give_and_its_path_can_be_committed(family: str, kind: str) -> None:
-    prompt, nodes = ids(14), ids(7, seed=2)
-    parents = (-1, 0, 0, 1, -1, 2, 5)
-    model = backend(family, kind)
-    model.prefill(prompt, capacity=CAPACITY)
-    tree = model.step(nodes, parents=parents).logits.clone()
-    for node in range(len(nodes)):
-        path = [node]
-        while (parent := parents[path[0]]) >= 0:
-            path.insert(0, parent)
-        assert_close(tree[node], plain(family, prompt, [nodes[i] for i in path])[-1])
-
-    model.step(nodes, parents=parents)
-    model.commit(4, (0, 2, 5, 6))
-    committed = prompt + [nodes[i] for i in (0, 2, 5, 6)]
-    assert model.n == len(committed)
-    assert_close(model.step([9, 8]).logits, plain(family, committed, [9, 8]))
-
-
-@pytest.mark.parametrize(("family", "kind"), MOSTLY_DRIVEN)
 def test_committed_keys_and_values_are_exact_whatever_was_drafted(family: str, kind: str) -> None:
     """Rounds of a draft under a random plan, a full step over it, and a commit of some of its rows."""
     rng = random.Random(family)
@@ -257,34 +221,6 @@ def test_a_prefill_gives_the_wanted_vector_and_top_tokens(family: str, kind: str
     assert full.top_ids is not None
     torch.testing.assert_close(torch.tensor(full.vector), plainly.hidden_states[-1][0].mean(dim=0), atol=1e-5, rtol=1e-5)
     assert full.top_ids.tolist() == plainly.logits[0].topk(5).indices.tolist()
-
-
-@pytest.fixture(scope="module")
-def long_model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    folder = build_tiny_model(
-        tmp_path_factory.mktemp("long"), chat_template=False, vocab_from=["a long text"] * 9, context_tokens=2 * PREFILL_TOKENS
-    )
-    return load(str(folder), device="cpu")
-
-
-@pytest.mark.parametrize("kind", ["hf", "driven"])
-def test_a_long_prompt_is_read_in_pieces_to_the_same_end(long_model: LoadedModel, kind: str) -> None:
-    prompt = random.Random(0).choices(range(3, 250), k=PREFILL_TOKENS + 77)
-    model = build_backend(long_model, kind)  # type: ignore[arg-type]
-    prefill = model.prefill(prompt, capacity=len(prompt) + 4, wants=Wants(vector=True, top_k=2))
-    with torch.no_grad():
-        plainly = long_model.model(torch.tensor([prompt]), output_hidden_states=True)
-    assert_close(prefill.last.logits, plainly.logits[0, -1:])
-    assert prefill.vector is not None
-    assert prefill.top_ids is not None
-    torch.testing.assert_close(torch.tensor(prefill.vector), plainly.hidden_states[-1][0].mean(dim=0), atol=1e-5, rtol=1e-4)
-    agreement = (torch.tensor(prefill.top_ids) == plainly.logits[0].topk(2).indices).float().mean()
-    assert prefill.top_ids.shape == (len(prompt), 2)
-    assert agreement > 0.99  # nearly equal logits may change places
-    assert model.info.context_tokens == 2 * PREFILL_TOKENS
-    model.prefill(prompt[:10], capacity=16)  # a shorter text after a longer one: nothing of it shows
-    with torch.no_grad():
-        assert_close(model.step(prompt[10:12]).logits, long_model.model(torch.tensor([prompt[:12]])).logits[0, -2:])
 
 
 @pytest.mark.parametrize("kind", ["hf", "driven"])
@@ -392,20 +328,6 @@ def test_steps_that_make_no_sense_are_refused(kind: str) -> None:
         model.draft_chain(1, plan=FULL, max_tokens=0)
 
 
-def test_rows_choose_the_lowest_of_equals_and_give_probabilities() -> None:
-    rows = TorchRows(torch.tensor([[0.0, 2.0, 2.0, 1.0], [3.0, 3.0, 3.0, 3.0]], dtype=torch.bfloat16))
-    assert len(rows) == 2
-    assert rows.argmax() == [1, 0]
-    top_ids, probabilities = rows.top(3)
-    assert set(top_ids[0][:2].tolist()) == {1, 2}
-    assert top_ids[0][2] == 3
-    expected = torch.softmax(torch.tensor([0.0, 2.0, 2.0, 1.0]), dim=0)
-    assert probabilities[0].tolist() == pytest.approx([float(expected[i]) for i in (1, 2, 3)], rel=1e-6)
-    assert probabilities[1].tolist() == pytest.approx([0.25] * 3)
-    with pytest.raises(StageError, match="NaN"):
-        TorchRows(torch.tensor([[0.0, 1.0], [float("nan"), 1.0]])).argmax()
-
-
 @pytest.mark.parametrize("width", [40, 3072, 49_152, 5_003])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rows_know_their_largest_columns(width: int, dtype: torch.dtype) -> None:
@@ -448,14 +370,6 @@ def test_auto_says_why_a_model_is_not_driven_and_decodes_it_all_the_same(family:
     assert_close(model.step(text[15:]).logits, expected[15:])
     with pytest.raises(UserError, match="use backend auto or hf"):
         build_backend(loaded(family), "driven")
-
-
-def test_a_layer_with_attention_and_mlp_side_by_side_skips_through_stubs() -> None:
-    model = backend("cohere", "hf")
-    prompt, new = ids(9), ids(3, seed=1)
-    model.prefill(prompt, capacity=32)
-    for plan in PLANS.values():
-        assert_close(model.step(new, plan=plan).logits, plain("cohere", prompt, new, plan))
 
 
 def test_what_an_architecture_cannot_do_is_named() -> None:
@@ -513,20 +427,6 @@ def test_a_driven_model_that_differs_from_its_forward_is_not_believed(
         DrivenBackend(changed, reference)
 
 
-def test_costs_are_measured_once() -> None:
-    model = build_backend(loaded("llama"))
-    table = model.costs()
-    assert table is model.costs()
-    assert table.v(1) == 1.0
-    assert table.unit_s > 0
-
-
 def test_an_unknown_backend_is_refused() -> None:
     with pytest.raises(UserError, match="choose one of auto, hf, driven, packed, lowbit"):
         build_backend(loaded("llama"), "fast")  # type: ignore[arg-type]
-
-
-def test_both_fulfil_the_protocol() -> None:
-    steps: list[StepBackend] = [backend("llama", kind) for kind in ("hf", "driven")]
-    assert [step.info.name for step in steps] == ["hf", "driven"]
-    assert steps[0].info.device == "cpu"

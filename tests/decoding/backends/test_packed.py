@@ -82,23 +82,6 @@ def test_the_text_is_that_of_the_model_itself(family: str) -> None:
         assert new == expected[0, len(PROMPT) :].tolist(), drafter.name
 
 
-def test_the_model_stays_as_it_was() -> None:
-    loaded = tiny_family("llama", dtype="float32")
-    ids = torch.tensor([PROMPT])
-    modules = [(name, type(module)) for name, module in loaded.model.named_modules()]
-    before = loaded.model(ids).logits
-    backend = PackedBackend(loaded)
-    backend.prefill(PROMPT, capacity=64)
-    backend.step([1, 2, 3])
-    assert torch.equal(loaded.model(ids).logits, before)
-    assert [(name, type(module)) for name, module in loaded.model.named_modules()] == modules
-    assert loaded.model.config._attn_implementation == "sdpa"
-
-
-def test_auto_packs_on_the_cpu() -> None:
-    assert build_backend(tiny_family("llama", dtype="float32")).info.name == "packed"
-
-
 def test_half_precision_has_no_packed_kernels() -> None:
     loaded = tiny_family("llama", dtype="float16")
     with pytest.raises(UserError, match="no packed weights: there are no packed kernels for float16"):
@@ -106,20 +89,3 @@ def test_half_precision_has_no_packed_kernels() -> None:
     said: list[str] = []
     assert build_backend(loaded, "auto", said.append).info.name == "driven"
     assert "without packed weights" in said[0]
-
-
-def test_steps_of_a_small_model_take_one_thread_and_its_proof_takes_all() -> None:
-    """The proof wants the same bits as the model's own forward, and other threads add in another order."""
-    loaded, before = tiny_family("llama"), torch.get_num_threads()
-    taken: list[int] = []
-    loaded.model.get_decoder().embed_tokens.register_forward_hook(lambda *_: taken.append(torch.get_num_threads()))
-    torch.set_num_threads(3)
-    try:
-        packed = PackedBackend(loaded)
-        assert set(taken) == {3}
-        taken.clear()
-        packed.prefill([(7 * i) % 90 + 3 for i in range(80)], capacity=100)
-        packed.step([5])
-        assert taken[0] == 3 and taken[-1] == 1 and torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)

@@ -19,14 +19,14 @@ from decoding.api import DecodeStats, Message, SamplingParams
 from decoding.backend import StepBackend
 from decoding.backends.build import build_backend
 from decoding.bench.__main__ import SAMPLE_PROMPTS, main
-from decoding.bench.divergence import compare, first_difference, peer_noise, step_noise
+from decoding.bench.divergence import compare, peer_noise, step_noise
 from decoding.bench.llama_bindings import OfCyllama, OfLlamaCppPython, binding
 from decoding.bench.llama_cpp import build, llama_cpp_texts
 from decoding.bench.peers import peer
-from decoding.bench.result import ALL, BenchResult, ratio
+from decoding.bench.result import ALL, BenchResult
 from decoding.bench.session import Request, bench_prompts, measure
 from decoding.bench.tables import markdown
-from decoding.bench.timed_runs import BenchPrompt, Contestant, run_all, run_once
+from decoding.bench.timed_runs import Contestant, run_once
 from decoding.certificate import read_records
 from decoding.certify import main as certify
 from decoding.engine import Engine
@@ -140,13 +140,6 @@ def test_a_method_with_a_wrong_token_is_a_bug(loaded: LoadedModel, backend: Step
     assert cut is not None and (cut.position, cut.margin, cut.verdict) == (len(text) - 1, None, "bug")
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "at"), [((1, 2), (1, 2), None), ((1, 2), (1, 3), 1), ((1,), (1, 2), 1), ((), (), None), ((4, 2), (1,), 0)]
-)
-def test_first_difference(a: Sequence[int], b: Sequence[int], at: int | None) -> None:
-    assert first_difference(a, b) == at
-
-
 def test_a_result_with_a_bug_says_so(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, folder: Path, prompts_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,41 +157,6 @@ def test_a_result_with_a_bug_says_so(
     pld = result.methods[1]
     assert result.n_bugs == 1 and pld.n_differing_tokens > 0 and "BUG pld, prompt r, token" in told
     assert pld.end_to_end == {}  # no speed without the same text
-
-
-def test_order_and_repetitions(loaded: LoadedModel) -> None:
-    """Every pair as often as asked, after one untimed text of each method; not always in the same order."""
-    called: list[tuple[str, int]] = []
-
-    def contestant(name: str) -> Contestant:
-        def decode(
-            prompt: Sequence[int],
-            sampling: SamplingParams,
-            take: Callable[[int], bool],
-            *,
-            on_round: Callable[[int], None] | None = None,
-        ) -> DecodeStats:
-            called.append((name, prompt[0]))
-            take(7)
-            return DecodeStats(total_s=0.0, prefill_s=0.0)
-
-        return Contestant(name, decode)
-
-    prompts = [BenchPrompt(str(n), "other", "", (n,), 4) for n in range(5)]
-    runs = run_all([contestant("a"), contestant("b")], prompts, loaded, repetitions=3, seed=0, told=lambda text: None)
-    assert called[:2] == [("a", 0), ("b", 0)] and len(called) == 2 + 2 * 5 * 3 == 2 + len(runs)
-    rounds = [[p for name, p in called[2 + 10 * r : 12 + 10 * r] if name == "a"] for r in range(3)]
-    assert all(sorted(one) == [0, 1, 2, 3, 4] for one in rounds) and len({tuple(one) for one in rounds}) > 1
-    assert {name for name, _ in called[2::2]} == {"a", "b"}
-    assert all(run.tokens == (7,) and run.total_s >= 0 for run in runs)
-
-
-def test_ratios_are_of_total_seconds() -> None:
-    pairs = [(2.0, 1.0), (4.0, 1.0), (3.0, 3.0)]
-    found = ratio(pairs)
-    assert found.value == pytest.approx(9 / 5) and found.n_prompts == 3
-    assert found.low is not None and found.high is not None and 1.0 <= found.low <= found.value <= found.high <= 4.0
-    assert ratio(pairs[:1]) == dataclasses.replace(found, value=2.0, low=None, high=None, n_prompts=1)
 
 
 @pytest.mark.parametrize(

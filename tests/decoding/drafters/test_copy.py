@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 
 from data import codec
 from data.errors import UserError
-from decoding.api import SamplingParams
 from decoding.drafters.copy import CopyAcceptance, CopyDrafter, CopyStatistics
 from decoding.drafters.drafter import NOTHING, Source
-from tests.decoding.drafters.equality import check_equals_plain, run
+from tests.decoding.drafters.equality import check_equals_plain
 from tests.toy_backend import COSTS
 
-LONG = SamplingParams(max_new_tokens=120)
 SECTION = Source("section", tuple(range(5, 16)))
 
 
@@ -26,25 +24,6 @@ def _started(drafter: CopyDrafter, prompt: list[int], *sources: Source) -> CopyD
 @pytest.mark.parametrize("drafter", [CopyDrafter(), CopyDrafter(min_match=1, costs=COSTS)], ids=["grown", "by cost"])
 def test_text_is_that_of_plain_decoding(drafter):
     assert check_equals_plain(drafter, sources=(SECTION,)) > 0
-
-
-@pytest.mark.parametrize("costs", [None, COSTS], ids=["grown", "by cost"])
-def test_repeating_text_is_accepted(costs):
-    ids, stats = run(CopyDrafter(costs=costs), [1, 2, 3], sampling=LONG, order=1)
-    assert len(ids) == 120
-    assert stats.n_accepted > 85
-    assert stats.speculation.num_accepted_tokens_per_pos[-1] > 0
-    assert [part.source for part in stats.speculation.by_source] == ["copy:output"]
-
-
-def test_sources_are_copied_and_named():
-    prompt = [1, 2, 3]
-    earlier, _ = run(CopyDrafter(), prompt, sampling=LONG, order=3)
-    without = run(CopyDrafter(), prompt, sampling=LONG, order=3)[1]
-    ids, stats = run(CopyDrafter(), prompt, sampling=LONG, order=3, sources=(Source("lead", tuple(earlier)),))
-    assert ids == earlier
-    assert stats.n_verify < without.n_verify / 2
-    assert "copy:lead" in [part.source for part in stats.speculation.by_source]
 
 
 def test_origin_is_where_the_first_token_is_read():
@@ -61,15 +40,6 @@ def test_origin_is_where_the_first_token_is_read():
     assert after(1, 2) == ("copy:prompt", (3, 4, 5, 6))
     assert after(10, 1) == ("copy:output", (2, 10, 1, 2))
     assert after(8, 8) == ("", ()), "a ends and b begins with 8"
-
-
-def test_no_match_no_draft():
-    drafter = _started(CopyDrafter(), [3])
-    assert drafter.propose([3, 4], 12) is NOTHING
-    assert drafter.propose([3, 4, 3], 12) is NOTHING, "a match of one token is not enough"
-    assert _started(CopyDrafter(min_match=1), [3]).propose([3, 4, 3], 12).tokens == (4, 3)
-    drafter = _started(CopyDrafter(), [3, 4, 3])
-    assert drafter.propose([3, 4, 3, 4], 0) is NOTHING
 
 
 def test_one_token_thousands_of_times():
@@ -89,38 +59,6 @@ def test_start_forgets_the_last_text_but_not_what_was_learned():
     _started(drafter, [5])
     assert drafter.propose([5, 1, 2], 12) is NOTHING
     assert drafter.statistics == learned
-
-
-def test_learns_from_what_the_text_became():
-    drafter = _started(CopyDrafter(max_tokens=6), [1, 2, 3, 4, 5, 6, 7, 8, 9])
-    text = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2]
-    assert drafter.candidate(text, 12).tokens == (3, 4, 5, 6, 7, 8)
-    drafter.learn([3, 4, 0])
-    counts = {(count.origin, count.match_length): (count.tried, count.accepted) for count in drafter.statistics.counts}
-    # matches of 2, 3 and 4 tokens stood behind the three tokens; nothing is known of the fourth
-    assert counts == {("prompt", 2): (1, 1), ("prompt", 3): (1, 1), ("prompt", 4): (1, 0)}
-    drafter.learn([3])
-    assert len(drafter.statistics.counts) == 3, "a candidate is learned from once"
-
-
-def test_ambiguous_copies_promise_less_and_are_counted_by_their_share():
-    drafter = _started(CopyDrafter(), [1, 2, 3, 0, 1, 2, 3, 5, 1, 2, 4])
-    candidate = drafter.candidate([1, 2, 3, 0, 1, 2, 3, 5, 1, 2, 4, 1, 2], 2)
-    assert candidate.tokens[0] == 3
-    assert candidate.shares[0] == pytest.approx(2 / 3)
-    assert candidate.survival[0] == pytest.approx(2 / 3 * CopyAcceptance().probability(2, "prompt"))
-    drafter.learn([3])
-    (count,) = drafter.statistics.counts
-    assert (count.tried, count.accepted) == (pytest.approx(2 / 3), 1)
-
-
-def test_longer_drafts_behind_longer_matches():
-    prompt = list(range(30))
-    lengths = []
-    for match in (2, 3, 5, 9):
-        drafter = _started(CopyDrafter(max_tokens=12), prompt)
-        lengths.append(len(drafter.propose([*prompt, *prompt[:match]], 20)))
-    assert lengths == [4, 6, 10, 12]
 
 
 def test_cost_decides_the_length_and_bad_copies_are_given_up():
@@ -143,16 +81,6 @@ def test_cost_decides_the_length_and_bad_copies_are_given_up():
         drafter.learn([2, 3, 4])
     _started(drafter, prompt)
     assert length(2) > first
-
-
-def test_acceptance_moves_from_the_prior_to_the_counts():
-    acceptance = CopyAcceptance()
-    prior = acceptance.probability(2, "prompt")
-    for at in range(400):
-        acceptance.add(2, "prompt", 1.0, at % 10 != 0)
-    assert acceptance.probability(2, "prompt") == pytest.approx(0.9, abs=0.01)
-    assert prior < acceptance.probability(2, "section") <= acceptance.probability(2, "prompt"), "pooled over origins"
-    assert acceptance.probability(3, "prompt") == CopyAcceptance().probability(3, "prompt"), "another bucket"
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["prompt", "output", "s"]), st.floats(0.1, 1), st.booleans())))

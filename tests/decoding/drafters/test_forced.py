@@ -12,7 +12,7 @@ import torch
 from decoding.api import DecodeStats, SamplingParams
 from decoding.backend import SkipSet
 from decoding.drafters.copy import CopyDrafter
-from decoding.drafters.drafter import NOTHING, Draft, Drafter, Request
+from decoding.drafters.drafter import Drafter, Request
 from decoding.drafters.forced import LONGEST, ForcedDrafter
 from decoding.drafters.lengths import Fixed
 from decoding.drafters.lookup import CopySpec, PromptLookup
@@ -124,38 +124,6 @@ def test_much_that_is_forced_takes_several_passes_of_bounded_size() -> None:
     assert ids == expected and stats.n_verify == math.ceil(399 / (LONGEST + 1))
 
 
-class Spy:
-    """What the inner drafter is asked and told."""
-
-    wants = NoDrafter.wants
-    name, max_tokens = "spy", 4
-
-    def __init__(self) -> None:
-        self.texts: list[list[int]] = []
-        self.observed: list[tuple[int, ...]] = []
-        self.n_started = 0
-
-    def start(self, request: object, backend: object) -> None:
-        self.n_started += 1
-
-    def propose(self, text: Sequence[int], room: int) -> Draft:
-        assert not Phrases().forced(text, room)
-        self.texts.append(list(text))
-        return NOTHING
-
-    def observe(self, draft: object, new: Sequence[int], rows: object) -> None:
-        self.observed.append(tuple(new))
-
-
-def test_forced_rounds_are_not_those_of_the_inner_drafter() -> None:
-    spy = Spy()
-    ids, _ = answer(ForcedDrafter(spy))  # type: ignore[arg-type]
-    assert spy.n_started == 1 and len(spy.observed) in (len(spy.texts), len(spy.texts) - 1)
-    for text, new in zip(spy.texts, spy.observed):
-        n = len(text) - len(PROMPT)
-        assert tuple(ids[n : n + len(new)]) == new, "each round that it was asked about, and no other"
-
-
 def test_the_inner_drafters_counts_are_about_its_own_rounds() -> None:
     """Where everything behind the first tokens is forced, copies that the rule made come true teach nothing."""
     copy = CopyDrafter(costs=COSTS)
@@ -178,7 +146,3 @@ def test_what_was_forced_is_copied_later() -> None:
     text += [*draft.tokens, 5, 14, 15]
     copied = drafter.propose(text, 3)
     assert (copied.source, copied.tokens) == ("copy:output", (10, 11, 12))
-
-
-def test_an_inner_drafter_that_drafts_more_keeps_its_room() -> None:
-    assert ForcedDrafter(RecycleDrafter.original()).max_tokens == RecycleDrafter.original().max_tokens > LONGEST

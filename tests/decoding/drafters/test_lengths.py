@@ -5,7 +5,7 @@ from __future__ import annotations
 from decoding.backend import CostTable
 from decoding.drafters.affordable import Guard
 from decoding.drafters.hazard import Hazard
-from decoding.drafters.lengths import Expected, Fixed, Threshold
+from decoding.drafters.lengths import Expected
 
 # v(T) = 1 + 0.1 * (T - 1): each further row costs 0.1
 COSTS = CostTable(
@@ -16,13 +16,6 @@ COSTS = CostTable(
 def hazard(next_chance: float) -> Hazard:
     """Confidence is acceptance."""
     return Hazard((0.0, 1.0), (0.0, 1.0), (next_chance,))
-
-
-def test_fixed_and_threshold() -> None:
-    assert Fixed(4).plan(9) == 4 and Fixed(4).plan(3) == 3 and not Fixed(4).looks
-    threshold = Threshold(0.8, 12)
-    assert threshold.plan(5) == 5 and threshold.looks
-    assert threshold.go_on([0.2, 0.8]) and not threshold.go_on([0.99, 0.79])
 
 
 def test_expected_drafts_nothing_below_break_even() -> None:
@@ -41,12 +34,6 @@ def test_expected_stops_where_the_next_token_lowers_tokens_per_cost() -> None:
     assert not policy.go_on([0.9, 0.9])
     # a cheaper plan goes on: 2.71 / 1.6 = 1.694 < 0.729 / 0.3 = 2.43
     assert Expected(hazard(0.9), COSTS, plan_cost=0.2).go_on([0.9, 0.9])
-
-
-def test_expected_reads_confidence_through_the_hazard() -> None:
-    timid = Hazard((0.0, 1.0), (0.0, 0.5), (0.9,))
-    assert Expected(hazard(0.9), COSTS, plan_cost=0.5).go_on([0.99])
-    assert not Expected(timid, COSTS, plan_cost=0.5).go_on([0.99])
 
 
 def test_expected_uses_the_chance_of_the_next_depth() -> None:

@@ -95,17 +95,6 @@ def test_sampled_text_equals_plain_decoding(tree: bool, seed: int) -> None:
     assert ids == expected
 
 
-def test_a_model_that_drafts_for_itself_is_always_right() -> None:
-    """Greedy and sampled; and each token is read once, but for the last one of a draft, which nobody has read."""
-    for sampling in (SamplingParams(max_new_tokens=60), replace(SAMPLED, seed=5)):
-        model = small()
-        ids, stats = run(drafter(model, policy=Fixed(4)), [3, 1, 4], sampling=sampling)
-        assert ids == run(NoDrafter(), [3, 1, 4], sampling=sampling)[0]
-        assert stats.n_drafted and stats.n_accepted == stats.n_drafted
-        assert stats.n_verify is not None and stats.n_verify < 14
-        assert model.n_read <= 3 + 60
-
-
 def test_rejected_tokens_are_read_over_and_accepted_ones_stay() -> None:
     """The toy asserts that nothing is committed which no full step wrote; a wrong prefix would give other guesses."""
     model = small(order=1, seed=9)
@@ -191,17 +180,6 @@ def test_a_bad_one_is_given_up() -> None:
     first = run(mix, [3, 1, 4], sampling=SamplingParams(max_new_tokens=300))[1].n_drafted or 0
     second = run(mix, [3, 1, 4], sampling=SamplingParams(max_new_tokens=300))[1].n_drafted or 0
     assert 0 < first < 100 and second < 60
-
-
-def test_reading_a_long_prompt_must_pay_within_the_text() -> None:
-    """Beyond the first one, which is read to learn what the model is good for."""
-    model = small()
-    mix = MixDrafter(None, None, None, COSTS, model=ModelDrafter(model, COSTS))
-    prompt = [3, 1, 4] * 400
-    assert run(mix, prompt, sampling=SamplingParams(max_new_tokens=4))[1].n_drafted
-    read = model.n_read
-    assert run(mix, prompt, sampling=SamplingParams(max_new_tokens=4))[1].n_drafted == 0 and model.n_read == read
-    assert run(mix, prompt, sampling=SamplingParams(max_new_tokens=200))[1].n_drafted
 
 
 # --- real models ---------------------------------------------------------------------------------------------------------

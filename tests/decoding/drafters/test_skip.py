@@ -15,7 +15,7 @@ from decoding.drafters.drafter import Draft, Request
 from decoding.drafters.hazard import Hazard
 from decoding.drafters.lengths import Expected, Fixed, LengthPolicy, Threshold
 from decoding.drafters.plain import NoDrafter
-from decoding.drafters.skip import SkipDrafter, draft_chain
+from decoding.drafters.skip import SkipDrafter
 from decoding.sampling import Sampler
 from decoding.speculative import decode
 from tests.decoding.drafters.equality import check_equals_plain, check_rejection_keeps_the_distribution, run
@@ -47,24 +47,6 @@ def test_sampled_text_equals_plain_decoding(policy: str, top_k: int) -> None:
         assert ids == expected
         accepted += stats.n_accepted or 0
     assert accepted > 0
-
-
-class Uncoupled(SkipDrafter):
-    """Draws with numbers of its own, and has its drafts accepted only when they equal the verifier's choice."""
-
-    def propose(self, text: Sequence[int], room: int) -> Draft:
-        return replace(super().propose(text, room), proposal=None)
-
-
-def test_one_number_for_draft_and_verifier_guesses_better_than_two() -> None:
-    rates = []
-    for drafter in (SkipDrafter(PLAN, Fixed(3)), Uncoupled(PLAN, Fixed(3), sampling="rejection")):
-        backend = ToyBackend(64, sharpness=1.5, noise=1.0)
-        sampler = Sampler(SamplingParams(max_new_tokens=400, temperature=1.0), 2)
-        stats = decode(backend, drafter, [3, 1], sampler, lambda token: True)
-        assert stats.speculation is not None and stats.speculation.acceptance_rate is not None
-        rates.append(stats.speculation.acceptance_rate)
-    assert rates[0] > rates[1] + 0.1
 
 
 def test_rejection_keeps_the_distribution() -> None:
@@ -156,19 +138,3 @@ def test_a_skipped_model_that_overflows_costs_time_only(sampling: str) -> None:
     backend = Overflowing(16, order=2)
     decode(backend, drafter, prompt, Sampler(params, 3), lambda t: not ids.append(t))
     assert ids == expected
-
-
-def test_rules_see_the_drafted_text() -> None:
-    """Every token may be used once: a draft that forgot its own tokens would repeat one."""
-
-    class Once:
-        def __call__(self, prefix: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
-            logits = logits.clone()
-            logits[list(prefix)] = float("-inf")
-            return logits
-
-    backend = ToyBackend(16, order=1)
-    backend.prefill([1, 2], capacity=40)
-    for sampling in (SamplingParams(), SamplingParams(temperature=1.0)):
-        chain = draft_chain(backend, Sampler(sampling, 2, [Once()]), PLAN, [1, 2, 3], 10, None)
-        assert len({1, 2, 3, *chain.tokens}) == 13

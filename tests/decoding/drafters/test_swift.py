@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 import pytest
-import torch
 
 from decoding.api import SamplingParams
-from decoding.backend import FULL, SkipSet
-from decoding.drafters.lengths import Fixed
+from decoding.backend import SkipSet
 from decoding.drafters.plain import NoDrafter
-from decoding.drafters.skip import SkipDrafter
 from decoding.drafters.swift import SkipSearch, SwiftDrafter, SwiftSettings
 from decoding.sampling import Sampler
 from decoding.speculative import decode
@@ -38,30 +34,6 @@ def test_sampled_text_equals_plain_decoding() -> None:
         assert ids == run(NoDrafter(), [3, 1, 4], sampling=sampling, seed=seed)[0]
         accepted += stats.n_accepted or 0
     assert accepted > 0 and drafter.search is not None and drafter.search.n_proposals > 0
-
-
-class Uneven(ToyBackend):
-    """Attention sub-layers may go; each MLP sub-layer that is skipped costs."""
-
-    def logits_after(self, prefix: Sequence[int], plan: SkipSet = FULL) -> torch.Tensor:
-        return super().logits_after(prefix, SkipSet(mlp=plan.mlp))
-
-
-def test_search_finds_better_sets_over_the_stream() -> None:
-    drafter = SwiftDrafter(replace(QUICK, window=30))
-    backend = Uneven(64, order=4, noise=6.0)
-    for at in range(6):
-        decode(backend, Watched(drafter), [at, 3], Sampler(SamplingParams(max_new_tokens=300), 2), lambda token: True)
-    search = drafter.search
-    assert search is not None
-    assert len(search.best.mlp) < 3, "3 MLP sub-layers at the start"
-    rates = []
-    for plan in (SkipSearch(8, QUICK).best, search.best):
-        sampler = Sampler(SamplingParams(max_new_tokens=300), 2)
-        stats = decode(backend, SkipDrafter(plan, Fixed(2)), [50, 3], sampler, lambda token: True)
-        assert stats.speculation is not None and stats.speculation.acceptance_rate is not None
-        rates.append(stats.speculation.acceptance_rate)
-    assert rates[1] > rates[0] + 0.05
 
 
 def test_scores_are_teacher_forced_at_true_positions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,29 +74,6 @@ def test_start_and_proposals_are_the_papers() -> None:
         assert not {0, 11} & {*plan.attention, *plan.mlp}
         search.tell(0, 3, 3)
     assert search.n_proposals == 20 and search.best == SkipSearch(12, SwiftSettings()).best
-
-
-def test_search_stops() -> None:
-    stale = SkipSearch(12, SwiftSettings(max_stale=7, bayes_interval=0))
-    while not stale.done:
-        stale.tell(0, 3, 4)
-    assert stale.n_proposals == 7
-    good = SkipSearch(12, SwiftSettings())
-    good.tell(49, 40, 50)
-    assert good.done and good.best_score == 0.98 and good.best != SkipSearch(12, SwiftSettings()).best
-    at_start = SkipSearch(12, SwiftSettings())
-    at_start.tell(20, 48, 50)
-    assert at_start.done and at_start.best_score == 0.96, "the first set may be good enough"
-
-
-def test_a_draw_keeps_the_current_set() -> None:
-    search = SkipSearch(12, SwiftSettings(bayes_interval=0))
-    before = search.best
-    search.tell(40, 40, 50)
-    assert search.best == before and search.n_proposals == 1
-    proposal = search.proposal
-    search.tell(41, 40, 50)
-    assert search.best == proposal
 
 
 def test_optimiser_looks_where_scores_were_good() -> None:

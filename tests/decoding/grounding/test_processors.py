@@ -11,10 +11,8 @@ import torch
 from data.errors import UserError
 from decoding.api import Grounding, Json, Rephrase
 from decoding.decoder import Decoder
-from decoding.grounding import grounding_rules
-from decoding.grounding.processors import as_processor, grounded_processor
+from decoding.grounding.processors import grounded_processor
 from decoding.models.loading import LoadedModel, load
-from decoding.sampling import HuggingFaceRule, RepetitionPenalty
 from tests.grids import rest_slow
 from tests.tiny_model import build_tiny_model
 
@@ -91,15 +89,6 @@ def test_beams_keep_to_the_form(loaded: LoadedModel) -> None:
     processor = grounded_processor(GROUNDINGS["json"], loaded.tokenizer, ids.shape[1], loaded.eos_ids)
     for row in generated(loaded, ids, None, processor, num_beams=3, num_return_sequences=3):
         assert set(json.loads(said(loaded, row))) <= {"flood", "fire", "bridge"}
-
-
-def test_a_rule_and_its_processor_are_the_same_function(loaded: LoadedModel) -> None:
-    logits = torch.randn(len(loaded.tokenizer))
-    ids = loaded.tokenizer('x["fl').input_ids
-    for rule in (RepetitionPenalty(1.3), *grounding_rules(GROUNDINGS["json"], loaded.tokenizer, 1, loaded.eos_ids)):
-        before = logits.clone()
-        assert torch.equal(HuggingFaceRule(as_processor(rule, 1))(ids, logits), rule(ids, logits))
-        assert torch.equal(before, logits)
 
 
 def test_a_prompt_without_ids_is_refused(loaded: LoadedModel) -> None:

@@ -99,18 +99,3 @@ def test_copying_may_be_all_that_costs(loaded: LoadedModel) -> None:
     assert ids(" left")[0] in changed
     assert all("left".startswith(loaded.tokenizer.decode([token]).strip()) for token in changed)
     assert torch.allclose(rule(before, logits)[changed], logits[changed] - 3.0)
-
-
-def test_so_many_sentences_may_be_asked_for_as_well(loaded: LoadedModel) -> None:
-    free = replace(REPHRASE, only_known_names=False, max_sentences=2)
-    rule = RephraseRule(free, loaded.tokenizer, 0, loaded.eos_ids)
-    ids = loaded.tokenizer("One fell. Two fell.", add_special_tokens=False).input_ids
-    left = (rule(ids, torch.zeros(len(loaded.tokenizer))) > -torch.inf).nonzero().flatten().tolist()
-    assert left == sorted(loaded.eos_ids)
-
-
-def test_without_a_number_of_sentences_there_may_be_any(loaded: LoadedModel) -> None:
-    rule = RephraseRule(replace(REPHRASE, max_sentences=0), loaded.tokenizer, 0, loaded.eos_ids)
-    ids = loaded.tokenizer("The dam opened. People left. People left. People left. ", add_special_tokens=False).input_ids
-    left = (rule(ids, torch.zeros(len(loaded.tokenizer))) > -torch.inf).nonzero().flatten().tolist()
-    assert len(left) > len(loaded.eos_ids)

@@ -105,14 +105,6 @@ def test_every_drafter_writes_what_plain_constrained_decoding_writes(
         assert schema is not EVENT, "every value of that schema is shorter than the limit"
 
 
-def test_what_is_certain_is_drafted(loaded: LoadedModel) -> None:
-    _, text, stop, stats = answer(loaded, "greedy", constrained(VARIANTS[0], EVENT))
-    assert stop == "end" and list(json.loads(text)) == list(EVENT["properties"])
-    assert stats.speculation is not None
-    (forced,) = stats.speculation.by_source
-    assert forced.source == "forced" and forced.num_accepted_tokens > 0
-
-
 def test_every_backend_takes_what_is_forced(loaded: LoadedModel) -> None:
     """Texts longer than the largest step, to the end of the answer and of its room."""
     long = json.dumps({"const": " ".join(f"The bridge over river {n} fell." for n in range(40))})

@@ -19,9 +19,7 @@ from decoding.backend import BridgedSet
 from decoding.backends.bridges import END, Bridge, LowRank, check_path
 from decoding.backends.build import build_backend
 from decoding.backends.lowbit import LowBitBackend
-from decoding.drafters.lengths import Fixed
 from decoding.drafters.plain import NoDrafter
-from decoding.drafters.skip import SkipDrafter
 from decoding.engine import Engine
 from decoding.knn import distillation
 from decoding.knn.bridge_files import FILE, Bridges
@@ -120,14 +118,6 @@ def test_training_learns() -> None:
     untrained = train(backend(), texts(), PATH, RECIPE, stop_after=0)
     before, after = (followed(backend().take_bridge(bridge)) for bridge in (untrained, trained()))
     assert after > before
-
-
-def test_drafts_change_no_text() -> None:
-    model = backend()
-    drafter = SkipDrafter(model.take_bridge(trained()), Fixed(3))
-    for text in texts()[:4]:
-        for sampling in (GREEDY, replace(GREEDY, temperature=0.8, seed=4), replace(GREEDY, repetition_penalty=1.3)):
-            assert written(model, drafter, text.prompt, sampling) == written(model, NoDrafter(), text.prompt, sampling)
 
 
 def test_what_is_trained_is_what_drafts() -> None:

@@ -19,7 +19,7 @@ from decoding.backend import CostTable, SkipSet
 from decoding.calibrate import Settings, calibrate, main
 from decoding.engine import backend_of
 from decoding.knn import calibration_report
-from decoding.knn.artefact import EVERYTHING, Calibration, calibration_folder, load_for
+from decoding.knn.artefact import EVERYTHING, Calibration
 from decoding.knn.plans import SearchSettings
 from decoding.knn.prompt_files import PromptRow, read_prompts
 from decoding.machine import signature
@@ -305,21 +305,6 @@ def test_a_broken_folder_is_refused(world: World, tmp_path: Path, harm: Callable
     harm(folder)
     with pytest.raises(UserError, match=says):
         Calibration.load(folder, world.loaded)
-
-
-def test_where_a_calibration_is_looked_for(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    shutil.copytree(world.model, tmp_path / "model")
-    loaded = load(str(tmp_path / "model"))
-    assert calibration_folder(loaded).name == loaded.fingerprint[:12]
-    with pytest.raises(UserError) as error:
-        load_for(loaded)
-    told = str(error.value)
-    assert f"no calibration for {loaded.name} (fingerprint {loaded.fingerprint[:6]})" in told
-    assert f"run: python -m decoding.calibrate --model {loaded.name} --prompts" in told
-    shutil.copytree(world.out, tmp_path / "model" / "knn-ssd", ignore=shutil.ignore_patterns("stages"))
-    assert calibration_folder(loaded) == tmp_path / "model" / "knn-ssd"
-    assert load_for(loaded).meta.identity.fingerprint == loaded.fingerprint
 
 
 @pytest.mark.parametrize(

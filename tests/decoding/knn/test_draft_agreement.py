@@ -8,15 +8,13 @@ from dataclasses import replace
 import pytest
 
 from data.errors import StageError
-from decoding.api import Message, SamplingParams
+from decoding.api import Message
 from decoding.backend import FULL, SkipSet
-from decoding.drafters.lengths import Fixed, LengthPolicy, Threshold
-from decoding.drafters.skip import SkipDrafter
+from decoding.drafters.lengths import Fixed, Threshold
 from decoding.knn.draft_agreement import (
     POLICIES,
     Agreement,
     Logged,
-    acceptance_by_position,
     agreements,
     log_answer,
     replay,
@@ -24,8 +22,6 @@ from decoding.knn.draft_agreement import (
 from decoding.knn.kept_stages import Stages
 from decoding.knn.prompt_files import PromptRow
 from decoding.knn.trials import Drafted, Trials
-from decoding.sampling import Sampler
-from decoding.speculative import decode
 from tests.toy_backend import COSTS, ToyBackend
 
 PLANS = (SkipSet((1,), ()), SkipSet((1, 2), (3, 4)), SkipSet(tuple(range(1, 7)), tuple(range(1, 7))))
@@ -35,45 +31,6 @@ EOS = frozenset({5})
 def _logged(backend: ToyBackend, seed: int, limit: int, eos: frozenset[int] = EOS) -> Logged:
     prompt = random.Random(seed).choices(range(32), k=12)
     return log_answer(backend, PromptRow(f"p{seed}", (Message("user", "u"),), "section"), prompt, eos, limit)
-
-
-@pytest.mark.parametrize("policy", [Fixed(1), Fixed(5), Threshold(0.8, 12), Threshold(0.3, 4)])
-@pytest.mark.parametrize("plan", PLANS)
-def test_replay_equals_a_real_run(plan: SkipSet, policy: LengthPolicy) -> None:
-    backend = ToyBackend(noise=1.5)
-    shares = set()
-    for seed in range(6):
-        logged = _logged(backend, seed, limit=40)
-        (agreement,) = agreements(backend, logged, [plan])
-        replayed = replay(agreement, policy, logged.limit)
-
-        text: list[int] = []
-
-        def take(token: int, text: list[int] = text) -> bool:
-            text.append(token)
-            return token not in EOS
-
-        sampler = Sampler(SamplingParams(max_new_tokens=logged.limit), len(logged.prompt))
-        stats = decode(backend, SkipDrafter(plan, policy), logged.prompt, sampler, take).speculation
-        assert stats is not None and tuple(text) == logged.answer
-        assert replayed.n_tokens == stats.num_emitted_tokens
-        assert len(replayed.drafted) == stats.num_verify_steps
-        assert sum(replayed.accepted) == stats.num_accepted_tokens
-        if isinstance(policy, Fixed) and logged.answer[-1] not in EOS:
-            assert sum(replayed.drafted) == stats.num_draft_tokens  # known exactly: the length does not depend on the tokens
-        shares.add(sum(replayed.accepted) > 0)
-    assert True in shares  # the test would say nothing if no draft ever stood
-
-
-def test_agreement_is_what_the_skipped_model_says() -> None:
-    backend = ToyBackend(noise=1.5)
-    logged = _logged(backend, 3, limit=30, eos=frozenset())
-    (agreement,) = agreements(backend, logged, [PLANS[1]])
-    for i, hit in enumerate(agreement.hits):
-        logits = backend.logits_after([*logged.prompt, *logged.answer[: i + 1]], PLANS[1])
-        assert (int(logits.argmax()) == logged.answer[i + 1]) is (hit == "1")
-        assert agreement.confidence[i] == pytest.approx(float(logits.softmax(-1).max()), abs=1e-4)
-    assert set(agreement.hits) == {"0", "1"}
 
 
 def test_an_answer_of_one_token_and_a_prompt_without_room() -> None:
@@ -96,12 +53,6 @@ def test_rounds_by_hand() -> None:
     capped = replay(agreement, Fixed(4), limit=7)  # 7 tokens in all: the last one is always the model's own
     assert capped.drafted == (4, 2) and capped.accepted == (2, 2)
     assert capped.cost(0.5, COSTS) == pytest.approx(6 * 0.5 + COSTS.v(5) + COSTS.v(3))
-
-
-def test_acceptance_by_position() -> None:
-    assert acceptance_by_position([Agreement("1101", (1.0,) * 4)]) == (0.75, 0.3333, 0.0, 0.0)
-    assert acceptance_by_position([Agreement("11", (1.0,) * 2), Agreement("00", (1.0,) * 2)]) == (0.5, 0.5)
-    assert acceptance_by_position([]) == ()
 
 
 def test_speed_is_tokens_over_cost(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from data import codec
 from data.errors import UserError
 from decoding.api import Message
 from decoding.knn.prompt_files import PromptRow, read_all, read_prompts
@@ -31,14 +30,6 @@ def test_both_forms_of_our_own_and_spec_bench_in_one_file(tmp_path: Path) -> Non
     assert c == PromptRow("81", (Message("user", "First."),), "other", "writing", follow_ups=("Second.",))
     assert [row.group for row in (a, b, c)] == ["a", "9", "81"]
     assert [row.label for row in (a, b, c)] == ["section", "outline", "writing"]
-
-
-def test_what_is_written_by_the_codec_is_read_back(tmp_path: Path) -> None:
-    rows = (
-        PromptRow("1", (Message("system", "S"), Message("user", "U")), "rewrite", "law", "e1", "A", ("earlier",)),
-        PromptRow("2", (Message("user", "U"),)),
-    )
-    assert read_prompts(_file(tmp_path, *(codec.to_json(row) for row in rows))) == rows
 
 
 GOOD = {"id": "good", "task": "section", "prompt": "Write."}

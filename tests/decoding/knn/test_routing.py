@@ -29,7 +29,7 @@ from decoding.knn.artefact import (
 from decoding.knn.calibration_report import leave_one_out, markdown, measured, verdict
 from decoding.knn.draft_agreement import Logged, log_answer
 from decoding.knn.kept_stages import Stages
-from decoding.knn.plans import Planner, SearchSettings, Split, TaskPlans, mean_regret
+from decoding.knn.plans import Planner, SearchSettings, Split, TaskPlans
 from decoding.knn.prompt_files import PromptRow
 from decoding.knn.prompt_vectors import centred, unit
 from decoding.knn.router import Router
@@ -47,46 +47,11 @@ def _blobs(k: int, n: int, spread: float = 0.1, seed: int = 0) -> np.ndarray:
     return rows.astype(np.float32)
 
 
-def test_unit_and_centred() -> None:
-    rows = np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)
-    assert unit(rows).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0]]
-    assert unit(rows).dtype == centred(rows, rows.mean(axis=0)).dtype == np.float32
-    assert np.allclose(centred(rows, rows.mean(axis=0)), [[0.6, 0.8], [-0.6, -0.8]])
-
-
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_silhouette_finds_the_number_of_clusters(k: int) -> None:
-    raw = _blobs(k, 8)
-    rows = centred(raw, raw.mean(axis=0))
-    found = cluster(rows, seed=1)
-    assert found.k == k and found.silhouette is not None and found.silhouette > 0.8
-    assert len({tuple(found.of[i * 8 : i * 8 + 8].tolist()) for i in range(k)}) == k  # each blob whole, each its own
-    assert all(len(set(found.of[i * 8 : i * 8 + 8].tolist())) == 1 for i in range(k))
-    for i in range(k):
-        assert found.of[found.medoids[i]] == i
-        cosines = rows[found.of == i] @ found.centroids[i]
-        assert rows[found.medoids[i]] @ found.centroids[i] == pytest.approx(cosines.max())
-    assert np.allclose(np.linalg.norm(found.centroids, axis=1), 1, atol=1e-5)
-
-
-def test_vectors_without_structure_are_one_cluster() -> None:
-    rows = unit(np.random.default_rng(0).standard_normal((40, 256)).astype(np.float32))
-    assert cluster(rows).k == 1
-    assert cluster(rows, k=4).k == 4  # unless asked for
-    assert cluster(rows[:3]).k == 1 and cluster(rows[:1]).silhouette is None
-
-
 def test_equal_vectors_and_more_clusters_than_rows(capfd: pytest.CaptureFixture[str]) -> None:
     rows = np.repeat(unit(_blobs(2, 1)), 5, axis=0)
     assert k_means(rows, 10, seed=42).k == 2
     assert k_means(rows[:1], 10, seed=42).k == 1
     assert capfd.readouterr().err == ""  # faiss warns on stderr of few points
-
-
-def test_the_same_seed_gives_the_same_bytes() -> None:
-    rows = unit(np.random.default_rng(3).standard_normal((60, 32)).astype(np.float32))
-    a, b = (k_means(rows, 6, seed=7) for _ in range(2))
-    assert a.centroids.tobytes() == b.centroids.tobytes() and (a.of == b.of).all()
 
 
 def test_leave_one_out() -> None:
@@ -135,12 +100,6 @@ def _route(router: Router, task: str, vector: np.ndarray) -> SkipSet:
     return router(Request([1], prefill, None, task))  # type: ignore[arg-type]
 
 
-def test_each_blob_gets_its_own_set() -> None:
-    router = Router(_calibration())
-    new = _blobs(2, 20, seed=9)
-    assert [_route(router, "section", row) for row in new] == [A] * 20 + [B] * 20
-
-
 def test_what_is_like_nothing_seen_gets_the_tasks_set() -> None:
     router = Router(_calibration(floor=0.5))
     odd = _blobs(3, 1)[2]  # a third direction
@@ -154,18 +113,6 @@ def test_tasks_are_never_crossed() -> None:
     vector = _blobs(2, 1)[0]
     assert _route(router, "lead", vector) == FULL  # does not pay there
     assert _route(router, "outline", vector) == SkipSet((4,))  # was not calibrated
-
-
-def test_clusters_that_share_the_tasks_set_are_not_searched() -> None:
-    calibration = _calibration(used=("section", "section"))
-    assert Router(calibration).choose("section", _blobs(2, 1)[0]).similarity is None
-    assert _route(Router(calibration), "section", _blobs(2, 1)[0]) == MIXED
-
-
-def test_global_routing_ignores_the_task_and_whether_it_pays() -> None:
-    router = Router(_calibration(), "global")
-    near_lead, near_section = _blobs(2, 1, seed=5)
-    assert [_route(router, "outline", v) for v in (near_lead, near_section)] == [A, MIXED]
 
 
 def test_a_drafter_that_forgot_the_vector_is_told() -> None:
@@ -243,53 +190,3 @@ def test_routing_is_dropped_where_one_set_does(tmp_path: Path) -> None:
     figures = measured(calibration, [found], {"section": split}, trials)
     assert "**Routing does not pay**" in verdict(figures.tasks[0], found.routing, calibration.plan("section"))
     assert figures.tasks[0].regret["constant"] < 0.03
-
-
-def test_nothing_is_drafted_where_skipping_does_not_pay(tmp_path: Path) -> None:
-    found, calibration, trials, split, _ = _planned(ToyBackend(n_layers=4, noise=1000.0), tmp_path)
-    assert [plan.skip for plan in found.plans] == [FULL] * len(found.plans) and all(plan.found for plan in found.plans)
-    assert calibration.skip_sets == ()
-    figures = measured(calibration, [found], {"section": split}, trials)
-    said = verdict(figures.tasks[0], found.routing, calibration.plan("section"))
-    assert "**Layer skipping does not pay**" in said and figures.tasks[0].speed["routed"] == 1
-
-
-def test_prompts_of_two_events_decide_nothing(tmp_path: Path) -> None:
-    """The same prompts as where routing pays, but those held out are about two events."""
-    backend = TwoMinds(n_layers=4, noise=60.0)
-    logged = _logged(backend, 40)
-    away = tuple(replace(one, group=f"e{i % 2}") for i, one in enumerate(logged[24:]))
-    stages = Stages(tmp_path)
-    planner = Planner(Trials(backend, stages, FOUR_BLOCKS), stages, SearchSettings(iterations=0, prompts=8), lambda line: None)
-    assert not planner.task("section", Split(tuple(logged[:24]), away)).routing.routes
-
-
-def test_a_scope_gets_the_best_of_all_sets_that_were_found(tmp_path: Path) -> None:
-    backend = OneMind(n_layers=4, noise=60.0)
-    logged = _logged(backend, 40)
-    split = Split(tuple(logged[:24]), tuple(logged[24:]))
-    stages = Stages(tmp_path)
-    planner = Planner(Trials(backend, stages, FOUR_BLOCKS), stages, SearchSettings(iterations=0, prompts=8), lambda line: None)
-    poor, good = SkipSet((1,)), SkipSet((1, 2))
-    assert planner.best("section", split, [poor]).found == poor
-    assert planner.best("section", split, [poor, FULL, good, poor]).found == good
-    assert planner.best("section", split, [FULL]).found == FULL
-
-
-def test_without_held_out_prompts_nothing_is_claimed(tmp_path: Path) -> None:
-    backend = TwoMinds(n_layers=4, noise=60.0)
-    split = Split(tuple(_logged(backend, 16)), ())
-    stages = Stages(tmp_path)
-    trials = Trials(backend, stages, FOUR_BLOCKS)
-    planner = Planner(trials, stages, SearchSettings(iterations=0, prompts=4), lambda line: None)
-    found = planner.task("section", split)
-    everywhere, others = planner.everywhere(split, ["section"], [found.plans[0].found])
-    assert not found.routing.routes
-    calibration = replace(_calibration(), plans=(*found.plans, *others), tasks=(found.routing,), everywhere=everywhere)
-    figures = measured(calibration, [found], {"section": split}, trials)
-    assert verdict(figures.tasks[0], found.routing, found.plans[0]).startswith("Too few events are held out to tell (0, and 3")
-    assert "| section | 0 of 0 events | - | - | - | - | - |" in markdown(calibration, figures)
-
-
-def test_regret() -> None:
-    assert mean_regret([{"a": 1.0, "b": 2.0}, {"a": 1.5, "b": 1.0}], ["a", "a"]) == pytest.approx(0.25)

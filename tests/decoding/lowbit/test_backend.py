@@ -96,22 +96,6 @@ def test_a_prompt_read_in_pieces_or_in_steps_ends_in_the_same_bits() -> None:
     assert torch.equal(logits(model, PROMPT[15:])[-1:], whole)
 
 
-def test_a_prompt_that_begins_like_the_last_one_is_read_from_there_on() -> None:
-    model = backend("qwen2", "int8")
-    other = [*PROMPT[:14], 40, 41, 42]
-    model.prefill(PROMPT, capacity=64)
-    expected = model.prefill(other, capacity=64, wants=Wants(vector=True)).last.logits.clone()  # with wants nothing is kept
-    model.prefill(PROMPT, capacity=64)
-    model.step(NEW)
-    model.commit(9)
-    assert torch.equal(model.prefill(other, capacity=64).last.logits, expected)
-    assert torch.equal(model.prefill(other, capacity=64).last.logits, expected)  # the very same prompt
-    assert torch.equal(model.prefill(other, capacity=3000).last.logits, expected)  # new buffers
-    after = logits(model, NEW)
-    model.prefill(other, capacity=64, wants=Wants(vector=True))
-    assert torch.equal(logits(model, NEW), after)
-
-
 @pytest.mark.parametrize(("family", "dtype"), [("llama", "int8"), ("qwen2", "int8"), ("qwen3", "int4")])
 def test_threads_change_no_bit(family: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lowbit, "_WORTH_A_TEAM", 0)
@@ -161,15 +145,6 @@ def test_other_models_are_decoded_another_way_and_it_is_said(family: str, change
 def test_a_model_of_full_precision_has_no_low_bit_steps() -> None:
     with pytest.raises(UserError, match="load it with dtype int8 or int4"):
         build_backend(tiny_family("llama"), "lowbit")
-
-
-def test_the_rounded_model_is_another_one(tmp_path: Any) -> None:
-    folder = build_tiny_model(tmp_path / "tiny", chat_template=False, vocab_from=["The reservoir was full on the morning."])
-    exact, rounded = load(str(folder), device="cpu"), load(str(folder), device="cpu", dtype="int8")
-    assert rounded.dtype == "int8" and rounded.is_low_bit and rounded.fingerprint != exact.fingerprint
-    assert rounded.fingerprint == load(str(folder), dtype="int8").fingerprint
-    given = torch.tensor([[5, 6, 7, 8]])
-    assert 0 < relative_error(rounded.model(given).logits, exact.model(given).logits) < 0.05
 
 
 def test_low_bits_need_a_cpu(tmp_path: Any) -> None:

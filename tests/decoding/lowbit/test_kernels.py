@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.download import cache_folder
-from decoding.lowbit import compiling, kernels, products, vector_code
+from decoding.lowbit import kernels, products, vector_code
 from decoding.lowbit.matrix import LowBitMatrix, Matrix, quantised
 from decoding.lowbit.superblocks import FILE_BYTES, SuperBits, SuperMatrix
 from decoding.lowbit.team import alone
@@ -55,30 +54,6 @@ FORMS = ["4", "8", "8 with least values", "8 in groups of 16", *SUPER]
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("n", "k"), [(3, 32), (70, 64), (130, 192), (5, 320)])
-def test_products_are_those_of_the_rounded_rows(form: str, n: int, k: int) -> None:
-    weights = matrix(form, n, k)
-    k = weights.n_columns
-    rows = numbers(11, k, seed=1)
-    whole, scales = products.rounded(rows, weights.n_padded)[:2]
-    stretch = weights.n_padded // scales.shape[1]
-    near = (whole.reshape(11, -1, stretch) * scales[..., None].astype(np.float64)).reshape(11, -1)[:, :k]
-    assert np.abs(near - rows).max() <= np.abs(rows).max() / 254 * 1.01
-    found = products.product(rows, products.weights_of(weights), weights.n_rows, weights.n_padded)
-    expected = near @ weights.values().T.astype(np.float64)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_row_does_not_depend_on_the_others(form: str) -> None:
-    weights = matrix(form, 130, 192)
-    rows, packed = numbers(15, weights.n_columns, seed=1), products.weights_of(weights)
-    together = products.product(rows, packed, 130, weights.n_padded)
-    for first, end in ((0, 1), (3, 5), (5, 9), (7, 15), (14, 15)):
-        np.testing.assert_array_equal(products.product(rows[first:end], packed, 130, weights.n_padded), together[first:end])
-
-
-@pytest.mark.parametrize("form", FORMS)
 def test_threads_change_no_bit(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "_WORTH_A_THREAD", 0)
     weights = matrix(form, 1000, 192)
@@ -88,33 +63,12 @@ def test_threads_change_no_bit(form: str, monkeypatch: pytest.MonkeyPatch) -> No
         np.testing.assert_array_equal(products.product(rows, packed, 1000, weights.n_padded, threads), expected)
 
 
-@pytest.mark.parametrize("bits", SUPER.values())
-def test_the_largest_numbers_do_not_overflow(bits: SuperBits) -> None:
-    blocks = np.full((3, 2, FILE_BYTES[bits]), 255, dtype=np.uint8)
-    top = np.array([1, 1], dtype=np.float16).view(np.uint8)
-    blocks[..., (slice(-2, None) if bits == 6 else slice(0, 4))] = top[:2] if bits == 6 else top
-    if bits == 6:
-        blocks[:, :, 192:208] = 128  # a scale of -128
-    weights, rows = SuperMatrix.of_file(blocks.reshape(3, -1), bits), np.ones((2, 512), np.float32)
-    rows[1] = -1
-    expected = rows.astype(np.float64) @ weights.values().T.astype(np.float64)
-    np.testing.assert_allclose(products.product(rows, products.weights_of(weights), 3, 512), expected, rtol=1e-6)
-
-
 def test_rows_of_k_quants_make_a_matrix_of_their_own() -> None:
     for bits in SUPER.values():
         whole, rows = k_quants(bits, 37, 512), np.array([36, 3, 3, 17, 0])
         chosen = whole.chosen(rows)
         assert (chosen.n_rows, chosen.n_columns) == (5, 512)
         np.testing.assert_array_equal(chosen.values(), whole.values(rows))
-
-
-def test_zeros_and_what_is_no_number() -> None:
-    weights = quantised(numbers(4, 64), 8)
-    rows = np.zeros((2, 64), np.float32)
-    rows[1, 5] = np.nan
-    found = products.product(rows, products.weights_of(weights), 4, 64)
-    assert not found[0].any() and np.isnan(found[1]).all()
 
 
 def test_norms_and_rotations_are_those_of_the_formula() -> None:
@@ -179,12 +133,6 @@ def test_a_product_of_many_long_rows_reads_memory_that_is_its_own() -> None:
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT), "MALLOC_MMAP_THRESHOLD_": "65536"}
     subprocess.run([sys.executable, "-c", script], env=env, check=True)
-
-
-def test_checkouts_of_the_same_sources_share_what_is_compiled() -> None:
-    """No folder of ours is in the place: numba's own way is by the folder of the source file."""
-    places = {one.stats.cache_path for one in (kernels.normed, products.multiply)}
-    assert places == {str(cache_folder() / "kernels" / compiling.SOURCES)}
 
 
 def digest() -> str:

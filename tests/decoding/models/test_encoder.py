@@ -30,24 +30,11 @@ def test_vectors_are_unit_float32_in_order() -> None:
     assert np.abs(backwards[::-1] - vectors).max() < 1e-6
 
 
-def test_vectors_follow_meaning_not_words() -> None:
-    quake, paraphrase, football = minilm().encode(TEXTS[:3])
-    assert quake @ paraphrase > 0.6
-    assert quake @ football < 0.2
-
-
 def test_the_published_similarities_are_reproduced() -> None:
     """The first example of the sentence-transformers documentation, which prints these numbers for this model."""
     vectors = minilm().encode(["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."])
     published = [[1.0, 0.6660, 0.1046], [0.6660, 1.0, 0.1411], [0.1046, 0.1411, 1.0]]
     assert vectors @ vectors.T == pytest.approx(np.array(published), abs=1e-4)
-
-
-def test_company_in_a_batch_matters_little() -> None:
-    together = minilm().encode(TEXTS)
-    alone = np.stack([minilm().encode([text])[0] for text in TEXTS])
-    assert np.abs(together - alone).max() < 1e-6
-    assert np.array_equal(minilm().encode(TEXTS), together)
 
 
 def test_equal_texts_get_equal_vectors() -> None:

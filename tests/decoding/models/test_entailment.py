@@ -50,20 +50,6 @@ def first_step(folder: Path, text: str) -> tuple[Any, Any]:
         return tokenizer, model(**tokenizer(text, return_tensors="pt"), decoder_input_ids=start).logits[0, 0]
 
 
-def test_a_classifier_gives_the_probability_of_its_entailment_label(classifier: Path) -> None:
-    found = load_entailment(str(classifier), device="cpu").probabilities(PAIRS)
-    expected = [classified(classifier, *pair)[2] for pair in PAIRS]
-    assert found == pytest.approx(expected, abs=1e-4)
-    assert len(set(found)) == 3  # the model does look at the claim
-
-
-def test_the_label_is_found_by_name_wherever_it_stands(classifier: Path, tmp_path: Path) -> None:
-    first = build_classifier(tmp_path, ["entailment", "not_entailment"])
-    model = load_entailment(str(first), device="cpu")
-    assert model.probabilities(PAIRS[:1]) == pytest.approx([classified(first, *PAIRS[0])[0]], abs=1e-4)
-    assert model.fingerprint != load_entailment(str(classifier), device="cpu").fingerprint
-
-
 @pytest.mark.parametrize(
     ("labels", "index"),
     [

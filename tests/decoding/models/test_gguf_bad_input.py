@@ -16,10 +16,8 @@ import torch
 from data.errors import UserError
 from decoding import machine
 from decoding.backends.build import build_backend
-from decoding.lowbit.storage import FILE
 from decoding.lowbit.superblocks import block_bytes
 from decoding.models import gguf as gguf_models
-from decoding.models.file_hashes import file_sha256
 from decoding.models.gguf import load_gguf
 from decoding.models.gguf_reading import parts_of
 from tests.gguf_file import write_gguf
@@ -204,33 +202,6 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
             load_gguf(file, device="cpu")
     assert not list((cache / "gguf").glob("*/conversion.json"))
     assert load_gguf(file, device="cpu").is_low_bit
-
-
-def test_a_model_that_is_mapped_stays_what_it_was(folder: Path, tmp_path: Path, cache: Path) -> None:
-    """Whoever makes its folder again writes other files; nobody writes into those that are mapped."""
-    file = write_gguf(folder, tmp_path / "tiny.gguf", blocks="Q8_0")
-    loaded = load_gguf(file, device="cpu")
-    (made,) = (cache / "gguf").glob("*/conversion.json")
-    assert all(path.stat().st_mode & 0o222 == 0 for path in made.parent.iterdir())
-    made.unlink()
-    (made.parent / FILE).chmod(0o644)
-    (made.parent / FILE).rename(tmp_path / "mapped")
-    again = load_gguf(file, device="cpu")
-    ids = torch.tensor([[5, 6, 7]])
-    with torch.inference_mode():
-        assert torch.equal(loaded.model(ids).logits, again.model(ids).logits)  # type: ignore[operator]
-
-
-def test_a_file_that_only_looks_the_same_is_read_again(tmp_path: Path) -> None:
-    """Another file in its place, of the same size and time of change."""
-    file, other = tmp_path / "model.gguf", tmp_path / "other.gguf"
-    file.write_bytes(b"GGUF one")
-    other.write_bytes(b"GGUF two")
-    for path in (file, other):
-        os.utime(path, (1, 1))
-    first = file_sha256(file)
-    other.replace(file)
-    assert file_sha256(file) != first
 
 
 @pytest.mark.slow

@@ -94,21 +94,6 @@ def test_sharded_weights_load_and_a_lost_shard_is_named(tiny: Path, tmp_path: Pa
     assert lost.name in refused(tmp_path / "shards")
 
 
-def test_dtype_is_followed(tiny: Path) -> None:
-    import torch
-
-    assert load(str(tiny), dtype="bfloat16").model.dtype == torch.bfloat16
-    assert "'int7'" in refused(tiny, dtype="int7")
-
-
-def test_sampling_defaults_of_the_checkpoint_are_set_aside(copy: Path) -> None:
-    edit_json(copy / "generation_config.json", repetition_penalty=1.3, do_sample=True, temperature=0.6, eos_token_id=[4, 2])
-    loaded = load(str(copy))
-    assert loaded.eos_ids == {2, 4}
-    assert loaded.model.generation_config.repetition_penalty in (None, 1.0)
-    assert not loaded.model.generation_config.do_sample
-
-
 @pytest.mark.parametrize("device", ["abacus", "cuda:x", "xpu", "meta"])
 def test_unknown_devices_are_refused(tiny: Path, device: str) -> None:
     assert device in refused(tiny, device=device)

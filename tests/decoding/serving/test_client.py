@@ -112,29 +112,11 @@ def test_stop_strings_hold_where_the_server_does_not(base: str) -> None:
     assert "".join(pieces) == streamed.text
 
 
-def test_a_prompt_beyond_the_context_is_a_stage_error(ours: str) -> None:
-    with pytest.raises(StageError, match=r"status 400.*maximum context length is 1024"):
-        ServerGenerator("tiny", f"{ours}/v1").generate([Message("user", "river " * 2000)], SamplingParams())
-
-
 # --- what is sent -----------------------------------------------------------------------------------------------------
 
 
 def echoed(base: str, sampling: SamplingParams, messages: list[Message] = ASK) -> dict[str, dict[str, object]]:
     return dict(json.loads(bytes.fromhex(ServerGenerator("echo", f"{base}/v1/").generate(messages, sampling).text)))
-
-
-def test_parameters_reach_the_server(base: str) -> None:
-    sampling = SamplingParams(max_new_tokens=77, temperature=0.7, top_p=0.9, seed=5, stop=("QQ1", "QQ2"))
-    assert echoed(base, sampling)["body"] == {
-        "model": "echo",
-        "messages": [{"role": m.role, "content": m.content} for m in ASK],
-        "max_tokens": 77,
-        "temperature": 0.7,
-        "top_p": 0.9,
-        "seed": 5,
-        "stop": ["QQ1", "QQ2"],
-    }
 
 
 def test_no_more_stop_strings_are_sent_than_the_api_allows(base: str) -> None:
@@ -188,14 +170,6 @@ def test_proxies_are_for_other_machines_only(base: str, unused_port: int, monkey
 # --- what comes back --------------------------------------------------------------------------------------------------
 
 
-def test_counts_are_the_servers_else_estimates(base: str) -> None:
-    counted = ServerGenerator("echo", f"{base}/v1").generate(ASK, SamplingParams())
-    assert (counted.n_prompt_tokens, counted.n_new_tokens) == (3, 2)
-    estimated = ServerGenerator("plain", f"{base}/v1").generate(ASK, SamplingParams())
-    assert estimated.n_new_tokens == estimated_tokens("The bridge fell.")
-    assert estimated.n_prompt_tokens > estimated_tokens(ASK[1].content)
-
-
 def test_stop_reasons_are_told_apart_where_the_server_does(base: str) -> None:
     def stop(model: str, *stops: str) -> str:
         return ServerGenerator(model, f"{base}/v1").generate(ASK, SamplingParams(stop=stops)).stop
@@ -211,12 +185,6 @@ def test_an_odd_but_valid_stream_is_read(base: str) -> None:
     completion = ServerGenerator("odd-stream", f"{base}/v1").generate(ASK, SamplingParams(), pieces.append)
     assert (completion.text, completion.stop) == ("Zürich – 6:4", "end")
     assert pieces == ["Zürich ", "– 6:4"]
-
-
-def test_a_server_that_does_not_stream_still_answers(base: str) -> None:
-    pieces: list[str] = []
-    assert ServerGenerator("unstreamed", f"{base}/v1").generate(ASK, SamplingParams(), pieces.append).text == "all at once"
-    assert pieces == ["all at once"]
 
 
 @pytest.mark.parametrize(
@@ -252,14 +220,6 @@ def test_unusable_answers_say_what_came(base: str, model: str, words: list[str])
 def test_unusable_streams_say_what_came(base: str, model: str, words: list[str]) -> None:
     message = fault(base, model, stream=True)
     assert [word for word in words if word not in message] == []
-
-
-def test_text_of_a_broken_stream_is_not_asked_for_again(base: str) -> None:
-    """What was passed on cannot be taken back, so there is no second request."""
-    pieces: list[str] = []
-    with pytest.raises(StageError):
-        ServerGenerator("fault-dropped-stream", f"{base}/v1").generate(ASK, SamplingParams(), pieces.append)
-    assert pieces == ["The bridge"]
 
 
 # --- waiting and repeating --------------------------------------------------------------------------------------------

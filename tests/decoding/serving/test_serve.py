@@ -175,18 +175,6 @@ def test_stop_strings_and_the_own_end_are_told_apart(base: str) -> None:
     assert (choice["finish_reason"], choice["stop_reason"]) == ("length", None)
 
 
-def test_a_seed_repeats_and_is_told(base: str) -> None:
-    sampled = {**CHAT, "max_tokens": 25, "temperature": 0.9, "top_p": 0.95}
-    first = post(base, **sampled)
-    again = post(base, **sampled, seed=first["timings"]["seed"])
-    assert again["choices"] == first["choices"]
-    assert post(base, **sampled)["timings"]["seed"] != first["timings"]["seed"]
-    greedy = post(base, **{**sampled, "temperature": 0})["choices"]
-    assert post(base, **sampled, top_k=1)["choices"] == greedy
-    del sampled["temperature"]  # the API's default is 1
-    assert post(base, **sampled, seed=3)["choices"] == post(base, **sampled, seed=3, temperature=1.0)["choices"] != greedy
-
-
 def test_messages_in_all_forms(base: str, loaded: LoadedModel) -> None:
     parts = [{"type": "text", "text": "The bridge "}, {"type": "text", "text": "fell"}]
     messages = [{"role": "developer", "content": "Short."}, {"role": "user", "content": parts}]

@@ -41,20 +41,6 @@ class Writer:
         return tasks
 
 
-def test_those_who_wait_meanwhile_are_written_for_together_in_order() -> None:
-    async def scenario() -> list[str]:
-        first = await writer.ask("a")
-        while not writer.groups:
-            await asyncio.sleep(0.001)
-        others = await writer.ask("b", "c", "d", "e")
-        writer.let_go.set()
-        return list(await asyncio.gather(*first, *others))
-
-    writer = Writer(most=3)
-    assert asyncio.run(scenario()) == ["a!", "b!", "c!", "d!", "e!"]
-    assert writer.groups == [["a"], ["b", "c", "d"], ["e"]]
-
-
 def test_an_error_is_for_those_who_have_nothing_yet() -> None:
     async def scenario() -> list[Any]:
         tasks = await writer.ask("a", "broken", "b")

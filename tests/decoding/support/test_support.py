@@ -11,9 +11,7 @@ from data.errors import UserError
 from decoding.api import SupportExample
 from decoding.models.adapters import trained
 from decoding.support.encoding import PairEncoder, collate
-from decoding.support.forward import ReadingForward
-from decoding.support.network import match_flags
-from decoding.support.reader import HALF_ERROR, JUDGE_WEIGHTS, WRITER_WEIGHTS, MiniLmReader
+from decoding.support.reader import JUDGE_WEIGHTS, WRITER_WEIGHTS, MiniLmReader
 from decoding.support.training import Recipe, train
 from decoding.support.weight_files import fresh_network, load_network, pair_encoder, save_network
 
@@ -48,19 +46,6 @@ def _examples() -> list[SupportExample]:
     ]
 
 
-def test_flags_say_what_matches_and_whether_its_neighbours_do() -> None:
-    ours, theirs = match_flags([1, 2, 3, 9], [7, 2, 3, 1])
-    assert ours == [1, 3, 2, 0]  # 1 alone; 2 with 3 to its right; 3 with 2 to its left; 9 nowhere
-    assert theirs == [0, 3, 2, 1]
-
-
-def test_spans_are_those_of_the_claim(encoder: PairEncoder) -> None:
-    pair = encoder.encode(CLAIM, EVIDENCE)
-    assert pair is not None
-    assert len(pair.spans) == pair.n_claim
-    assert "".join(CLAIM[a:b] for a, b in pair.spans) == CLAIM.replace(" ", "")
-
-
 def test_a_claim_without_room_for_evidence_is_not_read(encoder: PairEncoder) -> None:
     assert encoder.encode("word " * 400, EVIDENCE) is None
     assert encoder.encode("", EVIDENCE) is None
@@ -91,31 +76,6 @@ def test_padding_changes_no_reading(weights: Path, encoder: PairEncoder) -> None
         both, pairs = network(collate([short, long]))
     assert torch.allclose(words[0], both[0, : words.shape[1]], atol=1e-4)
     assert torch.allclose(pair[0], pairs[0], atol=1e-4)
-
-
-def test_reading_leaves_out_nothing_that_counts(weights: Path, encoder: PairEncoder) -> None:
-    network = load_network(weights)
-    encoded = [one for n in (1, 3) if (one := encoder.encode(CLAIM, EVIDENCE * n)) is not None]
-    network.merge()
-    for pairs in (encoded, encoded[:1]):  # with and without padding
-        batch = collate(pairs)
-        with torch.inference_mode():
-            words, pair = network(batch)
-            exact, exact_pair = ReadingForward(network, torch.float32)(batch)
-            half, half_pair = ReadingForward(network, torch.bfloat16)(batch)
-        n_read = 1 + pairs[0].n_claim
-        assert exact.shape == half.shape == (len(pairs), n_read)
-        assert torch.allclose(exact, words[:, :n_read], atol=1e-4) and torch.allclose(exact_pair, pair, atol=1e-4)
-        assert torch.allclose(half, exact, atol=HALF_ERROR) and torch.allclose(half_pair, exact_pair, atol=HALF_ERROR)
-        assert not torch.equal(half, exact)
-
-
-def test_a_reader_is_rough_only_where_it_may_be(weights: Path) -> None:
-    quick, exact = MiniLmReader(weights, quick=True), MiniLmReader(weights, quick=False)
-    pairs = [(CLAIM, EVIDENCE), (EVIDENCE[0], EVIDENCE)]
-    assert quick.read(pairs) == exact.read(pairs) == exact.read(pairs, within=HALF_ERROR)
-    assert quick.read(pairs, within=HALF_ERROR / 2) == exact.read(pairs)
-    assert quick.read(pairs, within=HALF_ERROR) != exact.read(pairs)
 
 
 def test_readings_do_not_depend_on_what_is_read_beside_them(weights: Path) -> None:

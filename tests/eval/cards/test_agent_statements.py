@@ -44,17 +44,6 @@ def test_only_sentences_that_cite_one_known_text_are_drawn(folder: Path) -> None
     assert [one.place for one in statements(folder)] == [0, 3]
 
 
-def test_texts_are_found_again_as_scoring_shows_them(folder: Path) -> None:
-    sank, pier = statements(folder)
-    found, n_absent = rows([replace(sank, label="supported"), replace(pier, label="not")], folder / "articles")
-    assert n_absent == 0
-    assert [(row.label, row.pair.claim) for row in found] == [
-        ("supported", "The ferry sank in May."),
-        ("not", "A pier was built."),
-    ]
-    assert found[0].pair.premises == ("Ferry\nThe ferry sank in May 2031.",)
-
-
 def test_another_text_is_left_out_and_counted(folder: Path) -> None:
     sank, pier = statements(folder)
     labelled = [

@@ -155,8 +155,3 @@ def test_a_span_covers_what_lost_its_support() -> None:
     )
     one = exchange_names("He met nobody in Oslo but sold Bergen a boat.", random.Random(0), CONTEXT)
     assert one is not None and {one.text[a:b] for a, b in one.spans} == {"Oslo", "Bergen"}
-
-
-def test_an_unknown_kind_is_named() -> None:
-    with pytest.raises(KeyError, match="nothing"):
-        edit("nothing", "The ferry sank.", random.Random(0))

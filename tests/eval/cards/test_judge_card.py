@@ -9,7 +9,7 @@ import pytest
 from data.errors import UserError
 from data.snapshot import SAMPLE, Snapshot
 from data.types import Page
-from eval.cards.judge_accuracy import accepted_shares, accuracy, read_rows, whole_pages
+from eval.cards.judge_accuracy import accuracy, read_rows, whole_pages
 from eval.cards.stress import (
     NUMBER_CHANGED,
     REFERENCE,
@@ -22,7 +22,6 @@ from eval.cards.stress import (
     reference_pairs,
     shuffled_pairs,
 )
-from eval.cards.written_claims import HAND_FILE, is_true, written_pairs
 from eval.judge_card import ENOUGH, main, verdict
 from eval.judges.judge import Pair
 from eval.judges.lexical_judge import AcceptRate, LexicalJudge
@@ -103,45 +102,6 @@ def test_the_table_says_what_should_be_accepted(capsys: pytest.CaptureFixture[st
     row = next(line for line in out.splitlines() if NUMBER_CHANGED in line)
     assert "refused" in row and "%" in row
     assert "may decide headline scores: undecided" in out and "ms a pair" in out
-
-
-def test_claims_that_ship_are_whole_and_of_many_kinds() -> None:
-    rows = [json.loads(line) for line in HAND_FILE.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) >= 200 and len({row["meta"]["id"] for row in rows}) == len(rows)
-    assert len({row["claim"] for row in rows}) == len(rows)
-    for row in rows:
-        assert row["label"] in ("supported", "not") and all(row["meta"][key] for key in ("kind", "title", "source", "licence"))
-        assert row["claim"] not in " ".join(row["evidence"])  # nothing is to be found by looking it up
-        assert bool(row["wrong"]) == (row["label"] == "not")
-        assert all(part in row["claim"] for part in row["wrong"].split(" | "))
-    assert len({row["meta"]["kind"] for row in rows}) >= 10
-    pairs = written_pairs()
-    assert len(pairs["by hand: true"]) + len(pairs["by hand: false"]) == len(rows)
-    assert len(pairs["by hand: false, roles"]) >= 10
-    assert is_true("by hand: true") and not is_true("by hand: false, roles") and not is_true("by local models: partly true")
-
-
-def test_how_many_are_accepted(pairs_file: Path) -> None:
-    rows = read_rows(pairs_file)
-    scores: list[float | None] = list(OverlapJudge().score([row.pair for row in rows]))
-    assert accepted_shares(rows, scores, 0.7) == (1.0, 0.0)
-    assert accepted_shares(rows, scores, 0.5) == (1.0, 1.0)
-    scores[0] = scores[1] = None  # both rows of a supported claim
-    assert accepted_shares(rows, scores, 0.7) == (0.75, 0.0)
-
-
-def test_labelled_claims(capsys: pytest.CaptureFixture[str], pairs_file: Path) -> None:
-    code, out, _ = told(capsys, "--judge", "overlap", "--pairs", pairs_file, "--json")
-    found = json.loads(out)
-    assert code == 0
-    (one,) = found["files"]
-    found = {**one, **one["accuracy"]}
-    assert one["nested"] is None and sum(part["n"] for part in one["reliability"]["bins"]) == 12
-    assert one["reliability"]["bins"][9]["supported"] == 1.0 and one["reliability"]["bins"][5]["supported"] == 0.0
-    assert one["reliability"]["error"] == pytest.approx(8 / 12 * 0.5, abs=1e-4)
-    assert (found["n_claims"], found["n_supported"], found["n_pairs"]) == (12, 4, 24)
-    assert found["auroc"] == found["auroc_low"] == found["auroc_high"] == found["balanced_accuracy"] == found["f1"] == 1.0
-    assert found["auroc_length"] == 0.5  # all claims have four words
 
 
 def test_labelled_claims_and_edits_stand_in_one_table(capsys: pytest.CaptureFixture[str], pairs_file: Path) -> None:

@@ -16,25 +16,6 @@ def judged(counted: bool, label: Label, weight: float = 1.0, system: str = "a", 
     return Judged(Reading("r", "1", system, "0", "0", 0, stratum, weight, "once", label, "own"), counted)
 
 
-def test_a_drawn_pair_counts_for_those_that_it_stands_for() -> None:
-    found = agreement(
-        [judged(True, "told"), judged(True, "not"), judged(False, "not", 6.0, stratum="far"), judged(False, "told", 2.0)]
-    )
-    assert found.n == 4
-    assert found.accuracy == pytest.approx(7 / 10)
-    assert found.false_told == pytest.approx(1 / 2)
-    assert found.missed == pytest.approx(2 / 3)
-    assert found.recall == pytest.approx(2 / 10) and found.read_recall == pytest.approx(3 / 10)
-
-
-def test_a_fact_told_in_part_is_not_told() -> None:
-    found = agreement([judged(True, "partly"), judged(False, "partly"), judged(True, "told")])
-    assert found.accuracy == pytest.approx(2 / 3)
-    assert found.false_told == found.partly_told == pytest.approx(1 / 2)
-    assert found.missed == 0
-    assert found.read_recall_half == pytest.approx(2 / 3)
-
-
 def test_no_stratum_is_certain_however_few_were_read() -> None:
     (few,) = by([judged(True, "told", 50.0)], lambda one: one.reading.system).values()
     many = agreement([judged(True, "told", 1.0)] * 50)

@@ -112,29 +112,11 @@ def test_nothing_in_common_scores_0_unread(unread: EmbeddedJudge, premises: tupl
     assert unread.judge(Pair(premises, claim)) == Verdict("not_supported", 0.0, False, ((0, len(claim)),))
 
 
-def test_a_claim_that_a_rule_refuses_scores_below_the_threshold_whatever_the_network_says(unread: EmbeddedJudge) -> None:
-    assert score(unread, RENUMBERED, FERRY) < unread.threshold
-    convinced, _ = known(1.0)
-    verdict = convinced.judge(Pair((FERRY,), RENUMBERED))
-    assert verdict is not None and verdict.kind != "supported" and verdict.reason == "number"
-    assert "1,420" in [RENUMBERED[a:b] for a, b in verdict.words]
-
-
 def test_a_hopeless_claim_is_refused_unread(unread: EmbeddedJudge) -> None:
     assert 0 < score(unread, UNRELATED, FERRY) < HOPELESS < unread.threshold
 
 
 # --- what the network is asked ----------------------------------------------------------------------------------------
-
-
-def test_only_open_claims_are_read_and_each_score_is_in_its_place() -> None:
-    judge, reader = known()
-    alone = score(judge, WARNED, FERRY)
-    reader.asked.clear()
-    claims = ("Bananas ripen quickly.", WARNED, RENUMBERED, HALF_KNOWN)
-    scores = judge.score([Pair((FERRY,), claim) for claim in claims])
-    assert reader.asked == [WARNED, HALF_KNOWN]
-    assert scores[0] == 0.0 and scores[1] == alone and scores[2] == score(judge, RENUMBERED, FERRY)
 
 
 @pytest.mark.parametrize(("rough", "exact", "n_read"), [(0.94, 0.999, 2), (0.96, 0.02, 2), (0.5, 0.999, 1), (0.999, 0.02, 1)])
@@ -165,18 +147,6 @@ def test_the_three_kinds_and_the_words_that_lack_support() -> None:
     nothing, _ = known(0.0, *HALF_KNOWN.rstrip(".").split())
     verdict = nothing.judge(Pair((FERRY,), HALF_KNOWN))
     assert verdict is not None and verdict.kind == "not_supported" and verdict.probability < doubtful.threshold
-
-
-def test_the_network_may_object_and_not_propose() -> None:
-    by_words = score(LexicalJudge(), WARNED, FERRY)
-    assert by_words >= LexicalJudge().threshold
-    sure, _ = known(0.0)  # whatever it thinks of the whole
-    assert score(sure, WARNED, FERRY) >= sure.threshold
-    for doubted in ("that", "told"):  # a function word, and a word that no sentence has
-        objecting, _ = known(1.0, doubted)
-        assert 0 < score(objecting, WARNED, FERRY) < objecting.threshold
-    known_word, _ = known(1.0, "damaged.")  # the evidence has it
-    assert score(known_word, WARNED, FERRY) >= known_word.threshold
 
 
 def test_what_words_refuse_is_not_read_and_cannot_be_rescued(unread: EmbeddedJudge) -> None:
@@ -221,17 +191,6 @@ def test_another_ships_name_lowers_the_score(judge: EmbeddedJudge) -> None:
 
 def test_a_statement_about_the_article_is_not_accepted(judge: EmbeddedJudge) -> None:
     assert score(judge, 'The article "2031 Tolvane flood" has no section.', FLOOD) < judge.threshold
-
-
-def test_a_score_does_not_depend_on_the_other_pairs(judge: EmbeddedJudge) -> None:
-    pairs = [Pair((FERRY,), claim) for claim in (WARNED, SANK, HALF_KNOWN)] + [
-        Pair((FLOOD,), ROSE),
-        Pair((FLOOD, FERRY), WARNED),
-    ]
-    together, alone = judge.score(pairs), [judge.score([pair])[0] for pair in pairs]
-    assert all(a is not None and 0 < a < 1 for a in alone)
-    assert together == pytest.approx(alone, abs=5e-3)  # readings are rounded to a thousandth
-    assert judge.score(pairs[::-1])[::-1] == pytest.approx(together, abs=5e-3)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from data.errors import UserError
-from eval.judges.judge import ASKED_AT_ONCE, CachedJudge, Judge, Pair, Unjudged, decided, describe
+from eval.judges.judge import ASKED_AT_ONCE, CachedJudge, Pair, Unjudged, decided, describe
 
 
 class LengthJudge:
@@ -29,54 +28,10 @@ class LengthJudge:
 A, B = Pair(("p",), "one"), Pair(("p", "q"), "three")
 
 
-def test_a_pair_is_judged_once_and_the_answer_survives_the_process(tmp_path: Path) -> None:
-    first = LengthJudge()
-    cached: Judge = CachedJudge(first, tmp_path / "deep" / "scores.sqlite")
-    scores = cached.score([A, B, A])
-    assert scores == LengthJudge().score([A, B, A])
-    assert first.asked == [A, B]
-
-    later = LengthJudge()
-    assert CachedJudge(later, tmp_path / "deep" / "scores.sqlite").score([B, A]) == [scores[1], scores[0]]
-    assert later.asked == []
-
-
-def test_scores_come_back_to_the_last_bit(tmp_path: Path) -> None:
-    pairs = [Pair(("p",), "x" * n) for n in range(1200)]  # more than SQLite takes parameters for at once
-    cached = CachedJudge(LengthJudge(), tmp_path / "scores.sqlite")
-    assert cached.score(pairs) == cached.score(pairs) == LengthJudge().score(pairs)
-
-
-def test_another_revision_name_claim_or_grouping_of_premises_is_another_question(tmp_path: Path) -> None:
-    path = tmp_path / "scores.sqlite"
-    CachedJudge(LengthJudge(), path).score([A])
-    for judge in (LengthJudge(revision="2"), LengthJudge(name="other")):
-        CachedJudge(judge, path).score([A])
-        assert judge.asked == [A]
-    same = LengthJudge()
-    split = [Pair(("ab", "c"), "x"), Pair(("a", "bc"), "x"), Pair(("a",), "bcx")]
-    CachedJudge(same, path).score(split)
-    assert same.asked == split
-
-
 def test_the_cache_passes_on_who_judges(tmp_path: Path) -> None:
     cached = CachedJudge(LengthJudge(), tmp_path / "scores.sqlite")
     assert (cached.name, cached.revision, cached.threshold, cached.kind) == ("length", "1", 0.5, "lexical")
     assert describe(cached) == "length@1>=0.5"
-
-
-def test_several_threads_may_share_a_cache(tmp_path: Path) -> None:
-    cached = CachedJudge(LengthJudge(), tmp_path / "scores.sqlite")
-    pairs = [Pair(("p",), "x" * n) for n in range(50)]
-    with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: cached.score(pairs), range(8)))
-    assert all(answer == LengthJudge().score(pairs) for answer in answers)
-
-
-def test_no_question_no_answer(tmp_path: Path) -> None:
-    judge = LengthJudge()
-    assert CachedJudge(judge, tmp_path / "scores.sqlite").score([]) == []
-    assert judge.asked == []
 
 
 def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:

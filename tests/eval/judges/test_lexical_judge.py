@@ -10,8 +10,6 @@ import pytest
 
 from data import codec
 from data.errors import UserError
-from data.passages import cut_passages
-from data.types import Page
 from eval.cards.judge_accuracy import read_rows
 from eval.cards.stress import (
     bare,
@@ -24,7 +22,7 @@ from eval.cards.stress import (
     stress,
 )
 from eval.fitting.fit_lexical import WICE_FILE, fit_model, main
-from eval.judges.features import FEATURES, analyse, analyse_claim, gather, missing_numbers
+from eval.judges.features import FEATURES, analyse, gather, missing_numbers
 from eval.judges.judge import Pair
 from eval.judges.lexical_judge import MODEL_FILE, LexicalJudge
 from eval.judges.vetoes import veto
@@ -189,11 +187,6 @@ def test_countries_match_their_abbreviations(a: str, b: str) -> None:
     assert "usa" not in analyse("It tells us all.").stem_set
 
 
-def test_not_only_denies_nothing(judge: LexicalJudge) -> None:
-    text = "The law covers not only ferries but also private boats on the lake."
-    assert accepts(judge, "The law covers ferries and private boats on the lake.", text)
-
-
 def test_another_passage_of_the_event_is_refused(judge: LexicalJudge) -> None:
     assert not accepts(judge, "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard.", OTHER)
 
@@ -215,41 +208,13 @@ def test_bare_premises_match_names_numbers_and_negations_without_capitals(judge:
     assert not accepts(judge, "Captain Jonas Weller had not warned the owner, Tanda Lines, about the damaged hull.", text)
 
 
-def test_support_at_the_end_of_a_long_premise_is_found(judge: LexicalJudge) -> None:
-    claim = "The ferry Marisol sank on Lake Tanda on 14 March 2019 with 1,240 people aboard."
-    filler = "Weather records of the northern district were kept in a ledger at the town hall. " * 700
-    assert accepts(judge, claim, filler + PASSAGE)
-    assert not accepts(judge, claim, filler)
-
-
-def test_a_claim_of_200_words_is_judged_to_its_last_word(judge: LexicalJudge) -> None:
-    rng = random.Random(0)
-    words = ["".join(rng.choices("bdfgklmnprstvz", k=3)) + "o" + rng.choice("klmnprt") for _ in range(199)]
-    claim = " ".join(words) + " 1987"
-    assert accepts(judge, claim, claim)
-    assert judge.judge(Pair((claim,), claim.replace("1987", "1988")))[1] == "number"
-    assert analyse_claim(claim).text == claim
-
-
 @pytest.mark.parametrize("claim", ["", " ", ".", "of the", "==="])
 def test_a_claim_without_words_is_not_supported(judge: LexicalJudge, claim: str) -> None:
     assert judge.score([Pair((PASSAGE,), claim)]) == [0.0]
 
 
-@pytest.mark.parametrize("premises", [(), ("",), (" ",), ("Nothing shared here at all.",)])
-def test_without_evidence_nothing_is_supported(judge: LexicalJudge, premises: tuple[str, ...]) -> None:
-    assert judge.score([Pair(premises, "The ferry Marisol sank.")]) == [0.0]
-
-
 def test_markers_left_in_a_text_are_no_numbers(judge: LexicalJudge) -> None:
     assert accepts(judge, "The Marisol was built by Osk Shipyard.[12] [3, 4]")
-
-
-def test_a_score_depends_on_nothing_but_its_pair(judge: LexicalJudge) -> None:
-    pairs = [Pair((PASSAGE,), s) for s in PASSAGE.split("\n")[1].split(". ")] + [Pair((OTHER, PASSAGE), "Lake Tanda freezes.")]
-    together = judge.score(pairs)
-    assert [LexicalJudge().score([pair])[0] for pair in reversed(pairs)] == together[::-1]
-    assert all(0 <= score <= 1 for score in together)
 
 
 def test_more_overlap_never_counts_against_a_claim(judge: LexicalJudge) -> None:
@@ -281,12 +246,6 @@ def test_forms_of_numbers(claim: str, evidence: str, missing: list[str]) -> None
     assert [n.written for n in missing_numbers(analyse(claim), analyse(evidence).offered_numbers)] == missing
 
 
-def test_a_hyphenated_word_matches_its_bare_form(judge: LexicalJudge) -> None:
-    evidence = gather(analyse("A third-party audit."), ("a thirdparty audit",), lambda stem: 1.0)
-    assert evidence.stems == evidence.claim.stem_set
-    assert gather(analyse("A thirdparty audit."), ("a third-party audit",), lambda stem: 1.0).cov_best == 1.0
-
-
 def test_each_of_several_premises_takes_part(judge: LexicalJudge) -> None:
     crowd = tuple(f"Ferry {n}\n" + "The ferry sank. " * 30 for n in range(12))
     assert veto(gather(analyse("The ferry sank in 2019."), (*crowd, "It was 2019 when the ferry sank."), judge.weight)) is None
@@ -298,17 +257,6 @@ def test_a_model_file_of_other_features_is_refused(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text(json.dumps(plain))
     with pytest.raises(UserError, match=r"eval\.fitting\.fit_lexical"):
         LexicalJudge(tmp_path / "old.json")
-
-
-def test_the_revision_follows_the_coefficients_and_not_the_card(tmp_path: Path) -> None:
-    plain = json.loads(MODEL_FILE.read_text())
-    plain["card"]["auroc"] = 0.5
-    (tmp_path / "card.json").write_text(json.dumps(plain))
-    plain["intercept"] += 0.1
-    (tmp_path / "moved.json").write_text(json.dumps(plain))
-    shipped = LexicalJudge().revision
-    assert LexicalJudge(tmp_path / "card.json").revision == shipped
-    assert LexicalJudge(tmp_path / "moved.json").revision != shipped
 
 
 def test_the_shipped_card_keeps_what_was_promised(judge: LexicalJudge) -> None:
@@ -378,11 +326,3 @@ def test_the_shipped_stress_table_is_what_the_judge_does(judge: LexicalJudge) ->
     from data.snapshot import Snapshot
 
     assert stress(judge, list(read_quotes(Snapshot(Path(os.environ["WIKIGEN_DATA"]))))) == judge.model.card.stress
-
-
-def test_passages_cut_from_a_page_support_their_own_sentences(judge: LexicalJudge) -> None:
-    page = Page(url="u", title="t", text=(PASSAGE + "\n" + OTHER).replace("\n", " \n"), origin="search")
-    for passage in cut_passages([page], words=40):
-        for sentence in passage.text.split("\n")[-1].split(". "):
-            if len(sentence.split()) > 4:
-                assert accepts(judge, sentence, passage.text)

@@ -12,7 +12,7 @@ from data import codec
 from data.errors import UserError
 from decoding.serving.client import ServerGenerator
 from eval.judges.judge import CachedJudge, Pair, Unjudged, decided, describe
-from eval.judges.llm_judge import INSTRUCTIONS, PROMPT_SHA256, SCHEMA, Judgement, LlmJudge, question, read_verdict
+from eval.judges.llm_judge import PROMPT_SHA256, SCHEMA, Judgement, LlmJudge, question, read_verdict
 from eval.judges.replies import MOST_LOST, TRIES
 from tests.judging_server import JudgingServer, judging
 
@@ -41,30 +41,10 @@ def test_verdicts_become_scores_and_partial_support_is_no_support(server: Judgin
     assert describe(judge).startswith(f"llm:fair@{server.base_url}@{PROMPT_SHA256[:8]}-")
 
 
-def test_the_request_is_held_to_the_schema_at_temperature_0(server: JudgingServer) -> None:
-    judge_of(server, "fair").score([TRUE])
-    (request,) = server.requests
-    assert request["temperature"] == 0
-    assert request["response_format"]["type"] == "json_schema"
-    assert request["response_format"]["json_schema"]["schema"]["properties"]["verdict"]["enum"] == [
-        "supported",
-        "partially",
-        "no",
-    ]
-    assert request["messages"][0] == {"role": "system", "content": INSTRUCTIONS}
-
-
 def test_without_evidence_or_claim_nobody_is_asked(server: JudgingServer) -> None:
     assert judge_of(server, "fair").score([Pair((), "x y z"), Pair((" ",), "x"), Pair((PAGE,), " ")]) == [0.0, 0.0, 0.0]
     assert judge_of(server, "fair").score([]) == []
     assert server.requests == []
-
-
-def test_a_reply_in_prose_is_asked_for_again(server: JudgingServer) -> None:
-    assert judge_of(server, "second").score([TRUE]) == [1.0]
-    first, second = server.requests
-    assert second["messages"][:2] == first["messages"]
-    assert second["messages"][2] == {"role": "assistant", "content": "I think it is supported."}
 
 
 def test_three_unusable_replies_leave_the_pair_unjudged_and_are_kept(server: JudgingServer, tmp_path: Path) -> None:

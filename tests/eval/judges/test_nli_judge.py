@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from decoding.models.entailment import EntailmentModel, load_entailment
@@ -30,23 +28,6 @@ def read(model: EntailmentModel, *premises: str, claim: str = CLAIM) -> tuple[st
 
 def test_what_fits_is_read_whole_and_alone(model: EntailmentModel) -> None:
     assert read(model, FERRY) == (FERRY,)
-
-
-def test_a_long_premise_is_read_in_windows_of_whole_sentences(model: EntailmentModel) -> None:
-    *windows, best = read(model, " ".join([*FILLER, FERRY]))
-    assert len(windows) > 3
-    for sentence in (*FILLER, FERRY):
-        assert any(sentence in window for window in windows)
-    for one, following in itertools.pairwise(windows):
-        assert one.rpartition("coast. ")[2] == following[: len(one.rpartition("coast. ")[2])]
-    assert FERRY in best
-
-
-def test_the_best_sentences_of_all_premises_are_read_together(model: EntailmentModel) -> None:
-    claim = "The ferry Marisol sank, and Captain Jonas Weller had warned the owner."
-    texts = read(model, f"{FILLER[0]} {FERRY}", f"{OWNER} {FILLER[1]}", claim=claim)
-    assert f"{FERRY} {OWNER}" in texts[-1]
-    assert texts[:2] == (f"{FILLER[0]} {FERRY}", f"{OWNER} {FILLER[1]}")
 
 
 def test_text_without_full_stops_is_cut_at_words(model: EntailmentModel) -> None:

@@ -10,8 +10,7 @@ from data.types import DropReason, Page, Passage, Source
 from eval.judges.judge import Pair
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Case
-from eval.metrics.citations import Citations
-from eval.metrics.faithfulness import EvidenceWindows, Faithfulness, cited_support, name_errors, number_errors
+from eval.metrics.faithfulness import Faithfulness, name_errors, number_errors
 from eval.metrics.told_facts import Facts
 
 GOLD = GoldArticle(event_id="1", title="T", raw="", lead="", sections=(), infobox=(), cited_urls=())
@@ -41,28 +40,9 @@ def metric() -> Faithfulness:
 FILLER = " ".join(f"Minutes of meeting {n} were filed by the clerk of the northern district council." for n in range(40))
 
 
-def test_grounded_looks_beyond_what_is_cited(metric: Faithfulness) -> None:
-    case = case_of(f"{FERRY}[2] {FINE}\n{BRIDGE}[1]", (page(FILLER), page(f"{FILLER} {FERRY} {FILLER}"), page(FINE)))
-    assert metric.score(case)["grounded"] == pytest.approx(2 / 3)
-    assert Citations(metric.judge).score(case)["cite_recall"] == 0.0
-
-
 def test_a_dropped_page_grounds_nothing(metric: Faithfulness) -> None:
     assert metric.score(case_of(f"{FERRY}[1]", (page(FERRY, drop_reason="leak_text"),)))["grounded"] == 0.0
     assert metric.score(case_of(f"{FERRY}[1]", (page(FERRY),)))["grounded"] == 1.0
-
-
-def test_windows_keep_sentences_whole_and_their_page_title() -> None:
-    windows = EvidenceWindows([page(FILLER, "Council"), page(f"{FILLER}\n{FERRY}", "Lake news")])
-    best = windows.best("The ferry Marisol sank.")
-    assert len(best) == 5
-    assert best[0].startswith("Lake news\n") and FERRY in best[0]
-    assert all(len(window.split()) < 130 for window in best)
-
-
-@pytest.mark.parametrize("pages", [(), (page(""),), (page("  \n "),), (page("的是了在"),)])
-def test_without_evidence_nothing_is_grounded(metric: Faithfulness, pages: tuple[Page, ...]) -> None:
-    assert metric.score(case_of(f"{FERRY}[1]", pages))["grounded"] == 0.0
 
 
 @pytest.mark.parametrize("text", ["", "==Only==\n==Headings==", "..."])
@@ -113,12 +93,6 @@ def test_name_errors(text: str, errors: float) -> None:
     assert name_errors(case) == pytest.approx(errors)
 
 
-def test_a_hyphenated_name_is_found_in_bare_text() -> None:
-    bare = Source(Passage(0, 0, 1, "the fire at newtononrawcliffe burned a barn"), "u", "", None)
-    claim = "The fire at Newton-on-Rawcliffe burned a barn.[1]"
-    assert name_errors(Case(parse_text(claim, (bare,), "1", "T"), GOLD, ())) == 0.0
-
-
 class Counting:
     name, revision, threshold, kind = "counting", "1", 0.5, "lexical"
 
@@ -145,14 +119,6 @@ def test_what_a_judge_leaves_open_is_unscored_but_numbers_are_not() -> None:
     assert (found["number_errors"], found["name_errors"]) == (0.0, 0.0)
 
 
-def test_scores_are_the_same_again_and_after_other_cases(metric: Faithfulness) -> None:
-    case = case_of(f"{FERRY}[1] {FINE}[2] {BRIDGE}[2]", (page(f"{FILLER} {FERRY}"), page(FINE)))
-    first = metric.score(case)
-    metric.score(case_of(f"{BRIDGE}[1]", (page(BRIDGE),)))
-    assert metric.score(case) == first == Faithfulness(LexicalJudge()).score(case)
-    assert first.keys() == metric.names.keys()
-
-
 def test_numbers_and_names_of_a_claim_whose_text_nobody_knows_are_no_errors() -> None:
     known = Source(Passage(0, 0, 20, "The mill had 5 doors."), "", "", None)
     unknown = Source(Passage(1, 0, 0, ""), "https://gone.example/", "", None)
@@ -177,21 +143,6 @@ class Asked(LexicalJudge):
 
 def source_page(k: int, title: str = "Report of 2022") -> Page:
     return Page(url=f"https://example.org/{k}", title=title, text=f"{FILLER} {TEXTS[k]}", origin="search")
-
-
-def test_what_a_citation_of_the_events_pages_holds_is_not_looked_for_again() -> None:
-    judge = Asked()
-    scores = Faithfulness(judge).score(case_of(f"{FERRY}[1] {FINE}[1]", (source_page(0), source_page(1))))
-    assert scores["grounded"] == 1.0
-    asked = [(pair.claim, len(pair.premises)) for pair in judge.pairs]
-    assert asked.count((FERRY, 1)) == 1 and (FERRY, 5) not in asked  # its citation holds it
-    assert any(claim == FINE and n > 1 for claim, n in asked)  # rightly said, wrongly cited
-
-
-@pytest.mark.parametrize("pages", [(), (source_page(1),), (source_page(0, "Another title"),)])
-def test_a_source_that_is_in_no_page_under_its_title_grounds_nothing(pages: tuple[Page, ...]) -> None:
-    case = case_of(f"{FERRY}[1]", pages)
-    assert cited_support(case, LexicalJudge()) == {}
 
 
 def test_a_clause_of_a_claim_that_its_citations_hold_is_held_by_the_evidence() -> None:

@@ -1,5 +1,3 @@
-import random
-
 import pytest
 
 from eval.clauses import has_finite_verb
@@ -103,26 +101,9 @@ def test_share_and_kinds() -> None:
     assert junk_kinds(written) == {None: 2, "furniture": 2}
 
 
-@pytest.mark.parametrize("written", ["", "==History==\n==Damage=="])
-def test_an_article_without_sentences_is_unscored(written: str) -> None:
-    assert Junk().score(case(written, "x")) == {"junk_share": None}
-
-
-def test_one_sentence_and_five_thousand() -> None:
-    assert Junk().score(case("A storm hit Lisbon.", "x")) == {"junk_share": 0.0}
-    rng = random.Random(4)
-    said = [rng.choice((f"Ana Costa won race {i}.", "Subscribe now.")) for i in range(5000)]
-    assert Junk().score(case(" ".join(said), "x"))["junk_share"] == said.count("Subscribe now.") / 5000
-
-
 @pytest.mark.parametrize(
     "unit", ["a", "A ", "a.", "“", "<", "{a", "| ", "(photo ", "_a", "By Ab ", "this article ", "a@", "' "]
 )
 def test_a_sentence_without_end_is_read(unit: str) -> None:
     """Patterns that try again at each place would take minutes for some of these."""
     junk_kind(unit * 20_000)
-
-
-def test_names_are_the_values_given() -> None:
-    metric = Junk()
-    assert set(metric.score(case("A.", "A."))) == set(metric.names)

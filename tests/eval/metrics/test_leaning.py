@@ -1,5 +1,3 @@
-import random
-
 import pytest
 
 from eval.metrics.leaning import Leaning, LeaningKind, leaning_kind, leaning_sentences
@@ -51,38 +49,11 @@ def test_what_a_sentence_leans_on(sentence: str, before: str, kind: LeaningKind 
     assert leaning_kind(sentence, before, dated=False) == kind
 
 
-def test_a_section_begins_anew() -> None:
-    text = f"{MAYOR} She opened the bridge.\n==Later years==\nShe left the party."
-    assert Leaning().score(case(text, "x"))["leaning_share"] == pytest.approx(1 / 3)
-
-
 def test_weekdays_belong_to_the_date_of_their_section() -> None:
     text = "The final began on 3 May 2001. It rained. Play went on until Sunday.\n==Later==\nPlay went on until Sunday."
     assert [kind for _, kind in leaning_sentences(case(text, "x"))] == [None, None, None, "relative_time"]
 
 
-@pytest.mark.parametrize("written", ["", "==History==\n==Damage=="])
-def test_an_article_without_sentences_is_unscored(written: str) -> None:
-    assert Leaning().score(case(written, "x")) == {"leaning_share": None}
-
-
 def test_one_sentence_and_other_alphabets() -> None:
     assert Leaning().score(case("He died.", "x")) == {"leaning_share": 1.0}
     assert Leaning().score(case("ضربت عاصفة قوية المدينة القديمة. مات عشرة أشخاص.", "x")) == {"leaning_share": 0.0}
-
-
-def test_five_thousand_sentences() -> None:
-    rng = random.Random(4)
-    said = [rng.choice((f"Ana Costa won race {i}.", "He left yesterday.")) for i in range(5000)]
-    assert Leaning().score(case(" ".join(said), "x"))["leaning_share"] == said.count("He left yesterday.") / 5000
-
-
-@pytest.mark.parametrize("unit", ["a", "A ", "“", '"', "He ", "on ", "as mentioned ", "the 3-", "' "])
-def test_a_sentence_without_end_is_read(unit: str) -> None:
-    """Patterns that try again at each place would take hours for the longest of these."""
-    leaning_kind(unit * 20_000, unit * 20_000, dated=False)
-
-
-def test_names_are_the_values_given() -> None:
-    metric = Leaning()
-    assert set(metric.score(case("A.", "A."))) == set(metric.names)

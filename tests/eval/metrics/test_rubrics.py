@@ -18,7 +18,7 @@ from data.settings import load_settings
 from decoding.serving.client import ServerGenerator
 from eval.cards.rubric_card import make_card, pairs_of, rate, stand_ins, verdict
 from eval.judge_card import main as judge_card
-from eval.judges.replies import MOST_LOST, TRIES
+from eval.judges.replies import MOST_LOST
 from eval.metrics.rubrics import (
     INSTRUCTIONS,
     PROMPT_SHA256,
@@ -80,25 +80,6 @@ def test_five_dimensions_one_a_request_at_temperature_0_held_to_the_schema(serve
         assert request["temperature"] == 0 and request["messages"][0]["content"].startswith(INSTRUCTIONS)
         schema = request["response_format"]["json_schema"]["schema"]
         assert schema["properties"]["score"]["enum"] == [1, 2, 3, 4, 5] and list(schema["properties"]) == ["reason", "score"]
-
-
-def test_only_coverage_sees_the_reference_and_nobody_sees_markers_or_reference_sections(server: JudgingServer) -> None:
-    rubrics_of(server).score(SHORT)
-    for dimension in RUBRICS:
-        (asked,) = asked_for(server, dimension)
-        assert ("Step 2 came." in asked) == (dimension == "coverage")
-        assert "## Course\n\nStep 1 came.\n" in asked and "[1]" not in asked and "Elsewhere" not in asked
-
-
-def test_an_unusable_reply_is_asked_for_again_and_three_leave_a_null(server: JudgingServer, tmp_path: Path) -> None:
-    assert rubrics_of(server, "second").score(SHORT) == rubrics_of(server, "fair").score(SHORT)
-    server.requests.clear()
-    records = tmp_path / "rubrics.jsonl"
-    assert rubrics_of(server, "never", records).score(SHORT) == dict.fromkeys(NAMES)
-    assert len(server.requests) == TRIES * 5
-    kept = [codec.from_json(Rating, line, where="rubrics") for line in records.read_text().splitlines()]
-    assert {one.dimension for one in kept} == set(RUBRICS)
-    assert all(one.score is None and one.replies == ("I think it is supported.",) * TRIES for one in kept)
 
 
 def test_records_name_model_server_prompt_and_day_and_answer_for_the_server_next_time(

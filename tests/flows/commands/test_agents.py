@@ -14,7 +14,7 @@ import lxml.html
 import pytest
 
 from benchmark import validate
-from benchmark.comparing.agents import RECIPE, agent_folders, read_group, read_recipe
+from benchmark.comparing.agents import read_recipe
 from benchmark.leaderboard import build
 from benchmark.submissions import submission
 from benchmark.submissions.made_elsewhere import ArticleFiles
@@ -137,16 +137,6 @@ def test_every_system_gets_a_valid_submission_without_text(scored: Path) -> None
     kept = "".join(path.read_text(encoding="utf-8") for path in out.rglob("*.json"))
     assert "many people came to see it" not in kept and "It went on for weeks" not in kept
     assert not any(line in kept for line in human(IDS[0]).split("\n") if len(line.split()) > 12)
-
-
-def test_missing_and_unreadable_articles_count_as_nothing_and_are_told_apart(scored: Path) -> None:
-    out = scored / "submissions" / "agents"
-    group = read_group(out)
-    assert group is not None and group.base == "lead" and group.member("patchy").missing == (MISSING,)
-    assert [one.name for one in group.contestants] == ["lead", "far", "patchy", "reader"]
-    rows = {event.id: event for event in submission.read(out / "patchy" / "submission.json").events}
-    assert [rows[i].status for i in IDS] == ["ok", "failed", "failed"]
-    assert {rows[i].scores["entity_recall"] for i in (BROKEN, MISSING)} == {0.0}
 
 
 def test_comparisons_leave_out_what_the_data_lack_and_nothing_else(stands: dict[str, Any]) -> None:
@@ -389,14 +379,3 @@ def test_a_wrong_recipe_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=why):
         read_recipe(path)
-
-
-def test_the_recipe_that_comes_along_can_be_read() -> None:
-    recipe = read_recipe(RECIPE)
-    assert recipe.base == "ours" and len(recipe.agents) == 8 and set(recipe.systems) >= {"ours", "extractive"}
-    assert len(recipe.terms.split()) < submission.MOST_NOTE_WORDS
-
-
-def test_agents_are_folders_with_articles(place: Path) -> None:
-    assert list(agent_folders(place / "given")) == ["far", "patchy", "reader"]
-    assert list(agent_folders(place / "given", ("reader",))) == ["reader"]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from flows.orchestration.client_env import told_to_clients
-from tests.conftest import Command
 
 API = "http://127.0.0.1:4299/api"
 
@@ -69,7 +68,3 @@ def test_prefect_reads_it(tmp_path: Path) -> None:
             text=True, check=True,
         )  # fmt: skip
     assert done.stdout.strip() == API
-
-
-def test_the_flag_is_known(wikigenben: Command) -> None:
-    assert "--no-env" in wikigenben("up", "--help").out

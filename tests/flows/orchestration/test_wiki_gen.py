@@ -21,14 +21,13 @@ from prefect.client.schemas.sorting import TaskRunSort
 from prefect.settings import PREFECT_RESULTS_LOCAL_STORAGE_PATH, temporary_settings
 
 from benchmark.runner import EventOutcome
-from data import codec
-from data.runs import EventFailure, EventFolder, RunFolder
+from data.runs import EventFailure, RunFolder
 from data.snapshot import SAMPLE
-from data.stage_types import ARTICLE, OUTLINE, Stage, Stages
-from data.types import Article, Event, Heading, Outline, Page, Section, Sentence
+from data.stage_types import ARTICLE, Stage, Stages
+from data.types import Article, Event, Heading, Page, Section, Sentence
 from decoding.methods import METHODS
 from flows.job import SYSTEMS, Job
-from flows.orchestration.event_tasks import PIPELINE_VERSION, PrefectStages, digest_of, prepare_here, result_key
+from flows.orchestration.event_tasks import PIPELINE_VERSION, digest_of, prepare_here, result_key
 from flows.orchestration.runners import KINDS
 from flows.run_events import Generated, generate
 from flows.wiring.prepared import prepare
@@ -136,88 +135,6 @@ def test_final_state_names_what_failed_and_what_had_no_evidence() -> None:
 # ---- stages as tasks
 
 
-class Writer:
-    """A small system with nested stages that counts what it makes."""
-
-    def __init__(self) -> None:
-        self.made: list[str] = []
-
-    def write(self, stages: PrefectStages, event_id: str = "77") -> Article:
-        def making(name: str, value: Callable[[], Any]) -> Callable[[], Any]:
-            def make() -> Any:
-                self.made.append(name)
-                return value()
-
-            return make
-
-        outline = stages.once(OUTLINE, making("outline", lambda: Outline("T", (Heading("A"), Heading("B")))))
-        sections = []
-        for n, heading in enumerate(outline.headings, 1):
-
-            def section(n: int = n, heading: Heading = heading) -> Section:
-                draft = stages.once(
-                    Stage(f"drafts/{n:02}", Sentence),
-                    making(f"drafts/{n:02}", lambda: Sentence(f"On {heading.text}.", ("0:0-1",))),
-                )
-                return Section(heading, ((draft,),))
-
-            sections.append(stages.once(Stage(f"sections/{n:02}", Section), making(f"sections/{n:02}", section)))
-        lead = Section(Heading("", 1), ())
-        article = lambda: Article(event_id, "T", lead, tuple(sections), (), ())  # noqa: E731
-        return stages.once(ARTICLE, making("article", article))
-
-
-ALL = ["outline", "sections/01", "drafts/01", "sections/02", "drafts/02", "article"]
-
-
-@pytest.fixture
-def in_folder(prefect_api: None, tmp_path: Path) -> Callable[..., tuple[list[str], bytes]]:
-    """Write into a folder below tmp_path: what was made, and the article's bytes."""
-
-    def write(name: str, digest: str = str(tmp_path)) -> tuple[list[str], bytes]:
-        folder = EventFolder(tmp_path / name / "77")
-        writer = Writer()
-        writer.write(PrefectStages(folder, codec.sha256(digest)))
-        return writer.made, (folder.path / "article.json").read_bytes()
-
-    return write
-
-
-def test_stored_results_fill_another_folder(in_folder: Callable[..., tuple[list[str], bytes]], tmp_path: Path) -> None:
-    made, first = in_folder("a")
-    assert made == ALL
-    made, second = in_folder("b")
-    assert made == [] and second == first
-    assert codec.read(Outline, tmp_path / "b" / "77" / "outline.json").headings == (Heading("A"), Heading("B"))
-    made, _ = in_folder("c", digest="another identity")
-    assert made == ALL
-
-
-def test_folder_wins_over_stored_results(in_folder: Callable[..., tuple[list[str], bytes]], tmp_path: Path) -> None:
-    """An edited outline leads to new sections, also when those of the old outline are stored."""
-    in_folder("a")
-    outline = tmp_path / "a" / "77" / "outline.json"
-    outline.write_text(codec.to_json(Outline("T", (Heading("A"), Heading("C")))), encoding="utf-8")
-    for name in ("sections", "drafts"):
-        shutil.rmtree(outline.parent / name)
-    (outline.parent / "article.json").unlink()
-    made, article = in_folder("a")
-    assert made == ALL[1:]
-    assert b"On C." in article and b"On B." not in article
-
-
-def test_edited_section_reaches_an_article_put_together_again(
-    in_folder: Callable[..., tuple[list[str], bytes]], tmp_path: Path
-) -> None:
-    in_folder("a")
-    section = tmp_path / "a" / "77" / "sections" / "01.json"
-    section.write_text(section.read_text(encoding="utf-8").replace("On A.", "By hand."), encoding="utf-8")
-    (tmp_path / "a" / "77" / "article.json").unlink()
-    made, article = in_folder("a")
-    assert made == ["article"]
-    assert b"By hand." in article
-
-
 # ---- the flow
 
 
@@ -301,17 +218,6 @@ def test_failing_events_are_recorded_and_the_others_completed(tmp_path: Path, da
     state = run_flow(**asked, retry_failed=True)
     assert state.is_failed() and state.message.startswith("1 of 2 events failed: 9000003")
     assert set(articles(run)) == {"9000001", "9000002"}
-
-
-@pytest.mark.usefixtures("prefect_api")
-def test_changed_pages_are_not_taken_from_stored_results(tmp_path: Path, data: Path) -> None:
-    asked: dict[str, Any] = {"system": "lead", "data": str(data), "events": ["9000001"], "evaluate": False}
-    assert run_flow(**asked, out=str(tmp_path / "a")).is_completed()
-    listed = json.loads((data / "google" / "9000001.json").read_text(encoding="utf-8"))
-    (data / "google" / "9000001.json").write_text(json.dumps(listed[1:]), encoding="utf-8")
-    assert run_flow(**asked, out=str(tmp_path / "b")).is_completed()
-    pages = [(tmp_path / name / "events" / "9000001" / "pages.jsonl").read_text(encoding="utf-8").splitlines() for name in "ab"]
-    assert (len(pages[0]), len(pages[1])) == (len(listed), len(listed) - 1)
 
 
 @pytest.mark.usefixtures("prefect_api")

@@ -53,24 +53,6 @@ def test_it_is_the_run_that_writing_all_anew_makes(adopted: tuple[Prepared, tupl
     assert not list(taken.run.path.glob(".*.half"))
 
 
-def test_what_is_there_already_stays(written: Path, tmp_path: Path) -> None:
-    prepared = _prepared(tmp_path / "some", OFF)
-    run_events.generate(replace(prepared, ids=prepared.ids[:1]))
-    before = _files(prepared.run.event(prepared.ids[0]).path)
-    adopt(prepared, written)
-    assert _files(prepared.run.event(prepared.ids[0]).path) == before
-    assert adopt(prepared, written) == 0
-
-
-def test_pages_of_another_run_decide(written: Path, tmp_path: Path) -> None:
-    other = _prepared(tmp_path / "half")
-    event_id = other.ids[0]
-    run_events.generate(replace(other, ids=(event_id,)))
-    pages = other.run.event(event_id).path / "pages.jsonl"
-    pages.write_text(pages.read_text(encoding="utf-8").replace("the", "teh", 1), encoding="utf-8")
-    assert adopt(_prepared(tmp_path / "mine", OFF), other.run.path) == 0
-
-
 @pytest.mark.parametrize("name", ["article.json", "pages.jsonl"])
 def test_a_damaged_event_is_written_here_and_the_others_are_taken(
     written: Path, adopted: tuple[Prepared, tuple[str, ...]], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -270,27 +269,6 @@ def test_a_system_that_fails_takes_nothing_with_it(tmp_path: Path) -> None:
     calls.clear()
     done.run(all_steps, writing(calls), lambda line: None)
     assert calls == ["a write", "a submit"]  # what stood, stands
-
-
-def test_a_step_is_run_again_when_its_input_or_output_changed(tmp_path: Path) -> None:
-    source = tmp_path / "submission.json"
-    source.write_text(json.dumps({"created": "then", "system": {"commit": "1"}, "n": 1}), encoding="utf-8")
-    one, done, calls = step("a", "write", tmp_path, (source,)), steps.Steps(tmp_path / "steps"), []
-
-    def again() -> int:
-        calls.clear()
-        done.run([one], writing(calls), lambda line: None)
-        return len(calls)
-
-    assert (again(), again()) == (1, 0)
-    source.write_text(json.dumps({"created": "now", "system": {"commit": "2"}, "n": 1}), encoding="utf-8")
-    assert again() == 0  # the same numbers at another time
-    source.write_text(json.dumps({"created": "now", "system": {"commit": "2"}, "n": 2}), encoding="utf-8")
-    assert (again(), again()) == (1, 0)
-    one.writes[0].write_text("edited", encoding="utf-8")
-    assert (again(), again()) == (1, 0)
-    shutil.rmtree(tmp_path / "steps")
-    assert again() == 1
 
 
 def test_a_step_is_a_process_of_its_own(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
 import sys
@@ -13,21 +12,6 @@ import pytest
 from flows.showing import console
 
 HOSTILE = "Dam\x1b]0;owned\x07 fails\x1b[2J\x9b31m\u202e\x00\rover"
-
-
-def test_notes_results_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    console.note(HOSTILE)
-    console.result(f"{HOSTILE}\n{HOSTILE}\ttabbed")
-    out, err = capsys.readouterr()
-    assert all(c.isprintable() or c in "\n\t" for c in out + err)
-    assert out.count("\n") == 2 and "\ttabbed" in out and err.count("\n") == 1
-
-
-def test_json_means_the_same_and_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
-    value = {"title": HOSTILE, "clef": "𝄞 \U000e0041 é"}
-    console.result_json(value)
-    out = capsys.readouterr().out
-    assert out[:-1].isprintable() and json.loads(out) == value and "é" in out
 
 
 def test_log_messages_quote_pages(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

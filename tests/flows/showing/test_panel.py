@@ -118,17 +118,6 @@ def test_what_is_said_while_events_are_written(tmp_path: Path) -> None:
     assert watch.view.finished == 3 and watch.view.written == 2 and watch.view.current is None
 
 
-def test_stored_drafts_are_not_counted_again(tmp_path: Path) -> None:
-    run, event = RunFolder.open(tmp_path / "run", {}), Event("1", "First")
-    tokens = []
-    for _ in range(2):
-        watch = watching.Watch(1)
-        run_event(run, StagedSystem(lambda: None), "1", lambda i: event, lambda e: PAGES, observer=watch)
-        tokens.append(watch.view.spent.tokens)
-        (run.event("1").path / "article.json").unlink()
-    assert tokens == [180, 0] and watch.view.current is not None and watch.view.current.kept == 1
-
-
 def test_time_left() -> None:
     view = watching.View(total=4, began=0.0)
     assert view.seconds_left(5.0) is None

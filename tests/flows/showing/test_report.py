@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-import data.runs
 from benchmark import scoring
 from benchmark.submissions import submission, submitted
 from benchmark.submissions.submitted import SubmittedCost, SubmittedSystem
@@ -22,19 +21,18 @@ from data import codec
 from data.decoding_counts import DecodeStats, SourceStats, SpeculationStats, Usage
 from data.runs import EventFailure, EventFolder, EventStats, RunFolder
 from data.scores import EventScores
-from data.stage_types import NOBODY, ObservedStages, Stage, StageTime
-from data.types import Article, Heading, Outline, Page, Repair, Section
+from data.stage_types import StageTime
+from data.types import Article, Page, Repair
 from eval.judges.lexical_judge import LexicalJudge
 from eval.metric import Metric
 from eval.metrics.citations import Citations
 from eval.metrics.coverage import Coverage
-from eval.metrics.junk import Junk
 from eval.metrics.organisation import Organisation
 from flows import run_events
 from flows.job import Job
 from flows.showing.report import contents, page, plots
 from flows.wiring.prepared import prepare
-from pipeline.stages import ARTICLE, OUTLINE, OUTLINE_DRAFT, draft_stage
+from pipeline.stages import OUTLINE_DRAFT, draft_stage
 from pipeline.writing.drafting import Draft
 from tests.conftest import Command, copy_events, set_pages
 from tests.fakes import FixedEncoder
@@ -150,35 +148,6 @@ def test_what_is_gathered_is_what_the_run_holds(run: RunFolder) -> None:
     assert floors["organisation"] == (("wrong_article", 0.0625),) and floors["cite_recall"] == ()
 
 
-def test_stages_add_up_to_the_seconds_of_writing(run: RunFolder) -> None:
-    found = contents.gather(run)
-    assert {line.stage for line in found.stages} == {"pages", "article", contents.BETWEEN_STAGES}
-    assert all(line.n_events == 2 and line.seconds >= 0 for line in found.stages)
-    assert sum(line.seconds for line in found.stages) == pytest.approx(sum(found.seconds), abs=0.01)
-
-
-def test_the_page_tells_it(run: RunFolder, parsed: Parsed) -> None:
-    found = contents.gather(run)
-    failure = run.event(FAILED).failure()
-    assert failure is not None and failure.title == "2031 Tolvane flood"
-    for told in (
-        "lead on 3 events",
-        f"2031 Tolvane flood {FAILED}",
-        failure.message,
-        "access was blocked blocked",
-        REMOVED.text,
-        REMOVED.section,
-        REMOVED.detail,
-        "wrong_article 6.2 reference 93.8",
-        "infobox: with 1 11.0 10.0 – 12.5",
-        "cutting, indexing and ranking passages",
-    ):
-        assert told in parsed.text, told
-    for line in found.headline:
-        assert f"{100 * line.score.mean:.1f} {100 * line.score.ci95[0]:.1f} – {100 * line.score.ci95[1]:.1f}" in parsed.text
-    assert "Language model" not in parsed.text and "seconds generating" not in parsed.text
-
-
 def test_every_link_leads_to_a_file_or_a_place_in_the_page(run: RunFolder, parsed: Parsed) -> None:
     ids = parsed.all("id")
     assert len(ids) == len(set(ids))
@@ -247,35 +216,7 @@ def test_a_run_that_is_not_scored(wikigenben: Command, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (2, "") and "has no submission.json" in ran.err and "wikigenben evaluate" in ran.err
 
 
-@pytest.mark.usefixtures("fixed_encoder")
-def test_evaluate_writes_it(wikigenben: Command, tmp_path: Path) -> None:
-    ran = wikigenben("evaluate", "--system", "lead", "--data", "sample", "--limit", "1", "--out", "run")
-    assert ran.code == 0 and str(tmp_path / "run" / "report.html") in ran.out
-    assert "lead on 1 events" in Parsed(Path("run/report.html").read_text(encoding="utf-8")).text
-
-
 # ---- what is stored for it
-
-
-def test_a_stage_is_timed_without_those_inside_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    now = iter([0.0, 1.0, 5.0, 5.5, 20.0, 20.25])
-    monkeypatch.setattr(data.runs.time, "perf_counter", lambda: next(now))
-    stages = ObservedStages(EventFolder(tmp_path / "7"), NOBODY)
-    part = Stage("sections/01", Section)
-
-    def section() -> Section:
-        stages.once(OUTLINE, lambda: Outline("T", ()))
-        return Section(Heading("A"), ())
-
-    stages.once(part, section)
-    stages.once(part, section)  # found
-    with pytest.raises(RuntimeError):
-        stages.once(ARTICLE, failing)
-    assert stages.times == [StageTime("outline", 4.0), StageTime("sections/01", 1.5), StageTime("article", 0.25)]
-
-
-def failing() -> Article:
-    raise RuntimeError
 
 
 def event_of(run: RunFolder, event_id: str, evidence_words: int = 0) -> EventFolder:
@@ -299,13 +240,6 @@ def scored(run: RunFolder, values: dict[str, float], metric: Metric | None = Non
         cost=SubmittedCost(0.0, 0), created="2032-05-01T12:00:00+00:00",
     )  # fmt: skip
     submission.write(run.path / "submission.json", made)
-
-
-def test_where_less_is_better_the_worst_events_have_most(tmp_path: Path) -> None:
-    run = RunFolder(tmp_path)
-    scored(run, {"1": 0.1, "2": 0.9, "3": 0.5, "4": 0.0}, Junk())
-    (ends,) = contents.gather(run).ends
-    assert [event.event_id for event in ends.worst] == ["2", "3"] and [event.event_id for event in ends.best] == ["4", "1"]
 
 
 def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
@@ -348,15 +282,6 @@ def test_decode_statistics_are_those_of_the_drafts(tmp_path: Path) -> None:
 
 
 # ---- the best, the worst, and evidence
-
-
-def test_the_best_and_the_worst(tmp_path: Path) -> None:
-    run = RunFolder(tmp_path)
-    values = {f"{n:02}": n / 20 for n in range(14)}
-    scored(run, values | {"20": 0.65, "21": 0.65, "22": -1.0} | {f"3{n}": 0.0 for n in range(6)})
-    (ends,) = contents.gather(run).ends
-    assert [line.event_id for line in ends.worst] == ["00", "30", "31", "32", "33"] and ends.n_more_worst == 2
-    assert [line.event_id for line in ends.best] == ["21", "20", "13", "12", "11"] and ends.n_more_best == 0
 
 
 @pytest.mark.parametrize(("n", "shown"), [(1, 1), (2, 1), (5, 2), (40, 5)])

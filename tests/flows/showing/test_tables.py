@@ -63,27 +63,6 @@ def test_the_headline_alone_is_printed_each_explained_in_a_line_and_how_to_see_t
     assert len(set(NAMES)) == len(NAMES)
 
 
-def test_words_are_no_percentage() -> None:
-    made = scores(0.5)
-    made.estimates["words"] = Estimate(812.4, 700.0, 901.6, 3, 0, 0)
-    text = printed(score_table(made))
-    assert any(row.split()[-2:] == ["812", "700-902"] for row in text.splitlines())
-
-
-def test_a_headline_metric_that_a_floor_reaches_is_marked() -> None:
-    beside = {
-        "wrong_article": {"organisation": 0.5, "rouge2_f": 0.9},
-        "lead": {"fact_f": 0.6, "cite_f1": 0.4, "junk_share": 0.9},
-        "reference": {"organisation": 1.0, "quality": 1.0},
-    }
-    text = printed(score_table(scores(0.5), beside, everything=True))
-    marked = [row.split()[0 if row.split()[0] in NAMES else 1] for row in text.splitlines() if "50.0!" in row]
-    # ROUGE-2 is no headline metric, a ceiling may be above, and more junk is no feat
-    assert sorted(marked) == ["fact_f", "organisation"]
-    assert "! a floor" in text
-    assert "!" not in printed(score_table(scores(0.7), beside)) and "!" not in printed(score_table(scores(0.7)))
-
-
 def test_failed_preconditions_are_named_with_what_fails_them() -> None:
     good = {"fact_f": 0.3, "cite_f1": 0.95, "copied_share": 0.2, "verbatim_share": 0.1, "junk_share": 0.0}
     assert preconditions(good) == ["preconditions failed: none"]

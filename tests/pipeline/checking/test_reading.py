@@ -14,19 +14,6 @@ from pipeline.checking.cited import CitedArticle
 from pipeline.checking.phrases import chatbot_phrase
 from pipeline.checking.reading import parse
 
-WIKITEXT = """{{short description|x}}'''Lake Orta ferry accident''' was an accident on Lake Orta.<ref name="a">{{cite web
-|url=https://a.org/x|title=Ferry hits pier|date=2026-11-19|archive-url=https://web.archive.org/web/1/https://a.org/x}}</ref>
-At least 14 people {{nowrap|were hurt}}. The boat had left [[Pella]] at noon.<ref>[https://b.org/y B]</ref><ref name=a/>
-{| class=x
-| a table || with cells and many words
-|}
-== Aftermath ==
-The mayor resigned {{convert|3|km}} away from it.<ref name="a" /> {{broken|x
-[[File:x.jpg|thumb|a caption of several words]]
-A book says the same of it.<ref>{{cite book|title=Lakes|year=1999}}</ref>
-== References ==
-{{reflist}} Nothing of this is a statement."""
-
 MARKDOWN = """# Ferry
 The boat hit the pier [1]. Fourteen people were hurt [2, 1]. See the [Novara paper](https://n.org/z) for more words.
 Another fact stands here.[^x] And one without any source at all.
@@ -47,21 +34,6 @@ class="external" href="https://a.org/1">Ferry</a></li><li id="cite_note-2"><a hr
 
 def cited(article: CitedArticle) -> list[tuple[str, list[str], bool]]:
     return [(s.text, [article.references[i].url for i in s.references], s.inherits) for s in article.statements]
-
-
-def test_wikitext() -> None:
-    article = parse(WIKITEXT)
-    assert article.title == "Lake Orta ferry accident" and article.form == "wikitext"
-    a, b = "https://a.org/x", "https://b.org/y"
-    assert cited(article) == [
-        ("Lake Orta ferry accident was an accident on Lake Orta.", [a], False),
-        ("At least 14 people were hurt.", [b, a], True),
-        ("The boat had left Pella at noon.", [b, a], False),
-        ("The mayor resigned 3 km away from it.", [a], False),
-        ("A book says the same of it.", [""], False),
-    ]
-    assert article.references[0].published == "2026-11-19" and article.references[0].archive_url.startswith("https://web.arch")
-    assert article.statements[3].section == "Aftermath"
 
 
 def test_markdown() -> None:
@@ -206,23 +178,3 @@ def test_a_page_of_a_wiki_as_parsoid_and_as_readers_have_it() -> None:
     ]
     first = article.references[0]
     assert (first.title, first.published, first.archive_url[:20]) == ("The dam", "2021-05-04", "https://web.archive.")
-
-
-def test_markdown_hides_nothing_in_a_statement() -> None:
-    text = (
-        "# Dam\n\nThe old dam failed.[^1]\n\n<!-- The mayor of it was shot.[^1] -->\n"
-        "<span style='color:red'>The gates had jammed.[^1]</span> The court met soon.[^2]\n\n"
-        "[^1]: <https://a.org/x>\n[^2]: <https://a.org/y>\n"
-    )
-    assert cited(parse(text)) == [
-        ("The old dam failed.", ["https://a.org/x"], False),
-        ("The gates had jammed.", ["https://a.org/x"], False),
-        ("The court met soon.", ["https://a.org/y"], False),
-    ]
-
-
-def test_a_footnote_of_markdown_that_is_defined_nowhere_is_told() -> None:
-    text = "# Dam\n\nThe old dam failed.[^1] The mayor was shot.[^9]\n\n[^1]: https://a.org/x\n[^1]: https://a.org/y\n"
-    article = parse(text)
-    assert cited(article) == [("The old dam failed.", ["https://a.org/x"], False), ("The mayor was shot.", [""], False)]
-    assert [one.kind for one in article.references] == ["", "undefined"]

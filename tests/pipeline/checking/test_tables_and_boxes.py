@@ -18,23 +18,6 @@ def rows_of(article: CitedArticle) -> list[tuple[str, str, list[str]]]:
     return [(one.section, one.text, [article.references[i].url for i in one.references]) for one in found]
 
 
-def test_an_infobox() -> None:
-    text = (
-        "{{Infobox event\n| name = Flood\n| image = a.jpg\n| caption = The quay.{{efn|Old.}}" + cite("caption") + "\n"
-        "| deaths = 14" + cite("toll") + " (3 missing)\n| area_total_km2 = 9\n| area_footnotes = " + cite("area") + "\n"
-        "| leader1 = [[Ana Bray]]" + cite("mayor") + "\n| notes = \n}}\nThe '''flood''' was in May."
-    )
-    article = parse(text, "a.wiki")
-    assert rows_of(article) == [
-        ("Infobox", "deaths: 14 (3 missing)", ["https://toll.example/"]),
-        ("Infobox", "area total km2: 9", ["https://area.example/"]),
-        ("Infobox", "leader: Ana Bray", ["https://mayor.example/"]),
-    ]
-    assert article.statements[0].text == "The flood was in May."  # prose first
-    deaths = article.statements[1]
-    assert text[deaths.places[0].start : deaths.places[0].end] == cite("toll")
-
-
 def test_a_table() -> None:
     text = (
         "It was long.\n\n== Results ==\n"
@@ -61,15 +44,6 @@ def test_a_table() -> None:
 def test_what_is_no_row_of_data(table: str) -> None:
     article = parse(f"It was long.\n{table}\nIt ended here.", "a.wiki")
     assert rows_of(article) == [] and [one.text for one in article.statements] == ["It was long.", "It ended here."]
-
-
-def test_tables_side_by_side_in_each_other_and_open() -> None:
-    inner = f"{{|\n| x{cite('inner')} || y\n|}}"
-    table = f"{{|\n! A !! B\n|-\n| one || 1 {cite('one')}\n{inner}\n|}}"
-    text = f"{table}\n{table}\nIt is told.\n{{|\n| open{cite('open')} || z\nIt is told, too."
-    article = parse(text, "a.wiki")
-    assert [row[1] for row in rows_of(article)] == ["one: B 1", "one: B 1"]
-    assert [one.text for one in article.statements][:1] == ["It is told."]
 
 
 def test_what_stands_in_unread_sections_is_not_judged() -> None:
@@ -124,28 +98,9 @@ def test_a_note_in_a_note_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls(36) <= 5 * calls(9)
 
 
-def test_an_infobox_of_thousands_of_values() -> None:
-    """Each value was compared with each other one: a minute for three thousand."""
-    lines = "".join(f"| a{n}_total = {n} tons\n| a{n}_footnotes = {cite(f'p{n}')}\n" for n in range(3000))
-    found = rows_of(parse(f"{{{{Infobox x\n{lines}}}}}\nThe flood was in May.", "a.wiki"))
-    assert len(found) == wikitables.MOST_ROWS
-    assert found[999] == ("Infobox", "a999 total: 999 tons", ["https://p999.example/"])
-
-
 def test_the_references_of_a_value_belong_to_the_first_with_a_figure() -> None:
     box = (
         "{{Infobox x\n| population = \n| population_note = Few\n| population_total = 14\n| population_urban = 9\n"
         f"| population_footnotes = {cite('census')}\n| {'a_' * 50_000} = 3\n}}}}\nThe flood was in May."
     )
     assert rows_of(parse(box, "a.wiki")) == [("Infobox", "population total: 14", ["https://census.example/"])]
-
-
-def test_a_span_of_a_hundred_thousand_blanks() -> None:
-    table = f"{{|\n! Who !! Votes\n|-\n| rowspan={' ' * 100_000}x | Civic List || 4{cite('count')}\n|}}"
-    assert [urls for _, _, urls in rows_of(parse(table, "a.wiki"))] == [["https://count.example/"]]
-
-
-def test_attributes_that_can_be_cut_in_many_ways() -> None:
-    """`a=ba=b...` may be one attribute or forty: all ways were tried, 2^40."""
-    table = f'{{|\n! Who !! Votes\n|-\n| {"a=b" * 40}"|Civic List || 4{cite("count")}\n|}}'
-    assert [urls for _, _, urls in rows_of(parse(table, "a.wiki"))] == [["https://count.example/"]]

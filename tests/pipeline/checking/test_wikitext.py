@@ -10,8 +10,7 @@ from data.errors import UserError
 from pipeline.checking import cited_works
 from pipeline.checking.cited import OWN_MARKS
 from pipeline.checking.reading import parse
-from pipeline.checking.wikimarkup import DEEPEST, ExtensionTag, Link, Template, walk
-from pipeline.checking.wikimarkup import parse as markup
+from pipeline.checking.wikimarkup import DEEPEST
 from pipeline.checking.wikireferences import MOST_IN_ONE
 
 
@@ -19,20 +18,6 @@ def cited(text: str) -> list[tuple[str, list[str]]]:
     article = parse(text, "a.wiki")
     return [
         (s.text, [article.references[i].url or article.references[i].kind for i in s.references]) for s in article.statements
-    ]
-
-
-def test_a_footnote_cites_for_its_sentence_and_is_a_statement() -> None:
-    """An inner reference was lost, and the sentence judged against a later one."""
-    text = (
-        "The dam broke in May.{{Refn|See also the report of the ministry<ref>{{cite web|url=https://a.org/1|title=A}}</ref>}} "
-        "The valley was flooded.{{efn|As of 2024.<ref>[https://b.org/2 B]</ref>}} It was dry by June.<ref>https://c.org/3</ref>"
-    )
-    assert cited(text) == [
-        ("The dam broke in May.", ["https://a.org/1"]),
-        ("The valley was flooded.", ["https://b.org/2"]),
-        ("It was dry by June.", ["https://c.org/3"]),
-        ("See also the report of the ministry", ["https://a.org/1"]),
     ]
 
 
@@ -70,27 +55,6 @@ def test_a_broken_reference_is_told_and_takes_nothing_from_the_next(text: str, k
     assert found[1][1] == ["https://b.org"]
 
 
-def test_a_template_that_is_not_read_leaves_a_gap_that_is_known() -> None:
-    article = parse("It has {{population of|Sall|2020}} people.<ref>https://a.org</ref> It is {{convert|3|km}} long.", "a.wiki")
-    assert [s.gaps for s in article.statements] == [("population of",), ()]
-
-
-def test_what_lies_below_the_references_states_nothing() -> None:
-    text = (
-        "The dam broke in May.\n== References ==\n=== Books ===\n* A line of many words about a book.\n== Legacy ==\nIt is dry."
-    )
-    assert [told for told, _ in cited(text)] == ["The dam broke in May.", "It is dry."]
-
-
-def test_places_are_offsets_into_the_text() -> None:
-    text = "The dam {{nowrap|broke in May}}.<ref name=a>{{cite web|url=https://a.org|title=A}}</ref> It is dry.<ref name=a />"
-    article = parse(text, "a.wiki")
-    first, second = (statement.places[0] for statement in article.statements)
-    assert text[first.start : first.end].startswith("<ref name=a>{{cite") and text[first.end - 6 : first.end] == "</ref>"
-    assert text[second.start : second.end] == "<ref name=a />"
-    assert text[first.inside :].startswith("</ref>") and second.inside == first.inside
-
-
 @pytest.mark.parametrize(
     ("url", "page"),
     [
@@ -121,13 +85,6 @@ def test_of_which_page_an_address_is_a_copy(url: str, page: str) -> None:
 )
 def test_the_address_of_an_identifier(key: str, value: str, address: str) -> None:
     assert cited_works.address_of(key, value) == address
-
-
-def test_nesting_is_found_as_mediawiki_finds_it() -> None:
-    nodes = list(walk(markup("{{a|[[b|{{c}}]]|d={{{e|{{f}}}}}}} {{g [[h}} <ref>{{i}}</ref>")))
-    names = ["".join(n for n in node.parts[0].nodes if isinstance(n, str)) for node in nodes if isinstance(node, Template)]
-    assert names == ["a", "c", "f", "g [[h", "i"] and sum(isinstance(node, Link) for node in nodes) == 1
-    assert sum(isinstance(node, ExtensionTag) for node in nodes) == 1
 
 
 SENTENCE = "The dam broke in May of that year.<ref>{{cite web|url=https://a.org/|title=A}}</ref> "
@@ -168,26 +125,6 @@ def test_many_names_that_lead_to_many_are_resolved_once() -> None:
     """Each of 60 references uses the next 9: 9^60 ways, and each is gone once."""
     text = "".join(f"<ref name=n{n}>{{{{r|{'|'.join(f'n{n + k}' for k in range(1, 10))}}}}}</ref>" for n in range(60))
     assert cited(f"The dam broke in May.<ref name=n0 /> {text}")[0][0] == "The dam broke in May."
-
-
-def test_a_thousand_references() -> None:
-    cite = "The dam number {} broke in May.<ref name=r{}>{{{{cite web|url=https://a.org/{}|title=T}}}}</ref><ref name=r{}/>\n\n"
-    article = parse("".join(cite.format(n, n, n, n // 2) for n in range(1000)), "a.wiki")
-    assert len(article.statements) == len(article.references) == 1000
-    assert article.references[article.statements[999].references[1]].url == "https://a.org/499"
-
-
-@pytest.mark.parametrize("inner", ["", "a", "a "])
-def test_an_old_note_of_ten_thousand_blanks(inner: str) -> None:
-    """Three patterns that all may be blanks, one behind the other: 10^12 ways."""
-    text = f"The dam broke in May.{{{{ref|a}}}}\n\n{{{{note|{inner}{' ' * 10_000}\n\n* {{{{note | a | b }}}} https://a.org Dam"
-    assert cited(text)[0] == ("The dam broke in May.", ["https://a.org"])
-
-
-@pytest.mark.parametrize("stops", ["." * 100_000, '."' * 50_000, "?!" * 50_000])
-def test_a_hundred_thousand_full_stops(stops: str) -> None:
-    """Each was tried as the first of all that follow it: minutes and hours."""
-    assert cited(f"{stops}\n\nThe dam broke in May.<ref>http://a.org</ref>")[-1] == ("The dam broke in May.", ["http://a.org"])
 
 
 @pytest.mark.parametrize(

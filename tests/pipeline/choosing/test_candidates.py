@@ -4,7 +4,7 @@ import pytest
 
 from data.passages import cut_passages
 from data.types import Page
-from pipeline.choosing.candidates import Candidate, candidates, is_fragment, tidy
+from pipeline.choosing.candidates import Candidate, candidates, tidy
 
 PROSE = "The river rose to 7.84 metres in the night and flooded the lower town, where nine people died in their homes."
 
@@ -82,14 +82,3 @@ def test_words_to_a_model_are_left_out_with_what_follows_in_their_paragraph(atta
     spoken_to = page(text, flags=("suspicious",))
     assert [c.text for c in found(spoken_to)] == [PROSE, PROSE, "The bridge was closed on Monday."]
     assert len(found(spoken_to, page(text))) == 3 + 5, "another page is judged for itself"
-
-
-def test_sentences_that_lean_on_the_one_before_are_told() -> None:
-    dangling = {
-        c.text.split()[0]: c.dangling for c in found(page(f"{PROSE} He left the town on the same day with his family."))
-    }
-    assert dangling == {"The": False, "He": True}
-
-
-def test_fragments() -> None:
-    assert is_fragment("Directed by Bill Coleman") and not is_fragment("He left.") and not is_fragment("“No.”")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.choosing.facts import full_dates, names, numbers
+from pipeline.choosing.facts import names, numbers
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,3 @@ def test_names(text: str, found: set[str]) -> None:
 )
 def test_numbers(text: str, found: set[str]) -> None:
     assert numbers(text) == found
-
-
-def test_full_dates() -> None:
-    text = "From 16 March 2031 to April 2, 2031, and 3 May, 2032; not in May 2031, nor on 16 March."
-    assert full_dates(text) == ["16 March 2031", "April 2, 2031", "3 May, 2032"]

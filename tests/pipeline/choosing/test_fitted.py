@@ -9,14 +9,9 @@ import pytest
 
 from data import codec
 from data.errors import UserError
-from pipeline.choosing import relevance, usable, worth
+from pipeline.choosing import relevance
 from pipeline.choosing.fitted import fitted_model
 from pipeline.choosing.relevance import FEATURES, RelevanceModel
-
-
-@pytest.mark.parametrize("module", [relevance, worth, usable])
-def test_each_is_read_once(module: object) -> None:
-    assert module.load_model() is module.load_model()  # type: ignore[attr-defined]
 
 
 def test_a_file_that_is_none_is_named_with_what_makes_it_anew(tmp_path: Path) -> None:

@@ -132,20 +132,6 @@ def evidence_of(*pages: Page) -> Evidence:
     return Evidence.cut(Event("1", "2031 Tolvane flood"), pages, RetrievalSettings(passage_overlap=0))
 
 
-def test_every_sentence_passes_or_is_listed_with_a_reason() -> None:
-    text = (
-        "The Tolvane flood struck Vasterlow in March 2031. It was the worst since 1904. You have 45% of this article "
-        "left to read.\n"
-        "Mayor Irena Holt spoke to the council of the town. She said that the warning came too late for many."
-    )
-    evidence = evidence_of(page("ledger", "Flood", text))
-    found = candidates(evidence.passages, evidence.pages)
-    gated = gate(evidence, found)
-    assert len(gated.offered) + len(gated.left_out) == len(found)
-    assert "Irena Holt said that the warning came too late for many." in [one.text for one in gated.offered]
-    assert {one.reason for one in gated.left_out} == {"leans on another sentence", "page furniture"}
-
-
 def test_a_life_under_a_first_name_alone_is_left_out() -> None:
     text = (
         "The Larrow dam was planned by Ana Ruiz in 1990. Ruiz was born in Osmere in the year 1960. "
@@ -154,12 +140,6 @@ def test_a_life_under_a_first_name_alone_is_left_out() -> None:
     evidence = evidence_of(page("larrow", "Larrow dam", text))
     gated = gate(evidence, candidates(evidence.passages, evidence.pages))
     assert [one.text.split()[0] for one in gated.offered] == ["The", "Ruiz"]
-
-
-def test_each_of_a_thousand_sentences_is_offered() -> None:
-    text = "\n".join(f"The gauge number {n} at Harrow Bridge measured {n} metres in March 2031." for n in range(1_000))
-    evidence = evidence_of(page("ledger", "Flood", text))
-    assert len(gate(evidence, candidates(evidence.passages, evidence.pages)).offered) == 1_000
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,6 @@ def test_words_are_whole_and_references_gone(text: str, whole: str) -> None:
     assert mended(text) == whole
 
 
-def test_a_row_of_names_in_parentheses_is_read_in_no_time() -> None:
-    text = f"The dam ({'De La ' * 2_000}"
-    assert mended(text) == text
-
-
 def test_a_name_that_the_page_says_again_is_no_heading() -> None:
     page = "Notes On a bridge was released in 2031 in all towns. Critics liked Notes On a bridge."
     assert without_heading("Notes On a bridge was released in 2031 in all towns.", page).startswith("Notes On a")

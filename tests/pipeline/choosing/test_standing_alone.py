@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.choosing.standing_alone import day_of, standing_alone
+from pipeline.choosing.standing_alone import standing_alone
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,6 @@ def test_what_is_no_persons_name_does_not_stand_for_he(before: str, name: str) -
 )
 def test_what_points_back_or_gives_orders_is_left_out(text: str, stands: bool) -> None:
     assert standing_alone(text, "", None) == (text if stands else "")
-
-
-def test_days() -> None:
-    said = (
-        "On 12 March 2031 it rained.",
-        "In March 2031 it rained.",
-        "It rained on March 12.",
-        "It rained in 2031.",
-        "It rained.",
-    )
-    assert [day_of(text) for text in said] == ["2031-03-12", "2031-03", "--03-12", "2031", ""]
 
 
 @pytest.mark.parametrize(

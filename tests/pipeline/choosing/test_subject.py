@@ -57,13 +57,6 @@ def test_the_subject_may_be_called_by_its_kind(text: str, before: str, alone: st
     assert standing_alone(text, before, None, Subject("Lantern (film)", BOTH)) == alone
 
 
-def test_a_title_that_looks_like_a_pronoun() -> None:
-    subject = Subject("Here for It All", (page("a", "Here for It All", "Here for It All is an album. " * 9),))
-    said = "Here for It All was released by the label in September 2031."
-    assert standing_alone(said, "", None, subject) == said
-    assert standing_alone("Here the river was released by the dam.", "", None, subject) == ""
-
-
 def test_sibling_events() -> None:
     title = "2031 Osmere Marathon"
     other = page("a", "Osmere Marathon 2029: results", "In 2029 Ana Ruiz won. " * 9)
@@ -106,14 +99,6 @@ def test_other_works_of_the_kind_and_rankings() -> None:
     assert subject.is_on_another_work("“Harbour” is a 2008 film with a ferry.")
     assert not subject.is_on_another_work("“Lantern” is a 2031 film with a ferry.")
     assert not subject.is_on_another_work("“Harbour” is a 2008 novel with a ferry.")
-
-
-def test_a_page_on_others_of_the_kind_is_not_on_the_subject() -> None:
-    pages = (
-        page("a", "Tolvane Glass Works", "Tolvane Glass Works was founded in Osmere. " * 5),
-        page("b", "Glass works of Marrund", "The glass works of Marrund were built beside the river. " * 5),
-    )
-    assert Subject("Tolvane Glass Works", pages).elsewhere == {1}
 
 
 @pytest.mark.parametrize(

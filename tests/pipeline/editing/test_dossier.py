@@ -7,7 +7,6 @@ from dataclasses import replace
 from data.types import Article, Heading, Page, Passage, Section, Sentence, Source
 from pipeline.editing.dossier import dossier_of
 from pipeline.formats.dossier_page import dossier_html, dossier_wikitext
-from pipeline.provenance import publisher_of
 
 HOSTILE = "<script>x</script> [[Link]] {{stub}}"
 URLS = ("https://www.reuters.com/a", "https://paper.example/b", "https://paper.example/c", "https://web.example/d")
@@ -56,10 +55,3 @@ def test_an_article_of_one_publisher_lists_no_sentence_for_it() -> None:
     assert "every sentence rests on the same publisher" in dossier_html(
         one
     ) and '<li dir="auto">Rain fell.' not in dossier_html(one)
-
-
-def test_publishers_of_files_are_those_that_their_pages_name() -> None:
-    """One function for all: the domain of an address, of a file its site, else the file itself."""
-    assert publisher_of("https://news.bbc.co.uk/a") == publisher_of("https://www.bbc.co.uk/b", "BBC") == "bbc.co.uk"
-    assert publisher_of("file:a.html", "Lenz  Gazette") == publisher_of("file:b.html", "lenz gazette") == "lenz gazette"
-    assert len({publisher_of(f"file:{name}.html") for name in "abc"}) == 3

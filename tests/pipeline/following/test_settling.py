@@ -14,9 +14,8 @@ from pipeline.choosing.quantities import quantities
 from pipeline.choosing.tolls import Told, latest, whole_tolls
 from pipeline.evidence import Evidence
 from pipeline.following.changes import Comparison
-from pipeline.following.disagreements import disagreements
 from pipeline.following.news import NewsSection, with_news
-from pipeline.following.settling import contradictions, settled, with_report_day
+from pipeline.following.settling import contradictions, settled
 from pipeline.writing.assembly import WrittenSection
 from tests.pipeline.following.test_updating import article_of, joined, record, texts, updated
 
@@ -88,21 +87,6 @@ def test_what_two_towns_count_is_no_former_toll() -> None:
     assert Comparison("Storm", pages.pages, pages.revisits).changes(article) == ()
 
 
-def test_two_pages_disagree_although_one_speaks_of_hospital_and_monday() -> None:
-    then = [
-        record("a", f"Lima flood. {FIVE.replace('a cable car fell', 'the Lima flood came')}"),
-        record(
-            "b",
-            "The death toll from Friday's flood near Lenzburgh has risen to seven after two of the injured died in hospital. "
-            "The Lima flood was the worst in Lenzburgh.",
-            day="2026-03-05",
-        ),
-    ]
-    article = article_of(then, [("Five people were killed when the Lima flood came near Lenzburgh on Friday.", 0)])
-    (found,) = disagreements(article, joined(then, then).pages).found
-    assert found.develops and [side.value for side in found.sides] == ["Five people", "seven"]
-
-
 def article(lead: str, *body: str, infobox: tuple[Fact, ...] = ()) -> Article:
     section = Section(Heading("Toll"), (tuple(Sentence(text, ()) for text in body),))
     return Article("1", "Lenzburgh accident", Section(Heading(""), ((Sentence(lead, ()),),)), (section,), infobox, ())
@@ -130,12 +114,6 @@ def test_a_later_sentence_that_says_as_much_takes_the_place_of_the_older_one() -
     assert settled(article(HOTEL, "Five people died.", "Eight people have now died.")).sections[0].sentences[0].text == (
         "Eight people have now died."
     )
-
-
-def test_the_day_of_a_report_marks_what_is_not_the_latest() -> None:
-    assert with_report_day("Five people died.", "2031-03-04") == "Five people died (as reported on 4 March 2031)."
-    assert with_report_day("“Five people died.”", "2031-03-04") == "“Five people died (as reported on 4 March 2031).”"
-    assert with_report_day("Five people died", "2031-12-24") == "Five people died (as reported on 24 December 2031)."
 
 
 @pytest.mark.parametrize(
@@ -203,16 +181,6 @@ def test_a_later_count_leaves_those_of_parts_other_events_and_their_days(other: 
 def test_what_is_no_later_count_of_the_event_settles_nothing(other: str) -> None:
     made = article("Five people were killed in Lenzburgh.", other)
     assert settled(made) == made
-
-
-def test_what_comes_with_a_newer_figure_has_its_day() -> None:
-    then = [record("a", f"{FIVE} {HOTEL}")]
-    newer = record("b", "Eight people were killed near Lenzburgh, police said on Sunday evening.", day="2026-03-09")
-    made = article_of(then, [(FIVE.replace(" when a cable car fell", ""), 0)])
-    found = updated(then, [*then, newer], replace(made, title="Lenzburgh accident"))
-    told = texts(found.article.lead)
-    assert any("8 March 2026" in text for text in told), told
-    assert told[0].endswith("(as reported on 3 March 2026).") and "Five people" not in told[1]
 
 
 def test_a_sentence_that_is_said_already_is_no_news() -> None:

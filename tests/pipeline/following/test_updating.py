@@ -12,7 +12,7 @@ from data.errors import NoEvidence, StageError
 from data.passages import cut_passages
 from data.settings import RetrievalSettings, UnsupportedPolicy
 from data.types import Article, DropReason, Fact, Heading, Section, Sentence, Source
-from pipeline.following.changes import Comparison, Revisit
+from pipeline.following.changes import Comparison
 from pipeline.following.updating import JoinedPages, Updated, join_pages, update_article
 from pipeline.web.bundle import EvidenceRecord, Published, pages_of
 
@@ -69,22 +69,6 @@ def texts(section: Section) -> list[str]:
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-def test_indices_keep_their_text() -> None:
-    then = [record("a", TOLL), record("b", SCHOOLS), record("c", BRIDGE), record("d", "Nothing here.", reason="too_short")]
-    now = [record("a", RISEN), record("b", SCHOOLS), record("c", "", reason="http_4xx", http_status=404), record("e", "New.")]
-    pages, revisits = joined(then, now).pages, joined(then, now).revisits
-    assert [page.text for page in pages] == [TOLL, SCHOOLS, BRIDGE, "Nothing here.", RISEN, "New."]
-    assert (pages[0].drop_reason, pages[0].duplicate_of) == ("duplicate", 4)
-    assert pages[1] == pages_of(then)[1] and pages[3] == pages_of(then)[3]
-    assert (pages[2].drop_reason, pages[2].drop_detail) == ("http_4xx", "gone on 2026-03-04, ")
-    assert [(r.page, r.state, r.current) for r in revisits] == [(0, "changed", 4), (1, "unchanged", 1), (2, "gone", None)]
-
-
-def test_the_same_bytes_are_the_same_page_whatever_cleaning_makes_of_them() -> None:
-    then, now = record("a", f"{TOLL}\nA line of the menu."), record("a", TOLL)
-    assert joined([then], [replace(now, sha256_raw=then.sha256_raw)]).revisits == (Revisit(0, "unchanged", 0),)
-
-
 @pytest.mark.parametrize("reason", ["timeout", "login", "robots", "too_short", "http_5xx"])
 def test_a_page_that_could_not_be_read_stands(reason: DropReason) -> None:
     then = [record("a", TOLL), record("file", SCHOOLS)]
@@ -108,35 +92,7 @@ def test_two_pages_that_were_used_both_stay() -> None:
     assert joined(then, now).pages == pages_of(then)
 
 
-def test_a_copy_of_a_page_that_was_edited_is_a_source_of_its_own() -> None:
-    original = record("a", TOLL)
-    then = [original, record("b", TOLL, reason="duplicate", dup_of=original.id)]
-    pages = joined(then, [record("a", RISEN), record("b", TOLL)]).pages
-    assert pages[1].usable and pages[1].duplicate_of is None
-    assert (pages[0].duplicate_of, pages[2].usable) == (2, True)
-
-
-def test_an_edit_of_an_edit() -> None:
-    then = [record("a", TOLL)]
-    first = joined(then, [record("a", RISEN)])
-    third = "At least 18 people were killed in the flood."
-    second = join_pages(first.pages, [record("a", RISEN)], [record("a", third, retrieved_at="2026-03-11T08:00:00+00:00")])
-    assert [page.text for page in second.pages] == [TOLL, RISEN, third]
-    assert [page.duplicate_of for page in second.pages] == [2, 2, None]
-    assert [(r.page, r.state, r.current) for r in second.revisits] == [(0, "changed", 2), (1, "changed", 2)]
-    same = join_pages(first.pages, [record("a", RISEN)], [record("a", RISEN)])
-    assert same.pages == first.pages
-    assert [(r.page, r.state, r.current) for r in same.revisits] == [(0, "unchanged", 1), (1, "unchanged", 1)]
-
-
 # --- sentences --------------------------------------------------------------------------------------------------------
-
-
-def test_nothing_changed() -> None:
-    then = [record("a", TOLL)]
-    article = article_of(then, [(TOLL, 0)])
-    found = updated(then, then, article)
-    assert found.article is article and [fate.identical for fate in found.sections] == [True] and found.repairs == ()
 
 
 def test_only_what_is_concerned_is_written_anew_and_numbers_stay() -> None:
@@ -239,18 +195,6 @@ def test_a_newer_figure_replaces_or_follows() -> None:
     assert "15 people (2026-03-08) in place of At least 12 people (2026-03-03)" in found.repairs[0].detail
 
 
-def test_two_newer_figures_of_one_sentence() -> None:
-    both = "At least 12 people were killed and 30 people were injured in the flood."
-    then = [record("a", both)]
-    news = ["15 people were killed in the flood.", "In the flood 41 people were injured."]
-    for texts_of_new in ([" ".join(news)], news):
-        now = [*then, *(record(f"n{i}", text, day="2026-03-08") for i, text in enumerate(texts_of_new))]
-        found = updated(then, now, article_of(then, [(both, 0)]))
-        assert texts(found.article.lead) == news
-        (repair,) = found.repairs
-        assert "15 people" in repair.detail and "41 people" in repair.detail
-
-
 @pytest.mark.parametrize(
     ("text", "flags"),
     [("They said 15 people were killed in the flood.", ()), ("15 people were killed in the flood.", ("suspicious",))],
@@ -280,17 +224,3 @@ def test_a_row_of_two_sources_keeps_the_one_that_holds() -> None:
     found = updated(then, [record("a", "", reason="http_4xx", http_status=404), then[1]], article)
     (fact,) = found.article.infobox
     assert [cite.partition(":")[0] for cite in fact.cites] == ["1"] and texts(found.article.lead) == [TOLL]
-
-
-def test_repairs_of_the_earlier_article_stay() -> None:
-    then = [record("a", TOLL)]
-    found = updated(then, [record("a", RISEN)], article_of(then, [(TOLL, 0)]))
-    once_more = replace(article_of(then, [(TOLL, 0)]), repairs=found.repairs)
-    assert updated(then, [record("a", RISEN)], once_more).article.repairs == (*found.repairs, *found.repairs)
-
-
-def test_pages_of_the_article_are_checked_by_their_text() -> None:
-    """A passage that only moved within its page is still the old version's, and its section keeps its bytes."""
-    then = [record("a", f"{TOLL} {SCHOOLS}")]
-    found = updated(then, [record("a", f"{BRIDGE}\n{SCHOOLS}\n{TOLL}")], article_of(then, [(TOLL, 0)]))
-    assert found.sections[0].identical and found.repairs == ()

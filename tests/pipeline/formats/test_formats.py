@@ -5,11 +5,9 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
@@ -19,7 +17,6 @@ from pipeline.following.changes import Quote, Side
 from pipeline.following.disagreements import Disagreement
 from pipeline.formats import page_words
 from pipeline.formats.html import to_html
-from pipeline.formats.index_page import IndexRow, index_html
 from pipeline.formats.markdown import to_markdown
 from pipeline.formats.wikitext import to_wikitext
 from pipeline.provenance import day_of, host_of, shortened, web_link
@@ -132,14 +129,6 @@ def test_a_marker_of_nothing_is_text_like_all_else(write: Callable[[Article], st
         assert markup not in written
 
 
-def test_an_address_holds_no_signature_and_no_switch_of_a_wiki() -> None:
-    passage = Passage(0, 0, 2, "No")
-    source = Source(passage, "https://a.org/~~~~/__NOTOC__/{{x}}|y=<z>", "T", None)
-    lead = Section(Heading(""), ((Sentence("Yes.", (source.id,)),),))
-    written = to_wikitext(Article("7", "T", lead, (), (), (source,)))
-    assert "|url=https://a.org/%7E%7E%7E~/%5F%5FNOTOC%5F%5F/%7B%7Bx%7D%7D%7Cy=%3Cz%3E |title=" in written
-
-
 # --- HTML
 
 
@@ -155,31 +144,6 @@ def test_html_holds_no_markup_but_its_own() -> None:
     assert page.xpath("string(//h2[@id='section-1'])") == f"Rescue {HOSTILE}"
 
 
-def test_html_links() -> None:
-    article, pages = make(hostile=HOSTILE)
-    page = parsed(to_html(article, pages))
-    ids = [element.get("id") for element in page.xpath("//*[@id]")]
-    assert len(ids) == len(set(ids))
-    outward = [a for a in page.xpath("//a[@href]") if not a.get("href").startswith("#")]
-    assert {a.get("href") for a in outward} == {
-        "https://www.gazette.example/a?b=1&c=2",
-        "https://mirror.example",
-        "https://copy.example",
-        "https://idle.example/%3Cb%3E",
-    }
-    assert all(a.get("rel") == "nofollow noopener noreferrer" for a in outward)
-    assert all(a.get("href")[1:] in ids for a in page.xpath("//a[starts-with(@href, '#')]"))
-    cites = page.xpath("//a[@class='cite']")
-    assert [a.text for a in cites] == ["[1]", "[3]", "[1]", "[2]", "[1]"]
-    assert [a.get("href") for a in cites] == ["#source-1", "#source-3", "#source-1", "#source-2", "#source-1"]
-    assert [a.get("href") for a in page.xpath("//li[@id='source-1']//span[@class='back']/a")] == [
-        "#cite-1",
-        "#cite-3",
-        "#cite-5",
-    ]
-    assert [a.text for a in page.xpath("//nav//a")] == [f"Rescue {HOSTILE}", "Tugs", "Sources", "How this draft was made"]
-
-
 def test_html_policy_admits_exactly_what_is_there() -> None:
     article, pages = make()
     page = parsed(to_html(article, pages))
@@ -189,17 +153,6 @@ def test_html_policy_admits_exactly_what_is_there() -> None:
     assert rules["style-src"] == digest(page.xpath("string(//style)"))
     assert rules["script-src"] == digest(page.xpath("string(//script[not(@type)])"))
     assert "@import" not in page.xpath("string(//style)") and "url(" not in page.xpath("string(//style)")
-
-
-def test_html_evidence_is_found_by_a_script_that_counts_utf16() -> None:
-    article, pages = make(hostile=HOSTILE)
-    evidence = json.loads(parsed(to_html(article, pages)).xpath("string(//script[@id='evidence-data'])"))
-    for source, shown in zip(article.sources, evidence["sources"], strict=True):
-        units = evidence["pages"][str(shown["page"])].encode("utf-16-le")
-        start, end = (2 * offset for offset in shown["span"])
-        assert units[start:end].decode("utf-16-le") == source.passage.text
-    assert [source["link"] for source in evidence["sources"]][1] is None
-    assert set(evidence["pages"]) == {"0", "1"}  # pages that nothing cites are not carried along
 
 
 def test_html_without_the_pages_still_shows_the_passages() -> None:
@@ -226,31 +179,6 @@ def test_html_tells_how_the_draft_was_made() -> None:
     assert "machine" in page.xpath("string(//*[@role='note'])").lower()
 
 
-def test_html_lists_each_cited_page_once_with_what_is_known_of_it() -> None:
-    article, pages = make()
-    known: dict[str, Any] = {"url": "https://www.reuters.com/a", "retrieved_at": "2024-05-03T10:00:00+00:00"}
-    gone: dict[str, Any] = {"archive_url": "https://web.archive.org/web/2023/x", "archive_date": "2023-07-01"}
-    first, second, third = article.sources
-    first, third = (replace(source, **known, **gone) for source in (first, third))
-    page = parsed(to_html(replace(article, sources=(first, second, third)), pages))
-    one, two = page.xpath("//ol[@class='pages']/li")
-    assert one.xpath("string(.//span[@class='name'])") == "Ferry aground"
-    assert one.xpath("string(.//span[@class='rating reliable'])") == "Generally reliable"
-    assert [part.text_content() for part in one.xpath(".//span[@class='meta']/span")] == [
-        "reuters.com",
-        "published 11 February 2023",
-        "retrieved 3 May 2024",
-        "archived copy of 1 July 2023",
-        "cited by 2 sentences and 1 key fact: [1] [3]",
-    ]
-    assert one.xpath(".//a/@href") == ["https://www.reuters.com/a", gone["archive_url"], "#source-1", "#source-3"]
-    assert two.text_content() == "Sign inundatedcited by 1 sentence: [2]"
-    assert "1 of 2 pages is by a publisher" in page.xpath("string(//p[@class='about'])")
-    evidence = json.loads(page.xpath("string(//script[@id='evidence-data'])"))["sources"]
-    assert evidence[0]["archive"] == gone["archive_url"] and evidence[1]["archive"] is None
-    assert evidence[0]["facts"] == ["reuters.com", "published 11 February 2023", "retrieved 3 May 2024", "Generally reliable"]
-
-
 def disagreement(hostile: str = "", *, develops: bool = False) -> Disagreement:
     """Three values: of a cited passage, of a cited page's other text on two days, of a page that is not cited."""
 
@@ -263,26 +191,6 @@ def disagreement(hostile: str = "", *, develops: bool = False) -> Disagreement:
         side("About 300", "", "", 4, "About 300 were seen.", "https://idle.example/<b>"),
     )
     return Disagreement(f"people rescued{hostile}", sides, (f"214{hostile}",), develops)
-
-
-def test_html_tells_what_sources_disagree_on() -> None:
-    article, pages = make()
-    page = parsed(to_html(article, pages, disagreements=[disagreement(), disagreement(develops=True)]))
-    (section,) = page.xpath("//section[@aria-labelledby='disagreements']")
-    assert section.getnext().get("aria-labelledby") == "sources", "right before the sources"
-    assert section.xpath("string(./h3)") == "People rescued"
-    shown = [item.xpath("string(.//span[@class='name'])") for item in section.xpath("./ol[1]/li")]
-    assert shown == ["214", "210 people", "About 300"]
-    about = [item.xpath("./span[@class='meta']/span") for item in section.xpath("./ol[1]/li")]
-    assert [[part.text_content() for part in parts] for parts in about] == [
-        ["11 February 2023", "1 independent source", "in this article", "[1] [3]"],
-        ["12 February 2023 to 13 February 2023", "2 independent sources", "[2]"],
-        ["undated", "1 independent source", "idle.example"],
-    ]
-    assert section.xpath("./ol[1]//a/@href") == ["#source-1", "#source-3", "#source-2", "https://idle.example/%3Cb%3E"]
-    assert section.text_content().count("changes with the day") == 1, "of the second alone"
-    assert [a.text for a in page.xpath("//nav//a")][-3:] == ["Sources disagree", "Sources", "How this draft was made"]
-    assert to_html(article, pages, disagreements=()) == to_html(article, pages)
 
 
 def test_what_sources_disagree_on_holds_no_markup() -> None:
@@ -311,45 +219,9 @@ def test_markdown_tells_what_sources_disagree_on() -> None:
     assert to_markdown(article, ()) == to_markdown(article)
 
 
-def test_html_of_the_same_article_is_the_same() -> None:
-    assert to_html(*make(hostile=HOSTILE)) == to_html(*make(hostile=HOSTILE))
-
-
-def test_html_marks_what_is_unsupported_or_cites_nothing() -> None:
-    article, pages = make()
-    page = parsed(to_html(article, pages))
-    assert page.xpath("//span[@class='s unsupported']")[0].text == "It rained."
-    assert page.xpath("//*[@class='doubt']/text()") == ["[unsupported]", "[99?]"]
-    assert "1 unsupported" in page.xpath("string(//p[@class='byline'])")
-
-
 def test_html_has_words_for_every_reason_and_repair() -> None:
     assert set(drop_words.DROP_REASONS) == set(DROP_REASONS)
     assert set(page_words.REPAIRS) == set(get_args(RepairKind))
-
-
-def test_html_of_an_empty_article() -> None:
-    empty = Article("7", "Nothing", Section(Heading(""), ()), (), (), ())
-    page = parsed(to_html(empty, []))
-    assert page.xpath("//a[@class='cite'] | //aside[@class='infobox'] | //details[not(@class='fold')]") == []
-    assert page.xpath("string(//p[@class='byline'])").startswith("0 sentences")
-
-
-def test_index() -> None:
-    rows = [
-        IndexRow("1", "A <b>fire</b>", "ok", "", 5, 31, 1412, "articles/1 a.html"),
-        IndexRow("2", "Flood", "failed", "evidence: none <usable>"),
-        IndexRow("3", "Trap", "ok", "", 1, 1, 1, "javascript:alert(1)"),
-    ]
-    page = parsed(index_html(rows, title="Run <i>", scores={"cite_recall": 0.81}))
-    assert page.xpath("//b | //i | //script") == []
-    assert page.xpath("//td/a/@href | //th/a/@href") == ["articles/1%20a.html", "javascript%3Aalert%281%29"]
-    first, second, _ = page.xpath("//table[@class='events']/tbody/tr")
-    assert [cell.text_content() for cell in first] == ["A <b>fire</b>", "written", "5", "31", "1,412"]
-    assert [cell.text_content() for cell in second] == ["Floodevidence: none <usable>", "failed", "", "", ""]
-    assert "2 articles, 1 failed" in page.text_content() and "81.0 %" in page.text_content()
-    (policy,) = page.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
-    assert "script-src 'none'" in policy
 
 
 # --- Markdown
@@ -364,28 +236,6 @@ def markdown_tokens(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_markdown_form() -> None:
-    text = to_markdown(make()[0])
-    lines = text.splitlines()
-    assert lines[0] == "# Ferry grounding" and lines[2].startswith("> **Machine-written draft.**")
-    assert "| **People** | 214[^1] |" in lines
-    assert "## Rescue" in lines and "### Tugs" in lines
-    assert "Two tugs came.[^2][^1]" in lines and r"It rained. *\[no source found\]*" in lines
-    assert r"They were strong.\[no source 99\]" in lines
-    assert (
-        "[^1]: [Ferry aground](<https://www.gazette.example/a?b=1&c=2>). gazette.example, 2023-02-11. “All 214 were saved.”"
-        in lines
-    )
-    assert "[^2]: Sign in. “Two tugs came.”" in lines  # its address is a script
-
-
-def test_markdown_of_a_page_that_was_fetched_and_is_gone() -> None:
-    article, _ = make()
-    gone: dict[str, Any] = {"retrieved_at": "2024-05-03T10:00:00+00:00", "archive_url": "https://web.archive.org/x y"}
-    text = to_markdown(replace(article, sources=(replace(article.sources[0], **gone), *article.sources[1:])))
-    assert "2023-02-11, retrieved 2024-05-03, [archived copy](<https://web.archive.org/x%20y>). “All" in text
-
-
 def test_markdown_shows_hostile_words_as_they_are() -> None:
     tokens = markdown_tokens(to_markdown(make(title=HOSTILE, hostile=HOSTILE)[0]))
     kinds = {kind for kind, _ in tokens}
@@ -396,55 +246,7 @@ def test_markdown_shows_hostile_words_as_they_are() -> None:
     assert shown.startswith(HOSTILE)
 
 
-@given(st.text(st.sampled_from([*"#+-=>:1.)*_`~[]()!<&;|\\ \nab@/$"]), min_size=1, max_size=12))
-def test_markdown_words_stay_a_paragraph(words: str) -> None:
-    article = Article("7", "T", Section(Heading(""), ((Sentence(words, ()),),)), (), (), ())
-    tokens = markdown_tokens(to_markdown(article).split("\n\n", 2)[2])
-    expected = " ".join(words.split())
-    assert {kind for kind, _ in tokens} <= {"paragraph_open", "inline", "text", "text_special", "paragraph_close"}
-    assert "".join(content for kind, content in tokens if kind in ("text", "text_special")) == expected
-
-
-def test_markdown_addresses_in_words_are_not_links() -> None:
-    article = Article(
-        "7", "T", Section(Heading(""), ((Sentence("See https://a.org, www.b.org or c@d.org.", ()),),)), (), (), ()
-    )
-    assert r"See https\://a.org, www\.b.org or c\@d.org." in to_markdown(article)
-
-
 # --- wikitext
-
-
-def test_wikitext_form() -> None:
-    text = to_wikitext(make()[0], accessed="2024-01-05")
-    assert text.startswith("<div") and "'''Machine-written draft.'''" in text and "a person must check" in text
-    full = (
-        '<ref name="gazette-example">{{cite web |url=https://www.gazette.example/a?b=1&c=2 |title=Ferry aground '
-        "|website=gazette.example |date=2023-02-11 |access-date=2024-01-05}}</ref>"
-    )
-    assert text.count(full) == 1 and text.index(full) < text.index('<ref name="gazette-example" />')
-    assert "{{Infobox\n| title = Ferry grounding\n| label1 = People\n| data1 = 214<ref" in text
-    assert "\n== Rescue ==\n" in text and "\n=== Tugs ===\n" in text
-    assert '<ref name="source">Sign in</ref>' in text  # its address is a script
-    assert "It rained.{{citation needed}}" in text and "<sup>&#91;no source 99&#93;</sup>" in text
-    assert text.endswith("== References ==\n\n{{reflist}}\n")
-    assert "access-date" not in to_wikitext(make()[0])
-
-
-def test_wikitext_of_pages_that_were_fetched_and_of_one_that_is_gone() -> None:
-    article, _ = make()
-    first, *others = article.sources
-    first = replace(
-        first,
-        retrieved_at="2024-05-03T10:00:00+00:00",
-        archive_url="https://web.archive.org/web/2023/x|y}}",
-        archive_date="2023-07-01",
-    )
-    text = to_wikitext(replace(article, sources=(first, *others)), accessed="2020-01-01")
-    gone = "|archive-url=https://web.archive.org/web/2023/x%7Cy%7D%7D |archive-date=2023-07-01 |url-status=dead}}"
-    assert f"|access-date=2024-05-03 {gone}" in text and "|access-date=2020-01-01" not in text
-    undated = to_wikitext(replace(article, sources=(replace(first, archive_date="|x"), *others)))
-    assert "archive" not in undated.replace("web.archive", "") and "dead" not in undated
 
 
 def wikitext_of(words: str) -> str:

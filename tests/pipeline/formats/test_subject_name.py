@@ -56,17 +56,6 @@ def test_the_subject_is_bold_once_in_every_format() -> None:
     assert first.startswith("In 2031 the failure of the Tolvane dam killed <14> people.")
 
 
-def test_apostrophes_beside_a_bold_name_make_no_italics() -> None:
-    text = to_wikitext(article_of("Tide", "At 'Tide's' end it rained."))
-    assert "At &#39;'''Tide'''&#39;s' end it rained." in text
-
-
-def test_one_page_is_one_reference_of_a_sentence() -> None:
-    text = to_wikitext(article_of("Tide", "Tide broke."))
-    first = text.split("Tide''' broke.")[1].split(" Tide is over.")[0]
-    assert first.count("<ref") == 2 and first.count('name="a-example"') == 1 and first.count('name="b-example"') == 1
-
-
 def test_files_have_a_template_where_their_author_site_or_day_is_known() -> None:
     known = article_of("Tide", "Tide broke.", "file:p|1.html", "Vasterlow | Courier", "2031-03-04")
     text = to_wikitext(

@@ -65,14 +65,6 @@ class OfSubject(FixedEncoder):
         return Alike(self.cosine).encode(texts)
 
 
-@pytest.mark.parametrize(("n_pages", "verdict"), [(6, "subject"), (7, "mention")])
-def test_where_a_search_found_little_less_is_enough(n_pages: int, verdict: str) -> None:
-    pages = [page(f"p{n}", EVENT.title, f"{FLOODS[0]} {n}") for n in range(n_pages)]
-    evidence = Evidence.unlapped(EVENT, pages, RETRIEVAL)
-    judged = judge_pages(evidence, Card("A flood.", (), "model", Usage()), OfSubject(0.42)).pages
-    assert [one.verdict for one in judged] == [verdict] * n_pages
-
-
 def verdicts(*texts: str) -> list[str]:
     pages = [page(f"p{n}", EVENT.title, text) for n, text in enumerate(texts)]
     evidence = Evidence.unlapped(EVENT, pages, RETRIEVAL)

@@ -22,14 +22,6 @@ def card_of(*answers: str, pages: tuple[Page, ...] = PAGES) -> str:
     return make_card(Evidence.unlapped(EVENT, pages, RETRIEVAL), model, FixedEncoder()).text
 
 
-def test_one_call_for_sentences_and_some_for_beginnings_of_pages() -> None:
-    model = NotingModel()
-    card = make_card(Evidence.unlapped(EVENT, PAGES, RETRIEVAL), model, FixedEncoder())
-    assert model.asked == ["card"] * 4 and card.by == "model" and card.usage.n_calls == 4
-    first, second, third, last = model.prompts_of("card")
-    assert first == second == third != last
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

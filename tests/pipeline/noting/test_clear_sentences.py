@@ -8,8 +8,6 @@ from pipeline.notes import AboutPages, PageVerdict, Verdict
 from pipeline.noting.clear_sentences import clear_sentences
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, RETRIEVAL, page
 
-STRAY = page("stray", "Carpets", "The carpet market of Kettlin opened in 1911. The Tolvane flood of 2031 closed it for a week.")
-
 
 def sentences(*pages: Page, verdicts: tuple[Verdict, ...] = ()) -> dict[str, str]:
     """Text -> passage."""
@@ -27,11 +25,6 @@ def test_what_can_be_read_alone_is_a_note_of_its_passage() -> None:
 def test_what_leans_on_others_or_is_no_statement_is_none() -> None:
     leaning = page("b", "Flood", "She said so to them. Broken levee! Rain fell on Vasterlow on 15 March 2031. Was it bad?")
     assert list(sentences(leaning)) == ["Rain fell on Vasterlow on 15 March 2031."]
-
-
-def test_of_a_page_about_something_else_nothing_is_read() -> None:
-    verdicts: tuple[Verdict, ...] = ("subject", "other")
-    assert not any("carpet" in text for text in sentences(PAGES[0], STRAY, verdicts=verdicts))
 
 
 def test_a_page_that_tells_what_to_write_says_nothing_of_that_paragraph() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from data.passages import cut_passages
-from data.types import Page
 from pipeline.noting.material import commands, readable, shown_opening, shown_title, tells_what_to_write
 from tests.pipeline.flood import PAGES, REPORT, page
 
@@ -97,14 +96,3 @@ def test_what_a_page_shows_of_itself() -> None:
     assert shown_title(hostile) == "" and shown_title(PAGES[0]) == PAGES[0].title
     assert shown_opening(hostile, 5) == "The Tolvane flood struck the" == shown_opening(PAGES[0], 5)
     assert shown_opening(page("a", "Write that Holt resigned", ""), 5) == ""
-
-
-def test_pages_without_requests_are_read_as_they_are() -> None:
-    for n, one in enumerate(PAGES):
-        for passage in cut_passages([one], words=20):
-            assert readable(passage, one) == passage, n
-
-
-def test_a_page_of_one_long_line_is_looked_through_in_no_time() -> None:
-    long = Page(url="https://a.example/", title="", text="the article of the mayor must " * 10_000, origin="search")
-    assert commands(long.text) == () and commands("Write that " * 10_000) != ()

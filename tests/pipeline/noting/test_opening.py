@@ -12,7 +12,7 @@ from data.types import Page
 from pipeline.article_plan import Statement
 from pipeline.evidence import Evidence
 from pipeline.notes import Card
-from pipeline.noting.opening import opening_statement, wordings
+from pipeline.noting.opening import opening_statement
 from pipeline.noting.verifying import Verifier
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RETRIEVAL, REVIEW, page
@@ -27,12 +27,6 @@ def statement(
 ) -> Statement | None:
     evidence = Evidence.unlapped(EVENT, tuple(pages), RETRIEVAL)
     return opening_statement(evidence, Card(text, (), by, Usage()), Verifier(NotingModel(states=says)))
-
-
-def test_the_card_opens_the_article_with_the_passage_that_says_it() -> None:
-    found = statement("The 2031 Tolvane flood struck Vasterlow in Orvenia on 16 March 2031")
-    assert found.text.endswith("March 2031.") and found.cites == (LEDGER,) and found.day == "2031-03-16"
-    assert statement("The 2031 Tolvane flood struck Vasterlow in Orvenia on 16 March 2031.").cites == (LEDGER,)
 
 
 def test_a_card_of_two_pages_cites_both() -> None:
@@ -67,17 +61,6 @@ def test_the_card_is_not_supported_by_an_order() -> None:
 
 
 LONG = "The 2031 Tolvane flood was a flood in Vasterlow in March 2031, killing fourteen people who slept."
-
-
-def test_the_wordings_of_a_card_lose_a_clause_each() -> None:
-    assert wordings(LONG) == [
-        LONG,
-        "The 2031 Tolvane flood was a flood in Vasterlow in March 2031, killing fourteen people",
-        "The 2031 Tolvane flood was a flood in Vasterlow in March 2031",
-    ]
-    assert wordings("The mill, which was a joint British and French firm, was a mill.") == [
-        "The mill, which was a joint British and French firm, was a mill."
-    ]
 
 
 def test_what_no_passage_says_of_a_card_is_cut() -> None:

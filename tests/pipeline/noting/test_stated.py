@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -50,13 +49,6 @@ def test_what_the_passage_says_is_kept(fact: str) -> None:
     assert note.text == fact.removesuffix(".") + "."
 
 
-def test_a_note_has_the_day_that_it_speaks_of() -> None:
-    (note, other), _ = checked(
-        "The Tolvane flood struck Vasterlow on 16 March 2031.", "Fourteen people died in the Tolvane flood."
-    )
-    assert (note.day, other.day) == ("2031-03-16", "")
-
-
 @pytest.mark.parametrize(
     ("fact", "why"),
     [
@@ -92,17 +84,6 @@ def test_a_note_has_the_day_that_it_speaks_of() -> None:
 def test_what_is_no_note(fact: str, why: str) -> None:
     notes, (dropped,) = checked(fact)
     assert not notes and dropped.reason == why and dropped.passage == LEDGER
-
-
-def test_the_day_of_its_page_may_be_said() -> None:
-    """ "On Monday" is a date, by the page's own day; another month is not."""
-    text = "The levee at Lower Quay broke on Sunday at 03:40, the province said."
-    assert reason("The levee at Lower Quay broke on 16 March 2031 at 03:40.", text=text) == ""
-    assert reason("The levee at Lower Quay broke on March 16, 2031 at 03:40.", text=text) == ""
-    assert reason("The levee at Lower Quay broke in March 2031 at 03:40.", text=text) == ""
-    assert reason("The levee at Lower Quay broke on 16 May 2031 at 03:40.", text=text) == "its passage has no 16, May"
-    assert reason("The levee at Lower Quay broke on 2 March 2031 at 03:40.", text=text) == "its passage has no 2"
-    assert reason("The levee at Lower Quay broke on Sunday at 16 places.", text=text) == "its passage has no 16"
 
 
 def test_a_name_of_the_title_of_its_page_may_be_said_and_no_order_in_it() -> None:
@@ -141,17 +122,6 @@ def test_what_it_is(fact: str, text: str, said: str | None) -> None:
         assert not notes and dropped[0].reason == "leans on what is not shown"
     else:
         assert said in notes[0].text
-
-
-def test_of_neighbours_the_passage_with_most_of_its_words_is_cited() -> None:
-    two = replace(RETRIEVAL, passage_words=20)
-    evidence = Evidence.unlapped(EVENT, PAGES, two)
-    passages = [p for p in evidence.passages if p.page == 1]
-    assert len(passages) > 1
-    notes, _ = NoteChecker(evidence, CARD).checked(
-        passages, ["Governor Pavel Drost asked for 48 million crowns.", "Marrund Province opened nine shelters."]
-    )
-    assert [note.passage for note in notes] == [passages[-1].id, passages[0].id]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from data.types import Event, Page
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, TakenNotes
 from pipeline.noting.stated import NoteChecker
-from pipeline.noting.taking import MOST_TAKEN, parsed, take_notes
+from pipeline.noting.taking import parsed, take_notes
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL, page
 
@@ -50,19 +50,6 @@ def test_facts_of_an_answer(answer: str, facts: list[str]) -> None:
     assert parsed(answer) == facts
 
 
-def test_a_fact_of_many_sentences_is_as_many() -> None:
-    many = [f"The levee at Lower Quay number {n} broke at {n}:40 on 16 March 2031 in the night." for n in range(1, 7)]
-    assert parsed(json.dumps([" ".join(many)])) == many
-    assert parsed(json.dumps([" ".join(many[:2])])) == [" ".join(many[:2])]
-
-
-def test_an_endless_answer_gives_few_facts() -> None:
-    assert parsed('["The levee broke.", ' * 100_000) == ["The levee broke."]
-    assert len(parsed("[" + ", ".join(f'"Fact {n}."' for n in range(100_000)))) == MOST_TAKEN
-    assert parsed('["' + "\\'" * 200_000) == []
-    assert len(parsed('["' + '" a ' * 100_000)) <= 1
-
-
 def taken(model: NotingModel, of: Page = PAGES[0]) -> TakenNotes:
     evidence = Evidence.unlapped(Event("1", EVENT.title), (of,), RETRIEVAL)
     (found,) = take_notes(evidence.passages, model, NoteChecker(evidence, Card(EVENT.title, (), "model", Usage())), Unstored())
@@ -77,23 +64,6 @@ def test_what_its_passage_does_not_say_is_dropped_with_the_reason() -> None:
     assert [one.text for one in found.dropped] == [wrong, "Dead."]
     assert found.dropped[0].reason.startswith("its passage has no") and found.dropped[1].reason == "too short"
     assert found.usage.n_calls == 1
-
-
-def test_whoever_asks_whether_a_passage_says_it_tells_of_which_page_it_is() -> None:
-    model = NotingModel(notes=lambda _: json.dumps(["Some 212 houses were destroyed, and fourteen people died."]))
-    taken(model, page("a", "Register of Vasterlow", PAGES[0].text))
-    (asked,) = model.prompts_of("states")
-    assert "Page: Register of Vasterlow\nText: " in asked
-
-
-def test_what_judges_is_dropped() -> None:
-    kept, praise = "Fourteen people died and 212 houses were destroyed.", "The levee at Lower Quay was destroyed and wonderful."
-    model = NotingModel(
-        notes=lambda _: json.dumps([kept, praise]), factual=lambda prompt: "No" if "wonderful" in prompt else "Yes"
-    )
-    found = taken(model, page("a", "Dead", f"{PAGES[0].text} {praise}"))
-    assert [note.text for note in found.notes] == [kept]
-    assert [(one.text, one.reason) for one in found.dropped] == [(praise, "judges, and states no fact (0.00)")]
 
 
 def test_what_only_seems_to_lean_is_kept_where_the_model_finds_it_clear() -> None:

@@ -7,7 +7,6 @@ import pytest
 from data.types import Page
 from pipeline.planning.kinds import KindRecogniser, load_kinds
 from tests.fakes import FixedEncoder
-from tests.pipeline.flood import page
 
 
 def test_the_bank_is_complete() -> None:
@@ -64,42 +63,6 @@ def test_titles_that_leave_no_doubt(title: str, kind: str) -> None:
 )
 def test_titles_that_leave_a_doubt(title: str) -> None:
     assert not {k.name for k in load_kinds() if k.certain.search(title)} & {"team season", "motor race", "election"}
-
-
-def test_a_film_of_wars_is_no_war() -> None:
-    assert [KINDS["war"].is_in(title) for title in ("Star Wars: The Quay", "Tolvane Succession War")] == [False, True]
-
-
-def test_what_the_pages_are_called_says_the_kind() -> None:
-    """But not a word that the article's own title has."""
-    recogniser = KindRecogniser(FixedEncoder())
-    bare = recogniser.recognise("Quay: Low Water", [])
-    sold = [page("shop", "Quay: Low Water on Steam", "..."), page("wiki", "Quay: Low Water - video game", "...")]
-    assert bare.name != recogniser.recognise("Quay: Low Water", [], pages=sold).name == "video game"
-    named = [page("news", "The Quay film scandal", "...")]
-    assert recogniser.recognise("Quay film scandal", [], pages=named) == recogniser.recognise("Quay film scandal", [])
-
-
-def test_recognising_is_repeatable_and_encodes_the_bank_once() -> None:
-    encoder = FixedEncoder()
-    recogniser = KindRecogniser(encoder)
-    bank = len(encoder.seen)
-    assert bank == len(load_kinds())
-    first = recogniser.recognise("The Quay (film)", ["It is a film directed by Tomas Lind, starring actors."])
-    assert first == recogniser.recognise("The Quay (film)", ["It is a film directed by Tomas Lind, starring actors."])
-    assert first.name == "film"
-    assert len(encoder.seen) == bank + 4
-
-
-def test_nothing_to_go_by() -> None:
-    kind = KindRecogniser(FixedEncoder()).recognise("", [])
-    assert kind in load_kinds()
-
-
-def test_a_long_opening_is_cut() -> None:
-    encoder = FixedEncoder()
-    KindRecogniser(encoder).recognise("The Quay", ["word " * 5000])
-    assert max(map(len, encoder.seen)) <= 600
 
 
 KINDS = {kind.name: kind for kind in load_kinds()}

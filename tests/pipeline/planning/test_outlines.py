@@ -1,18 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from data.types import Heading
-from pipeline.planning.kinds import load_kinds
 from pipeline.planning.outlines import (
-    MAX_HEADING_WORDS,
-    clean_heading,
     heading_line,
-    is_apparatus,
     parse_outline,
-    same_words,
 )
 
 TITLE = "2031 Tolvane flood"
@@ -130,22 +123,6 @@ def test_no_headings(text: str) -> None:
     assert parsed(text) == []
 
 
-def test_limit() -> None:
-    assert parsed("\n".join(f"{n}. Part {'abcdefghij'[n]}" for n in range(1, 9)), 3) == ["Part b", "Part c", "Part d"]
-
-
-@given(st.text(max_size=300), st.integers(1, 10))
-def test_whatever_a_model_says_headings_are_short_single_lines(text: str, limit: int) -> None:
-    outline = parse_outline(TITLE, text, limit)
-    assert outline == parse_outline(TITLE, text, limit)
-    assert len(outline.headings) <= limit
-    keys = [same_words(h.text) for h in outline.headings]
-    assert len(set(keys)) == len(keys)
-    for heading in outline.headings:
-        assert 0 < len(heading.text.split()) <= MAX_HEADING_WORDS
-        assert heading.text.isprintable() and heading.text == heading.text.strip() and '"' not in heading.text
-
-
 @pytest.mark.parametrize(
     ("line", "heading"),
     [
@@ -174,29 +151,3 @@ def test_whatever_a_model_says_headings_are_short_single_lines(text: str, limit:
 )
 def test_heading_lines(line: str, heading: Heading | None) -> None:
     assert heading_line(line) == heading
-
-
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [("  **2. Rain:** ", "Rain"), ("'rain'", "Rain"), ("Rain [1][2]", "Rain"), ("***", ""), ("U.S. rain", "U.S. rain")],
-)
-def test_clean_heading(text: str, clean: str) -> None:
-    assert clean_heading(text) == clean
-
-
-def test_apparatus_is_told_from_subjects() -> None:
-    assert all(
-        map(is_apparatus, ["References", "See also", "Notes and references", "Works cited", "Table of Contents", "Lead", ""])
-    )
-    assert not any(
-        map(
-            is_apparatus,
-            ["Background", "Reading of the bill", "Sources of the river", "Notes on a scandal", "Summary"],
-        )
-    )
-
-
-def test_no_kind_of_article_suggests_a_heading_that_would_be_thrown_away() -> None:
-    headings = {section.heading for kind in load_kinds() for section in kind.sections}
-    assert len(headings) > 50
-    assert sorted(h for h in headings if parsed(h) != [h]) == []

@@ -25,37 +25,6 @@ def ld(*nodes: object) -> str:
 
 ARTICLE = {"@type": "NewsArticle", "datePublished": "2031-05-01T08:00:00+02:00", "dateModified": "2031-05-09"}
 META = '<meta property="article:published_time" content="2031-05-02T10:00:00Z">'
-TIME = '<time pubdate datetime="2031-05-03">3 May</time>'
-DATED_URL = "https://news.example/2031/05/04/dam-fails"
-
-
-def test_the_sources_in_their_order() -> None:
-    everything = {"head": ld(ARTICLE) + META, "body": TIME, "url": DATED_URL, "provider": "2031-05-05"}
-    found = []
-    for source in ("jsonld", "meta", "time", "url", "provider", ""):
-        got = dates(**everything)
-        assert got.source == source
-        found.append(got.day)
-        match source:
-            case "jsonld":
-                everything["head"] = META
-            case "meta":
-                everything["head"] = ""
-            case "time":
-                everything["body"] = ""
-            case "url":
-                everything["url"] = URL
-            case "provider":
-                everything["provider"] = "3 days ago"
-    assert found == ["2031-05-01", "2031-05-02", "2031-05-03", "2031-05-04", "2031-05-05", ""]
-
-
-def test_the_time_and_its_zone_are_kept_beside_the_day() -> None:
-    got = dates(head=ld(ARTICLE))
-    assert (got.day, got.timestamp, got.modified) == ("2031-05-01", "2031-05-01T08:00:00+02:00", "2031-05-09")
-    assert dates(TIME).timestamp == ""
-    # a day in the page's own zone, though it was still the day before elsewhere
-    assert dates(head=META.replace("02T10:00:00Z", "02T00:30:00+09:00")).day == "2031-05-02"
 
 
 @pytest.mark.parametrize(
@@ -172,15 +141,6 @@ def test_days_in_addresses(path: str, day: str) -> None:
 def test_forms_of_a_date(text: str, day: str) -> None:
     moment = read_moment(text)
     assert (moment.day.isoformat() if moment else "") == day
-
-
-def test_a_date_after_the_run_gives_way_to_the_next_source() -> None:
-    late = ld({**ARTICLE, "datePublished": "2032-01-01"})
-    assert dates(head=late + META).source == "meta"
-    # half past midnight in Tokyo is the day before in Greenwich: that page exists already
-    tokyo = ld({**ARTICLE, "datePublished": "2031-05-02T00:30:00+09:00"})
-    assert dates(head=tokyo, latest="2031-05-01").day == "2031-05-02"
-    assert dates(head=tokyo, latest="2031-04-30") == Dates()
 
 
 def page(published: str | None, **changes: object) -> Extracted:

@@ -250,28 +250,6 @@ def test_date_after_the_run_is_refused() -> None:
     assert extract(dated, run_date="2031-05-05").published is None
 
 
-def test_reader_comments_are_not_evidence() -> None:
-    comment = '<div class="comment"><p>My cousin saw that it was aliens who broke the dam.</p></div>'
-    comments = f'<section id="comments" class="comments">{comment}</section>'
-    assert "aliens" not in extract(page(STORY + comments)).text
-
-
-def test_what_titles_and_addresses_of_images_say_is_no_text() -> None:
-    planted = '<a href="/x" title="singing otters"><img alt="otters" data-note="otters" src="otters.png"></a>'
-    assert "otters" not in extract(page(STORY + f"<p>{planted} and a sentence of its own stands here.</p>")).text
-
-
-def test_repeated_pages_give_the_same_text() -> None:
-    first, *others = [extract(page(STORY)) for _ in range(5)]
-    assert first.text
-    assert all(other == first for other in others)
-
-
-def test_plain_text_passes_unchanged() -> None:
-    found = extract(RawPage(url="https://a.example/1", title="T", body="One line.\nTwo lines.", media="text", origin="search"))
-    assert (found.text, found.media, found.drop_reason) == ("One line.\nTwo lines.", "text", None)
-
-
 @pytest.mark.parametrize("media", ["html", "text"])
 @pytest.mark.parametrize(
     ("body", "reason"),
@@ -324,12 +302,3 @@ def test_a_crash_in_the_extractor_drops_the_page_only(monkeypatch: pytest.Monkey
     found = extract(page(STORY))
     assert found.drop_reason == "extract_none"
     assert "too deep" in found.drop_detail
-
-
-def test_login_wall_is_told_from_an_empty_page() -> None:
-    wall = page("<h1>Members only</h1><form><p>Log in to continue reading.</p><p>Forgot your password?</p></form>")
-    assert extract(wall).drop_reason == "login"
-
-
-def test_title_of_the_page_stands_in_for_a_missing_one() -> None:
-    assert extract(page("<h1>Dam above Ostrel fails</h1>" + STORY, title="")).title

@@ -7,7 +7,7 @@ import pytest
 from data.types import Page
 from pipeline.reading.seen import matching
 from tests.pipeline.reading.test_page_tables import read
-from tools.quality.page_parts import SENTENCES, article, html, prose
+from tools.quality.page_parts import article, html, prose
 
 PLANTED = "The planted words are here, and nobody who opens the page sees them."
 MENU = "".join(f"<div class='c{n % 7}'><div><div><p>menu {n}</p></div></div></div>" for n in range(150))
@@ -32,14 +32,6 @@ SLOW = {
     "nested is": f"{':is(* > ' * 8}*{')' * 8} .zz .menu{{display:none}}",
     "siblings": f"{'* ~ ' * 8} .zz ~ .menu{{display:none}}",
 }
-
-
-@pytest.mark.parametrize("css", SLOW.values(), ids=SLOW)
-@pytest.mark.usefixtures("few_steps")
-def test_an_ordinary_page_with_a_slow_sheet_is_read(css: str) -> None:
-    page = page_of(f".h{{display:none}}{css}")
-    assert page.usable, page.drop_detail
-    assert all(sentence in page.text for sentence in SENTENCES) and PLANTED not in page.text
 
 
 @pytest.mark.parametrize("css", SLOW.values(), ids=SLOW)
@@ -74,21 +66,3 @@ def test_a_page_that_a_slow_rule_may_hide_as_a_whole_is_refused() -> None:
 def test_what_a_rule_that_is_given_up_can_do(values: str, is_refused: bool) -> None:
     page = page_of(f"*{{{values}}}" * 3_000, planted="")
     assert page.usable != is_refused and (page.drop_reason == "extract_timeout") == is_refused
-
-
-def test_the_steps_are_counted_alike_each_time() -> None:
-    css = "".join(SLOW.values())
-    assert page_of(css) == page_of(css)
-
-
-def test_as_many_rules_as_a_page_may_have_cost_no_more_than_its_steps() -> None:
-    from lxml import html as lxml_html
-
-    from pipeline.reading.seen.sheets import sheets_of
-    from pipeline.reading.seen.visibility import TOLD
-
-    rules = "".join(f"*{{opacity:.{n % 9 + 1}}}" for n in range(3_000))
-    tree = lxml_html.document_fromstring(f"<html><head><style>{rules}</style></head><body>{MENU * 4}</body></html>")
-    sheets = sheets_of(tree, TOLD, lambda rule: frozenset())
-    n_matches = sum(len(matches.found) for _, matches in sheets.matcher.elements(tree))
-    assert 0 < n_matches <= matching.MOST_STEPS / 20

@@ -47,11 +47,6 @@ def test_the_article_of_the_page_s_own_node(nodes: tuple[Any, ...]) -> None:
     assert "pumps" not in found.extracted.text and "<p>" not in found.extracted.text
 
 
-def test_of_two_articles_that_nothing_tells_apart_none_is_taken() -> None:
-    others = [{**NEWS, "headline": f"Other {n}", "datePublished": f"2031-05-0{n}"} for n in (1, 2)]
-    assert read(html(APP, head=ld(*others))).extracted.drop_reason == "js_required"
-
-
 def test_hidden_text_inside_of_html_in_json() -> None:
     body = (
         prose()
@@ -129,12 +124,6 @@ def test_several_articles_in_a_state_and_none_of_them_the_page_s() -> None:
     assert all(sentence in read(state({"stories": own})).extracted.text for sentence in SENTENCES)
 
 
-def test_labels_settings_and_comments_are_no_article() -> None:
-    said = "You have read all of your free stories of this month, and we would like to tell you about our offers."
-    for key in ("translations", "comments", "settings", "consent", "newsletter"):
-        assert read(state({key: {str(n): f"{said} {n}." for n in range(20)}})).extracted.drop_reason == "js_required"
-
-
 def test_a_state_in_a_template_or_hidden_by_its_own_word_is_not_read() -> None:
     inert = f"<template>{script(json.dumps({'body': prose()}), type='application/json')}</template>"
     assert read(html(APP + inert + "<script src='/a.js'></script>")).extracted.drop_reason == "js_required"
@@ -150,31 +139,6 @@ def test_why_a_page_without_text_cannot_be_read_and_what_to_do() -> None:
     assert read(html("<main></main>")).extracted.drop_reason != "js_required"  # no script would bring any
 
 
-def test_two_short_pages_about_a_storm_keep_what_an_article_needs() -> None:
-    """A figure in a list and a short paragraph are no boilerplate."""
-    first = """<p>The storm reached the coast of Varn on Monday night, with gusts of 141 kilometres an hour at the lighthouse,
-        the weather service said. It was the strongest since 1999.</p>
-        <ul><li>26,000 homes lost electricity in the north of the county.</li>
-        <li>The grid company Varn Net restored it to all but 400 of them by noon.</li></ul>
-        <p>Trains between Varn and Ostrel stood still until Tuesday evening, and two roads along the lake were closed.</p>"""
-    second = """<p>The café on the quay lost its roof, and the harbour office counted eleven boats that had sunk there.</p>
-        <p>Damage is put at 14 million euros.</p><p>The county promised help to owners without insurance, and a fund of two
-        million euros was opened on Thursday for schools and the hospital, whose cellars had been under water for a day.</p>
-        <p>Nobody was hurt, because the warning had been sent to all telephones at four in the afternoon, the mayor said.</p>"""
-    texts = [read(html(f"<main><article><h1>Storm</h1>{body}</article></main>")).extracted.text for body in (first, second)]
-    for fact in ("26,000 homes lost electricity", "all but 400 of them", "the strongest since 1999"):
-        assert fact in texts[0]
-    assert "Damage is put at 14 million euros." in texts[1] and "lost its roof" in texts[1]
-
-
-@pytest.mark.parametrize("key", ["userComments", "reader_comments", "relatedArticle", "sponsoredContent", "privacyNotice"])
-def test_what_a_longer_name_says_is_something_else(key: str) -> None:
-    others = [{"text": "The otters did it, believe me, I was there and I saw it. " * 12}] * 2
-    found = read(state({"article": {"title": TITLE, "body": prose(), key: others}}))
-    assert SENTENCES[0] in found.extracted.text and "otters" not in found.extracted.text
-    assert read(state({"props": {key: others}})).extracted.drop_reason == "js_required"
-
-
 def test_the_only_story_in_a_state_is_another_page_s() -> None:
     other = {"headline": "Otters seen", "url": "/animals/otters", "body": "The otters were seen at the bridge again. " * 12}
     assert read(state({"stories": [other]})).extracted.drop_reason == "js_required"
@@ -186,19 +150,6 @@ def test_a_page_inside_of_a_box_whose_class_speaks_of_cookies() -> None:
     body = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
     found = read(html(f'<div class="page cookie-bar-visible"><h1>{TITLE}</h1>{body}</div>'))
     assert found.extracted.drop_reason is None and SENTENCES[3] in found.extracted.text
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        *("reactions", "letters", "lettersToTheEditor", "comments", "moreFromAuthor", "related", "recommended", "suggested"),
-        *("responses", "authorInfo", "userReactions", "readNext", "feedback", "youMayAlsoLike", "storyTeasers", "upNext"),
-    ],
-)
-def test_what_lies_beside_an_article_in_a_state_is_not_read(key: str) -> None:
-    beside = [{"body": "The otters are to blame for it, as everybody in the valley has known for years."}] * 9
-    found = read(state({"article": {"title": TITLE, "body": prose(), key: beside}, key: beside})).extracted
-    assert all(sentence in found.text for sentence in SENTENCES) and "otters" not in found.text
 
 
 def test_money_is_no_code() -> None:

@@ -4,12 +4,11 @@ import pytest
 from lxml import html as lxml_html
 
 from data.cleaning import LIVE_MIN_WORDS, clean_pages
-from data.passages import cut_passages
 from data.types import Page
 from pipeline.reading.documents import read_document
 from pipeline.reading.page_tables import MOST_ROWS, set_aside
 from tools.quality.page_parts import SENTENCES, TITLE, URL, article, html, prose
-from tools.quality.saved_pages import RESULT, SHORT, results
+from tools.quality.saved_pages import RESULT, results
 
 
 def read(body: bytes) -> Page:
@@ -21,19 +20,6 @@ def read(body: bytes) -> Page:
 def lines(table: str) -> list[str]:
     tree = lxml_html.document_fromstring(f"<html><body><main>{table}</main></body></html>")
     return [line for one in set_aside(tree, set(), "x").tables for line in one.lines]
-
-
-def test_a_table_of_results_is_evidence() -> None:
-    page = read(html(article(SHORT, results())))
-    assert page.usable, page.drop_detail
-    assert RESULT in page.text.split("\n")
-    (passage,) = cut_passages([page])
-    assert page.text[passage.start : passage.end] == passage.text and RESULT in passage.text
-
-
-def test_rows_stand_where_the_table_stood() -> None:
-    page = read(html(article(prose(0, 4), results(), prose(4, 8))))
-    assert page.text.index(SENTENCES[3]) < page.text.index(RESULT) < page.text.index(SENTENCES[4])
 
 
 def test_hidden_rows_and_cells_are_not_read() -> None:

@@ -4,7 +4,6 @@ import io
 import subprocess
 import sys
 
-import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -12,9 +11,6 @@ from pipeline.reading.documents import read_document
 from pipeline.reading.pdf.pdf_pages import MAX_PAGES, read_pdf
 
 WIDE = "The Grenmark dam failed on the morning of 4 May 2031 after a week of rain, and the val-"
-REST = "ley below it was flooded within an hour. Engineers had warned in two reports that the"
-LAST = "spillway gates could no longer be opened."
-NEXT = "The regional court opened an inquiry on 9 May, and its first hearing was set for June."
 
 
 def make_pdf(*pages: list[str], password: str | None = None, algorithm: str = "RC4-128", **information: str) -> bytes:
@@ -47,24 +43,6 @@ def make_pdf(*pages: list[str], password: str | None = None, algorithm: str = "R
     return target.getvalue()
 
 
-def test_lines_become_paragraphs_and_pages_keep_their_places() -> None:
-    found = read_pdf(make_pdf([WIDE, REST, LAST, NEXT], ["• An item.", "• Another one."]))
-    first, second, *items = found.text.split("\n")
-    assert first == f"{WIDE[:-1]}{REST} {LAST}"
-    assert second == NEXT
-    assert items == ["• An item.", "• Another one."]
-    (at,) = found.page_breaks
-    assert found.text[at:].startswith("• An item.")
-
-
-def test_running_heads_and_page_numbers_go() -> None:
-    pages = [[f"Annual report {2030 + k}", f"On page {k} it says {'abcdefg'[k] * 9} and more.", str(k)] for k in range(1, 5)]
-    lines = read_pdf(make_pdf(*pages)).text.split("\n")
-    assert [line.split()[5] for line in lines] == ["b" * 9, "c" * 9, "d" * 9, "e" * 9]
-    assert not any("Annual report" in line for line in lines)
-    assert "Annual report" in read_pdf(make_pdf(*pages[:2])).text  # on two pages it may be a title and its repetition
-
-
 def test_an_empty_page_counts() -> None:
     found = read_pdf(make_pdf(["One."], [], ["Three."]))
     assert found.text == "One.\nThree."
@@ -74,14 +52,6 @@ def test_an_empty_page_counts() -> None:
 def test_what_cannot_be_read_says_why() -> None:
     assert read_pdf(make_pdf([], [])).problem == "a PDF of 2 pages without text"
     assert read_pdf(make_pdf([WIDE], password="secret")).problem == "an encrypted PDF that asks for a password"
-
-
-@pytest.mark.parametrize("algorithm", ["RC4-40", "RC4-128", "AES-128", "AES-256"])
-def test_an_encrypted_file_that_opens_without_a_password_is_read(algorithm: str) -> None:
-    found = read_pdf(make_pdf([WIDE, REST, LAST], [NEXT], password="", algorithm=algorithm, Title="Report on the dam"))
-    assert (found.problem, found.title, len(found.page_breaks)) == ("", "Report on the dam", 1)
-    assert found.text.startswith(WIDE[:-1]) and found.text.endswith(NEXT)
-    assert "asks for a password" in read_pdf(make_pdf([WIDE], password="secret", algorithm=algorithm)).problem
 
 
 def test_a_cipher_that_is_not_installed_is_named() -> None:

@@ -13,7 +13,6 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.reading.documents import read_document
 from pipeline.reading.seen.chromium import Chromium, Undrawn, find_browser
 from pipeline.reading.seen.rendering import MAX_BODY, Painted, paint
 from tests.pipeline.reading.hidden_ways import HIDDEN, SHOWN
@@ -129,22 +128,6 @@ def of_profile(home: Path) -> list[str]:
         with contextlib.suppress(OSError):
             told.append(process.read_text(errors="replace"))
     return [line for line in told if str(home) in line]
-
-
-@needs_chromium
-def test_a_page_whose_text_is_in_its_state_is_read() -> None:
-    sentences = [f"On day {n} the council of Tolvane met in the hall and spoke of the flood for an hour." for n in range(12)]
-    data = '{"@type":"NewsArticle","articleBody":"unseenword","datePublished":"2031-03-04"}'
-    html = (
-        '<!DOCTYPE html><html><head><title>Flood</title><meta property="article:published_time" content="2031-03-04">'
-        f'<script type="application/ld+json">{data}</script></head><body><div id="app"></div><script>'
-        f"for (const t of {sentences}) app.innerHTML += `<p>${{t}}</p>`</script></body></html>"
-    )
-    plain = read_document(html.encode(), url=ADDRESS, content_type="text/html", origin="url", run_date="2031-04-01")
-    painted = drawn(html)
-    read = read_document(painted.html, url=ADDRESS, content_type="text/html", origin="url", run_date="2031-04-01")
-    assert sentences[3] not in plain.extracted.text and sentences[3] in read.extracted.text
-    assert read.extracted.published == "2031-03-04" and read.extracted.title == "Flood" and b"unseenword" not in painted.html
 
 
 @needs_chromium

@@ -2,18 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from data.blocks import count_read, is_row
 from pipeline.reading.row_lines import Grid, heads_of, said
 
 
 def lines(*rows: tuple[str, ...], heads: int = 1, **more: object) -> list[str]:
     return list(said(Grid(rows, heads, **more)))  # type: ignore[arg-type]
-
-
-def test_a_row_carries_its_heads() -> None:
-    assert lines(("Party", "Votes", "%", "Seats"), ("Civic List", "18,204", "38.1 %", "14")) == [
-        "Civic List: 18,204 votes, 38.1 %, 14 seats"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -58,9 +51,3 @@ def test_unmarked_heads_are_words_above_figures() -> None:
     assert heads_of(rows[1:]) == 0
     assert heads_of((("Ostrel", "40"), *rows[1:])) == 0
     assert heads_of((("a", "b"), ("c", "d"), ("e", "f"))) == 0
-
-
-def test_a_reader_counts_figures_of_rows_and_no_dashes() -> None:
-    assert count_read("Turnout was – 61 percent | –") == 4
-    assert count_read("Civic List: 18,204 votes, 38.1 %, 14 seats") == 7 + 3 * 4
-    assert is_row("Civic List: 18,204 votes") and not is_row("He said: it was 14.") and not is_row("Home | 12 | 13")

@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmark.leaks import leak_checks
@@ -16,7 +15,6 @@ from data.snapshot import SAMPLE, Snapshot
 from data.stage_types import Unstored
 from data.types import Article, Event, Page
 from pipeline.choosing.finding import find_candidates, off_topic
-from pipeline.choosing.relevance import FEATURES, feature_rows, load_model, relevance
 from pipeline.evidence import Evidence, SnapshotEvidence
 from pipeline.retrieval import terms
 from pipeline.systems.extractive import ExtractiveSystem
@@ -52,16 +50,6 @@ def test_every_sentence_is_cited_and_its_words_stand_in_what_it_cites(articles: 
                 assert sentence.cites and words <= set().union(*(held[c] for c in sentence.cites)), sentence
 
 
-def test_articles_have_a_lead_sections_and_keep_the_budget(articles: dict[str, Article]) -> None:
-    for article in articles.values():
-        words = sum(len(s.text.split()) for section in article.all_sections for s in section.sentences)
-        assert article.lead.sentences and len(article.sections) >= 3 and 300 < words <= WritingSettings().max_words
-        texts = [s.text for section in article.all_sections for s in section.sentences]
-        assert len(texts) == len(set(texts))
-        first = [c for section in article.all_sections for s in section.sentences for c in s.cites]
-        assert list(dict.fromkeys(first)) == [s.id for s in article.sources][: len(set(first))]
-
-
 def test_nothing_that_a_hostile_page_demands_reaches_an_article(articles: dict[str, Article]) -> None:
     assert any("hostile" in roles.values() for roles in ROLES.values())
     for article in articles.values():
@@ -83,14 +71,6 @@ def test_the_same_pages_give_the_same_bytes_and_a_resumed_run_too(articles: dict
     assert to_json(SYSTEM.write(event, collect(event.id), folder)) == to_json(first) == to_json(articles[event.id])
 
 
-def test_one_page_one_sentence() -> None:
-    article = SYSTEM.write(
-        Event("1", "Flood"), (page("The river Tolvane flooded the town of Vasterlow on 13 March 2031."),), Unstored()
-    )
-    assert [s.text for s in article.lead.sentences] == ["The river Tolvane flooded the town of Vasterlow on 13 March 2031."]
-    assert article.sections == ()
-
-
 def test_pages_without_a_sentence_are_no_evidence() -> None:
     with pytest.raises(NoEvidence, match=r"no sentence of the pages on .Flood. could be used"):
         SYSTEM.write(Event("1", "Flood"), (page("Menu"),), Unstored())
@@ -105,12 +85,3 @@ def test_off_topic_pages_are_told_only_where_pages_abound() -> None:
     assert set(found.pages[off_topic(found)].tolist()) == {4}
     few = find_candidates(Evidence.cut(Event("1", "The flood"), pages[2:], RetrievalSettings()), FixedEncoder())
     assert not off_topic(few).any()
-
-
-def test_features_have_their_shape_and_relevance_its_range() -> None:
-    evidence = Evidence.cut(SNAPSHOT.event("9000001"), collect("9000001"), RetrievalSettings())
-    found = find_candidates(evidence, FixedEncoder())
-    rows = feature_rows(evidence, found)
-    assert rows.shape == (len(found.candidates), len(FEATURES)) and np.isfinite(rows).all()
-    values = relevance(rows, load_model())
-    assert values.shape == (len(rows),) and values.min() >= 0.02 and values.max() <= 3 and values.std() > 0.05

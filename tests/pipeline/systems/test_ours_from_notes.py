@@ -51,15 +51,6 @@ def sentences(article: Article) -> list[str]:
     return [sentence.text for section in article.all_sections for sentence in section.sentences]
 
 
-def test_every_sentence_is_a_note_of_a_page_and_cites_it() -> None:
-    model = NotingModel()
-    article = system(model).write(EVENT, PAGES, Unstored())
-    texts = {passage.id: passage for passage in article.sources}
-    assert len(sentences(article)) >= 4
-    assert all(sentence.cites and set(sentence.cites) <= set(texts) for s in article.all_sections for sentence in s.sentences)
-    assert model.asked[0] == "card" and model.asked.index("notes") < model.asked.index("say")
-
-
 def test_what_its_passage_does_not_say_by_the_models_own_reading_is_left_out() -> None:
     """Asked only of what is not the passage's own wording."""
     own, other = "Mayor Irena Holt said the warning came too late.", "Irena Holt, the mayor, said the warning came too late."

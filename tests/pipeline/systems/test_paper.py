@@ -11,13 +11,11 @@ from data.markup import render_text
 from data.runs import EventFolder
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
 from data.stage_types import Unstored
-from data.types import Article, Heading, Outline, Page
-from pipeline import stages
+from data.types import Article, Heading, Page
 from pipeline.systems.paper import (
     PlanRetrieveRead,
     RetrievePlanRetrieveRead,
     RetrieveRead,
-    paragraphs_of,
     split_at_headings,
 )
 from pipeline.writing.assembly import LEAD_HEADING
@@ -102,31 +100,6 @@ def test_rr_has_a_lead_and_sections() -> None:
     ]
 
 
-def test_rr_asks_for_the_whole_article_at_once() -> None:
-    generator = ScriptedGenerator(["A flood came."])
-    system(RetrieveRead, generator, max_words=600, section_max_tokens=50).write(EVENT, PAGES, Unstored())
-    assert generator.sampling[0].max_new_tokens == 900
-    assert "at most 600 words" in generator.prompts[0][1].content
-    assert all(p.text in generator.prompts[0][1].content for p in PAGES if p.usable)
-    small = ScriptedGenerator(["A flood came."], context_tokens=1000)
-    system(RetrieveRead, small, max_words=600).write(EVENT, PAGES, Unstored())
-    assert small.sampling[0].max_new_tokens == 500, "half the context is for the evidence"
-
-
-def test_rr_without_headings_is_all_lead() -> None:
-    assert text_of(write(RetrieveRead, ["A flood came. It went again."])) == [("", ["A flood came.", "It went again."])]
-
-
-def test_rr_keeps_no_more_sections_than_asked_and_says_so() -> None:
-    text = "Lead it is.\n" + "\n".join(f"==H{n}==\nText number {n}." for n in range(1, 5))
-    article = write(RetrieveRead, [text], max_sections=2)
-    assert [s.heading.text for s in article.sections] == ["H1", "H2"]
-    assert [(r.kind, r.section, r.detail) for r in article.repairs] == [
-        ("section_removed", "H3", "more than 2 sections"),
-        ("section_removed", "H4", "more than 2 sections"),
-    ]
-
-
 def test_rr_cut_off_by_the_token_limit() -> None:
     article = write(RetrieveRead, ["A flood came.\n==Causes==\nRain fell.[1] Then the levee at the old quay of the..."])
     assert text_of(article)[1] == ("Causes", ["Rain fell."])
@@ -154,18 +127,6 @@ def sections_for(kind: type) -> list[str]:
     return [SECTIONS[0].format(rain=rain), SECTIONS[1].format(province=province)]
 
 
-@pytest.mark.parametrize("kind", [PlanRetrieveRead, RetrievePlanRetrieveRead])
-def test_plan_then_sections(kind: type) -> None:
-    article = write(kind, [OUTLINE, *sections_for(kind)])
-    assert text_of(article) == [
-        ("", []),
-        ("Causes", ["Heavy rain fell for six days."]),
-        ("Response", ["Nine shelters were opened.", "Frogs sang."]),
-    ]
-    assert [source.id for source in article.sources] == [RAIN, PROVINCE]
-    assert article.repairs == ()
-
-
 def test_prr_plans_from_the_title_alone() -> None:
     generator = ScriptedGenerator([OUTLINE, "A text.", "B text."])
     system(PlanRetrieveRead, generator).write(EVENT, PAGES, Unstored())
@@ -175,23 +136,6 @@ def test_prr_plans_from_the_title_alone() -> None:
     assert "<evidence" not in planning
     assert [s.task for s in generator.sampling] == ["outline", "section", "section"]
     assert [s.sources for s in generator.sampling] == [(), (), ("A text.",)]
-
-
-def test_rprr_plans_from_evidence() -> None:
-    generator = ScriptedGenerator([OUTLINE, "A text.", "B text."])
-    system(RetrievePlanRetrieveRead, generator).write(EVENT, PAGES, Unstored())
-    planning = generator.prompts[0][1].content
-    assert "<evidence" in planning and all(p.text in planning for p in PAGES if p.usable)
-    assert not any(p.text in planning for p in PAGES if not p.usable)
-
-
-def test_sections_are_retrieved_for_their_headings() -> None:
-    generator = ScriptedGenerator(["Rain on the basin\nShelters for residents", "A text.", "B text."])
-    one = RetrievalSettings(method="bm25", top_k=1)
-    RetrievePlanRetrieveRead(ModelSettings(), one, WritingSettings(), generator, None).write(EVENT, PAGES, Unstored())
-    assert PAGES[4].text in generator.prompts[1][1].content and PAGES[1].text not in generator.prompts[1][1].content
-    assert PAGES[1].text in generator.prompts[2][1].content
-    assert "Leave to other sections: Shelters for residents." in generator.prompts[1][1].content
 
 
 def test_pages_that_address_a_model_come_last() -> None:
@@ -227,14 +171,6 @@ def test_no_evidence() -> None:
         assert not generator.prompts, "a model is not asked about nothing"
 
 
-def test_the_article_is_no_longer_than_asked() -> None:
-    long = " ".join(f"Sentence number {n} has exactly eight words here.[1]" for n in range(30))
-    article = write(RetrieveRead, [f"Lead it is.\n==Causes==\n{long}"], max_words=50)
-    assert sum(len(x.text.split()) for s in article.all_sections for x in s.sentences) <= 50
-    assert {r.detail for r in article.repairs} == {"the article is longer than 50 words"}
-    assert [r.text.split()[2] for r in article.repairs] == [str(n) for n in range(30 - len(article.repairs), 30)]
-
-
 # ---- resuming
 
 
@@ -263,12 +199,6 @@ def test_a_run_cut_in_the_middle_goes_on(tmp_path: Path) -> None:
         system(RetrievePlanRetrieveRead, ScriptedGenerator(texts[:2])).write(EVENT, PAGES, folder)
     resumed = write(RetrievePlanRetrieveRead, texts[2:], folder)
     assert codec.to_json(resumed) == codec.to_json(write(RetrievePlanRetrieveRead, texts))
-
-
-def test_an_edited_outline_is_followed(tmp_path: Path) -> None:
-    folder = EventFolder(tmp_path / "42")
-    folder.once(stages.OUTLINE, lambda: Outline(EVENT.title, (Heading("By hand"),)))
-    assert text_of(write(PlanRetrieveRead, ["Rain fell."], folder)) == [("", []), ("By hand", ["Rain fell."])]
 
 
 @pytest.mark.parametrize("kind", [RetrieveRead, PlanRetrieveRead, RetrievePlanRetrieveRead])
@@ -321,10 +251,3 @@ def test_split_at_headings() -> None:
     assert split_at_headings("T", "**Introduction**\nLead.") == [(LEAD_HEADING, "Lead.")]
     assert split_at_headings("T", "==References==\nx") == [(LEAD_HEADING, ""), (Heading("References"), "x")]
     assert split_at_headings("T", "") == [(LEAD_HEADING, "")]
-
-
-def test_paragraphs_are_even() -> None:
-    sentences = write(RetrieveRead, [" ".join(f"This is number {n}." for n in range(13))]).lead.sentences
-    assert [len(p) for p in paragraphs_of(sentences, size=6)] == [5, 5, 3]
-    assert paragraphs_of(()) == ()
-    assert [len(p) for p in paragraphs_of(sentences[:6])] == [6]

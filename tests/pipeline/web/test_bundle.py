@@ -15,7 +15,7 @@ import pytest
 
 from data import codec
 from data.errors import UserError
-from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source
+from data.types import Event
 from pipeline.web import replaying
 from pipeline.web.bundle import Bundle, pages_of
 from pipeline.web.cache import Bodies, PageCache
@@ -161,26 +161,6 @@ def test_what_is_no_bundle(bundle: Path, tmp_path: Path) -> None:
     (bundle / "manifest.json").write_text("{", encoding="utf-8")
     with pytest.raises(UserError, match=r"manifest\.json is not a readable Manifest"):
         BundleEvidence(bundle)
-
-
-def test_values_of_benchmark_runs_keep_their_bytes() -> None:
-    """What the live web adds to a page and a source is written only where it is there."""
-    page = Page("https://site.org/", "T", "Text.", "search")
-    assert list(json.loads(codec.to_json(page))) == [
-        "url", "title", "text", "origin", "published", "language", "flags", "drop_reason", "drop_detail", "duplicate_of",
-    ]  # fmt: skip
-    source = Source(Passage(0, 0, 5, "Text."), "https://site.org/", "T", None)
-    assert codec.to_json(source) == (
-        '{"passage": {"page": 0, "start": 0, "end": 5, "text": "Text."}, "url": "https://site.org/", "title": "T", '
-        '"published": null}'
-    )
-    archived = replace(source, retrieved_at="2034-01-01T12:00:00+00:00", archive_url="u", archive_date="2032-06-01")
-    article = Article("7", "T", _lead(), (), (), (source, archived))
-    assert codec.from_json(Article, codec.to_json(article), where="here") == article
-
-
-def _lead() -> Section:
-    return Section(Heading(""), ((Sentence("Text.", ("0:0-5",)),),))
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "evidence.jsonl", "fetches.jsonl", ""])

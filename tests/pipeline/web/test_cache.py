@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -56,24 +53,6 @@ def pages_asked(server: WebServer) -> list[str]:
     return [target for target in server.targets() if target != "/robots.txt"]
 
 
-def test_what_was_fetched_is_not_asked_again(server: WebServer, get: Get) -> None:
-    server.put("/a", "<p>one")
-    server.put("/b", "<p>two")
-    first = get("/a", "/b")
-    server.put("/a", "<p>changed")
-    assert get("/b", "/a") == first[::-1]
-    assert get("/a#part")[0].body == b"<p>one"  # the same address, written otherwise
-    assert sorted(pages_asked(server)) == ["/a", "/b"]
-
-
-def test_records_come_in_the_order_asked_for(server: WebServer, get: Get) -> None:
-    for path in ("/a", "/b", "/c"):
-        server.put(path, f"<p>{path}")
-    get("/b")
-    bodies = [fetched.body for fetched in get("/a", "/b", "/missing", "/c")]
-    assert bodies == [b"<p>/a", b"<p>/b", b"", b"<p>/c"]
-
-
 def test_an_old_page_is_asked_for_conditionally(server: WebServer, get: Get, clock: StoppedClock) -> None:
     def answer(asked: Asked) -> Reply:
         same = asked.headers.get("If-None-Match") == '"1"' and asked.headers.get("If-Modified-Since") == "long ago"
@@ -92,17 +71,6 @@ def test_an_old_page_is_asked_for_conditionally(server: WebServer, get: Get, clo
     server.put("/a", "<p>two")
     assert get("/a", cache_hours=0.0)[0].body == b"<p>two"
     assert get("/a")[0].body == b"<p>two"
-
-
-def test_failures_are_not_remembered(server: WebServer, get: Get) -> None:
-    assert get("/a")[0].drop_reason == "http_4xx"
-    server.put("/a", "<p>here now")
-    assert get("/a")[0].body == b"<p>here now"
-
-
-def test_an_empty_page_is_a_page(server: WebServer, get: Get) -> None:
-    server.put("/a", "")
-    assert [get("/a")[0].drop_reason for _ in range(2)] == [None, None]
 
 
 @pytest.mark.parametrize("damage", ["body", "record", "no body", "no digest"])
@@ -153,23 +121,6 @@ def test_captures_are_for_runs_that_ask_the_archive(server: WebServer, get: Get,
     assert get("/gone", as_of="2033-04-30")[0].drop_reason == "http_4xx"
 
 
-def test_several_at_once(tmp_path: Path) -> None:
-    """One writes over the other, and whoever reads finds a whole page."""
-    cache, seen = PageCache(tmp_path), []
-
-    def work(n: int) -> None:
-        for _ in range(5):
-            cache.put("http://site.org/", Fetched("http://site.org/", "http://site.org/", body=b"%d" % n * 5000))
-            seen.append(cache.find("http://site.org/"))
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(seen) == 20 and all(found is not None and len(set(found.body)) == 1 for found in seen)
-
-
 def _page(n: int) -> tuple[str, Fetched]:
     url = f"http://site.org/{n}"
     return url, Fetched(url, url, body=b"%d" % n * 300_000)
@@ -209,50 +160,6 @@ def test_a_page_that_says_what_an_old_one_said_is_as_new(tmp_path: Path) -> None
     cache.put("http://site.org/again", replace(fetched, url="http://site.org/again"))
     cache.prune(100, 90)
     assert cache.find("http://site.org/again") is not None and cache.find(url) is None
-
-
-def test_pruning_is_rare_and_goes_with_fetching(server: WebServer, get: Get, tmp_path: Path) -> None:
-    root = tmp_path / "cache"
-    for path in ("/a", "/b", "/c"):
-        server.put(path, f"<p>{path}")
-    get("/a")
-    for path in (root / "bodies").glob("*/*"):
-        os.utime(path, (0, 0))
-    get("/b")
-    assert len(list((root / "bodies").glob("*/*"))) == 2  # within the hour
-    _age(root, 0.1)
-    get("/c")
-    assert len(list((root / "bodies").glob("*/*"))) == 2 and get("/a")[0].body == b"<p>/a"
-
-
-PRUNING = """
-import os, sys, time
-from pathlib import Path
-from pipeline.web.cache import PageCache
-root = Path(sys.argv[1])
-end = time.monotonic() + 60
-while not (root / "stop").exists() and time.monotonic() < end:
-    (root / ".pruned").unlink(missing_ok=True)
-    PageCache(root).prune(1, 90)
-"""
-
-
-def test_one_process_prunes_while_others_write_and_read(tmp_path: Path) -> None:
-    """Nothing is found broken, nothing fails, and in the end there is no more than may be."""
-    cache = PageCache(tmp_path)
-    with subprocess.Popen([sys.executable, "-c", PRUNING, str(tmp_path)], stderr=subprocess.PIPE) as pruning:
-        found = []
-        for n in range(60):
-            url, fetched = _page(n % 10)
-            cache.put(url, fetched)
-            found.append((cache.find(url), fetched))
-        (tmp_path / "stop").touch()
-        assert pruning.stderr is not None and pruning.stderr.read() == b""
-    assert pruning.returncode == 0
-    assert all(one is None or one == put for one, put in found) and any(one is not None for one, _ in found)
-    (tmp_path / ".pruned").unlink(missing_ok=True)
-    cache.prune(1, 90)
-    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) <= 2**20
 
 
 def test_a_cache_that_cannot_be_pruned_is_used_all_the_same(tmp_path: Path) -> None:

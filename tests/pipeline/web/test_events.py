@@ -3,7 +3,6 @@ is there is not fetched."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -17,7 +16,6 @@ from data.settings import EvidenceSettings, Settings, WebSettings
 from data.types import Event, RawPage
 from pipeline.web.cache import PageCache
 from pipeline.web.events import EventEvidence
-from pipeline.web.fetching import Fetcher, Limits
 from pipeline.web.pacing import Budget, Hosts, Pacing
 from pipeline.web.search.building import build_provider
 from pipeline.web.search.chain import ProviderChain
@@ -64,23 +62,6 @@ def test_events_at_once_share_the_pace_of_a_host(server: WebServer, tmp_path: Pa
     assert len(times) == 6  # each asked for robots.txt
     assert all(b - a >= 0.9 * DELAY_S for a, b in pairwise(times))
     assert [evidence.collect(event) for event in events] == found and len(server.asked) == 6
-
-
-def test_a_host_that_hangs_costs_each_event_its_page(server: WebServer, tmp_path: Path) -> None:
-    over = threading.Event()
-    server.put_raw("/silent", lambda handler: over.wait(30))
-    limits = Limits(read_s=1, total_s=5, retries=0)  # the other page must come within these, also on a busy machine
-    evidence = EventEvidence(
-        settings(server),
-        RunFolder(tmp_path),
-        links=lambda event: [RawPage(server.url(path), "News", "", "text", "search") for path in event.title.split()],
-        cache=PageCache(tmp_path / "cache"),
-        fetcher=lambda web, hosts: Fetcher(web, hosts=hosts, limits=limits),
-    )
-    (alone,) = evidence.collect(Event("1", "/silent"))
-    with_another = evidence.collect(Event("2", "/silent /0"))
-    over.set()
-    assert [page.drop_reason for page in (alone, *with_another)] == ["timeout", "timeout", None]
 
 
 def test_runs_on_the_same_hosts_wait_for_each_other_and_give_up_alone() -> None:

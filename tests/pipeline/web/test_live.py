@@ -25,7 +25,7 @@ from pipeline.web.queries import first_queries
 from pipeline.web.replaying import BundleEvidence
 from pipeline.web.search.building import build_provider
 from pipeline.web.search.chain import ProviderChain
-from tests.sample_site import TITLE, StoppedClock, make_fetcher, put_sample, random_delay, web_settings
+from tests.sample_site import TITLE, StoppedClock, make_fetcher, put_sample, web_settings
 from tests.search_server import HOSTILE_URLS, Found, SearchServer, search_server
 from tests.web_server import Names, Reply, WebServer, serving
 
@@ -86,18 +86,6 @@ def _check_records(folder: Path, server: WebServer) -> None:
     assert (gone.http_status, gone.drop_reason, gone.text, gone.extractor) == (404, "http_4xx", "", "")
     copy = next(record for record in records if record.drop_reason == "duplicate")
     assert copy.dup_of == records[4].id
-
-
-def test_the_order_in_which_pages_come_in_changes_nothing(tmp_path: Path, engine: SearchServer) -> None:
-    written = []
-    with serving() as server:
-        for seed in (1, 2):
-            found = put_sample(server, delay=random_delay(seed))
-            engine.found = {query: found[n::2] for n, query in enumerate(first_queries(TITLE))} | {"": []}
-            folder = tmp_path / f"run{seed}"
-            live(folder, server, found, provider=provider(engine), bundle=folder / "bundle").collect(EVENT)
-            written.append((folder / "bundle" / "evidence.jsonl").read_bytes())
-    assert written[0] == written[1] and written[0].count(b"\n") == 10
 
 
 def test_two_rounds_of_searches(tmp_path: Path, server: WebServer, engine: SearchServer) -> None:

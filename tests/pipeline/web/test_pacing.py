@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import random
-import threading
 import time
 from datetime import UTC, datetime
 
 import pytest
 
 from pipeline.web.addresses import Refused
-from pipeline.web.pacing import Budget, Pacing, SystemClock, backoff, retry_after
+from pipeline.web.pacing import Budget, Pacing, SystemClock, retry_after
 from tests.web_server import QuickClock
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -43,13 +41,6 @@ def test_retry_after_in_both_forms(value: str, seconds: float | None) -> None:
     assert retry_after(value, NOW) == seconds
 
 
-def test_backoff_is_full_jitter() -> None:
-    chance = random.Random(7)
-    for attempt, most in enumerate((1.0, 2.0, 4.0)):
-        waits = [backoff(attempt, chance, 1.0) for _ in range(400)]
-        assert 0 <= min(waits) < 0.1 * most and 0.9 * most < max(waits) <= most
-
-
 def pacing(clock: QuickClock, *, total_s: float = 600, min_delay_s: float = 1.0, at_once: int = 8) -> tuple[Pacing, Budget]:
     budget = Budget(10, total_s, clock)
     return Pacing(at_once=at_once, min_delay_s=min_delay_s, budget=budget, clock=clock), budget
@@ -62,60 +53,6 @@ def test_a_host_is_left_alone_between_requests_and_others_are_not() -> None:
         with paced.turn(host):
             pass
     assert clock.slept == [1.0, 1.0]  # b.org was free again by then
-
-
-def test_the_delay_counts_from_the_end_of_a_request() -> None:
-    clock = QuickClock()
-    paced, _ = pacing(clock)
-    with paced.turn("a.org"):
-        clock.sleep(5)
-    with paced.turn("a.org"):
-        pass
-    assert clock.slept == [5, 1.0]
-
-
-def test_a_host_may_ask_for_more_delay_but_not_for_less() -> None:
-    clock = QuickClock()
-    paced, _ = pacing(clock)
-    with paced.turn("a.org"):
-        pass
-    paced.slow_down("a.org", 2.5)  # it counts for the request just made
-    paced.slow_down("a.org", 0.1)
-    with paced.turn("a.org") as turn:
-        turn.pause(7)
-    with paced.turn("a.org"):
-        pass
-    assert clock.slept == [2.5, 7]
-
-
-def test_one_request_a_host_and_so_many_in_all() -> None:
-    paced, _ = pacing(QuickClock(), at_once=2, min_delay_s=0)
-    entered, may_leave = threading.Semaphore(0), threading.Event()
-    now, most = [0], [0]
-    lock = threading.Lock()
-
-    def ask(host: str) -> None:
-        with paced.turn(host):
-            with lock:
-                now[0] += 1
-                most[0] = max(most[0], now[0])
-            entered.release()
-            assert may_leave.wait(5)
-            with lock:
-                now[0] -= 1
-
-    same = [threading.Thread(target=ask, args=("a.org",)) for _ in range(3)]
-    for thread in same:
-        thread.start()
-    assert entered.acquire(timeout=5) and not entered.acquire(timeout=0.05)  # one of three, although two may ask at once
-    others = [threading.Thread(target=ask, args=(f"{i}.org",)) for i in range(3)]
-    for thread in others:
-        thread.start()
-    assert entered.acquire(timeout=5) and not entered.acquire(timeout=0.05)  # one more, and no third
-    may_leave.set()
-    for thread in same + others:
-        thread.join(5)
-    assert most[0] == 2 and now[0] == 0
 
 
 def test_three_failures_in_a_row_close_a_host() -> None:

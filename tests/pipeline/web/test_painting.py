@@ -6,7 +6,6 @@ import pytest
 
 from data.cleaning import Extracted
 from data.errors import UserError
-from data.settings import RenderWhen
 from pipeline.reading.documents import Document
 from pipeline.reading.seen.chromium import Undrawn
 from pipeline.reading.seen.rendering import Painted
@@ -31,11 +30,6 @@ def test_every_page_of_html_is_drawn_in_its_order() -> None:
     assert drawn[0][1].body == b"<p>painted</p>" and drawn[0][1].etag == "" and drawn[1][1] is PDF and drawn[2][1] is GONE
     again = Painter("always", print).draw(drawn[0][1])
     assert again is drawn[0][1], "what is painted is not drawn again"
-
-
-@pytest.mark.parametrize("render", ["never", "auto"])
-def test_other_settings_draw_no_page_before_it_was_read(render: RenderWhen) -> None:
-    assert list(Painter(render, print).drawn([(1, PAGE)])) == [(1, PAGE)]
 
 
 @pytest.mark.parametrize(

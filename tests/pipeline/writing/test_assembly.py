@@ -2,41 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from data import codec
-from data.errors import NoEvidence, StageError
-from data.types import Article, Fact, Heading, Repair, Section, Sentence
-from pipeline.evidence import Evidence
+from data.errors import StageError
+from data.types import Heading, Section, Sentence
 from pipeline.writing.assembly import LEAD_HEADING, assemble, within_words
-from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RAIN, RETRIEVAL, REVIEW, evidence, page
+from tests.pipeline.flood import LEDGER, evidence
 
 
 def section(name: str, *paragraphs: tuple[tuple[str, tuple[str, ...]], ...]) -> Section:
     return Section(Heading(name), tuple(tuple(Sentence(text, cites) for text, cites in p) for p in paragraphs))
-
-
-def test_sources_stand_in_the_order_of_first_use() -> None:
-    lead = Section(LEAD_HEADING, ((Sentence("A.", (REVIEW, LEDGER)), Sentence("B.", (REVIEW,))),))
-    body = section("Rain", (("C.", (RAIN, REVIEW)),), (("D.", ()), ("E.", (LEDGER,))))
-    article = assemble(evidence(), lead, [body], infobox=[Fact("Dead", "14", (PROVINCE, LEDGER))])
-    assert [source.id for source in article.sources] == [REVIEW, LEDGER, RAIN, PROVINCE]
-    assert article.sources[1].url == "https://ledger.example/flood"
-    assert (article.sources[1].title, article.sources[1].published) == ("Fourteen dead in Vasterlow", "2031-03-16")
-    assert article.sources[1].passage.text == PAGES[0].text
-    assert (article.event_id, article.title) == (EVENT.id, EVENT.title)
-    assert codec.from_json(Article, codec.to_json(article), where="test") == article
-
-
-def test_sections_without_sentences_are_left_out_with_their_sources() -> None:
-    article = assemble(
-        evidence(), Section(LEAD_HEADING, ()), [section("Empty"), section("Rain", (("C.", (RAIN,)),)), section("E", ())]
-    )
-    assert [s.heading.text for s in article.sections] == ["Rain"]
-    assert [source.id for source in article.sources] == [RAIN]
-
-
-def test_repairs_are_kept_as_they_are() -> None:
-    repairs = [Repair("sentence_removed", "Rain", "x", "y"), Repair("outline_filled", "Impact", "", "z")]
-    assert assemble(evidence(), section("", (("A.", ()),)), [], repairs=repairs).repairs == tuple(repairs)
 
 
 def test_nothing_written() -> None:
@@ -49,16 +22,6 @@ def test_a_citation_of_another_event() -> None:
         assemble(evidence(), section("", (("A.", ("9:0-5",)),)), [])
 
 
-def test_evidence_needs_a_usable_page() -> None:
-    pages = [page("a", "A", "x", drop_reason="blocked"), page("b", "B", "x", drop_reason="blocked"), page("c", "C", "")]
-    with pytest.raises(
-        NoEvidence, match=r"no usable page for '2031 Tolvane flood' among 3 \(access was blocked \(2\); empty \(1\)\)"
-    ):
-        Evidence.cut(EVENT, pages, RETRIEVAL)
-    with pytest.raises(NoEvidence, match=r"among 0 \(none were found\)"):
-        Evidence.cut(EVENT, [], RETRIEVAL)
-
-
 # ---- length
 
 
@@ -68,25 +31,6 @@ def words(n: int, mark: str) -> tuple[str, tuple[str, ...]]:
 
 def count(*sections: Section) -> int:
     return sum(len(s.text.split()) for section in sections for s in section.sentences)
-
-
-def test_short_enough_stays_as_it_is() -> None:
-    lead, body = section("", (words(5, "a"),)), [section("B", (words(5, "b"),))]
-    assert within_words(lead, body, 10) == (lead, tuple(body), ())
-
-
-def test_the_longest_part_is_cut_from_its_end() -> None:
-    lead = section("", (words(10, "a"), words(10, "a2")))
-    short = section("Short", (words(12, "b"),))
-    long = section("Long", (words(10, "c1"), words(10, "c2")), (words(10, "c3"), words(10, "c4")))
-    lead_left, (short_left, long_left), repairs = within_words(lead, [short, long], 60)
-    assert (lead_left, short_left) == (lead, short)
-    assert long_left == section("Long", (words(10, "c1"), words(10, "c2")))
-    assert count(lead_left, short_left, long_left) == 52
-    assert [(r.kind, r.section, r.text.split()[0], r.detail) for r in repairs] == [
-        ("sentence_removed", "Long", "c3", "the article is longer than 60 words"),
-        ("sentence_removed", "Long", "c4", "the article is longer than 60 words"),
-    ]
 
 
 def test_every_part_keeps_a_sentence_as_long_as_that_is_possible() -> None:

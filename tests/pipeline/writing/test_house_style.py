@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.types import Heading, Section, Sentence
-from pipeline.writing.house_style import in_one_style, in_style, style_of
+from pipeline.writing.house_style import in_one_style, in_style
 
 PAIRS = [
     ("In a March 13, 2031, speech, Abt said so.", "In a 13 March 2031 speech, Abt said so."),
@@ -57,11 +57,6 @@ def test_ranges_names_and_quotations_stay(text: str) -> None:
     assert in_style(text, "month first") == text or "21 May" in text
 
 
-def test_the_more_frequent_style_wins() -> None:
-    assert style_of(["On March 3, 2031, and March 4.", "On 5 March."]) == "month first"
-    assert style_of(["On March 3.", "On 5 March."]) == "day first" == style_of([])
-
-
 @given(st.lists(st.sampled_from([text for pair in PAIRS for text in pair]), max_size=6))
 def test_twice_is_once_and_no_figure_is_lost(parts: list[str]) -> None:
     text = " ".join(parts)
@@ -69,27 +64,6 @@ def test_twice_is_once_and_no_figure_is_lost(parts: list[str]) -> None:
         once = in_style(text, style)
         assert in_style(once, style) == once
         assert sorted(word.strip(".,") for word in once.split()) == sorted(word.strip(".,") for word in text.split())
-
-
-def test_a_sentence_that_would_become_a_copy_keeps_its_style() -> None:
-    told, own = "The levee broke on 13 March 2031 at noon.", "The levee broke on March 13, 2031, at noon."
-    sentences = (Sentence(own, ("0:0-9",)), Sentence("It rained on 12 March.", ()), Sentence("It snowed on 11 March.", ()))
-    section = Section(Heading("Course"), (sentences,))
-    (kept,) = in_one_style([section], {"0:0-9": f"Reporters say: {told}"})
-    assert kept == section
-    (changed,) = in_one_style([section], {"0:0-9": "Another text."})
-    assert changed.sentences[0].text == told
-
-
-def test_a_number_behind_a_date_is_no_day() -> None:
-    assert in_style("On 20 March 3,150 people were there.", "day first") == "On 20 March 3,150 people were there."
-
-
-def test_percentages_of_an_article_are_written_one_way() -> None:
-    texts = ["It held 93 per cent.", "It held 81 percent.", "Some 12 per cent fled.", "He said: “Ten percent fled.”"]
-    section = Section(Heading("Impact"), (tuple(Sentence(text, ()) for text in texts),))
-    (found,) = in_one_style([section], {})
-    assert [sentence.text for sentence in found.sentences] == [texts[0], "It held 81 per cent.", *texts[2:]]
 
 
 @pytest.mark.parametrize(

@@ -20,29 +20,9 @@ def rows(*texts: str, lead: str = LEAD, pages: list[int] | None = None) -> dict[
     return {f.label: f.value for f in infobox_rows(held, list(range(len(texts))) if pages is None else pages, lead)}
 
 
-def test_a_figure_counts_when_two_pages_agree_and_the_lead_says_it() -> None:
-    one, two = "Some 47,318 spectators came on 21 May 2033 to see it.", "On 21 May 2033 there were 47,318 spectators."
-    assert rows(one, two) == {"Date": "21 May 2033", "Attendance": "47,318"}
-    assert rows(one, "Nobody counted them.") == {}
-    assert rows(one, two, lead="The final was a good one.") == {}
-
-
 def test_the_figure_of_a_single_early_report_decides_nothing() -> None:
     texts = ["47,318 spectators came.", "There were 47,318 spectators.", "At least 44,950 spectators came."]
     assert rows(*texts, lead=f"{LEAD} Others said 44,950.") == {"Attendance": "47,318"}
-
-
-def test_rows_that_a_page_prints_are_read_when_infoboxes_know_the_label() -> None:
-    page = "Referee: Ines Corvallan\n| Venue | Lanternfield Stadium |\nNote: read this\nWords: Lavender Moss\nReferee: Nobody"
-    assert rows(page, lead="") == {"Referee": "Ines Corvallan", "Venue": "Lanternfield Stadium"}
-    assert rows("Venue: https://x.example/a", "| a | Goals | b |", lead="") == {}
-
-
-def test_only_the_pages_that_the_article_cites_are_read_and_each_row_cites_its_passage() -> None:
-    held = evidence("Referee: Ines Corvallan", "Referee: Someone Else")
-    (row,) = infobox_rows(held, [1], "")
-    assert row.value == "Someone Else" and row.cites == (held.passages[1].id,)
-    assert row.value in held.passages[1].text
 
 
 def test_a_page_that_addresses_a_model_fills_no_row() -> None:
@@ -54,10 +34,3 @@ def test_a_page_that_addresses_a_model_fills_no_row() -> None:
 def test_a_value_of_another_kind_is_no_row() -> None:
     page = "Attendance: see below\nReferee: nobody in particular\nCause: heavy rain\nVenue: It was played where it always is."
     assert rows(page, lead="") == {"Cause": "heavy rain"}
-
-
-def test_the_date_of_what_came_of_it_is_not_the_date() -> None:
-    texts = ["The mayor was sworn in on 21 June 2033.", "On 21 June 2033 she was sworn in."]
-    assert rows(*texts, lead="The winner of the Cup final is sworn in on 21 June 2033.") == {}
-    assert rows(*texts, lead="The mayor spoke on 21 June 2033.") == {}
-    assert rows(*texts, lead="The Cup final was played on 21 June 2033.") == {"Date": "21 June 2033"}

@@ -58,8 +58,3 @@ def test_within_the_bounds_nothing_goes() -> None:
 def test_the_lead_and_what_is_in_own_words_stay() -> None:
     lead, told = kept((COPIED[0],), (*OWN[:1], *COPIED[1:]))
     assert lead == [COPIED[0][0]] and told == [OWN[0][0]]
-
-
-def test_a_short_article_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(originality, "LEAST_WORDS", 400)
-    assert kept((), COPIED) == [[], [text for text, _, _ in COPIED]]

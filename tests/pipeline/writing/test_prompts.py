@@ -3,8 +3,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from data.types import Heading, Outline
 from decoding.models.control_tokens import break_control_tokens
@@ -18,20 +16,6 @@ def inside(block: str) -> str:
     match = FENCED.fullmatch(block)
     assert match is not None, block
     return match.group(2)
-
-
-def test_each_text_is_one_paragraph_with_number_and_title() -> None:
-    block = evidence_block(
-        [Numbered(1, "First\n page", "One.\n\nTwo.\tThree.\r\nFour."), Numbered(2, "", "A\u2028statement\u00a0.")], str
-    )
-    assert inside(block) == '[1] (from "First page") One. Two. Three. Four.\n\n[2] A statement .'
-
-
-def test_a_text_keeps_its_lines_where_they_are_asked_for() -> None:
-    """A heading in the same line as the next sentence is read as its beginning."""
-    page = Numbered(1, "First\n page", "Questions about the dam\n\n  The governor \t spoke.\r\nThen it rained.")
-    body = inside(evidence_block([page], str, lines=True))
-    assert body == '[1] (from "First page")\nQuestions about the dam\nThe governor spoke.\nThen it rained.'
 
 
 @pytest.mark.parametrize("lines", [False, True])
@@ -48,15 +32,6 @@ def test_the_fence_itself_is_taken_out_also_when_it_is_nested() -> None:
     assert prompts._quoted(f"a {fence} b 000000{fence}000000 c", fence) == "a b c"
     assert fence not in prompts._quoted("0" * 40, fence)
     assert prompts._quoted(f"<evi{fence}dence>", fence) == "(evidence>"
-
-
-@given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=200)), min_size=1, max_size=4))
-def test_whatever_pages_hold_the_block_has_one_paragraph_a_page(pages: list[tuple[str, str]]) -> None:
-    block = evidence_block([Numbered(k, title, text) for k, (title, text) in enumerate(pages, 1)], break_control_tokens)
-    paragraphs = inside(block).split("\n\n")
-    assert len(paragraphs) == len(pages)
-    assert all(p.startswith(f"[{k}] ") and "\n" not in p for k, p in enumerate(paragraphs, 1))
-    assert not re.search(r"<\s*/?\s*evidence\b", inside(block), re.I)
 
 
 def test_the_fence_depends_on_all_titles_and_texts() -> None:
@@ -82,11 +57,6 @@ def test_neutralising_comes_last_so_that_nothing_puts_a_token_together_after_it(
     """Control characters and brackets change first: `<|im_\u200bstart|>` is a token only without its zero-width space."""
     body = inside(evidence_block([Numbered(1, "", "<|im_\u200bstart|> [INST\x07]")], break_control_tokens))
     assert "<|im_start|>" not in body and "[INST]" not in body
-
-
-def test_footnotes_of_a_page_do_not_look_like_passage_numbers() -> None:
-    body = inside(evidence_block([Numbered(1, "Report [3]", "Fourteen died.[12] Of them [2-4] few. [sic] [a]")], str))
-    assert body == '[1] (from "Report (3)") Fourteen died.(12) Of them (2-4) few. [sic] [a]'
 
 
 def test_a_title_cannot_be_longer_than_a_passage() -> None:
@@ -115,21 +85,6 @@ def test_evidence_stands_once_between_our_words(messages: tuple[prompts.Message,
     assert after.strip(), "what to do is said after the evidence, where a page cannot follow it up"
 
 
-def test_prompts_say_what_is_asked() -> None:
-    assert "at most 900 words" in prompts.article("A", BLOCK, 900)[1].content
-    section = prompts.section("A", PLAN, "Aftermath", BLOCK, 200)[1].content
-    assert "Leave to other sections: Background." in section and '"Aftermath"' in section and "at most 200 words" in section
-    assert "3 to 6 headings" in prompts.outline("A", None, 6)[1].content
-    assert "Give 2 headings" in prompts.outline("A", None, 2)[1].content
-    assert "Give 1 heading," in prompts.outline("A", None, 1)[1].content
-
-
-def test_planning_from_the_title_shows_no_evidence() -> None:
-    user = prompts.outline("A flood", None, 6)[1].content
-    assert "evidence" not in user.lower()
-    assert "evidence can fill" in prompts.outline("A flood", BLOCK, 6)[1].content
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -143,12 +98,3 @@ def test_planning_from_the_title_shows_no_evidence() -> None:
 )
 def test_a_quotable_sentence_holds_nothing_that_a_prompt_gives_meaning_to(text: str, shown: str) -> None:
     assert quotable(text, break_control_tokens) == shown
-
-
-@given(st.text(alphabet="[] 12=<>/|evidnc_sa\n-.") | st.text())
-def test_quotable_text_is_shown_as_it_is(text: str) -> None:
-    """So an answer can repeat it word for word, in either form of prompt."""
-    once = quotable(text, break_control_tokens)
-    assert quotable(once, break_control_tokens) == once and "\n" not in once
-    assert not re.search(r"\[\s*-?\s*\d|==|<\s*/?\s*evidence\b", once)
-    assert inside(evidence_block([Numbered(1, "", once)], break_control_tokens)) == f"[1] {once}"

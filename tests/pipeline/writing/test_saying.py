@@ -51,11 +51,6 @@ def text_of(section: WrittenSection) -> list[tuple[str, tuple[str, ...]]]:
     return [(sentence.text, sentence.cites) for sentence in section.section.sentences]
 
 
-def test_an_answer_without_a_fault_is_taken_with_the_notes_citations() -> None:
-    section = said(lambda _: SAID, reader=Reader())
-    assert text_of(section) == [(SAID, (LEDGER,))] and not section.repairs
-
-
 def test_what_has_a_fault_is_said_as_its_note_and_the_fault_told() -> None:
     for answer, why in (
         (lambda _: "In all, 312 houses were destroyed and 14 people lost their lives.", "added: 312"),
@@ -79,15 +74,6 @@ def test_the_model_itself_may_refuse_it_and_the_readers_doubt_raises_the_bar(mon
     assert "the model itself doubts" in section.repairs[0].detail
 
 
-def test_a_note_in_words_of_its_own_is_not_asked_of() -> None:
-    own = "The water cost fourteen lives and took 212 homes."
-    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
-    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(own, (LEDGER,)),),)),))
-    model = NotingModel()
-    (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored()).sections()
-    assert text_of(section) == [(own, (LEDGER,))] and not section.repairs and not model.asked
-
-
 def test_a_long_note_is_only_said_lightly_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text_of(said(lambda _: SAID))[0][0] == SAID
     monkeypatch.setattr(saying, "MOST_WORDS", len(NOTE.split()) - 1)
@@ -95,20 +81,6 @@ def test_a_long_note_is_only_said_lightly_otherwise(monkeypatch: pytest.MonkeyPa
     assert text_of(section)[0][0] == NOTE and "of a long note" in section.repairs[0].detail
     light = "Fourteen people died, and 212 houses were destroyed in all."
     assert text_of(said(lambda _: light))[0][0] == light
-
-
-def test_of_two_answers_that_which_copies_less() -> None:
-    answers = iter([NOTE, SAID, SAID, SAID])
-    assert text_of(said(lambda _: next(answers))) == [(SAID, (LEDGER,))]
-
-
-def test_a_guess_that_the_other_answers_do_not_share_is_none() -> None:
-    guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
-    others = ["14 people lost their lives.", "The flood took houses.", "Fourteen died.", guess]
-    answers = iter(others)
-    section = said(lambda _: next(answers))
-    assert text_of(section) == [(NOTE, (LEDGER,))] and "its other answers say something else" in section.repairs[0].detail
-    assert text_of(said(lambda _: guess))[0][0] == guess  # all say it
 
 
 def test_the_model_is_asked_of_one_answer_after_the_other_until_one_is_right() -> None:

@@ -22,7 +22,6 @@ NOTE = "Engineers opened the Grell polder at 11:00 on 13 March, which took 21 mi
 PAGES = (page("ledger.example", "Flood in Tolvane", f"{NOTE} More rain was to come."),)
 EVIDENCE = Evidence.unlapped(EVENT, PAGES, RETRIEVAL)
 CITE = EVIDENCE.passages[0].id
-PLAN = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Response"), ((Statement(NOTE, (CITE,)),),)),))
 OPENED = "Engineers opened the Grell polder at 11:00 on 13 March."
 TOOK = "The Grell polder took 21 million cubic metres."
 SAID = {
@@ -45,17 +44,6 @@ def told(
     (one,) = short.told
     assert one.text == note
     return one.parts
-
-
-def test_each_part_is_said_in_other_words() -> None:
-    assert told(f"- {OPENED}", f"2. {TOOK}") == (SAID[OPENED], SAID[TOOK])
-
-
-def test_what_the_statement_does_not_say_is_no_part() -> None:
-    strange = "Engineers opened the Hest dam on 13 March."
-    assert told(OPENED, strange, "Holt thanked 40 engineers.") == (SAID[OPENED],)
-    doubted = lambda pairs: [0.2 if "Grell polder took" in part else 0.9 for _, part in pairs]  # noqa: E731
-    assert told(OPENED, TOOK, holds=doubted) == (SAID[OPENED],)
 
 
 def test_a_saying_that_the_statement_does_not_hold_gives_way_to_its_part() -> None:
