@@ -13,16 +13,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-
-from data.remote import Place, RunUrl, place
+from pathlib import Path
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="wikigenben compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("first", type=place, help="submission.json, or a run folder that holds one, or the run's URL")
-    parser.add_argument("second", type=place)
+    parser.add_argument("first", type=Path, help="submission.json, or a run folder that holds one, or the run's URL")
+    parser.add_argument("second", type=Path)
     parser.add_argument("--metrics", nargs="+", default=[], metavar="NAME", help="only these (default: all that both have)")
     parser.add_argument("--split", choices=("dev", "test"), help="only the events of both that belong to this split")
     parser.add_argument("--events", type=int, default=0, metavar="N", help="also the N events on which they differ most")
@@ -36,15 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from benchmark.splits import in_dev
         from benchmark.submissions import submission, submitted
         from data.errors import UserError
-        from data.runs import RunFolder
         from flows.showing import comparison
 
-        def scored(given: Place) -> submitted.Submission:
-            path = RunFolder.at(given, "submission.json").path if isinstance(given, RunUrl) else given
-            file = path / "submission.json" if path.is_dir() else path
-            if isinstance(given, RunUrl) and not file.exists():
-                raise UserError(f"{given} has no submission.json; score the run first: wikigenben evaluate --out {given} ...")
-            return submission.read(file)
+        def scored(given: Path) -> submitted.Submission:
+            return submission.read(given / "submission.json" if given.is_dir() else given)
 
         a, b = scored(arguments.first), scored(arguments.second)
         if arguments.split:

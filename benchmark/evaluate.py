@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
-from data.remote import place
 from flows.commands.arguments import add_job_flags, job_from
 from flows.showing.console import guarded
 
@@ -47,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "--as-in",
-        type=place,
+        type=Path,
         metavar="RUN",
         help="take over the articles of this run of the same system, with another leak filter, where the pages are the same",
     )

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
-from data.remote import place
 from data.settings import add_setting_flags, load_settings
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="wikigenben submit", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=place, help="run folder that benchmark.evaluate has scored, or its URL")
+    parser.add_argument("run", type=Path, help="run folder that benchmark.evaluate has scored")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="submission folder to make; must be new")
     parser.add_argument("--replace", action="store_true", help="an older submission in --out is replaced")
     parser.add_argument("--about", type=Path, metavar="FILE", help="what to say of the system, as TOML")
@@ -59,9 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from flows.wiring.metrics import build_metrics
 
         metrics = build_metrics(load_settings(arguments.config, arguments.assignments))
-        source = RunFolder.at(arguments.run)
+        source = RunFolder(arguments.run)
         said = statement.read(arguments.about) if arguments.about is not None else statement.Statement()
-        made = statement.joined(completed(source, scored(source.path, metrics, source.where), metrics, judge_card), said)
+        made = statement.joined(completed(source, scored(source.path, metrics, str(source.path)), metrics, judge_card), said)
         made = replace(made, variants={**made.variants, **_variants(arguments.variant, made)})
         results = None if arguments.hash_only else verdicts(source, made, metrics)
         if arguments.replace:
@@ -134,7 +133,7 @@ def _variants(named: Sequence[str], made: Submission) -> Mapping[str, dict[str, 
         name, equals, path = assignment.partition("=")
         if not equals or not name or not path:
             raise UserError(f"--variant {assignment!r} is not of the form NAME=RUN")
-        other = submission.read(RunFolder.at(place(path), folder.SUBMISSION).path / folder.SUBMISSION)
+        other = submission.read(RunFolder(Path(path)).path / folder.SUBMISSION)
         if problems := submission_faults.problems(other):
             raise UserError(f"--variant {name}: {problems[0]}")
         if not _of_the_same(name, other, made) or other.data.ids_sha256 != made.data.ids_sha256:

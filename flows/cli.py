@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from data.remote import place
-
 Command = Callable[[Sequence[str]], int]
 
 
@@ -92,9 +90,7 @@ def _download(argv: Sequence[str]) -> int:
 
 def _demo(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="wikigenben demo", description="Write and score the bundled sample, offline.")
-    parser.add_argument(
-        "--out", type=place, default=Path("runs/demo"), metavar="DIR", help="run folder, or a URL (default: runs/demo)"
-    )
+    parser.add_argument("--out", type=Path, default=Path("runs/demo"), metavar="DIR", help="run folder (default: runs/demo)")
     parser.add_argument(
         "--minutes", type=float, default=5.0, metavar="N", help="write as many of the five events as fit (default: 5)"
     )
@@ -116,7 +112,7 @@ def _report(argv: Sequence[str]) -> int:
         prog="wikigenben report",
         description="Write report.html and plots/*.svg of a scored run anew; `evaluate` writes them too.",
     )
-    parser.add_argument("run", type=place, metavar="RUN", help="run folder with a submission.json, or its URL")
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder with a submission.json")
     arguments = parser.parse_args(argv)
     from flows.showing.console import guarded
 
@@ -125,10 +121,7 @@ def _report(argv: Sequence[str]) -> int:
         from flows.showing import console
         from flows.showing.report.page import write_report
 
-        scored = RunFolder.at(arguments.run)
-        written = write_report(scored)
-        scored.push()
-        console.result(str(written.resolve()))
+        console.result(str(write_report(RunFolder(arguments.run)).resolve()))
         return 0
 
     return guarded(run)
@@ -232,12 +225,6 @@ def _mcp(argv: Sequence[str]) -> int:
     return main(argv)
 
 
-def _recrawl(argv: Sequence[str]) -> int:
-    from flows.commands.recrawl import main
-
-    return main(argv)
-
-
 COMMANDS: dict[str, tuple[Command, str]] = {
     "demo": (_demo, "write and score the bundled sample, offline"),
     "generate": (_generate, "write articles for events"),
@@ -257,7 +244,6 @@ COMMANDS: dict[str, tuple[Command, str]] = {
     "reproduce": (_reproduce, "from one file: write, score, submit and rank several systems"),
     "agents": (_agents, "score research agents and our systems on the same pages, and rank them"),
     "events": (_events, "list the events of a benchmark folder"),
-    "recrawl": (_recrawl, "say what has become of the pages of a benchmark folder"),
     "prompts": (_prompts, "write the prompts of events to a file, to calibrate and measure the decoder with"),
     "up": (_up, "start Prefect's server, a worker and the deployment; Ctrl-C stops them"),
     "serve": (_serve, "offer the deployment to a Prefect server, without a worker"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from data.remote import Place
 from data.settings import Settings
 
 SYSTEMS = ("lead", "bm25", "extractive", "rr", "prr", "rprr", "ours", "closed_book")
@@ -13,8 +13,7 @@ MODEL_SYSTEMS = frozenset({"rr", "prr", "rprr", "ours", "closed_book"})
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`data`, `split` and `out` of None mean the defaults described in `--help`. `results` is the URL at which the flow keeps
-    the results of its steps, "" for where Prefect keeps them."""
+    """`data`, `split` and `out` of None mean the defaults described in `--help`."""
 
     system: str
     settings: Settings = field(default_factory=Settings)
@@ -22,6 +21,5 @@ class Job:
     split: str | None = None
     events: tuple[str, ...] = ()
     limit: int | None = None
-    out: Place | None = None
+    out: Path | None = None
     retry_failed: bool = False
-    results: str = ""

@@ -23,18 +23,11 @@ Write = Callable[[Prepared, tuple[str, ...]], Iterable[EventOutcome]]
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What a loop over events did. `seconds` is wall time of the loop, models already loaded; `url` is where a run lies whose
-    local copy is `run`."""
+    """What a loop over events did. `seconds` is wall time of the loop, models already loaded."""
 
     run: Path
     outcomes: tuple[EventOutcome, ...]
     seconds: float
-    url: str = ""
-
-    @property
-    def where(self) -> str:
-        """As a person names the run."""
-        return self.url or str(self.run)
 
     @property
     def failed(self) -> tuple[EventOutcome, ...]:
@@ -79,7 +72,7 @@ def generate(prepared: Prepared, write: Write = one_by_one) -> Generated:
         seconds = time.perf_counter() - began
         prepared.run.write_failures()
         preview.write_previews(prepared.run, prepared.system.name)
-    return Generated(prepared.run.path, outcomes, seconds, prepared.run.url)
+    return Generated(prepared.run.path, outcomes, seconds)
 
 
 def _events_to_write(prepared: Prepared) -> tuple[str, ...]:
@@ -108,8 +101,7 @@ def report(generated: Generated, *, as_json: bool) -> None:
         assert failure is not None
         console.note(f"failed: {outcome.event_id} {outcome.title}: {failure.stage}: {failure.message}")
     summary = {
-        "run": generated.where,
-        **({"copy": str(generated.run)} if generated.url else {}),
+        "run": str(generated.run),
         "written": generated.count("written"),
         "reused": generated.count("reused"),
         "failed": [o.event_id for o in generated.failed],
@@ -120,13 +112,13 @@ def report(generated: Generated, *, as_json: bool) -> None:
         return
     console.result(
         f"{summary['written']} written, {summary['reused']} reused, {len(generated.failed)} failed in {generated.seconds:.1f} s"
-        f" -> {generated.where}"
+        f" -> {generated.run}"
     )
     usages = usages_of(generated)
     for line in (*_usage_line(usages), *drafted_lines(usages)):
         console.result(line)
     if generated.failed:
-        console.result(f"reasons: {generated.where}/failures.jsonl; try those again with --retry-failed")
+        console.result(f"reasons: {generated.run}/failures.jsonl; try those again with --retry-failed")
     console.result(f"read them: {preview.index_path(generated.run).resolve()}")
 
 

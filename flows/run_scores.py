@@ -170,8 +170,7 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, ev
                 "track": scores.track,
                 "n": len(scores.events),
                 "n_failed": len(lost),
-                "submission": _named(evaluated),
-                **({"copy": str(evaluated.generated.run)} if evaluated.generated.url else {}),
+                "submission": str(evaluated.submission),
                 "score_s": round(evaluated.score_s, 2),
                 "scores": {name: round(e.mean, 6) for name, e in scores.estimates.items()},
                 "floors": {name: {k: round(v, 6) for k, v in means.items()} for name, means in evaluated.beside.items()},
@@ -199,17 +198,11 @@ def report(evaluated: Evaluated, *, as_json: bool, with_strata: bool = False, ev
             console.result(line)
     console.result(f"scored in {evaluated.score_s:.1f} s; {_conditions()}")
     console.result(f"{len(lost)} of {len(scores.events)} events failed or empty; each counts as 0 where 0 is worst")
-    console.result(f"submission: {_named(evaluated)}")
+    console.result(f"submission: {evaluated.submission!s}")
     console.result(f"report (best and worst events, plots, times): {evaluated.submission.with_name(REPORT).resolve()}")
     console.result(
         f"HTML preview (click a citation to see its evidence): {preview.index_path(evaluated.submission.parent).resolve()}"
     )
-
-
-def _named(evaluated: Evaluated) -> str:
-    """Its submission, as a person names it."""
-    url = evaluated.generated.url
-    return f"{url}/{evaluated.submission.name}" if url else str(evaluated.submission)
 
 
 def _each(evaluated: Evaluated) -> str:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
-from data.remote import Place, RunUrl, place
 from data.settings import Settings, WebSettings, add_setting_flags, load_settings
 from data.types import Article, DropReason, Event, Page
 from flows.update_lines import _inline, lines
@@ -46,11 +45,11 @@ class Request:
     """`search` names providers, "" for none; `as_of` a day (YYYY-MM-DD), "" for today; `files` are newer versions of pages on
     disk, and new ones; `assignments` are settings. With `news`, facts that no page said before are added."""
 
-    run: Place
+    run: Path
     search: str = ""
     as_of: str = ""
     files: tuple[Path, ...] = ()
-    out: Place | None = None
+    out: Path | None = None
     dry_run: bool = False
     news: bool = True
     assignments: tuple[str, ...] = ()
@@ -81,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Ask for an article's pages again, say what changed, and write anew only what it concerns. Exit code: 0 "
         "done, 1 failed, 2 wrong input, 3 no page can be used any more, 130 interrupted.",
     )
-    parser.add_argument("run", type=place, metavar="RUN", help="run folder or URL of `wikigenben write`, or of an update")
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder of `wikigenben write`, or of an update")
     parser.add_argument(
         "--as-of", default="", metavar="DATE", help="use nothing that was published after this day (YYYY-MM-DD)"
     )
@@ -96,9 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--search", default="", metavar="NAME[,NAME]", help="look for new pages as well (default: only RUN's)")
     parser.add_argument("--dry-run", action="store_true", help="say what changed and write nothing")
     parser.add_argument("--no-news", action="store_true", help="mend what the article says, and add nothing")
-    parser.add_argument(
-        "--out", type=place, metavar="DIR", help="new run folder, or a URL (default: RUN-YYYY-MM-DD, then -2 and so on)"
-    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="new run folder (default: RUN-YYYY-MM-DD, then -2 and so on)")
     add_setting_flags(parser, file=False)
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
     return parser
@@ -141,7 +138,7 @@ def update(request: Request, fetched: Callable[[FetchRecord], None] | None = Non
             report, updated = _with_news(earlier, settings, report, joined, updated)
         report, updated = _settled(earlier, report, joined, updated)
         _store(run, earlier, report, joined, updated)
-    return report, run.where
+    return report, str(run.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +162,11 @@ class Earlier:
         return codec.read(CARD.kind, path) if path.exists() else None
 
     @classmethod
-    def of(cls, place: Place) -> Earlier:
+    def of(cls, place: Path) -> Earlier:
         from data.runs import RunFolder
         from pipeline.web.bundle import Bundle
 
-        run = RunFolder.at(place)
+        run = RunFolder(place)
         bundle = Bundle(run.path / "evidence")
         if not bundle.is_whole:
             raise UserError(
@@ -200,7 +197,7 @@ def _check_day(as_of: str, earlier: Earlier) -> None:
     late = [page.url for page in earlier.pages if as_of and page.usable and (page.published or "")[:10] > as_of]
     if late:
         raise UserError(
-            f"--as-of {as_of}: {earlier.run.where} uses pages that were published later, such as {late[0]}; write it anew "
+            f"--as-of {as_of}: {earlier.run.path} uses pages that were published later, such as {late[0]}; write it anew "
             f"with: wikigenben write TITLE --url URL --as-of {as_of}"
         )
 
@@ -211,42 +208,33 @@ def _new_run(request: Request, earlier: Earlier) -> RunFolder:
 
     day = SystemClock().now().date().isoformat()
     before = re.sub(
-        r"-\d{4}-\d{2}-\d{2}(?:-\d{1,2})?\Z", "", _name(request.run)
+        r"-\d{4}-\d{2}-\d{2}(?:-\d{1,2})?\Z", "", request.run.resolve().name
     )  # an update of an update gets one day, not two
     out = request.out or _free(request, earlier, f"{before}-{day}")
     if _is_same(out, request.run) or _has_article(out, earlier.folder.event_id):
         raise UserError(f"{out} holds an article already; choose another folder with --out")
-    identity = {**(earlier.run.identity() or {}), "command": "update", "of": _name(request.run), "update": RULES}
+    identity = {**(earlier.run.identity() or {}), "command": "update", "of": request.run.resolve().name, "update": RULES}
     return RunFolder.open(out, identity)
 
 
-def _free(request: Request, earlier: Earlier, name: str) -> Place:
+def _free(request: Request, earlier: Earlier, name: str) -> Path:
     """The first folder of that name, of NAME-2 and so on, without an article: an update may come twice a day."""
     tried = (_beside(request.run, name if n == 1 else f"{name}-{n}") for n in range(1, MOST_A_DAY + 1))
     free = (one for one in tried if not _is_same(one, request.run) and not _has_article(one, earlier.folder.event_id))
     return next(free, _beside(request.run, name))
 
 
-def _name(run: Place) -> str:
-    return run.name if isinstance(run, RunUrl) else run.resolve().name
+def _beside(run: Path, name: str) -> Path:
+    return run.resolve().with_name(name)
 
 
-def _beside(run: Place, name: str) -> Place:
-    return run.beside(name) if isinstance(run, RunUrl) else run.resolve().with_name(name)
-
-
-def _is_same(one: Place, other: Place) -> bool:
-    if isinstance(one, RunUrl) or isinstance(other, RunUrl):
-        return str(one) == str(other)
+def _is_same(one: Path, other: Path) -> bool:
     return one.exists() and one.resolve() == other.resolve()
 
 
-def _has_article(run: Place, event_id: str) -> bool:
-    from data.remote import Carrier
+def _has_article(run: Path, event_id: str) -> bool:
     from data.runs import RunFolder
 
-    if isinstance(run, RunUrl):
-        return Carrier(run).store.read(f"events/{event_id}/article.json") is not None
     return run.exists() and RunFolder(run).event(event_id).article() is not None
 
 
@@ -348,7 +336,7 @@ def _compared(
     new = [page.url for page in joined.pages[len(earlier.pages) :] if page.usable and page.url not in known]
     report = UpdateReport(
         title=article.title,
-        of=_name(request.run),
+        of=request.run.resolve().name,
         day=gathered.manifest.run_date,
         as_of=settings.web.as_of,
         pages=tuple(_page_fates(joined)),

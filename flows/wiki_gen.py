@@ -35,14 +35,13 @@ from benchmark.runner import EventOutcome, record_failure
 from data import codec
 from data.errors import NoEvidence, StageError, UserError
 from data.locate import locate
-from data.remote import RunUrl, place
 from data.runs import default_run_path
 from data.settings import load_settings
 from data.snapshot import Snapshot
 from decoding.methods import METHODS
 from flows.job import SYSTEMS, Job
 from flows.orchestration.artifacts import Artifacts
-from flows.orchestration.event_tasks import check_results, prepare_here, write_event
+from flows.orchestration.event_tasks import prepare_here, write_event
 from flows.orchestration.prefect_server import outlast_server, run_here
 from flows.orchestration.runners import RunnerSpec, make_runner, parse_runner, run_all
 from flows.run_events import Generated, generate
@@ -92,7 +91,6 @@ def wiki_gen(
     track: TrackName = "search",
     evidence: EvidenceName = "recorded",
     out: str = "",
-    results: str = "",
     retry_failed: bool = False,
     runner: str = "threads:1",
     evaluate: bool = True,
@@ -114,9 +112,8 @@ def wiki_gen(
         evidence: Where pages come from: recorded in the benchmark folder, its links fetched anew, or a search on the live web
             (settings: web.search=searxng, web.as_of=2026-05-01). Runs on live pages are ranked apart; give them threads:N, as
             processes do not share the pace of a host.
-        out: Run folder, relative to the repository, or the URL of one (s3://bucket/runs/x); by default
+        out: Run folder, relative to the repository; by default
             runs/SYSTEM-SPLIT-TRACK.
-        results: URL at which results of steps are kept, so that other machines find them; by default they stay here.
         retry_failed: Forget the failed events of the run and write only those.
         runner: How many events at once: threads:N share one model, processes:N have one each; with extras also dask:N, ray:N,
             or the address of a running cluster: dask:tcp://HOST:PORT, ray:ray://HOST:PORT.
@@ -126,13 +123,12 @@ def wiki_gen(
     try:
         spec = parse_runner(runner)
         make_runner(spec)  # whose package may be missing: known before a model is loaded
-        check_results(results)
         job = _job(
             system=system, model=model, decoding=decoding, data=data, split=split, events=events, limit=limit, track=track,
-            evidence=evidence, out=out, results=results, retry_failed=retry_failed, settings=settings,
+            evidence=evidence, out=out, retry_failed=retry_failed, settings=settings,
         )  # fmt: skip
         prepared = prepare_here(job, afresh=True)
-        get_run_logger().info("%s: %d events -> %s", system, len(prepared.ids), prepared.run.where)
+        get_run_logger().info("%s: %d events -> %s", system, len(prepared.ids), prepared.run.path)
         shown = Artifacts(prepared.run)
 
         def write(prepared: Prepared, ids: tuple[str, ...]) -> list[EventOutcome]:
@@ -145,7 +141,7 @@ def wiki_gen(
             generated = evaluated.generated
             shown.scores(evaluated)
         shown.articles([outcome.event_id for outcome in generated.outcomes])
-        outlast_server(generated.where)
+        outlast_server(str(generated.run))
     except UserError as error:  # the caller can mend it: the message says how, a traceback would hide it
         return Failed(message=str(error))
     return final_state(generated)
@@ -170,7 +166,7 @@ def event(event_id: str, job: Job, evaluate: bool) -> State[str]:
 
 def final_state(generated: Generated) -> State[None]:
     """Completed, or Failed with the failed events by name; those without evidence apart, as no code can help them."""
-    n, run = len(generated.outcomes), generated.where
+    n, run = len(generated.outcomes), str(generated.run)
     if not generated.failed:
         did = f"{generated.count('written')} written, {generated.count('reused')} reused"
         return Completed(message=f"{n} events: {did} in {generated.seconds:.1f} s -> {run}")
@@ -199,7 +195,6 @@ def _job(
     track: str,
     evidence: str,
     out: str,
-    results: str,
     retry_failed: bool,
     settings: list[str],
 ) -> Job:
@@ -211,7 +206,6 @@ def _job(
     if not out:
         split = split or ("sample" if Snapshot(locate(data or None)).is_sample else "full")
         out = str(default_run_path(system, split, track, loaded.evidence.source))
-    run = place(out)
     return Job(
         system=system,
         settings=loaded,
@@ -219,9 +213,8 @@ def _job(
         split=split,
         events=tuple(events),
         limit=limit,
-        out=run if isinstance(run, RunUrl) else repository_root() / run.expanduser(),
+        out=repository_root() / Path(out).expanduser(),
         retry_failed=retry_failed,
-        results=results,
     )
 
 
@@ -239,8 +232,6 @@ def write_all(
     shown.begin(len(ids))
     with closing(run_all(spec, ids, submit)) as ended:
         for event_id, value in ended:
-            if spec.kind != "threads":  # another process wrote it, maybe on another machine
-                prepared.run.refresh(event_id)
             done[event_id] = _outcome(prepared, event_id, value)
             shown.advance(done[event_id])
     return [done[i] for i in ids]

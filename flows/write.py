@@ -171,7 +171,6 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
 
         def collect(event: Event) -> tuple[Page, ...]:
             pages = source.collect(event)
-            run.push()  # before the pages are stored: where they are, nobody asks for the evidence again
             return pages
 
         with nullcontext(watchers.watch) if watchers else panel.watching(1) as watch:
@@ -180,7 +179,7 @@ def _written(request: Request, run: RunFolder, name: str, watchers: Watchers | N
         run.write_failures()
         article, told = _with_disagreements(folder)
         preview.write_previews(run, request.system)
-        generated = Generated(run.path, (outcome,), time.perf_counter() - began, run.url)
+        generated = Generated(run.path, (outcome,), time.perf_counter() - began)
         return Written(run, name, generated, evidence.records() if evidence.is_whole else (), article, told)
 
 
@@ -361,8 +360,6 @@ def report(written: Written, *, as_json: bool) -> None:
         console.result(f"evidence: {written.run.path / 'evidence'} (replay it with: wikigenben write --bundle DIR)")
     elif written.article is None:
         console.result("name other pages with --url or --file, or have some found with --search")
-    if written.run.url:
-        console.result(f"all of it: {written.run.url}")
 
 
 def _summary(written: Written) -> dict[str, object]:
@@ -371,7 +368,7 @@ def _summary(written: Written) -> dict[str, object]:
     article, (outcome,) = written.article, written.generated.outcomes
     reasons = count_reasons(written.records)
     return {
-        "run": written.run.where,
+        "run": str(written.run.path),
         "status": outcome.status,
         "title": article.title if article is not None else "",
         "kept": reasons.pop("kept", 0),

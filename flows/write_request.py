@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
-from data.remote import Place, place
 from data.settings import Settings, WebSettings, add_render_flag, add_setting_flags, load_settings
 from decoding.models.naming import add_draft_model_flag
 from decoding.models.registry import DEFAULT_MODEL, NAMES
@@ -42,7 +41,7 @@ class Request:
     urls: tuple[str, ...] = ()
     files: tuple[LocalFile, ...] = ()
     bundle: Path | None = None
-    out: Place | None = None
+    out: Path | None = None
     keep_bodies: bool = True
 
 
@@ -65,9 +64,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_render_flag(source)
     how = parser.add_argument_group("how")
-    how.add_argument(
-        "--out", type=place, metavar="DIR", help="run folder, or a URL (default: runs/write/TITLE, then TITLE-2 and so on)"
-    )
+    how.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/write/TITLE, then TITLE-2 and so on)")
     how.add_argument("--no-bodies", action="store_true", help="record hashes of the raw pages, not the pages")
     how.add_argument("--system", choices=SYSTEMS, default="ours", help="default: ours, which writes with a language model")
     how.add_argument("--model", metavar="NAME", help=f"of ours: {NAMES} or server:MODEL@BASE_URL (default: {DEFAULT_MODEL})")

@@ -182,7 +182,6 @@ TOGETHER = {
         "tests/flows/orchestration/test_wiki_gen.py",
         "tests/flows/orchestration/test_runners.py",
         "tests/flows/orchestration/test_resume.py",
-        "tests/flows/test_remote_runs.py",
         "tests/flows/test_live_events.py",
     ),
     "the sentence model": ("tests/pipeline/systems/test_live.py", "tests/decoding/models/test_encoder.py"),

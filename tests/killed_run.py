@@ -5,12 +5,9 @@ Children are forked from a server process that has this module loaded already, s
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import signal
-import sys
-from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,9 +19,7 @@ from data.runs import RunFolder
 from data.settings import Settings
 from data.snapshot import SAMPLE, Snapshot
 from data.stage_types import Unstored
-from data.store import Store
 from data.types import Page
-from flows.cli import main
 from flows.job import Job
 from flows.run_events import generate
 from flows.wiring.page_sources import build_collect
@@ -104,33 +99,6 @@ def _child(name: str, out: Path, moment: Moment | None, n: int, answer: Any) -> 
         answer.send(write(name, out))
     except UserError as error:
         answer.send([str(error)])
-
-
-def _command(words: Sequence[str], moment: str, n: int, environment: Mapping[str, str]) -> None:
-    os.environ.clear()
-    os.environ.update(environment)
-    put, count = Store.put, itertools.count(1)
-
-    def killed(store: Store, name: str, content: bytes) -> None:
-        is_due = next(count) == n
-        if moment == "after" or not is_due:
-            put(store, name, content)
-        if is_due:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    Store.put = killed  # type: ignore[method-assign]
-    sys.exit(main(list(words)))
-
-
-def run_command(words: Sequence[object], moment: Literal["before", "after"], n: int) -> int:
-    """The exit code of a command of ours; -9 when it was killed as it carried its n-th file to a URL, counted from 1."""
-    child = _children().Process(target=_command, args=([str(word) for word in words], moment, n, dict(os.environ)))
-    child.start()
-    child.join(timeout=120)
-    if child.exitcode is None:
-        child.kill()
-        raise TimeoutError(f"{words} took more than two minutes")
-    return child.exitcode
 
 
 def _children() -> Any:

@@ -1,13 +1,13 @@
-"""The decoder on a GPU in one run of ten minutes: every method against plain decoding and transformers, and a shape of 7B.
+"""The decoder on a GPU in one run of ten minutes: every method against plain decoding and transformers.
 
     python -m tools.bench_gpu --out gpu.json
     python -m tools.bench_gpu --model hf:FOLDER --device cuda:1 --minutes 20 --out gpu.json
-    python -m tools.bench_gpu --device cpu --shape "" --dtypes float32 --prompts 1 --tokens 8   # a try without one
+    python -m tools.bench_gpu --device cpu --dtypes float32 --prompts 1 --tokens 8   # a try without one
 
 Parts, each left out with its reason where the minutes are used up: for each of `--dtypes` all methods that need no calibration
 and no second model, on prompts of the package's sample, beside transformers' `generate` and its prompt lookup, and the same
-methods with sampled texts; then single steps, replayed drafts and `generate` on random weights of `--shape`. What is printed,
-and written with `--out`, is one JSON. Exit code: 0 measured, 1 some text differs by more than rounding explains, 2 wrong input.
+methods with sampled texts. What is printed, and written with `--out`, is one JSON. Exit code: 0 measured, 1 some text differs
+by more than rounding explains, 2 wrong input.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
-    parser.add_argument("--shape", default="llama-7b", help="of random weights in bfloat16; empty for none")
     parser.add_argument("--prompts", type=int, default=6, metavar="N")
     parser.add_argument("--tokens", type=int, default=96, metavar="N", help="new ones of each text")
     parser.add_argument("--minutes", type=float, default=10.0, help="after which no further part is begun")
@@ -80,13 +79,6 @@ def measured(arguments: argparse.Namespace, told: Callable[[str], None]) -> dict
             n_bugs += bugs
             del loaded
             _free(place)
-    if arguments.shape:
-        name = f"shape {arguments.shape}"
-        if time.monotonic() > end:
-            parts[name] = {"left out": f"the {arguments.minutes:g} minutes were used up"}
-        else:
-            told(name)
-            parts[name] = _shape(arguments.shape, place, told)
     return {
         "device": device_name(place),
         "versions": versions(),
@@ -148,19 +140,6 @@ def _sampled(loaded: LoadedModel, prompts: Sequence[BenchPrompt], told: Callable
         told(f"sampled: {method}")
     differ = {name: sum(a != b for a, b in zip(of, texts["greedy"], strict=True)) for name, of in texts.items()}
     return 0, {"temperature": TEMPERATURE, "texts": len(prompts), "differ": differ, "seconds": seconds}
-
-
-def _shape(name: str, place: str, told: Callable[[str], None]) -> dict[str, Any]:
-    from data import codec
-    from decoding.bench.shape_timings import measure_shape
-    from decoding.models.shapes import random_model
-
-    loaded = random_model(name, device=place, dtype="bfloat16")
-    result = measure_shape(
-        loaded, backend_kind="auto", prompt_tokens=1024, new_tokens=64, repetitions=2, against_hf=True, told=told
-    )
-    plain: dict[str, Any] = codec.to_plain(result)
-    return plain
 
 
 def _free(place: str) -> None:

@@ -5,7 +5,6 @@
     python -m decoding.bench --model smollm2 --against hf,hf-pld,llama.cpp,llama.cpp-ngram --threads 1
     python -m decoding.bench --model smollm2 --steps --against hf,llama.cpp --threads 1
     python -m decoding.bench --model smollm2 --candidates 4 --prompts prompts.jsonl --threads 1
-    python -m decoding.bench --shape llama-7b --device cuda --against hf
 
 With --model alone it times single passes and then whole texts, of prompts made from the sample that the package holds
 (`data/sample/prompts.jsonl`). Every condition is printed with the figures; the last line on stdout is the whole result as
@@ -47,8 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             import torch
 
             torch.set_num_threads(arguments.threads)
-        if arguments.shape:
-            return _shape(arguments)
         if arguments.candidates:
             return _candidates(arguments)
         loaded, assistant = _loaded(arguments)
@@ -70,12 +67,11 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m decoding.bench",
         description="Measure decoding methods against our greedy decoding and against transformers, on identical text.",
     )
-    what = parser.add_argument_group("what to measure: --model, alone or with --prompts or --steps; or --shape alone")
+    what = parser.add_argument_group("what to measure: --model, alone or with --prompts or --steps")
     what.add_argument("--model", metavar="NAME", help=NAMES)
     what.add_argument(
         "--prompts", type=Path, metavar="FILE", help="made by: wikigenben prompts --out FILE, or Spec-Bench's question.jsonl"
     )
-    what.add_argument("--shape", metavar="NAME", help="random weights of a real shape: S, M, llama-7b, llama-13b, qwen-14b")
     what.add_argument(
         "--steps", action="store_true", help="with --model: time single passes over 1 to 16 tokens, --against hf,llama.cpp"
     )
@@ -102,10 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         "--lengths", metavar="POLICY", help="how long drafts of skipped and draft models are (default: the method's own)"
     )
     how = parser.add_argument_group("how")
-    how.add_argument("--max-new-tokens", type=int, metavar="N", help="default: 200; with --shape 64")
-    how.add_argument(
-        "--prompt-tokens", type=int, default=1024, metavar="N", help="of --shape and single passes (default: 1024)"
-    )
+    how.add_argument("--max-new-tokens", type=int, metavar="N", help="default: 200")
+    how.add_argument("--prompt-tokens", type=int, default=1024, metavar="N", help="of single passes (default: 1024)")
     how.add_argument("--limit", type=int, metavar="N", help="only N prompts, evenly over the file")
     how.add_argument("--repetitions", type=int, default=3, metavar="N", help="default: 3")
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the order of runs")
@@ -139,9 +133,9 @@ def _check(arguments: argparse.Namespace) -> None:
             )
         if not 2 <= arguments.candidates <= MOST:
             raise UserError(f"--candidates {arguments.candidates} is out of range; use 2 to {MOST}")
-    given = [flag for flag in ("prompts", "shape", "steps") if getattr(arguments, flag)]
-    if len(given) > 1 or bool(arguments.shape) == bool(arguments.model):
-        raise UserError("name --model, alone or with one of --prompts FILE and --steps; or --shape NAME alone")
+    given = [flag for flag in ("prompts", "steps") if getattr(arguments, flag)]
+    if len(given) > 1 or not arguments.model:
+        raise UserError("name --model, alone or with one of --prompts FILE and --steps")
     if arguments.methods is None:
         arguments.methods = ("greedy",) if given else ("copy", "mix")
     for flag in ("max_new_tokens", "prompt_tokens", "limit", "repetitions", "threads"):
@@ -155,10 +149,6 @@ def _check(arguments: argparse.Namespace) -> None:
     check_peers(arguments.against)
     if arguments.draft_model:
         check_draft_name(arguments.draft_model)
-    if arguments.shape and set(arguments.against) - {"hf"}:
-        raise UserError(f"--shape compares with hf only, not {', '.join(arguments.against)}: drafts need trained weights")
-    if arguments.shape and set(arguments.methods) - {"greedy"}:
-        raise UserError("--shape replays drafts at stated acceptances; drop --methods, which need trained weights and --model")
 
 
 def _bench(
@@ -195,29 +185,6 @@ def _bench(
         _note(f"check the texts: python -m decoding.certify {arguments.out} --model {arguments.model}")
     sys.stdout.write(told + codec.to_json(measured.result) + "\n")
     return 1 if measured.result.n_bugs else 0
-
-
-def _shape(arguments: argparse.Namespace) -> int:
-    from data import codec
-    from decoding.bench.shape_timings import measure_shape, shape_lines
-    from decoding.models.shapes import random_model
-
-    loaded = random_model(arguments.shape, device=arguments.device, dtype=arguments.dtype)
-    result = measure_shape(
-        loaded,
-        backend_kind=arguments.backend,
-        prompt_tokens=arguments.prompt_tokens,
-        new_tokens=arguments.max_new_tokens or 64,
-        repetitions=arguments.repetitions,
-        against_hf="hf" in arguments.against,
-        told=_note,
-    )
-    told = "\n".join(shape_lines(result)) + "\n"
-    if arguments.out:
-        codec.write_atomic(arguments.out / "shape.json", codec.to_json(result, indent=1) + "\n")
-        codec.write_atomic(arguments.out / "table.md", told)
-    sys.stdout.write(told + codec.to_json(result) + "\n")
-    return 0
 
 
 def _steps(arguments: argparse.Namespace, loaded: LoadedModel, file: Path | None) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import get_args
 
 from data.errors import UserError
-from data.remote import place
 from data.settings import EvidenceFrom, add_setting_flags, load_settings
 from decoding.models.naming import add_draft_model_flag
 from decoding.models.registry import DEFAULT_MODEL, NAMES
@@ -54,9 +54,9 @@ def add_job_flags(parser: argparse.ArgumentParser, *, system_default: str | None
         "--out",
         "--run",
         dest="out",
-        type=place,
+        type=Path,
         metavar="DIR",
-        help="run folder, or the URL of one, such as s3://bucket/runs/x (default: runs/SYSTEM-SPLIT-TRACK)",
+        help="run folder (default: runs/SYSTEM-SPLIT-TRACK)",
     )
     add_setting_flags(how)
     how.add_argument(

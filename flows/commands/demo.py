@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 from benchmark.runner import EventOutcome
-from data.remote import Place
 from data.settings import Settings
 from decoding.models.registry import DEFAULT_MODEL
 from flows import run_events, run_scores
@@ -16,7 +16,7 @@ from flows.showing import console
 from flows.wiring.prepared import Prepared, prepare
 
 
-def demo(out: Place, *, as_json: bool, minutes: float, everything: bool = False) -> int:
+def demo(out: Path, *, as_json: bool, minutes: float, everything: bool = False) -> int:
     """Write as many events as fit into `minutes`, and score these. `everything`: all events, however long, and all metrics."""
     began = time.monotonic()
     console.note(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from data.errors import UserError
-from data.remote import place
 
 if TYPE_CHECKING:
     from data.runs import EventFolder, RunFolder
@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
         description="Print the notes of a run that write, generate or evaluate made: what the subject is, which pages are "
         "about it, each fact with the passages that state it, and what was dropped and why. A run may be still at it.",
     )
-    parser.add_argument("run", type=place, metavar="RUN", help="run folder, or its URL")
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("--event", default="", metavar="ID", help="which event; needed where the run has several")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of Markdown")
     arguments = parser.parse_args(argv)
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
         from data.runs import RunFolder
         from flows.showing import console
 
-        folder = _event(RunFolder.at(arguments.run), arguments.event)
+        folder = _event(RunFolder(arguments.run), arguments.event)
         from pipeline.stages import ABOUT, CARD, NOTES
 
         # Both raise UserError, with the next command, where the stage is missing or cannot be read.
@@ -54,11 +54,11 @@ def _event(run: RunFolder, asked: str) -> EventFolder:
     """Raises UserError for an event that the run does not have, and where it has several and none is named."""
     found = {folder.event_id: folder for folder in run.event_folders()}
     if asked and asked not in found:
-        raise UserError(f"{run.where} has no event {asked!r}; it has {', '.join(sorted(found)[:10]) or 'none'}")
+        raise UserError(f"{run.path} has no event {asked!r}; it has {', '.join(sorted(found)[:10]) or 'none'}")
     if not found:
-        raise UserError(f"{run.where} holds no event; name a run folder, as `wikigenben write` prints it")
+        raise UserError(f"{run.path} holds no event; name a run folder, as `wikigenben write` prints it")
     if not asked and len(found) > 1:
-        raise UserError(f"{run.where} has {len(found)} events; name one with --event, such as --event {min(found)}")
+        raise UserError(f"{run.path} has {len(found)} events; name one with --event, such as --event {min(found)}")
     return found[asked] if asked else next(iter(found.values()))
 
 

@@ -11,7 +11,6 @@ from uuid import UUID
 import httpx
 from prefect import get_run_logger
 from prefect.artifacts import (
-    create_link_artifact,
     create_markdown_artifact,
     create_progress_artifact,
     create_table_artifact,
@@ -74,7 +73,7 @@ class Artifacts:
         """The first of them, each under a key of its own, so that the dashboard keeps its earlier versions."""
         written = [(i, article) for i in ids if (article := self._run.event(i).article()) is not None]
         for event_id, article in written[:MAX_ARTICLES]:
-            text = f"{to_markdown(article)}\n\n---\n\nAll articles: {self._run.named(preview.INDEX)}\n"
+            text = f"{to_markdown(article)}\n\n---\n\nAll articles: {self._run.path / preview.INDEX}\n"
             key = f"wiki-gen-article-{artifact_key(event_id)}"
             self._send(lambda text=text, key=key, title=article.title: create_markdown_artifact(text, key, title))  # type: ignore[misc]
 
@@ -98,7 +97,7 @@ class Artifacts:
             lambda: create_table_artifact(
                 rows,
                 "wiki-gen-scores",
-                f"{about}; preconditions failed: {failed}; all metrics: {self._place(evaluated.submission)}",
+                f"{about}; preconditions failed: {failed}; all metrics: {evaluated.submission.resolve()}",
             )
         )
         self._link("submission", evaluated.submission, f"Leaderboard submission of {about}")
@@ -106,14 +105,7 @@ class Artifacts:
 
     def _link(self, what: str, path: Path, about: str) -> None:
         """Browsers do not open files from a web page, so that the path of a local one is text."""
-        key, place = f"wiki-gen-{what}", self._place(path)
-        if self._run.url:
-            self._send(lambda: create_link_artifact(place, place, key, about))
-        else:
-            self._send(lambda: create_markdown_artifact(f"{about}: `{place}`", key))
-
-    def _place(self, path: Path) -> str:
-        return self._run.named(path.name) if self._run.url else str(path.resolve())
+        self._send(lambda: create_markdown_artifact(f"{about}: `{path.resolve()}`", f"wiki-gen-{what}"))
 
     def _progress(self, text: str) -> None:
         share = 100 * self._done / self._total if self._total else 100.0
@@ -135,7 +127,7 @@ class Artifacts:
                 get_run_logger().warning(
                     "the Prefect server does not take artifacts (%s); articles are written to %s as before",
                     str(error).partition("\n")[0] or type(error).__name__,
-                    self._run.where,
+                    str(self._run.path),
                 )
             self._silent_until = time.monotonic() + SILENCE_S
             return None

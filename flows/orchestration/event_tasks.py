@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from filelock import FileLock
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
-from prefect.filesystems import LocalFileSystem, RemoteFileSystem, WritableFileSystem
 from prefect.states import Failed
 
 from benchmark import scoring
@@ -26,10 +25,8 @@ from benchmark.runner import EventOutcome, run_event
 from benchmark.system import System
 from data import codec
 from data.errors import UserError, WikigenError
-from data.remote import Carrier, RunUrl, place
 from data.runs import EventFolder
 from data.stage_types import Stage
-from data.store import options
 from data.types import Event, Page, Sentence
 from decoding.waiting import spin_briefly
 from flows.job import Job
@@ -91,10 +88,7 @@ def write_event(job: Job, event_id: str, *, evaluate: bool) -> EventOutcome:
     """Write one event, and score it; every step that is not done yet is a task. A UserError stops the run."""
     prepared = prepare_here(job)
     run, steps = prepared.run, EventSteps(prepared)
-    if not run.is_here:  # a worker process, perhaps on another machine
-        run.refresh(event_id)
     outcome = run_event(run, prepared.system, event_id, prepared.snapshot.event, steps.collect, steps.after_pages)
-    run.push(event_id)
     if evaluate:
         try:
             score_event(job, event_id)
@@ -122,10 +116,9 @@ class PrefectStages:
     value that the writer was given so far: with an edited outline, or other pages, nothing made from the old ones is found.
     """
 
-    def __init__(self, folder: EventFolder, digest: str, results: str = "") -> None:
+    def __init__(self, folder: EventFolder, digest: str) -> None:
         self._folder = folder
         self._digest = digest
-        self._results = results
 
     def once(self, stage: Stage[T], make: Callable[[], T]) -> T:
         before = self._digest
@@ -136,7 +129,7 @@ class PrefectStages:
 
         def ask() -> T:
             label = "-".join([words[0], event_id, *words[1:]])
-            plain = step(words[0], label, key, lambda: codec.to_plain(make()), self._results)
+            plain = step(words[0], label, key, lambda: codec.to_plain(make()))
             return codec.from_plain(stage.kind, plain, where=f"stored result {key}")
 
         value = self._folder.once(stage, ask)
@@ -161,14 +154,14 @@ class EventSteps:
             pages: tuple[Page, ...] = step("retrieve", f"retrieve-{event.id}", None, lambda: self._prepared.collect(event))
             return pages
         key = result_key("retrieve", event.id, self._inputs(event))
-        label, results = f"retrieve-{event.id}", self._prepared.job.results
-        plain = step("retrieve", label, key, lambda: codec.to_plain(self._prepared.collect(event)), results)
+        label = f"retrieve-{event.id}"
+        plain = step("retrieve", label, key, lambda: codec.to_plain(self._prepared.collect(event)))
         return codec.from_plain(tuple[Page, ...], plain, where=f"stored result {key}")
 
     def after_pages(self, folder: EventFolder) -> PrefectStages:
         pages = [codec.to_json(page) for page in folder.stored_pages() or ()]
         digest = codec.sha256("\n".join([digest_of(self._identity), *pages]))
-        return PrefectStages(folder, digest, self._prepared.job.results)
+        return PrefectStages(folder, digest)
 
     def _inputs(self, event: Event) -> str:
         """Digest of all that the cleaned pages depend on: settings, raw pages, and the human article of the leak filter."""
@@ -196,37 +189,13 @@ def _unstored_step(label: str, key: None, make: Callable[[], Any]) -> Any:
 
 
 @cache
-def _named(kind: str, stored: bool, results: str) -> Task[..., Any]:
-    if stored and results:
-        return _step.with_options(name=kind, result_storage=result_storage(results))
+def _named(kind: str, stored: bool) -> Task[..., Any]:
     return (_step if stored else _unstored_step).with_options(name=kind)
 
 
-def check_results(results: str) -> None:
-    """Raises UserError for a URL at which no results can be kept: asked once, as later each step would wait for it."""
-    if not results:
-        return
-    url = place(results)
-    if not isinstance(url, RunUrl):
-        raise UserError(f"results {results!r} is no URL; give one such as s3://bucket/steps, or leave it out to keep them here")
-    Carrier(url).store.check()
-
-
-@cache
-def result_storage(results: str) -> WritableFileSystem:
-    """A block for the results at that URL, known to the server, as Prefect asks for. It holds no credentials."""
-    protocol = results.partition("://")[0].lower()
-    if protocol in ("file", "local"):  # which the other block refuses
-        block: WritableFileSystem = LocalFileSystem(basepath=results.partition("://")[2])
-    else:
-        block = RemoteFileSystem(basepath=results.rstrip("/"), settings=options(protocol))
-    block.save(f"wiki-gen-{codec.sha256(results)[:10]}", overwrite=True, _sync=True)  # type: ignore[call-arg]
-    return block
-
-
-def step(kind: str, label: str, key: str | None, make: Callable[[], Any], results: str = "") -> Any:
-    """Run `make` as a task of this kind, or give the result stored under the key. Results are JSON values, kept at the URL
-    `results` or where Prefect keeps them; without a key they are not stored, and may be anything.
+def step(kind: str, label: str, key: str | None, make: Callable[[], Any]) -> Any:
+    """Run `make` as a task of this kind, or give the result stored under the key. Results are JSON values, kept
+    where Prefect keeps them; without a key they are not stored, and may be anything.
 
     An error with a known reason fails the task and is raised here: inside, Prefect would log it with a traceback.
     """
@@ -239,7 +208,7 @@ def step(kind: str, label: str, key: str | None, make: Callable[[], Any], result
             known.append(error)
             return Failed(message=str(error))
 
-    value = _named(kind, key is not None, results)(label, key, tried)
+    value = _named(kind, key is not None)(label, key, tried)
     if known:
         raise known[0]
     return value

@@ -7,9 +7,9 @@ the first run and give the same bytes.
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 from data.errors import StageError, UserError
-from data.remote import Place
 from data.runs import EventFolder, RunFolder
 from data.types import Page
 from flows.showing import console
@@ -19,11 +19,11 @@ PAGES_ONLY = frozenset({"leak_filter"})
 """Parts of a run's identity that change an article through its pages alone."""
 
 
-def adopt(prepared: Prepared, source: Place) -> int:
+def adopt(prepared: Prepared, source: Path) -> int:
     """Copy what `source` has of each event whose pages are the same, and say how many. Raises UserError for another system."""
     if prepared.is_live:
         raise UserError(f"--as-in {source} compares pages before they are fetched; drop it, or drop --evidence")
-    other = RunFolder.at(source)
+    other = RunFolder(source)
     theirs, ours = other.identity(), prepared.run.identity() or {}
     if theirs is None:
         raise UserError(f"--as-in {source} is no run folder; name one that wikigenben evaluate has made, or drop --as-in")

@@ -12,7 +12,6 @@ from benchmark import splits
 from benchmark.system import System
 from data.errors import StageError, UserError
 from data.locate import locate
-from data.remote import Carrier, Place, RunUrl
 from data.runs import RunFolder, default_run_path
 from data.snapshot import Snapshot
 from data.types import Event, Page
@@ -66,17 +65,10 @@ def prepare(job: Job, system: System | None = None) -> Prepared:
     split = _split(job, snapshot)
     track, source = job.settings.evidence.track, job.settings.evidence.source
     ids = splits.choose(snapshot, track, split, events=job.events, limit=job.limit)
-    check_place(job.out)
     check_evidence(job.settings)
     system = system or build_system(job.system, job.settings)
     run = RunFolder.open(job.out or default_run_path(job.system, split, track, source), identity(job, snapshot, system))
     return Prepared(job, snapshot, split, ids, system, build_collect(snapshot, job.settings, run), run)
-
-
-def check_place(out: Place | None) -> None:
-    """Raises UserError for a URL that does not answer, before a model is loaded."""
-    if isinstance(out, RunUrl):
-        Carrier(out).store.check()
 
 
 def identity(job: Job, snapshot: Snapshot, system: System) -> dict[str, str]:

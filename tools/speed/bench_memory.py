@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
-from data import remote
 from data.errors import UserError
 from data.runs import Footprint, RunFolder
 from flows.showing import console
@@ -133,11 +133,11 @@ def _told(slope: Slope | None) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.speed.bench_memory", description=__doc__)
-    parser.add_argument("run", type=remote.place, metavar="RUN", help="run folder, or its URL")
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     arguments = parser.parse_args(argv)
 
     def run() -> int:
-        found = growth_of(RunFolder.at(arguments.run))
+        found = growth_of(RunFolder(arguments.run))
         if not found:
             raise UserError(f"no event of {arguments.run} says what its process held; write some: wikigenben generate --help")
         for line in lines_of(found):

@@ -155,7 +155,7 @@ def gather(run: RunFolder) -> Contents:
     """Raises UserError when the run is not scored, or a file of it cannot be read."""
     path = run.path / "submission.json"
     if not path.is_file():
-        raise UserError(f"{run.where} has no submission.json; score the run first: wikigenben evaluate --out {run.where} ...")
+        raise UserError(f"{run.path} has no submission.json; score the run first: wikigenben evaluate --out {run.path} ...")
     made = submission.read(path)
     folders = {folder.event_id: folder for folder in run.event_folders()}  # by listing: an id may hold no path of its own
     events = tuple(_event(run, folders.get(event.id), event) for event in sorted(made.events, key=lambda event: event.id))
