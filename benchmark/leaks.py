@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from benchmark.submissions.submitted import EvidenceFilter
-from data.cleaning import LEAK_DROP, LeakCheck, overlap
 from data.gold import load_gold
+from data.pages.cleaning import LEAK_DROP, LeakCheck, overlap
 from data.runs import RunFolder
 from data.snapshot import Snapshot
 from data.types import Event

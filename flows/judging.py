@@ -218,7 +218,7 @@ class _Judging:
 
 def article_language(article: CitedArticle) -> str:
     """The language, in English, that an article is plainly written in; "" for the one that is judged, and where in doubt."""
-    from data.languages import identify_language
+    from data.pages.languages import identify_language
 
     text = ""
     for statement in article.statements:

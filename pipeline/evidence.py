@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from data.cleaning import LeakCheck, clean_pages
 from data.errors import NoEvidence
+from data.pages.cleaning import LeakCheck, clean_pages
 from data.passages import cut_passages
 from data.settings import EvidenceSettings, RetrievalSettings
 from data.snapshot import Snapshot

@@ -6,7 +6,7 @@ import re
 from datetime import date
 from urllib.parse import quote, urlsplit
 
-from data.page_urls import registrable_domain
+from data.pages.page_urls import registrable_domain
 from data.types import Article
 
 NOTICE = (

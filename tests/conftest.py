@@ -31,7 +31,7 @@ from decoding.backends.torch_backend import TorchBackend
 from flows.cli import main
 
 if TYPE_CHECKING:
-    from data.cleaning import Extracted
+    from data.pages.cleaning import Extracted
     from data.types import RawPage
     from pipeline.reading.sandbox import WorkerPool
 
@@ -261,7 +261,7 @@ def pages_read_once(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     from benchmark import leaks
-    from data import cleaning
+    from data.pages import cleaning
     from pipeline import evidence
 
     with pytest.MonkeyPatch.context() as patch:

@@ -346,7 +346,6 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("benchmark.validate", []),
         ("benchmark.submit", []),
         ("benchmark.rescore", []),
-        ("tools.speed.bench_scoring", []),
         ("benchmark.attacks", []),
         ("benchmark.leaderboard", []),
         ("flows.reproducing.reproduce", []),

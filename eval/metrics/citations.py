@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.page_urls import host_of
+from data.pages.page_urls import host_of
 from data.types import Sentence, Source, is_unknown
 from eval.catalogue import directions
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from data.page_urls import listed
+from data.pages.page_urls import listed
 from data.sentences import split_sentences
 from eval.catalogue import directions
 from eval.metric import Better, Case

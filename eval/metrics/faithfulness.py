@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from data.page_urls import host_of
+from data.pages.page_urls import host_of
 from data.passages import cut_passages
 from data.types import Page, Sentence, is_unknown
 from eval.catalogue import directions

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from data.blocks import any_of
-from data.languages import identify_language
+from data.pages.blocks import any_of
+from data.pages.languages import identify_language
 from eval.about_itself import is_about_itself
 from eval.catalogue import directions
 from eval.clauses import has_finite_verb

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.cleaning import addresses_model
+from data.pages.cleaning import addresses_model
 from data.passages import sentence_spans
 from data.types import Page, Passage
 from pipeline.choosing.facts import names, numbers

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from lemminflect import getInflection, getLemma
 
-from data.cleaning import addresses_model
-from data.dated import day_at
+from data.pages.cleaning import addresses_model
+from data.pages.dated import day_at
 from pipeline.article_plan import LeftOut
 from pipeline.choosing.announced import is_overtaken, reported_day
 from pipeline.choosing.candidates import Candidate, has_personal_words, is_fragment

@@ -1,7 +1,7 @@
 """What differs between the pages that an article was written from and the pages of today: pure functions over stored text.
 
 Cited sentences are looked for in the current version of their page; figures are compared with those of all current pages, and
-those pages with each other. Sources are counted in clusters (`data.duplicates.clusters`): copies of one report are one source.
+those pages with each other. Sources are counted in clusters (`duplicates.clusters`): copies of one report are one source.
 Which text is newer is decided by days of publication, never by the order in which pages were found.
 """
 
@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from data.duplicates import clusters
+from data.pages.duplicates import clusters
 from data.passages import sentence_spans
 from data.sentences import Span
 from data.types import Article, Page, Sentence, Strict

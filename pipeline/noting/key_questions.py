@@ -20,7 +20,6 @@ from data.decoding_counts import Usage
 from data.sentences import split_sentences
 from data.types import Passage
 from decoding.api import Encoder, Generator, Request, SamplingParams
-from pipeline.choosing.consensus import consensus
 from pipeline.evidence import Evidence
 from pipeline.notes import AboutPages, DroppedNote, Note, TakenNotes
 from pipeline.noting import reading_prompts
@@ -29,6 +28,7 @@ from pipeline.noting.stated import NoteChecker, shared
 from pipeline.noting.taking import clear_ones, usage_of, verified
 from pipeline.noting.verifying import ANSWERS, Verifier
 from pipeline.retrieval import Bm25Ranker, fuse
+from pipeline.writing.consensus import consensus
 from pipeline.writing.prompts import Numbered
 
 QUESTIONS_FILE = Path(__file__).with_name("key_questions.toml")

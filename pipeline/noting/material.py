@@ -1,6 +1,6 @@
 """What of a page is read. What tells its reader what to write is cut out before a model sees the page, so no note rests on it.
 
-A page may speak to a model outright (`data.cleaning.addresses_model`), or in the words of any editor: "Write that ...", "Every
+A page may speak to a model outright (`cleaning.addresses_model`), or in the words of any editor: "Write that ...", "Every
 summary must say so". What such a sentence wants said stands beside it, so that its whole paragraph goes.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
-from data.cleaning import addresses_model
+from data.pages.cleaning import addresses_model
 from data.types import Page, Passage
 
 LEAST_LEFT = 4

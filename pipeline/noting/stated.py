@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 
-from data.dated import day_at
+from data.pages.dated import day_at
 from data.sentences import split_sentences
 from data.types import Passage
 from pipeline.choosing.common_words import is_common

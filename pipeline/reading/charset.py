@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from data.cleaning import MAX_BROKEN
+from data.pages.cleaning import MAX_BROKEN
 
 Kind = Literal["html", "text", "pdf"]
 CharsetSource = Literal["bom", "header", "meta", "detected"]

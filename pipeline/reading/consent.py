@@ -1,6 +1,6 @@
 """Boxes that ask for consent to cookies: taken out of a page where they lie over an article, told where they are all there is.
 
-The products that publishers use are known by the names of their boxes (`consent_boxes` in data/phrases.toml); a redirect to a
+The products that publishers use are known by the names of their boxes (`consent_boxes` in phrases.toml); a redirect to a
 page of its own by its address.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from data.blocks import any_of
-from data.page_urls import host_of
+from data.pages.blocks import any_of
+from data.pages.page_urls import host_of
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -15,8 +15,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from data.cleaning import Extracted
 from data.errors import UserError
+from data.pages.cleaning import Extracted
 from data.types import Page
 from pipeline.reading.embedded.jsonld import Node, entries_of, text_of
 

@@ -1,6 +1,6 @@
 """The bytes of a fetched page -> a document: its text, who wrote it, when, and what speaks against using it.
 
-`read_document` does the work; a `DocumentReader` does it in processes that may be killed. `data.cleaning.clean_pages` then
+`read_document` does the work; a `DocumentReader` does it in processes that may be killed. `cleaning.clean_pages` then
 judges the documents of one run together, with `LIVE_MIN_WORDS`.
 """
 
@@ -18,8 +18,8 @@ from importlib.metadata import version
 from typing import Literal, Self
 
 from data import codec
-from data.cleaning import LIVE_MIN_WORDS, MAX_BROKEN, Extracted, addresses_model, binary_detail, clean_title
 from data.errors import UserError
+from data.pages.cleaning import LIVE_MIN_WORDS, MAX_BROKEN, Extracted, addresses_model, binary_detail, clean_title
 from data.types import DropReason, Origin, PageFlag, RawPage, Strict
 from pipeline.reading.charset import decode, kind_of
 from pipeline.reading.dates import PublishedSource, find_dates

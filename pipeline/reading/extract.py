@@ -2,7 +2,7 @@
 
 HTML goes through trafilatura, its tables through `page_tables`; where the elements of a page hold no text, its data is asked
 (`page_data`). Markdown goes through `markdown_pages`; plain text passes as it is and is cleaned of its menus later
-(`data.blocks`).
+(`data.pages.blocks`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
-from data.blocks import count_read, has_sentence
-from data.cleaning import MAX_BYTES, MIN_WORDS, Extracted, binary_detail, clean_title, ngrams, obstacle
-from data.page_urls import registrable_domain
+from data.pages.blocks import count_read, has_sentence
+from data.pages.cleaning import MAX_BYTES, MIN_WORDS, Extracted, binary_detail, clean_title, ngrams, obstacle
+from data.pages.page_urls import registrable_domain
 from data.types import DropReason, PageFlag, RawPage
 from pipeline.reading.asides import struck_in, with_standfirst, without_asides, without_names_of_builders
 from pipeline.reading.consent import is_wall, without_boxes
@@ -54,7 +54,7 @@ class Reading:
     visible page but in its metadata, or in the state of its scripts.
 
     `index_detail` says why the page looks like a list of links ("" where it does not): for the live web, where front pages
-    are found; whoever collects benchmark pages leaves that to `data.cleaning`. `alternate` is the address of the same page
+    are found; whoever collects benchmark pages leaves that to `cleaning`. `alternate` is the address of the same page
     for phones (AMP) or printers, given where the page itself has too little text.
     """
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from data.blocks import PHRASES
+from data.pages.blocks import PHRASES
 
 Cells = Sequence[str]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from data.errors import UserError
-from data.page_urls import canonical_url as canonical
+from data.pages.page_urls import canonical_url as canonical
 from data.types import DropReason, Strict
 
 __all__ = ["Address", "Refused", "admit", "canonical", "exempt"]

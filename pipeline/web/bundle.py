@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from data import codec
-from data.cleaning import Overlap
 from data.errors import UserError
+from data.pages.cleaning import Overlap
 from data.settings import WebSettings
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 from pipeline.reading.dates import PublishedSource

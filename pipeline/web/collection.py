@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
-from data.cleaning import LeakCheck, Overlap
+from data.pages.cleaning import LeakCheck, Overlap
 from data.settings import WebSettings
 from pipeline.reading.documents import Document, DocumentReader, Job
 from pipeline.web.addresses import Refused, admit, canonical, exempt

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from data.cleaning import LeakCheck
 from data.errors import StageError, UserError
+from data.pages.cleaning import LeakCheck
 from data.runs import EVIDENCE, EventFolder, RunFolder
 from data.settings import Settings, WebSettings
 from data.types import Event, Page, RawPage

@@ -18,8 +18,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urljoin
 
-from data.cleaning import MAX_BYTES
 from data.errors import UserError
+from data.pages.cleaning import MAX_BYTES
 from data.settings import WebSettings
 from data.types import DropReason, Strict
 from pipeline.reading.pdf.pdf_pages import MAX_PDF_BYTES

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from data.cleaning import LeakCheck
 from data.errors import UserError
+from data.pages.cleaning import LeakCheck
 from data.settings import WebSettings
 from data.types import Event, Page, RawPage
 from pipeline.planning.kinds import KindRecogniser
@@ -52,7 +52,7 @@ class LiveEvidence:
     """Implements `pipeline.evidence.EvidenceSource`.
 
     `provider` answers searches for the event's title; None for given addresses and files only. Of `links`, pages that somebody
-    else has named, address, title and origin count. `leak` as in `data.cleaning.clean_pages`. `bundle` is a folder where
+    else has named, address, title and origin count. `leak` as in `data.pages.cleaning.clean_pages`. `bundle` is a folder where
     everything is left, raw bodies included unless `keep_bodies` is False. `recogniser` is asked for when a second round of
     queries is made. `tell` is given a line for the person watching, now and then, `fetched` each page as it comes.
     """

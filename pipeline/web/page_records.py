@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from data import codec
-from data.cleaning import LIVE_MIN_WORDS, Extracted, LeakCheck, Overlap, clean_pages
+from data.pages.cleaning import LIVE_MIN_WORDS, Extracted, LeakCheck, Overlap, clean_pages
 from data.settings import RetrievalSettings, WebSettings
 from data.types import Event, Page
 from pipeline.evidence import Evidence

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from data.blocks import count_read
-from data.cleaning import LIVE_MIN_WORDS
 from data.errors import UserError
+from data.pages.blocks import count_read
+from data.pages.cleaning import LIVE_MIN_WORDS
 from data.settings import RenderWhen
 from pipeline.reading.charset import kind_of
 from pipeline.reading.documents import Document

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from data.errors import UserError
-from data.page_urls import host_of
+from data.pages.page_urls import host_of
 from data.passages import cut_passages
 from data.types import Page
 from pipeline.choosing.candidates import sentence_texts

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from data.page_urls import listed
+from data.pages.page_urls import listed
 
 Reliability = Literal["reliable", "unreliable", "deprecated", ""]
 LABELS: tuple[Reliability, ...] = ("deprecated", "unreliable", "reliable")
 
 
 def reliability(url: str) -> Reliability:
-    """The label of an address's host, "" for the many that nobody has discussed. The lists are `data/*_hosts.txt`, dated."""
+    """The label of an address's host, "" for the many that nobody has discussed. Lists: `data/pages/*_hosts.txt`, dated."""
     return next((label for label in LABELS if listed(url, f"{label}_hosts.txt")), "")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data.cleaning import addresses_model
 from data.decoding_counts import Usage
 from data.errors import StageError
+from data.pages.cleaning import addresses_model
 from data.types import Page, Passage, Strict
 from decoding.api import Generator, Grounding, Message, SamplingParams, StopReason, Task
 from pipeline.writing.prompts import Numbered, evidence_block

@@ -22,7 +22,6 @@ from data.stage_types import Stages
 from data.types import Heading, Paragraph, Repair, Section, Sentence
 from decoding.api import Completion, Rephrase, Request, SamplingParams, SupportReader
 from pipeline.article_plan import ArticlePlan, Statement
-from pipeline.choosing.consensus import consensus
 from pipeline.choosing.verbs import turns_past
 from pipeline.evidence import Evidence
 from pipeline.stages import composed_stage, section_stage
@@ -30,6 +29,7 @@ from pipeline.writing import prompts
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection
 from pipeline.writing.checks.rewording import compare, copied_runs
 from pipeline.writing.citing import tidy_generated
+from pipeline.writing.consensus import consensus
 from pipeline.writing.drafting import ComposedDraft, Tried, Writer
 from pipeline.writing.prompts import quotable
 

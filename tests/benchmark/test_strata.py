@@ -1,9 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from benchmark.strata import Traits, members, traits_of
-from tests.eval.cases import gold
+from benchmark.strata import STRATA, Traits, members, read_traits, stratify, traits_of
+from data.runs import RunFolder
+from data.scores import EventScores
+from data.snapshot import SAMPLE, Snapshot
+from eval.aggregate import estimate
+from tests.eval.cases import gold, page
+
+LONG_LINE = "word " * 12
+
+
+def row(event_id: str, value: float | None, status: str = "ok") -> EventScores:
+    return EventScores(event_id, status, "", 1, {"cite_f1": value, "rouge2_f": 0.5})  # type: ignore[arg-type]
+
 
 PLAIN = Traits(evidence_words=100, list_like=False, year=None, infobox=False)
 
@@ -25,3 +39,55 @@ def test_equal_sizes_are_cut_by_id_and_not_by_order() -> None:
     traits = dict.fromkeys("abcdef", PLAIN)
     assert members(traits) == members(dict.fromkeys("fedcba", PLAIN))
     assert members(traits)["evidence: small"] == ("a", "b")
+
+
+def test_evidence_is_counted_on_usable_pages() -> None:
+    pages = (page("one two three"), page("four five", drop_reason="blocked"), page("six"))
+    assert traits_of(gold("x"), pages).evidence_words == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "list_like"),
+    [(LONG_LINE, False), ("short", True), (f"{LONG_LINE}\nshort", False), (f"{LONG_LINE}\nshort\n==Cast==", True), ("", False)],
+)
+def test_a_reference_is_list_like_when_most_lines_are_short(text: str, list_like: bool) -> None:
+    assert traits_of(gold(text), ()).list_like is list_like
+
+
+def test_infobox() -> None:
+    assert traits_of(gold("x", [("Date", "2022")]), ()).infobox and not traits_of(gold("x"), ()).infobox
+
+
+def test_every_event_is_in_one_stratum_of_each_kind() -> None:
+    traits = {str(n): replace(PLAIN, evidence_words=n, year=2018 + n if n else None, list_like=n % 2 == 0) for n in range(7)}
+    found = members(traits)
+    for kind in ("evidence", "reference", "topic", "infobox"):
+        ids = [i for name, of in found.items() if name.startswith(kind) for i in of]
+        assert sorted(ids) == sorted(traits)
+    assert [found[name] for name in STRATA[:3]] == [("0", "1", "2"), ("3", "4"), ("5", "6")]
+    assert found["topic: before"] == ("0", "1", "2") and found["reference: list-like"] == ("0", "2", "4", "6")
+    assert "infobox: with" not in found and set(found) <= set(STRATA) and members({}) == {}
+
+
+def test_estimates_are_of_the_events_of_a_stratum_failures_included() -> None:
+    traits = {i: replace(PLAIN, infobox=i in "ab") for i in "abcd"}
+    rows = [row("a", 0.8), row("b", 0.0, "failed"), row("c", 0.6), row("d", None), row("e", 1.0)]
+    found = stratify(traits, rows, resamples=200, seed=1)
+    assert found["infobox: with"].events == ("a", "b")
+    assert list(found["infobox: with"].estimates) == ["cite_f1"]  # of the headline, what the rows have
+    assert found["infobox: with"].estimates["cite_f1"] == estimate(
+        [0.8, 0.0], name="cite_f1", seed=1, resamples=200, n_failed=1
+    )
+    without = found["infobox: without"].estimates["cite_f1"]
+    assert (without.mean, without.n, without.n_unscored) == (0.6, 1, 1)
+    nothing = stratify({"d": PLAIN}, rows, resamples=200, seed=1)
+    assert nothing["topic: before"].estimates == {}
+
+
+def test_traits_of_events_that_can_be_read(tmp_path: Path) -> None:
+    snapshot, run = Snapshot(SAMPLE), RunFolder(tmp_path)
+    first, second = snapshot.ids("search")[:2]
+    run.event(first).pages(lambda: (page("three words here"),))
+    found = read_traits(run, snapshot, (first, second), lambda event: (page("one"),))
+    assert (found[first].evidence_words, found[second].evidence_words) == (3, 1)
+    assert found[first].infobox

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from data.cleaning import Extracted, clean_pages
+from data.pages.cleaning import Extracted, clean_pages
 from data.types import Page
 
 STORY = (

@@ -278,14 +278,6 @@ def test_what_cannot_be_meant_is_told(web: Web, body: dict[str, Any], told: str)
     assert status == 400 and told in answer["error"] and len(answer["error"]) < 500
 
 
-def test_half_of_a_character_is_no_text(web: Web) -> None:
-    for path, body in (("runs", b'{"title": "\\ud800", "urls": ["http://e.org"]}'), ("checks", b'{"article": "\\ud800"}')):
-        assert web.ask("POST", f"/api/{path}", body, **{"Content-Type": "application/json"}) == (
-            400,
-            {"error": "that is no JSON"},
-        )
-
-
 def test_who_hangs_up_in_the_middle_is_no_fault(web: Web) -> None:
     with socket.create_connection(("127.0.0.1", web.port), timeout=20) as connection:
         head = b"POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"

@@ -5,7 +5,7 @@ import pytest
 
 from data.settings import RetrievalMethod, RetrievalSettings
 from data.types import Passage
-from pipeline.retrieval import PassageIndex, TfidfRanker, fuse
+from pipeline.retrieval import PassageIndex, TfidfRanker, fuse, terms
 from tests.fakes import FixedEncoder
 from tests.pipeline.flood import LEDGER, PROVINCE, RAIN, REPORT, REVIEW, evidence
 
@@ -76,3 +76,16 @@ def test_dense_methods_need_an_encoder() -> None:
     for method in ("dense", "hybrid"):
         with pytest.raises(ValueError, match=method):
             PassageIndex(evidence().passages, settings(method), None)
+
+
+def test_fused_ties_keep_page_order() -> None:
+    """Two lists that disagree exactly: both passages get the same sum."""
+    index = index_of("aaa", "bbb", method="bm25")
+    assert order(index, "bbb", "aaa") == [0, 1]
+    assert len({hit.score for hit in index.search("bbb", "aaa", k=2)}) == 1
+
+
+def test_terms_are_stemmed_words_of_any_script() -> None:
+    assert terms("The floods flooded Vasterlow's houses in 2031.") == ["flood", "flood", "vasterlow", "hous", "2031"]
+    assert terms("Überschwemmung наводнения 洪水") == ["überschwemmung", "наводнения", "洪水"]
+    assert terms("the of and") == terms("") == []

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark.splits import Split, split_ids
-from data.cleaning import LIVE_MIN_WORDS, clean_pages
+from data.pages.cleaning import LIVE_MIN_WORDS, clean_pages
 from data.snapshot import Snapshot
 from data.types import Page
 from flows.showing import console

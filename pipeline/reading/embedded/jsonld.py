@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from data.cleaning import clean_title
-from data.page_urls import canonical_url
+from data.pages.cleaning import clean_title
+from data.pages.page_urls import canonical_url
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from data.blocks import has_sentence
-from data.cleaning import addresses_model
+from data.pages.blocks import has_sentence
+from data.pages.cleaning import addresses_model
 from pipeline.reading.embedded.jsonld import Entry
 from pipeline.reading.fragments import Hidden, lines_of
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from data.cleaning import clean_characters, clean_title
+from data.pages.cleaning import clean_characters, clean_title
 from pipeline.reading.pdf.pdf_hidden import take_out_hidden
 from pipeline.reading.pdf.pdf_layers import layers_off
 from pipeline.reading.pdf.pdf_tables import PdfTable, continued, may_hold_table, tables_in, with_tables

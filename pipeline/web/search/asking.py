@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from data.cleaning import clean_title
 from data.errors import UserError
+from data.pages.cleaning import clean_title
 from pipeline.web.pacing import retry_after
 from pipeline.web.search.provider import SearchFailed
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Literal, Protocol
 
-from data.cleaning import clean_title
 from data.errors import WikigenError
+from data.pages.cleaning import clean_title
 from data.types import Strict
 
 MAX_QUERY_CHARS = 380

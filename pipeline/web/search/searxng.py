@@ -12,8 +12,8 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
-from data.cleaning import clean_title
 from data.errors import UserError
+from data.pages.cleaning import clean_title
 from pipeline.web.search.asking import Service, Timeouts, ask_json, key_from
 from pipeline.web.search.paging import search_pages
 from pipeline.web.search.provider import SearchFailed, SearchHit, entries_of, hits_of, recent_span

@@ -12,15 +12,26 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from data.sentences import split_sentences
 from pipeline.choosing.candidates import has_personal_words
 from pipeline.choosing.common_words import is_common
-from pipeline.choosing.facts import KEPT_SENTENCES, figures, with_digits
+from pipeline.choosing.facts import figures, with_digits
 from pipeline.choosing.standing_alone import MONTH as MONTHS
-from pipeline.retrieval import STOPWORDS, terms
-from pipeline.writing.checks.compared_words import PRONOUNS, QUOTED, WORD, bare, bare_words, name_words, stem_of
+from pipeline.retrieval import terms
+from pipeline.writing.checks.compared_words import (
+    PRONOUNS,
+    QUOTED,
+    WORD,
+    bare,
+    bare_words,
+    common_runs,
+    content_of,
+    is_title,
+    name_words,
+    runs_of,
+    stem_of,
+)
 from pipeline.writing.citing import is_own_talk
 
 MONTH = f"(?:{MONTHS})"
@@ -170,7 +181,7 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     """
     known = " ".join((*facts, title, *also))
     new, lost = _new_words(text, known), _lost(text, " ".join(facts))
-    words = max(len(_content(text)), 1)
+    words = max(len(content_of(text)), 1)
     kept = _kept_share(text, " ".join(facts), len(new))
     faults = [*_form(text, facts), *_added(text, known), *_changed(text, facts), *_missing(text, facts, title, also)]
     if len(new) / words > MOST_NEW_WORDS:
@@ -189,7 +200,7 @@ def faults_of_part(part: str, fact: str, title: str, also: Sequence[str] = ()) -
     known = " ".join((fact, title, *also))
     new = _new_words(part, known)
     faults = [*_form(part, (fact,)), *_added(part, known)]
-    if len(new) > MOST_NEW_WORDS * max(len(_content(part)), 1):
+    if len(new) > MOST_NEW_WORDS * max(len(content_of(part)), 1):
         faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
     return faults
 
@@ -222,7 +233,7 @@ def _form(text: str, facts: Sequence[str]) -> list[str]:
     if not text.isascii() and sum(c.isalpha() and ord(c) > 0x2FF for c in text) > sum(ord(c) > 0x2FF for c in said):
         faults.append("in another script")
     quoted = " | ".join(bare_words(quote) for quote in QUOTED.findall(said))
-    if new := [q for q in QUOTED.findall(text) if not bare_words(q) or not (bare_words(q) in quoted or _is_title(q, said))]:
+    if new := [q for q in QUOTED.findall(text) if not bare_words(q) or not (bare_words(q) in quoted or is_title(q, said))]:
         faults.append(f"in quotation marks, and no fact quotes it: {new[0]}")
     words = bare_words(text).split()
     triples, had = _triples(words), _triples(bare_words(said).split())
@@ -231,13 +242,6 @@ def _form(text: str, facts: Sequence[str]) -> list[str]:
     if len(words) > LONGER * max(len(said.split()), 8):
         faults.append("much longer than its facts")
     return faults
-
-
-def _is_title(quote: str, said: str) -> bool:
-    """Whether what stands in quotation marks is a name of the facts: “The Well” for The Well."""
-    words = WORD.findall(quote)
-    named = bool(words) and words[0][0].isupper() and all(word[0].isupper() or word in STOPWORDS for word in words)
-    return named and f" {bare_words(quote)} " in f" {bare_words(said)} "
 
 
 def _triples(words: Sequence[str]) -> Counter[tuple[str, ...]]:
@@ -315,13 +319,8 @@ def proper_words(text: str) -> list[str]:
 
 
 def _new_words(text: str, known: str) -> set[str]:
-    held = _content(known)
-    return {word for word in _content(text) if word not in held}
-
-
-@lru_cache(maxsize=KEPT_SENTENCES)
-def _content(text: str) -> frozenset[str]:
-    return frozenset(terms(with_digits(text)))
+    held = content_of(known)
+    return {word for word in content_of(text) if word not in held}
 
 
 # --- what was changed or lost --------------------------------------------------------------------------------------------
@@ -347,7 +346,7 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
             faults.append(f'"{name}" came')
     for match in _OF_ALL.finditer(said):
         stems = frozenset(terms(match[2]))
-        if match[1].lower() in text.lower() and stems and not stems & _content(text):
+        if match[1].lower() in text.lower() and stems and not stems & content_of(text):
             faults.append(f"of what it is the {match[1]} is gone: {match[2]}")
     if _SAID.search(said) and not _ATTRIBUTION.search(text):
         faults.append("who said it is gone")
@@ -465,27 +464,13 @@ def _lost(text: str, said: str) -> list[str]:
     held = name_words(text)
     outside = QUOTED.sub(" ", said)
     names = [word for word in proper_words(outside) if bare(word) not in _OPENING_WORDS]
-    groups = _runs_of(names, outside)
+    groups = runs_of(names, outside)
     lost += [" ".join(group) for group in groups if not any(bare(word) in held for word in group)]
     return lost
 
 
-def _runs_of(words: Sequence[str], text: str) -> list[list[str]]:
-    """Words that are beside each other in the text, together: one name."""
-    groups: list[list[str]] = []
-    at = 0
-    for word in words:
-        start = text.find(word, at)
-        if groups and start >= 0 and re.fullmatch(r"[\s.]*(?:(?:of|the|de|la|al|and|for)\s)?", text[at:start]):
-            groups[-1].append(word)
-        else:
-            groups.append([word])
-        at = max(start, at) + len(word)
-    return groups
-
-
 def _kept_share(text: str, said: str, n_new: int) -> float:
-    wanted, held = _content(said), _content(text)
+    wanted, held = content_of(said), content_of(text)
     return min((len(wanted & held) + n_new) / max(len(wanted), 1), 1.0)
 
 
@@ -502,7 +487,7 @@ def copied_runs(text: str, facts: Sequence[str]) -> tuple[float, int]:
         total += len(words)
         marks = [False] * len(words)
         for source in sources:
-            for start, length in _common_runs(words, source):
+            for start, length in common_runs(words, source):
                 longest = max(longest, sum(not _is_fixed(word, named) for word in words[start : start + length]))
                 if length >= SHORT_RUN:
                     marks[start : start + length] = [True] * length
@@ -513,18 +498,3 @@ def copied_runs(text: str, facts: Sequence[str]) -> tuple[float, int]:
 def _is_fixed(word: str, named: set[str]) -> bool:
     """Whether a word is part of a name, a number or a date."""
     return any(c.isdigit() for c in word) or bare(word) in named or word in _CALENDAR
-
-
-def _common_runs(words: Sequence[str], source: Sequence[str]) -> list[tuple[int, int]]:
-    """(start, length) of the maximal runs of `words` that are in `source`."""
-    places: dict[str, list[int]] = {}
-    for j, word in enumerate(source):
-        places.setdefault(word, []).append(j)
-    runs = []
-    before: dict[int, int] = {}  # where the source goes on -> how long the run up to there is
-    for i, word in enumerate(words):
-        before = {j + 1: before.get(j, 0) + 1 for j in places.get(word, ())}
-        if before:
-            best = max(before.values())
-            runs.append((i - best + 1, best))
-    return runs

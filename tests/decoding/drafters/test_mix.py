@@ -18,7 +18,7 @@ from decoding.drafters.drafter import Draft, Drafter, Request
 from decoding.drafters.hazard import Logged, RoundLog
 from decoding.drafters.lengths import Fixed, Threshold
 from decoding.drafters.merge import merged_tree
-from decoding.drafters.mix import AdvanceCounts, MixDrafter
+from decoding.drafters.mix import AdvanceCounts, MixDrafter, Option, Price
 from decoding.drafters.plain import NoDrafter
 from decoding.drafters.recycle import RecycleDrafter
 from decoding.drafters.skip import SkipDrafter
@@ -266,3 +266,85 @@ def test_merged_tree_by_hand() -> None:
     assert list(tree.values) == sorted(tree.values, reverse=True)
     assert tree.copied == (True, True, False, False, False, False)
     assert merged_tree(1, copy, lambda token: ROWS.get(token, []), CHANCES, 2).tokens == tree.tokens[:2]
+
+
+def test_a_copy_is_as_long_as_verifying_is_cheap() -> None:
+    """The same copy: long where rows are cheap, none where a second row costs as much as a step."""
+    lengths = {}
+    for name, per_row in (("free", 0.001), ("dear", 0.2), ("hopeless", 1.1)):
+        costs = replace(COSTS, verify=((1, 1.0), (2, 1.0 + per_row), (17, 1.0 + 16 * per_row)))
+        backend = ToyBackend(16)
+        prompt = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1, 2, 3]
+        prefill = backend.prefill(prompt, capacity=64)
+        mix = MixDrafter(CopyDrafter(), None, None, costs)
+        mix.start(Request(prompt, prefill, Sampler(SamplingParams(), len(prompt))), backend)
+        draft = mix.propose([*prompt, 4], 16)
+        assert list(draft.tokens) == list(range(5, 5 + len(draft)))
+        lengths[name] = len(draft)
+    assert lengths["free"] > lengths["dear"] > 0 == lengths["hopeless"]
+
+
+def test_a_copy_goes_on_where_a_chain_ends() -> None:
+    """Quotations that no match foretells: the chain finds the first words, and what followed them earlier is copied."""
+    random = Random(5)
+    prompt = random.sample(range(VOCAB), 120)
+    text = list(prompt)
+    while len(text) < 120 + LENGTH:
+        start = random.randrange(100)
+        text += prompt[start : start + 12]
+    sources: list[str] = []
+    mix = MixDrafter(CopyDrafter(), None, SkipDrafter(PLAN, Fixed(3)), GPU)
+    metered = Metered(mix, GPU)
+    ids: list[int] = []
+
+    class Told(Watched):
+        def propose(self, text: Sequence[int], room: int) -> Draft:
+            draft = super().propose(text, room)
+            sources.append(draft.source)
+            return draft
+
+    model = Scripted(text, 0.9)
+    sampler = Sampler(SamplingParams(max_new_tokens=LENGTH), len(prompt))
+    stats = decode(model, Told(metered), prompt, sampler, lambda token: not ids.append(token)).speculation
+    assert prompt + ids == text[: 120 + LENGTH] and stats is not None
+    by_source = {one.source: one for one in stats.by_source}
+    both = by_source["skip+copy:prompt"]
+    assert both.num_accepted_tokens > 5 * both.num_drafts, "more than the three tokens of a chain"
+    assert sources.count("skip+copy:prompt") > 10
+
+
+@pytest.mark.parametrize("sampling", ["coupled", "rejection"])
+def test_drawn_chains_are_not_extended(sampling: Any) -> None:
+    """A draft with a proposal is judged by it, and a copy has none."""
+    mix = MixDrafter(CopyDrafter(), None, SkipDrafter(PLAN, Fixed(3), sampling=sampling), GPU)
+    stats = run(mix, [1, 2, 3, 1, 2, 3], sampling=replace(SAMPLED, max_new_tokens=100), vocab_size=64)[1].speculation
+    assert stats is not None
+    extended = [one.source for one in stats.by_source if one.source.startswith("skip+")]
+    assert not extended or sampling == "coupled"
+
+
+def test_the_price_is_what_cost_has_bought_lately() -> None:
+    price = Price(memory=0.5, weight=2.0)
+    assert price.value == 1.0
+    price.add(6, 2.0)
+    assert price.value == pytest.approx((1 + 6) / (1 + 2))
+    for _ in range(20):
+        price.add(1, 4.0)
+    assert price.value == 1.0, "plain decoding gives as much"
+    long, short = Option(7.0, 2.0, 11), Option(3.0, 1.0, 2)
+    assert long.rate > short.rate and long.worth(1.0) > short.worth(1.0)
+    middling, plain = Option(1.5, 1.4, 3), Option(1.0, 1.0, 0)
+    assert middling.rate > plain.rate and middling.worth(3.0) < plain.worth(3.0), "better things come sooner"
+
+
+def test_wants_and_room_are_those_of_all_parts() -> None:
+    mix = MixDrafter(CopyDrafter(max_tokens=12), RecycleDrafter(8), SkipDrafter(lambda request: PLAN, Fixed(5)), COSTS)
+    assert mix.wants.vector and mix.wants.top_k == 8 and mix.max_tokens == 12
+
+
+def test_merged_tree_of_one_source() -> None:
+    rows = merged_tree(1, None, lambda token: ROWS.get(token, []), CHANCES, 4)
+    assert list(zip(rows.parents, rows.tokens)) == [(-1, 2), (-1, 3), (0, 5), (1, 8)]
+    copy = CopyCandidate((3, 9), 4, "prompt", (0.6, 0.54), (1.0, 1.0))
+    alone = merged_tree(1, copy, lambda token: [], CHANCES, 4)
+    assert alone.tokens == (3, 9) and alone.parents == (-1, 0) and alone.values == pytest.approx((0.6, 0.54))

@@ -469,3 +469,43 @@ def test_a_prompt_that_is_refused_says_nothing_of_logprobs(ours: str) -> None:
 def test_tokens_that_fit_several_options_are_for_none() -> None:
     assert shares_of_tokens([("N", -0.1), ("None", -1.0), ("No,", -1.0)], ("No", "None")) == (1.0, 0.0)
     assert shares_of_tokens([("", 0.0), ("\n", -0.1), ("x", -0.2)], ("a", "b")) == (0.5, 0.5)
+
+
+def test_a_prompt_beyond_the_context_is_a_stage_error(ours: str) -> None:
+    with pytest.raises(StageError, match=r"status 400.*maximum context length is 1024"):
+        ServerGenerator("tiny", f"{ours}/v1").generate([Message("user", "river " * 2000)], SamplingParams())
+
+
+def test_parameters_reach_the_server(base: str) -> None:
+    sampling = SamplingParams(max_new_tokens=77, temperature=0.7, top_p=0.9, seed=5, stop=("QQ1", "QQ2"))
+    assert echoed(base, sampling)["body"] == {
+        "model": "echo",
+        "messages": [{"role": m.role, "content": m.content} for m in ASK],
+        "max_tokens": 77,
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "seed": 5,
+        "stop": ["QQ1", "QQ2"],
+    }
+
+
+def test_counts_are_the_servers_else_estimates(base: str) -> None:
+    counted = ServerGenerator("echo", f"{base}/v1").generate(ASK, SamplingParams())
+    assert (counted.n_prompt_tokens, counted.n_new_tokens) == (3, 2)
+    estimated = ServerGenerator("plain", f"{base}/v1").generate(ASK, SamplingParams())
+    assert estimated.n_new_tokens == estimated_tokens("The bridge fell.")
+    assert estimated.n_prompt_tokens > estimated_tokens(ASK[1].content)
+
+
+def test_a_server_that_does_not_stream_still_answers(base: str) -> None:
+    pieces: list[str] = []
+    assert ServerGenerator("unstreamed", f"{base}/v1").generate(ASK, SamplingParams(), pieces.append).text == "all at once"
+    assert pieces == ["all at once"]
+
+
+def test_text_of_a_broken_stream_is_not_asked_for_again(base: str) -> None:
+    """What was passed on cannot be taken back, so there is no second request."""
+    pieces: list[str] = []
+    with pytest.raises(StageError):
+        ServerGenerator("fault-dropped-stream", f"{base}/v1").generate(ASK, SamplingParams(), pieces.append)
+    assert pieces == ["The bridge"]

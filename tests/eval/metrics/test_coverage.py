@@ -3,6 +3,8 @@ import pytest
 from eval.metrics.coverage import Coverage, entities
 from tests.eval.cases import case, gold, page
 
+BOX = [("Date", "20 March 2022"), ("Location", "Mandalika International Street Circuit Central Lombok, Indonesia")]
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -66,3 +68,17 @@ def test_without_a_usable_slot_the_infobox_is_unscored(infobox: list[tuple[str, 
     values = Coverage().score(case("Some text.", gold("x", infobox)))
     assert values["ib_soft"] is None
     assert values["ib_hard"] is None
+
+
+def test_infobox_slots_soft_and_hard() -> None:
+    # "march 2022" is two thirds of the date; five of the seven words of the place are under four fifths
+    values = Coverage().score(
+        case("In March 2022 it was the Mandalika International Street Circuit in Lombok.", gold("x", BOX))
+    )
+    assert values["ib_soft"] == pytest.approx((2 / 3 + 5 / 7) / 2)
+    assert values["ib_hard"] == 0.0
+    # six of seven words pass, and every number of the date is there
+    values = Coverage().score(
+        case("On 20 March 2022 it was the Mandalika Street Circuit, Central Lombok, Indonesia.", gold("x", BOX))
+    )
+    assert values["ib_hard"] == 1.0

@@ -62,3 +62,7 @@ def test_a_human_article_without_headings_is_unscored() -> None:
 
 def test_signature_names_the_encoder() -> None:
     assert "fixed-256" in Headings(FixedEncoder()).signature
+
+
+def test_the_same_outline_scores_one() -> None:
+    assert all(value == pytest.approx(1.0) for value in scores(GOLD, GOLD).values())

@@ -6,7 +6,7 @@ import pytest
 
 from data.types import Article, Heading, Page, Passage, Section, Sentence, Source
 from pipeline.choosing.quantities import quantities, same_thing
-from pipeline.following.changes import Change, Comparison, Revisit, counterpart, replaced_figures
+from pipeline.following.changes import Change, Comparison, Revisit, counterpart, grounds, replaced_figures
 
 TITLE = "2026 Lima flood"
 CONTEXT = frozenset(TITLE.lower().split())
@@ -247,3 +247,45 @@ def test_newer_pages_that_disagree_make_nothing_outdated() -> None:
     article = article_of("At least 12 people were killed in Lima.", pages)
     comparison = Comparison(TITLE, pages, [Revisit(0, "unchanged", 0)])
     assert comparison.changes(article) == () and len(comparison.contradictions()[0].sides) == 3
+
+
+def test_a_pronoun_counts_only_what_befalls_people() -> None:
+    assert quantities("He scored 24 points.") == ()
+    assert [q.value for q in quantities("It killed 24 people.")] == ["24"]
+
+
+def test_grounds() -> None:
+    passage = "The river rose on Monday. At least 12 people were killed in Lima. Schools were closed for a week."
+    assert grounds("At least 12 people were killed in Lima.", passage) == ("At least 12 people were killed in Lima.",)
+    both = "Schools were closed for a week after at least 12 people were killed in Lima."
+    assert grounds(both, passage) == ("At least 12 people were killed in Lima.", "Schools were closed for a week.")
+    assert grounds("Something else entirely.", passage) == ()
+
+
+def test_a_sentence_that_moved_within_its_page_is_no_change() -> None:
+    moved = "A new first line with other news. The river rose on Monday.\nAt least 12 people\nwere killed in Lima."
+    pages = [page(OLD, "2026-03-03", drop_reason="duplicate", duplicate_of=1), page(moved, "2026-03-03")]
+    revisits = [Revisit(0, "changed", 1)]
+    assert changes_of(article_of("At least 12 people were killed in Lima.", pages), pages, revisits) == ()
+
+
+def test_scheduled_then_held_and_corrected_spelling() -> None:
+    for old, new in (
+        ("The vote is scheduled for 5 May 2026.", "The vote was held on 5 May 2026."),
+        ("The goverment of Peru fell.", "The government of Peru fell."),
+    ):
+        pages = [page(old, None, drop_reason="duplicate", duplicate_of=1), page(new, None)]
+        (change,) = changes_of(article_of(old, pages), pages, [Revisit(0, "changed", 1)])
+        assert (change.kind, change.old, change.new, change.figures) == ("reworded", old, new, ())
+
+
+def test_a_newer_page_gives_another_figure() -> None:
+    newer = page("The flood has killed 15 people, officials said.", "2026-03-08", "b.example")
+    copy = page("The flood has killed 15 people.", "2026-03-08", "c.example", drop_reason="duplicate", duplicate_of=1)
+    pages = [page(OLD, "2026-03-03"), newer, copy]
+    article = article_of("At least 12 people were killed in Lima.", pages)
+    (change,) = changes_of(article, pages, [Revisit(0, "unchanged", 0)])
+    (figure,) = change.figures
+    assert (change.kind, change.page, change.new) == ("outdated", 1, "The flood has killed 15 people, officials said.")
+    assert (figure.old_date, figure.new_date) == ("2026-03-03", "2026-03-08")
+    assert (figure.n_sources_old, figure.n_sources_new) == (1, 1), "a copy is no source of its own"

@@ -20,6 +20,9 @@ from pipeline.planning.kinds import KindRecogniser
 from tests.fakes import FixedEncoder
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RETRIEVAL, REVIEW
 
+OWN = "In Vasterlow 212 houses were lost, and the dead numbered fourteen."
+
+
 ENCODER = FixedEncoder()
 RECOGNISER, HEADINGS = KindRecogniser(ENCODER), HeadingBank(ENCODER)
 BANKS = PlanningBanks(lambda: RECOGNISER, lambda: HEADINGS, ENCODER)
@@ -87,3 +90,39 @@ def test_short_answers_stand_side_by_side_in_the_lead() -> None:
     ]
     lead = [one.text for one in plan_notes(EVIDENCE, answers, subject, ENCODER, WritingSettings(), BANKS).lead]
     assert lead[:3] == [opening.text, answers[1].text, answers[0].text]
+
+
+def test_a_note_twice_is_one() -> None:
+    (one,) = of((COPIED, LEDGER), (COPIED, LEDGER))
+    assert one.text == COPIED and one.cites == (LEDGER,)
+
+
+def test_how_much_of_a_note_its_passages_have() -> None:
+    assert [one.copied for one in of((COPIED, LEDGER))] == [1.0]
+    assert [one.copied for one in of((OWN, LEDGER))] == [0.0]
+
+
+def test_a_note_answers_what_any_of_its_group_answers() -> None:
+    taken = [
+        TakenNotes((), (Note(COPIED, LEDGER, question=3),), (), Usage()),
+        TakenNotes((), (Note(COPIED, LEDGER), Note(OWN, LEDGER)), (), Usage()),
+    ]
+    found = {one.text: one.question for one in merged(EVIDENCE, taken, ENCODER).statements}
+    assert found[COPIED] == 3
+
+
+def test_what_answers_a_question_on_such_a_subject_is_told_and_first() -> None:
+    answer = "Tomas Lind was an engineer there."
+    others = [
+        Statement(COPIED, (LEDGER,), copied=1.0),
+        Statement("Nine shelters took in 4,300 residents of Vasterlow in the flood.", (PROVINCE,), copied=0.3),
+        Statement("The levee at Lower Quay had not been inspected since 2019.", (REVIEW,), copied=1.0),
+        Statement("Governor Pavel Drost asked the Orvenian government for 48 million crowns.", (PROVINCE,), copied=1.0),
+    ]
+    subject = NotedSubject("The 2031 Tolvane flood was a flood.", RECOGNISER.ranked(EVENT.title, ["A flood."])[0][1], None)
+
+    def lead_of(question: int) -> list[str]:
+        statements = [*others, Statement(answer, (REVIEW,), question=question)]
+        return [one.text for one in plan_notes(EVIDENCE, statements, subject, ENCODER, WritingSettings(), BANKS).lead]
+
+    assert lead_of(1)[0] == answer and lead_of(0)[:1] != [answer]

@@ -12,7 +12,7 @@ from pipeline.article_plan import ArticlePlan
 from pipeline.choosing.subject import defines
 from pipeline.evidence import Evidence
 from pipeline.planning import filing
-from pipeline.planning.filing import PlanningBanks, cues, plan_article
+from pipeline.planning.filing import PlanningBanks, cues, own_words, plan_article
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
 from pipeline.planning.paragraphs import paragraphs
@@ -177,3 +177,11 @@ def test_what_the_opening_says_is_not_said_again(text: str, told: bool) -> None:
         Evidence.unlapped(EVENT, (page("a", EVENT.title, text),), RetrievalSettings()), FixedEncoder()
     ).pool.offered
     assert filing._opening_says(one.candidate, opening, "2031 Tolvane flood") is told
+
+
+def test_a_heading_without_a_list_is_told_by_its_rarest_word() -> None:
+    texts = ["The first match was short.", "A match in Osmere followed.", "Its first evening with lamps came in 1908."]
+    found = own_words("First evening match", texts)
+    assert [bool(found.search(text)) for text in texts] == [False, False, True]
+    both = own_words("Lamps and harbours", ["The lamp burned.", "The harbour froze.", "A pilot came."])
+    assert both.search("Two lamps burned.") and both.search("The harbours froze.") and not both.search("A pilot came.")

@@ -114,3 +114,13 @@ def test_what_is_no_heading_of_ours_is_left_out(line: str) -> None:
 
 def test_pages_that_address_a_model_have_no_say() -> None:
     assert own("Operation of the gates", SPILLWAY, "suspicious") == []
+
+
+def test_a_subheading_above_enough_evidence_is_found_and_offered() -> None:
+    assert own("Operation of the gates") == ["Operation of the gates"]
+    assert own("Operation Of The Gates") == ["Operation of the gates"]  # title case is not ours
+    text = f"The gates and their operation were in doubt for days.\nOperation of the gates\n{SPILLWAY}"
+    items = found(page(text))
+    (heading,) = own_headings(EVENT.title, items)
+    assert "night" in heading.about and 0 < heading.position < 1
+    assert "Operation of the gates" in [h.heading for h in offered(scored(page(text)), most=8)]

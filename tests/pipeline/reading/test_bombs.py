@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from data.cleaning import Extracted
+from data.pages.cleaning import Extracted
 from pipeline.reading.documents import Job, read_documents
 
 MANY = 300

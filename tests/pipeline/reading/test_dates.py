@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from lxml import html as lxml_html
 
-from data.cleaning import Extracted, clean_pages
 from data.errors import UserError
+from data.pages.cleaning import Extracted, clean_pages
 from pipeline.reading.dates import Dates, find_dates, judge_dates, read_moment
 from pipeline.reading.embedded.jsonld import article_node
 

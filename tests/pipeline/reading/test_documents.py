@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.cleaning import LIVE_MIN_WORDS, clean_pages
+from data.pages.cleaning import LIVE_MIN_WORDS, clean_pages
 from pipeline.reading.documents import Document, read_document
 
 STORY = """

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import pytest
 
-from data.cleaning import clean_pages, overlap
 from data.gold import load_gold
+from data.pages.cleaning import clean_pages, overlap
 from data.snapshot import SAMPLE, Snapshot
 from data.types import DROP_REASONS, Page, RawPage
 from pipeline.reading.extract import extract
@@ -302,3 +302,7 @@ def test_a_crash_in_the_extractor_drops_the_page_only(monkeypatch: pytest.Monkey
     found = extract(page(STORY))
     assert found.drop_reason == "extract_none"
     assert "too deep" in found.drop_detail
+
+
+def test_title_of_the_page_stands_in_for_a_missing_one() -> None:
+    assert extract(page("<h1>Dam above Ostrel fails</h1>" + STORY, title="")).title

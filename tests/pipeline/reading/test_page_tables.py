@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from lxml import html as lxml_html
 
-from data.cleaning import LIVE_MIN_WORDS, clean_pages
+from data.pages.cleaning import LIVE_MIN_WORDS, clean_pages
 from data.types import Page
 from pipeline.reading.documents import read_document
 from pipeline.reading.page_tables import MOST_ROWS, set_aside

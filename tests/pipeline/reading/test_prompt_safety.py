@@ -7,7 +7,7 @@ from html import escape
 
 import pytest
 
-from data.cleaning import clean_pages
+from data.pages.cleaning import clean_pages
 from decoding.models.conversation import PromptReader
 from decoding.models.loading import load
 from pipeline.noting import reading_prompts

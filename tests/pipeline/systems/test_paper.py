@@ -251,3 +251,14 @@ def test_split_at_headings() -> None:
     assert split_at_headings("T", "**Introduction**\nLead.") == [(LEAD_HEADING, "Lead.")]
     assert split_at_headings("T", "==References==\nx") == [(LEAD_HEADING, ""), (Heading("References"), "x")]
     assert split_at_headings("T", "") == [(LEAD_HEADING, "")]
+
+
+def test_rr_asks_for_the_whole_article_at_once() -> None:
+    generator = ScriptedGenerator(["A flood came."])
+    system(RetrieveRead, generator, max_words=600, section_max_tokens=50).write(EVENT, PAGES, Unstored())
+    assert generator.sampling[0].max_new_tokens == 900
+    assert "at most 600 words" in generator.prompts[0][1].content
+    assert all(p.text in generator.prompts[0][1].content for p in PAGES if p.usable)
+    small = ScriptedGenerator(["A flood came."], context_tokens=1000)
+    system(RetrieveRead, small, max_words=600).write(EVENT, PAGES, Unstored())
+    assert small.sampling[0].max_new_tokens == 500, "half the context is for the evidence"

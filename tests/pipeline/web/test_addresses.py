@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from data.errors import UserError
-from data.page_urls import canonical_url
+from data.pages.page_urls import canonical_url
 from pipeline.web.addresses import MAX_LENGTH, Address, Refused, admit, canonical, exempt
 
 ADMITTED = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from data.cleaning import Extracted
 from data.errors import UserError
+from data.pages.cleaning import Extracted
 from pipeline.reading.documents import Document
 from pipeline.reading.seen.chromium import Undrawn
 from pipeline.reading.seen.rendering import Painted

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-import data
-from data.cleaning import Extracted, clean_pages
+import data.pages
+from data.pages.cleaning import Extracted, clean_pages
 from pipeline.web.reliability import LABELS, reliability
 
-FOLDER = Path(data.__file__).parent
+FOLDER = Path(data.pages.__file__).parent
 
 
 @pytest.mark.parametrize(

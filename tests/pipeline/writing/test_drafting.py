@@ -64,3 +64,11 @@ def test_a_title_that_speaks_to_a_model_is_not_shown() -> None:
 )
 def test_answer_is_the_text_without_reasoning_and_code_fence(text: str, answer: str) -> None:
     assert draft(ScriptedGenerator([text])).answer == answer
+
+
+def test_all_is_shown_when_it_fits() -> None:
+    generator = ScriptedGenerator(["Text [5]."])
+    found = draft(generator)
+    assert found.shown == tuple(q.ids for q in FIVE) and found.left_out == ()
+    assert "[5] passage 4" in generator.prompts[0][1].content
+    assert generator.sampling[0].max_new_tokens == 100 and generator.sampling[0].task == "section"

@@ -167,3 +167,31 @@ def test_a_story_is_told_in_the_present_tense() -> None:
         (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored()).sections()
         assert [sentence.text for sentence in section.section.sentences] == [text]
     assert "present tense" in say(event, story=True)[0].content and "present tense" not in say(event)[0].content
+
+
+def test_an_answer_without_a_fault_is_taken_with_the_notes_citations() -> None:
+    section = said(lambda _: SAID, reader=Reader())
+    assert text_of(section) == [(SAID, (LEDGER,))] and not section.repairs
+
+
+def test_a_note_in_words_of_its_own_is_not_asked_of() -> None:
+    own = "The water cost fourteen lives and took 212 homes."
+    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
+    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(own, (LEDGER,)),),)),))
+    model = NotingModel()
+    (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored()).sections()
+    assert text_of(section) == [(own, (LEDGER,))] and not section.repairs and not model.asked
+
+
+def test_of_two_answers_that_which_copies_less() -> None:
+    answers = iter([NOTE, SAID, SAID, SAID])
+    assert text_of(said(lambda _: next(answers))) == [(SAID, (LEDGER,))]
+
+
+def test_a_guess_that_the_other_answers_do_not_share_is_none() -> None:
+    guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
+    others = ["14 people lost their lives.", "The flood took houses.", "Fourteen died.", guess]
+    answers = iter(others)
+    section = said(lambda _: next(answers))
+    assert text_of(section) == [(NOTE, (LEDGER,))] and "its other answers say something else" in section.repairs[0].detail
+    assert text_of(said(lambda _: guess))[0][0] == guess  # all say it

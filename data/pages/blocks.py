@@ -39,7 +39,7 @@ def _load_phrases() -> dict[str, Any]:
 
 
 PHRASES = _load_phrases()
-"""data/phrases.toml: lists of regular expressions, and texts of words."""
+"""data/pages/phrases.toml: lists of regular expressions, and texts of words."""
 
 
 def any_of(name: str, *, start: str = "", end: str = "") -> re.Pattern[str]:

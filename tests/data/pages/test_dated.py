@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from data.dated import day_at
+from data.pages.dated import day_at
 from data.types import Page
 
 TEXT = """Dam above Ostrel fails

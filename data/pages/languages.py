@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from functools import lru_cache
 
-from data.blocks import PHRASES
 from data.errors import UserError
+from data.pages.blocks import PHRASES
 
 _LANGUAGES = frozenset(PHRASES["languages"].split())
 _ENGLISH = frozenset(PHRASES["english_words"].split())

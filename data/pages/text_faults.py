@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from data.blocks import any_of, count_read, count_unspaced, count_words, is_headline
+from data.pages.blocks import any_of, count_read, count_unspaced, count_words, is_headline
 from data.types import DropReason
 
 MIN_CHARS_UNSPACED = 200

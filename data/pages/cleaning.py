@@ -1,7 +1,7 @@
 """Extracted text -> pages with a verdict: usable, or dropped with a reason that a reader can check.
 
 The text of a usable page is what models read and citations point into: one block (paragraph, list line, table row) a
-line. `data.blocks` decides which lines those are, `data.text_faults` which texts are no content, and `data.duplicates` which
+line. `blocks` decides which lines those are, `text_faults` which texts are no content, and `duplicates` which
 pages say the same; here are characters, addresses, the verdicts and the leak test. Nothing here knows the human article: the
 leak test is handed in as a function (`LeakCheck`).
 """
@@ -18,11 +18,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar, Literal
 
-from data.blocks import any_of, keep_content, keep_extracted
-from data.duplicates import Print, mark_duplicates
-from data.languages import language_of
-from data.page_urls import canonical_url, host_of, listed, path_of
-from data.text_faults import is_bare, marks_of_a_wiki, only_headlines, repeated, too_short, without_content
+from data.pages.blocks import any_of, keep_content, keep_extracted
+from data.pages.duplicates import Print, mark_duplicates
+from data.pages.languages import language_of
+from data.pages.page_urls import canonical_url, host_of, listed, path_of
+from data.pages.text_faults import is_bare, marks_of_a_wiki, only_headlines, repeated, too_short, without_content
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 
 MAX_BYTES = 5_000_000

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from data.cleaning import clean_pages, overlap
-from data.duplicates import clusters
+from data.pages.cleaning import clean_pages, overlap
+from data.pages.duplicates import clusters
 from tests.data.page_texts import OTHER, STORY, judge, text_page, words
 
 # --- leaks

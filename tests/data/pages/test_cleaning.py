@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.blocks import keep_content
-from data.cleaning import Extracted, addresses_model, clean_characters, clean_pages, clean_title
-from data.page_urls import canonical_url, host_of, listed, registrable_domain
+from data.pages.blocks import keep_content
+from data.pages.cleaning import Extracted, addresses_model, clean_characters, clean_pages, clean_title
+from data.pages.page_urls import canonical_url, host_of, listed, registrable_domain
 from data.types import PageFlag
 from tests.data.page_texts import OTHER, STORY, bare, judge, text_page, words
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.choosing.consensus import consensus
+from pipeline.writing.consensus import consensus
 
 
 def test_what_most_say_is_likeliest_and_a_guess_least() -> None:

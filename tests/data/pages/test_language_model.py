@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from py3langid.langid import LanguageIdentifier
 
-from data import languages
 from data.errors import UserError
+from data.pages import languages
 
 
 def test_a_full_disk_is_named_where_the_language_model_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
