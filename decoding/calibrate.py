@@ -125,7 +125,7 @@ def calibrate(
     calibration = replace(calibration, stops=_stops(calibration, splits, trials))
     say(f"writing {out}")
     figures = calibration_report.measured(calibration, found, splits, trials)
-    calibration_report.write(out, calibration, figures, splits)
+    calibration_report.write(out, calibration, figures)
     calibration.save(out)
     return calibration
 

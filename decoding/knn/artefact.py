@@ -1,6 +1,6 @@
 """What a calibration found, as one folder that any process can read: JSON and safetensors, never a pickle.
 
-    meta.json  plans.json  stops.json  costs.json  anchors.safetensors  report.md  *.png
+    meta.json  plans.json  stops.json  costs.json  anchors.safetensors  report.md
 
 meta.json names model, tokenizer, prompt form and precision by their sha256. Skip sets of another model would still leave the
 text as it is and only make it slow, so nobody would notice: a folder that does not fit is refused.

@@ -1,4 +1,4 @@
-"""What a calibration is worth, in words, figures and plots: report.md beside the artefact.
+"""What a calibration is worth, in words and figures: report.md beside the artefact.
 
 Everything but routing by topic is measured on held-out prompts. Speeds are replayed from teacher-forced agreement and the
 cost table (`decoding.knn.draft_agreement`), so they leave out what a run adds; `decoding.bench` times whole runs.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from data import codec
 from decoding.api import Task
@@ -24,11 +24,6 @@ from decoding.knn.router import NEIGHBOURS, Router
 from decoding.knn.trials import Trials
 
 if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
-
     from decoding.api import Vectors
 
 REGRET_WANTED = 0.05
@@ -227,14 +222,6 @@ def markdown(calibration: Calibration, figures: Figures) -> str:
         "",
         *_plan_table(calibration),
         "",
-        "![Anchors](anchors.png)",
-        "",
-        "![Acceptance by layer set](acceptance.png)",
-        "",
-        "![Routing accuracy](routing.png)",
-        "",
-        "![Regret](regret.png)",
-        "",
     ]
     return "\n".join(lines)
 
@@ -319,101 +306,5 @@ def _routing(calibration: Calibration, task: Task) -> TaskRouting:
     return found
 
 
-# --- pictures ---------------------------------------------------------------------------------------------------------
-
-
-def write(folder: Path, calibration: Calibration, figures: Figures, splits: dict[Task, Split]) -> None:
-    """report.md and its four plots."""
-    _save(folder / "anchors.png", _anchor_map(calibration, splits))
-    _save(folder / "acceptance.png", _acceptance(calibration))
-    _save(folder / "routing.png", _accuracies(figures))
-    _save(folder / "regret.png", _regrets(figures))
+def write(folder: Path, calibration: Calibration, figures: Figures) -> None:
     codec.write_atomic(folder / "report.md", markdown(calibration, figures))
-
-
-def _save(path: Path, figure: Figure) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120, metadata={"Software": None})
-
-
-def _figure(columns: int, width: float = 5.0, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """Without pyplot, whose figures are global."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width * columns, height), layout="constrained")
-    axes: Any = figure.subplots(1, columns, squeeze=False)
-    return figure, list(axes[0])
-
-
-def _anchor_map(calibration: Calibration, splits: dict[Task, Split]) -> Figure:
-    """Prompts of each task on the two axes along which they differ most; colours are topics, crosses are anchors."""
-    import numpy as np
-
-    figure, axes = _figure(len(calibration.tasks))
-    for ax, routing in zip(axes, calibration.tasks):
-        prompts = splits[routing.task].calibration
-        rows = centred(np.array([logged.vector for logged in prompts], dtype=np.float32), routing.mean)
-        plane = _plane(rows)
-        for topic in sorted({logged.topic for logged in prompts}):
-            chosen = np.array([logged.topic == topic for logged in prompts])
-            x, y = (rows[chosen] @ plane).T
-            ax.scatter(x, y, s=14, label=topic or "no topic", alpha=0.7)
-        for anchors, marker, name in ((routing.centroids, "x", "centroid"), (routing.medoids, "+", "nearest prompt")):
-            x, y = (anchors @ plane).T
-            ax.scatter(x, y, marker=marker, color="black", label=name)
-        ax.set_title(f"{routing.task}: {len(routing.plans)} clusters")
-        ax.legend(fontsize=7)
-    return figure
-
-
-def _plane(rows: Vectors) -> NDArray[np.float32]:
-    """(D, 2): the first two principal axes; zeros where there are fewer."""
-    import numpy as np
-
-    plane = np.zeros((rows.shape[1], 2), dtype=np.float32)
-    axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][:2]
-    plane[:, : len(axes)] = axes.T
-    return plane
-
-
-def _acceptance(calibration: Calibration) -> Figure:
-    figure, (ax,) = _figure(1, width=7)
-    for plan in calibration.plans:
-        if plan.acceptance:
-            share = plan.found.share(calibration.meta.identity.n_layers)
-            ax.plot(range(1, len(plan.acceptance) + 1), plan.acceptance, marker=".", label=f"{plan.name} ({share:.0%} out)")
-    ax.set(xlabel="drafted tokens", ylabel="all accepted", ylim=(0, 1.02), title="Acceptance by layer set")
-    if ax.lines:
-        ax.legend(fontsize=7)
-    return figure
-
-
-def _accuracies(figures: Figures) -> Figure:
-    figure, (ax,) = _figure(1, width=7)
-    kinds = (("by topic", "topics"), ("by best set", "best_sets"))
-    for offset, (name, field) in zip((-0.2, 0.2), kinds):
-        found = [getattr(t, field) for t in figures.tasks]
-        at = [i + offset for i in range(len(found))]
-        ax.bar(at, [f.right if f else float("nan") for f in found], width=0.36, label=name)
-        ax.scatter(at, [f.majority if f else float("nan") for f in found], color="black", marker="_", s=300)
-    ax.set_xticks(range(len(figures.tasks)), [t.task for t in figures.tasks])
-    ax.set(ylim=(0, 1.02), ylabel="told rightly", title="Leave-one-out accuracy (line: always the commonest)")
-    ax.legend(fontsize=7, loc="lower right")
-    return figure
-
-
-def _regrets(figures: Figures) -> Figure:
-    figure, (ax,) = _figure(1, width=7)
-    width = 0.8 / len(WAYS)
-    for i, way in enumerate(WAYS):
-        ax.bar(
-            [j + (i - 1.5) * width for j in range(len(figures.tasks))],
-            [100 * t.regret.get(way, float("nan")) for t in figures.tasks],
-            width=width,
-            label=way,
-        )
-    ax.axhline(100 * REGRET_WANTED, color="black", linewidth=0.8, linestyle="--")
-    ax.set_xticks(range(len(figures.tasks)), [t.task for t in figures.tasks])
-    ax.set(ylabel="% lost to each prompt's best set", title="Regret on held-out prompts")
-    ax.legend(fontsize=7)
-    return figure
