@@ -1,3 +1,4 @@
+import math
 import random
 
 import pytest
@@ -6,6 +7,22 @@ from eval.aggregate import PairedDifference, estimate, holm, paired
 
 RNG = random.Random(11)
 SCORES = [RNG.betavariate(2, 5) for _ in range(80)]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, 1.0])
+def test_constant_scores_have_an_interval_of_zero_width(value: float) -> None:
+    found = estimate([value] * 7, name="m")
+    assert found.low == found.mean == found.high == value
+
+
+def test_the_interval_is_the_normal_one_for_many_events() -> None:
+    found = estimate(SCORES, name="m")
+    mean = sum(SCORES) / 80
+    half = 1.96 * math.sqrt(sum((s - mean) ** 2 for s in SCORES) / 80 / 80)
+    assert found.mean == pytest.approx(mean)
+    assert found.low == pytest.approx(mean - half, abs=0.15 * half)
+    assert found.high == pytest.approx(mean + half, abs=0.15 * half)
+    assert found.n == 80
 
 
 def test_unscored_events_leave_the_mean_alone_and_failures_lower_it() -> None:
@@ -20,13 +37,41 @@ def test_no_scored_event_is_an_error_not_a_zero(values: list[None]) -> None:
         estimate(values, name="entity_recall")
 
 
+def test_draws_depend_on_seed_and_name_only() -> None:
+    first = estimate(SCORES, name="a", seed=1)
+    estimate(SCORES, name="b", seed=1)
+    assert estimate(SCORES, name="a", seed=1) == first
+    assert estimate(SCORES, name="a", seed=2) != first
+    assert estimate(SCORES, name="b", seed=1) != first
+
+
 def test_the_number_of_resamples_need_not_fill_whole_blocks() -> None:
     assert estimate(SCORES, name="a", resamples=1_234).low < estimate(SCORES, name="a", resamples=1).low
+
+
+def test_a_constant_gain_is_certain_though_the_scores_vary() -> None:
+    found = paired([s + 0.05 for s in SCORES], SCORES, seed=0)
+    assert found.low == pytest.approx(0.05)
+    assert found.high == pytest.approx(0.05)
+    assert found.p == pytest.approx(1 / 10_001)
 
 
 def test_equal_systems_do_not_differ() -> None:
     found = paired(SCORES, SCORES, seed=0)
     assert (found.mean, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_the_permutation_p_is_the_exact_one_for_few_events() -> None:
+    # all of 5 differences have one sign: 2 of the 32 labellings are as extreme
+    found = paired([0.1, 0.2, 0.3, 0.4, 0.5], [0.0] * 5, seed=0)
+    assert found.p == pytest.approx(2 / 32, abs=0.01)
+
+
+def test_the_sides_are_exchangeable() -> None:
+    other = [RNG.betavariate(2, 5) for _ in SCORES]
+    there, back = paired(SCORES, other, seed=4), paired(other, SCORES, seed=4)
+    assert (there.mean, there.low, there.high) == pytest.approx((-back.mean, -back.high, -back.low), abs=1e-12)
+    assert there.p == back.p
 
 
 def test_only_events_that_both_scored_are_compared() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.pages.blocks import keep_content
-from data.pages.cleaning import Extracted, addresses_model, clean_characters, clean_pages, clean_title
+from data.pages.blocks import keep_content, keep_extracted
+from data.pages.cleaning import LIVE_MIN_WORDS, Extracted, addresses_model, clean_characters, clean_pages, clean_title
 from data.pages.page_urls import canonical_url, host_of, listed, registrable_domain
 from data.types import PageFlag
 from tests.data.page_texts import OTHER, STORY, bare, judge, text_page, words
@@ -46,6 +48,13 @@ def test_characters(dirty: str, clean: str) -> None:
     assert clean_characters(dirty) == clean
 
 
+@given(st.text(max_size=300))
+def test_cleaned_text_is_visible_and_cleaning_again_changes_nothing(text: str) -> None:
+    clean = clean_characters(text)
+    assert not [c for c in clean if c != "\n" and unicodedata.category(c) in ("Cc", "Co", "Cs")]
+    assert clean_characters(clean) == clean
+
+
 @pytest.mark.parametrize(
     ("title", "shown"),
     [
@@ -71,6 +80,11 @@ def test_title_loses_markup_and_line_breaks_but_keeps_comparisons() -> None:
 
 MENU = "Skip to main content\nMenu\nHome\nNews\nSport\nSign In\nWorld\nPolitics\nAbout us\nContact us"
 FOOTER = "Follow us on Facebook\nPrivacy Policy\nTerms of use\n© 2031 Example Media\nAll rights reserved\nMost read\nSubscribe"
+
+
+def test_menus_banners_and_footers_go_and_prose_stays() -> None:
+    kept = keep_content(f"{MENU}\n{STORY}\n{FOOTER}", "Dam fails")
+    assert kept == STORY
 
 
 def test_lists_of_facts_stay_beside_prose() -> None:
@@ -110,6 +124,23 @@ def test_teasers_of_other_pages_go() -> None:
     teasers = "Related\nMinister opens new bridge in the north\n4 May 2031\nTen things to do this weekend in town\n3 May 2031"
     kept = keep_content(f"{STORY}\n{teasers}\nFive recipes for a rainy day at home\n2 May 2031", "Dam fails")
     assert kept == STORY
+
+
+def test_repeated_lines_stay_once() -> None:
+    assert keep_content(f"{STORY}\n{STORY}", "x") == STORY
+    assert keep_extracted(f"{STORY}\n{STORY}") == STORY
+
+
+def test_extracted_text_keeps_its_short_lines() -> None:
+    text = "Heading of a section\nThe dam failed.\nHome\n- 11 dead\nShare this article\nRead more"
+    assert keep_extracted(text) == "Heading of a section\nThe dam failed.\nHome\n- 11 dead"
+
+
+def test_a_sentence_about_privacy_policies_is_not_boilerplate() -> None:
+    sentence = (
+        "The court struck down the privacy policy of the city because it had been written by nobody with a mandate for it."
+    )
+    assert sentence in keep_content(f"{STORY}\n{sentence}", "x")
 
 
 @settings(max_examples=60)
@@ -169,6 +200,14 @@ def test_menus_without_content_are_an_index_page_or_too_short() -> None:
     headlines = "\n".join(f"Minister number {k} opens the new bridge in the north" for k in "abcdefghijklmnopqrstuvwxyz")
     front = Extracted(url="https://a.example/", title="News", text=f"{MENU}\n{headlines}", origin="search")
     assert judge(front)[0].drop_reason == "index_page"
+
+
+@pytest.mark.parametrize(
+    ("n_words", "least", "reason"), [(75, 60, None), (75, LIVE_MIN_WORDS, "too_short"), (85, LIVE_MIN_WORDS, None)]
+)
+def test_how_short_a_page_may_be_depends_on_where_it_comes_from(n_words: int, least: int, reason: str | None) -> None:
+    (found,) = clean_pages([text_page(words(n_words, 3))], leak=None, leak_hosts=True, languages=(), min_words=least)
+    assert found.drop_reason == reason
 
 
 def test_a_page_of_a_network_stays_only_if_the_user_named_it() -> None:
@@ -256,6 +295,11 @@ def test_text_that_addresses_a_model_is_flagged_and_kept(attack: str) -> None:
     assert attack.split()[-1] in found.text
 
 
+def test_ordinary_text_is_not_suspicious() -> None:
+    text = STORY + "\nThe crew ignored the warnings. The captain forgot all the rules of the port. The system: a set of gates."
+    assert judge(text_page(text))[0].flags == ()
+
+
 # --- the whole
 
 
@@ -334,6 +378,14 @@ def test_host_lists_match_whole_labels() -> None:
     assert listed("https://amazon.jobs.example.com/x", "social_hosts.txt") == ""
     assert listed("https://x.com/a", "social_hosts.txt") == "x.com"
     assert listed("https://netflix.example.com", "social_hosts.txt") == ""
+
+
+@pytest.mark.timeout(60, func_only=True)  # a million characters: work that grows with their square does not end in time
+@pytest.mark.parametrize(
+    "make", [lambda: "x" * 2**20, lambda: "A" * 2**19 + "\n" * 2**19, lambda: "aB" * 2**19, lambda: "Ã©" * 2**19]
+)
+def test_odd_pages_take_no_minutes(make: Callable[[], str]) -> None:
+    judge(Extracted(url="https://a.example", title="T", text=make(), origin="search"))
 
 
 @pytest.mark.slow
