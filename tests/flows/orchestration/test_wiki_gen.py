@@ -59,7 +59,7 @@ def test_form_offers_what_there_is() -> None:
     schema = parameter_schema(wiki_gen).model_dump()
     fields = schema["properties"]
     assert set(fields) == {
-        "system", "model", "decoding", "data", "split", "events", "limit", "track", "evidence", "out", "results",
+        "system", "model", "decoding", "data", "split", "events", "limit", "track", "evidence", "out",
         "retry_failed", "runner", "evaluate", "settings",
     }  # fmt: skip
     assert all(field.get("description") for field in fields.values())
