@@ -32,6 +32,7 @@ _SIDES = ("left", "top", "right", "bottom", "inset", "inset-inline-start", "inse
           "inset-block-end", "inset-inline", "inset-block")  # fmt: skip
 _MARGINS = ("margin", "margin-left", "margin-top", "margin-inline", "margin-block", "margin-inline-start",
             "margin-block-start")  # fmt: skip
+_COLUMNS = ("columns", "column-count", "column-width")
 _MASKS = ("mask", "mask-image", "-webkit-mask", "-webkit-mask-image")
 _BORDER_MASKS = ("mask-border", "mask-border-source", "-webkit-mask-box-image", "-webkit-mask-box-image-source")
 _SIZES = ("mask-size", "-webkit-mask-size")
@@ -44,7 +45,8 @@ TOLD = frozenset(
      "text-decoration", "text-decoration-line", "animation-play-state", "animation-delay", "animation-duration",
      "grid-template-rows", "offset-path", "unicode-bidi", "direction", "font-size-adjust", "container", "container-type",
      "min-height", "float", "margin-right", "margin-inline-end", "padding", "padding-top", "padding-left", "color-scheme",
-     "padding-inline-start", "padding-block-start", "position-visibility", "mask-position", "-webkit-mask-position",
+     "padding-inline-start", "padding-block-start", "position-visibility", "position-anchor", "columns", "column-count",
+     "column-width", "flex", "flex-grow", "all", "mask-position", "-webkit-mask-position",
      *_BORDER_MASKS, *COLOURS, *_MARGINS,
      *_EXTENTS, *_SIDES, *_MASKS, *_SIZES)
 )  # fmt: skip
@@ -131,6 +133,14 @@ def may_hide(said: Said) -> bool:
             abs(pixels(part)) >= -_FAR for name in _MASK_PLACES for part in said.get(name, "").split() if pixels(part) != inf
         )
         or said.get("position-visibility", "always") not in ("always", *_GLOBAL)
+        or (said.get("position-anchor", "auto") not in ("auto", "normal", "none", *_GLOBAL))  # gone where its anchor is
+        or any("anchor(" in said.get(name, "") for name in _SIDES)
+        or _is_a_slit(said)
+        or (
+            is_clipped(said)
+            and any(name in said for name in _COLUMNS)
+            and any(name in said for name in ("height", "max-height"))
+        )
         or (is_clipped(said) and any("calc-size(" in said.get(name, "") for name in _EXTENTS))
         or (
             said.get("float") in ("right", "inline-end")
@@ -139,6 +149,15 @@ def may_hide(said: Said) -> bool:
         or bool(re.search(r"matrix3d\(|perspective\(0", said.get("transform", "")))
         or bool(re.search(r"brightness\(0|invert\(1|invert\(100%|url\(", said.get("filter", "")))
     )
+
+
+def _is_a_slit(said: Said) -> bool:
+    """A box that scrolls and has no extent, unless what is around it gives it some."""
+    scrolls = any(
+        word in said.get(name, "") for name in ("overflow", "overflow-x", "overflow-y") for word in ("auto", "scroll")
+    )
+    grows = any(name in said for name in ("flex", "flex-grow", "min-height"))
+    return scrolls and not grows and any(pixels(said.get(name)) <= SMALL for name in _EXTENTS if name != "line-height")
 
 
 def _may_be_flat(said: Said) -> bool:
@@ -153,7 +172,7 @@ def font_pixels(said: Said, parent: float, root: float) -> float:
     size = said.get("font-size", "")
     if not size and (match := re.search(r"(?:^|\s)((?:\d+\.?\d*|\.\d+)[a-z%]*)(?:\s*/|\s+\S)", said.get("font", ""))):
         size = match[1]
-    if not size or size in ("inherit", "unset"):
+    if not size or size in ("inherit", "unset", "revert"):
         return parent
     found = pixels(size, {**PIXELS, "em": parent, "%": parent / 100, "rem": root, "ex": parent / 2, "ch": parent / 2})
     if found != inf:
