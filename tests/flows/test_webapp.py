@@ -23,11 +23,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from starlette.requests import Request
 
 from data.decoding_counts import Usage
+from data.errors import UserError
 from data.runs import RunFolder
 from data.snapshot import SAMPLE
-from flows.webapp import desk
+from flows.webapp import app, desk
 from flows.webapp.admission import Admission
 from pipeline.article_plan import Statement
 from pipeline.notes import AboutPages, Card, DroppedNote, Notes, PageVerdict
@@ -527,6 +529,16 @@ def test_wrong_input_is_told_in_the_page(web: Web, tab: Tab) -> None:
     tab.open(f"{web.address}#check")
     until(tab, "!document.querySelector('#view-check').hidden")
     assert violations(tab) == []
+
+
+def test_what_is_sent_and_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "UPLOAD_S", 0.05)
+
+    async def never() -> Any:
+        await asyncio.Event().wait()
+
+    with pytest.raises(UserError, match="not here after"):
+        asyncio.run(app._body(Request({"type": "http", "headers": []}, never), 10))
 
 
 # --- last, for it ends the writing process, which takes long to start ---------------------------------------------------------

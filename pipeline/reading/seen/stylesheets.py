@@ -100,7 +100,7 @@ def hidden_by_sheets(tree: HtmlElement) -> Iterator[HtmlElement]:
         raise TooSlow("its stylesheets take too long to be worked out, and what they hide is not known")
     found.boxes.update(slow)
     unsure = [one for one in found.unsure if one not in found.boxes and not _is_inside(one, found.boxes)]
-    outer = [one for one in unsure if not _is_inside(one, found.unsure) and not _is_label(one)]
+    outer = [one for one in unsure if not _is_inside(one, found.unsure) and not _is_label(one, found.boxes)]
     if sum(len(str(one.text_content()).split()) for one in outer) <= UNSURE_UP_TO * n_words:
         found.boxes.update(outer)
     yield from found.boxes
@@ -111,21 +111,28 @@ def hidden_by_sheets(tree: HtmlElement) -> Iterator[HtmlElement]:
 
 _ALONE = frozenset(("div", "p", "aside", "nav", "section"))
 _IN_A_ROW = frozenset(("table", "li", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "figure", "pre"))
-MOST_LABEL = 60
-"""Characters."""
+MOST_WORDS, MOST_LABEL = 2, 80
+"""Of a label; characters."""
 
 
-def _is_label(element: HtmlElement) -> bool:
-    """Whether it is all of a block of one word, as labels in a margin are: that says nothing, seen or not."""
+def _is_label(element: HtmlElement, hidden: set[HtmlElement]) -> bool:
+    """Whether it is in a block that has no more than two words beside what is hidden for sure, as labels in a margin are:
+    that says nothing, seen or not."""
     block = element
     while block.tag not in _ALONE or block.getparent() is None:
         if block.getparent() is None or block.tag in _IN_A_ROW:
             return False
         block = block.getparent()
-    parent = block.getparent()
-    words = str(block.text_content()).split()
-    is_among_words = _has_words(parent) or any(above.tag in _IN_A_ROW for above in block.iterancestors())
-    return len(words) == 1 and len(words[0]) <= MOST_LABEL and not is_among_words
+    if _has_words(block.getparent()) or any(above.tag in _IN_A_ROW for above in block.iterancestors()):
+        return False
+    seen = {one for one in block.iter() if one not in hidden and not _is_inside(one, hidden)}
+    words = "".join(str(text) for text in block.xpath(".//text()") if _parent_of(text) in seen).split()
+    return len(words) <= MOST_WORDS and sum(map(len, words)) <= MOST_LABEL
+
+
+def _parent_of(text: Any) -> HtmlElement | None:
+    """The element that a text of XPath is in."""
+    return text.getparent().getparent() if text.is_tail else text.getparent()
 
 
 def declarations(style: str) -> dict[str, tuple[str, bool]]:
@@ -180,6 +187,10 @@ def _unseen(tree: HtmlElement) -> Unseen:
     return found
 
 
+_WHERE_CLIPPED = frozenset(
+    ("padding", "padding-top", "padding-left", "padding-inline-start", "padding-block-start", "min-height")
+)
+"""Properties that hide nothing unless their box is clipped."""
 _LETTERS = frozenset(("first-line", "first-letter"))
 """Pseudo-elements that have words of their element."""
 
@@ -244,6 +255,8 @@ def _judged(
     )
     scheme = said.get("color-scheme", "").split()
     is_dark = not is_whole and "dark" in scheme and "light" not in scheme and "color" in said  # words of colours change
+    if not is_clipped(said):
+        open_names -= _WHERE_CLIPPED
     unsure = (
         may_hide(said) or is_dark or bool(open_names - {"color", "-webkit-text-fill-color", "background", "background-color"})
     )
