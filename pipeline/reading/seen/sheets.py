@@ -218,7 +218,8 @@ def sheets_of(tree: HtmlElement, told: frozenset[str], effects: Callable[[Rule],
         if title not in ("", preferred):  # one of several sets, of which the first is on
             continue
         held = holds(str(element.get("media") or ""))
-        if held is not False and (css := _of_data(str(element.get("href") or "")) if is_link else element.text or ""):
+        css = _of_data(str(element.get("href") or ""), any_kind=is_quirky) if is_link else element.text or ""
+        if held is not False and css:
             sheets.read(css, sure=held is True)
     return sheets
 
@@ -350,9 +351,9 @@ def _held(word: str, prelude: str) -> bool | None:
     return None if word == "container" or (word == "scope" and (" to " in prelude or not prelude)) else True
 
 
-def _of_data(url: str) -> str:
-    """The sheet in a `data:` address; "" for any other."""
-    if not url.strip().lower().startswith("data:text/css") or len(url) > MOST_CSS:
+def _of_data(url: str, *, any_kind: bool = False) -> str:
+    """The sheet in a `data:` address; "" for any other. Pages of the last century may call it what they like."""
+    if not url.strip().lower().startswith("data:" if any_kind else "data:text/css") or len(url) > MOST_CSS:
         return ""
     head, _, body = url.strip().partition(",")
     content = unquote_to_bytes(body)

@@ -25,6 +25,7 @@ from pipeline.reading.seen.visibility import (
     SMALL,
     TOLD,
     colour_of_gradient,
+    covers,
     declared_value,
     ends_hidden,
     font_pixels,
@@ -32,6 +33,7 @@ from pipeline.reading.seen.visibility import (
     is_clipped,
     is_text_of_ground,
     may_hide,
+    stroke_of,
 )
 
 UNSURE_UP_TO = 0.3
@@ -150,6 +152,7 @@ def _unseen(tree: HtmlElement) -> Unseen:
     shadowed = _shadowed(tree)
     given_up: dict[HtmlElement, frozenset[str]] = {}
     closed = _opened(tree)
+    lying: list[HtmlElement] = []
     for element, matches in sheets.matcher.elements(tree):
         above = states.get(element.getparent(), root)
         state, box, unsure = _judged(matches.found, element, above, sheets, rem, has_foreign)
@@ -158,7 +161,13 @@ def _unseen(tree: HtmlElement) -> Unseen:
             seen = shadowed[parent].shows(element)
             box, unsure = box or seen is False, unsure or seen is None
         states[element] = state
-        for part in {pseudo for _, _, pseudo, _ in matches.found} & _LETTERS:
+        pseudos = {pseudo for _, _, pseudo, _ in matches.found}
+        width, stroke = stroke_of(state.said)
+        unsure = unsure or (width >= LEAST_STROKE and alike(stroke, state.ground))
+        for part in pseudos & _COVERS:
+            its_own = _computed(matches.found, element, state, part)[0]
+            unsure = unsure or (its_own.get("content", "normal") not in ("none", "normal") and covers(its_own))
+        for part in pseudos & _LETTERS:
             its, is_gone, may_be_gone = _judged(matches.found, element, state, sheets, rem, has_foreign, part)
             unsure = unsure or is_gone or may_be_gone or not _is_seen(its)
         if element is tree and state.font >= 6:
@@ -170,6 +179,10 @@ def _unseen(tree: HtmlElement) -> Unseen:
             given_up[element] = open_to = open_to if len(open_to) <= MOST_EFFECTS else frozenset((HIDDEN,))
             if _may_be_hidden(open_to, state):
                 found.given_up.add(element)
+        if covers(state.said) and not str(element.text_content()).strip():
+            lying.append(element)
+        if element.tag in ("col", "colgroup") and state.said.get("visibility") == "collapse":
+            found.unsure.update(table for table in element.iterancestors("table"))
         if box:
             found.boxes.add(element)
         elif unsure:
@@ -179,6 +192,8 @@ def _unseen(tree: HtmlElement) -> Unseen:
         elif _has_words(element) and not _is_seen(state):
             sure = not state.unsure and (state.is_inked or not alike(state.ink, state.ground))
             (found.texts if sure else found.unsure).add(element)
+    for cover in lying:
+        found.unsure.update(_below(cover, states))
     for details in closed:
         if not _has_handle(details, found):
             summary = details.find("summary")
@@ -187,10 +202,31 @@ def _unseen(tree: HtmlElement) -> Unseen:
     return found
 
 
+_COVERS = frozenset(("before", "after"))
+LEAST_STROKE = 3.0
+"""Pixels of a line around letters that leaves nothing of them."""
 _WHERE_CLIPPED = frozenset(
     ("padding", "padding-top", "padding-left", "padding-inline-start", "padding-block-start", "min-height")
 )
 """Properties that hide nothing unless their box is clipped."""
+
+
+def _below(cover: HtmlElement, states: Mapping[HtmlElement, _State]) -> Iterator[HtmlElement]:
+    """What an element without words lies upon, of those beside it: not what is placed behind it in the page."""
+    parent = cover.getparent()
+    if parent is None:
+        return
+    if _has_words(parent):
+        yield parent
+    is_behind = False
+    for child in parent:
+        is_behind = is_behind or child is cover
+        said = states[child].said if child in states else {}
+        is_above = said.get("position", "static") != "static" and (is_behind or pixels(said.get("z-index")) > 0)
+        if child is not cover and child in states and not (is_above and pixels(said.get("z-index", "0")) >= 0):
+            yield child
+
+
 _LETTERS = frozenset(("first-line", "first-letter"))
 """Pseudo-elements that have words of their element."""
 
@@ -251,7 +287,7 @@ def _judged(
         or folded
         or hides(said)
         or state.opacity <= FAINT
-        or ends_hidden(said, sheets.frames)
+        or ends_hidden(said, sheets.frames, ground)
     )
     scheme = said.get("color-scheme", "").split()
     is_dark = not is_whole and "dark" in scheme and "light" not in scheme and "color" in said  # words of colours change
@@ -286,11 +322,13 @@ def _computed(
         known: list[str] = []
         doubtful: list[str] = []
         for _, value, is_sure in values:
-            resolved = [_resolved(part, variables) for part in value.split(AGAIN)]
+            resolved = [_with_ink(name, _resolved(part, variables), above.ink) for part in value.split(AGAIN)]
             (known if is_sure else doubtful).extend(resolved)
         value_of, unsure = declared_value(name, known)
         if value_of is not None:
             said[name] = value_of
+        if name in _INKS and known and _OF_COLOURS.match(known[-1]) and colour_of(known[-1]) is None:
+            unknown.add("a colour that cannot be worked out")
         if unsure or any(_may_matter(name, one) for one in doubtful):
             unknown.add(name)
     return said, variables, unknown
@@ -364,6 +402,19 @@ def _rank(ranked: Ranked, rule: Rule, specificity: Any, order: int, *, is_own: b
 
 
 _ALL = tuple(sorted(TOLD - {"all", "direction", "unicode-bidi"}))
+
+
+_INKS = ("color", "-webkit-text-fill-color")
+_OF_COLOURS = re.compile(
+    r"(?!.*\bvar\()(?:color(?:-mix)?|contrast-color|light-dark|rgba?|hsla?|hwb|(?:ok)?l(?:ab|ch)|palette-mix)\(", re.S
+)
+
+
+def _with_ink(name: str, value: str, ink: Rgba | None) -> str:
+    """A colour made of that of the text around it."""
+    if name not in COLOURS or "(" not in value or "currentcolor" not in value or ink is None:
+        return value
+    return value.replace("currentcolor", "rgb({:.0f} {:.0f} {:.0f} / {:g})".format(*(255 * one for one in ink[:3]), ink[3]))
 
 
 def _variables(ranked: Ranked, above: Mapping[str, str]) -> Mapping[str, str]:

@@ -200,6 +200,36 @@ HIDDEN = (
     ".h6{display:none;all:unset;display:none}",
     "<style>.q{color:#000} .q{all:unset}</style><div style='color:#fff'><p class=q>{}</p></div>",
     "<style>[lang=EN]{display:none}</style><p lang=en>{}</p>",
+    ".h6{mask-image:linear-gradient(#000,#000);mask-mode:luminance}",
+    ".h6{mask:linear-gradient(#000 0 0),linear-gradient(#000 0 0);mask-composite:exclude}",
+    ".h6{mask:linear-gradient(#000 0 0);mask-repeat:no-repeat;mask-size:1px 1px}",
+    ".h6{color:color-mix(in srgb, currentcolor 0%, transparent)}",
+    ".h6{color:contrast-color(black)}",
+    ".h6{color:rgb(from black calc(255 - r) calc(255 - g) calc(255 - b))}",
+    ".h6{opacity:sin(0)}",
+    ".h6{opacity:calc(pi - pi)}",
+    ".h6{opacity:mod(4,2)}",
+    ".h6{opacity:round(down, .4, 1)}",
+    ".h6{transform:scale(sin(0))}",
+    ".h6{scale:calc(cos(90deg))}",
+    ".h6{clip-path:circle(50px at -9999px 0)}",
+    ".h6{clip-path:polygon(-10px -10px,-90px -10px,-90px -90px,-10px -90px)}",
+    ".h6{clip-path:xywh(-100px -100px 50px 50px)}",
+    ".h6{position:absolute;clip:rect(auto,0px,auto,auto)}",
+    ".h6{line-height:600px;height:20px;overflow:hidden}",
+    ".h6{block-size:0;overflow-block:hidden}",
+    ".h6{position:absolute;right:100%}",
+    ".h6{position:absolute;bottom:100vh}",
+    ".h6{position:absolute;inset-inline-end:100%}",
+    ".h6{margin-left:calc(-100% - 400px)}",
+    "<table><col style='visibility:collapse'><tr><td>{}</td><td>b</td></tr></table>",
+    ".h6{outline:90px solid #fff;outline-offset:-100px}",
+    ".h6{-webkit-text-stroke:9px #fff}",
+    '.h6{position:relative} .h6::after{content:"";position:absolute;inset:0;background:#fff}',
+    '.w{position:relative} .w::after{content:"";position:absolute;top:0;left:0;width:100%;height:100%;background:#eee}',
+    "<div style='position:relative'><p>{}</p><div style='position:absolute;inset:0;background:#ddd'></div></div>",
+    "<div style='position:relative'><div style='position:absolute;inset:0;background:#ddd'></div><p>{}</p></div>",
+    ".h6{animation:a 1s paused} @keyframes a{0%,100%{color:#fff}}",
 )
 SHOWN = (
     ".w{font-size:0} .w p{font-size:16px}",
@@ -261,6 +291,20 @@ SHOWN = (
     ".w{-webkit-text-fill-color:transparent} .h6{-webkit-text-fill-color:currentcolor}",
     ".h6{display:none;all:revert}",
     ".h6{padding-left:calc(var(--digits) + 2px)}",
+    ".h6{line-height:1.5;overflow:hidden}",
+    ".h6{line-height:1;overflow:hidden;height:200px}",
+    ".h6{color:color-mix(in srgb, currentcolor 80%, transparent)}",
+    ".h6{mask:linear-gradient(#000 0 0);mask-size:20px 20px}",
+    ".h6{outline:2px solid #036;outline-offset:-2px}",
+    ".h6{-webkit-text-stroke:1px #036}",
+    ".h6{clip-path:circle(90% at 50% 50%)}",
+    '.w{position:relative} .w::after{content:"";position:absolute;inset:0;background:#00000010}',
+    '.w{position:relative} .w::before{content:"";position:absolute;inset:0;background:#eee;z-index:-1}',
+    '.w{position:relative} .w::after{content:"";position:absolute;left:0;bottom:0;width:100%;height:1px;background:#000}',
+    "<div style='position:relative'><div style='position:absolute;inset:0;background:#ddd'></div>"
+    "<p style='position:relative'>{}</p></div>",
+    "<div style='position:relative'><p>{}</p><i style='position:absolute;inset:0'></i></div>",
+    ".h6{margin:0 calc(2px + 1%) 0 calc(1em * 2)}",
 )
 BACKWARDS = (
     '<p><bdo dir="rtl">{}</bdo></p>',
@@ -364,6 +408,8 @@ def test_classes_have_no_case_on_pages_without_a_type() -> None:
     sheet = "<style>.Q{display:none} #Z{display:none}</style>"
     body = f"{STORY}<p class='q'>{PLANTED}</p><p id='z'>By hand.</p>"
     assert sorted(hidden_words(sheet + body)) == sorted([PLANTED, "By hand."])
+    link = "<link rel=stylesheet href='data:,.q{display:none}'>"
+    assert hidden_words(link + body) == [PLANTED] and hidden_words("<!DOCTYPE html>" + link + body) == []
     assert hidden_words("<!DOCTYPE html>" + sheet + body) == []
 
 
