@@ -172,8 +172,8 @@ def _unseen(tree: HtmlElement) -> Unseen:
             unsure = unsure or is_gone or may_be_gone or not _is_seen(its)
         if element is tree and state.font >= 6:
             rem = state.font
-        if element.tag in _WHOLE or element.tag in _UNTOLD:
-            continue
+        if element.tag in _WHOLE or element.tag in _UNTOLD or (parent is not None and parent.tag == "head"):
+            continue  # a page's title is in no window, and hidden from nobody
         open_to = frozenset(matches.given_up) | given_up.get(element.getparent(), _NO_EFFECTS)
         if open_to:
             given_up[element] = open_to = open_to if len(open_to) <= MOST_EFFECTS else frozenset((HIDDEN,))

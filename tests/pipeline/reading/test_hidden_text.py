@@ -413,6 +413,12 @@ def test_classes_have_no_case_on_pages_without_a_type() -> None:
     assert hidden_words("<!DOCTYPE html>" + sheet + body) == []
 
 
+def test_a_long_title_is_no_hidden_text() -> None:
+    title = "<title>Report: broken wires were ignored before the cable car fell | Courier of Ostrel</title>"
+    assert "hidden_text" not in extract(page(STORY, head=title)).flags
+    assert "hidden_text" in extract(page(f"{STORY}<svg>{title}</svg>")).flags
+
+
 def test_what_a_reader_has_to_open_is_read() -> None:
     """As if it had been opened, which one click does."""
     way = "<details><summary>How it came about</summary><p>{}</p></details>"
