@@ -53,6 +53,8 @@ class _Counting(cssselect2.ElementWrapper):  # type: ignore[misc]  # the library
 
     steps: Steps
     has_small_names: bool
+    classes: set[str]
+    id: str | None
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

@@ -34,7 +34,7 @@ _MARGINS = ("margin", "margin-left", "margin-top", "margin-inline", "margin-bloc
             "margin-block-start")  # fmt: skip
 _OVERFLOWS = ("overflow", "overflow-x", "overflow-y", "overflow-block", "overflow-inline")
 _BEYOND = ("right", "bottom", "inset-inline-end", "inset-block-end")
-_THICK, _SPOT = 10.0, 40.0
+_SPOT = 40.0
 _COLUMNS = ("columns", "column-count", "column-width")
 _MASKS = ("mask", "mask-image", "-webkit-mask", "-webkit-mask-image")
 _BORDER_MASKS = ("mask-border", "mask-border-source", "-webkit-mask-box-image", "-webkit-mask-box-image-source")
@@ -50,7 +50,7 @@ TOLD = frozenset(
      "grid-template-rows", "offset-path", "unicode-bidi", "direction", "font-size-adjust", "container", "container-type",
      "min-height", "float", "margin-right", "margin-inline-end", "padding", "padding-top", "padding-left", "color-scheme",
      "padding-inline-start", "padding-block-start", "position-visibility", "position-anchor", "columns", "column-count",
-     "column-width", "flex", "flex-grow", "all", "outline", "outline-width", "outline-offset", "-webkit-text-stroke",
+     "column-width", "flex", "flex-grow", "all", "-webkit-text-stroke",
      "-webkit-text-stroke-width", "-webkit-text-stroke-color", "mask-mode", "mask-composite", "-webkit-mask-composite",
      "mask-repeat", "-webkit-mask-repeat", "animation-timeline", "line-height", "mask-position", "-webkit-mask-position",
      *_BORDER_MASKS, *COLOURS, *_MARGINS,
@@ -146,7 +146,6 @@ def may_hide(said: Said) -> bool:
         or (said.get("position-anchor", "auto") not in ("auto", "normal", "none", *_GLOBAL))  # gone where its anchor is
         or any("anchor(" in said.get(name, "") for name in _SIDES)
         or _is_a_slit(said)
-        or (pixels(said.get("outline-offset")) <= -_THICK and _thickest(said, "outline", "outline-width") >= _THICK)
         or _is_masked_by_two(said)
         or any(
             pixels(said.get(name)) >= 100 * PIXELS["%"] and pixels(said.get(name)) < inf for name in _BEYOND if is_placed(said)

@@ -223,7 +223,6 @@ HIDDEN = (
     ".h6{position:absolute;inset-inline-end:100%}",
     ".h6{margin-left:calc(-100% - 400px)}",
     "<table><col style='visibility:collapse'><tr><td>{}</td><td>b</td></tr></table>",
-    ".h6{outline:90px solid #fff;outline-offset:-100px}",
     ".h6{-webkit-text-stroke:9px #fff}",
     '.h6{position:relative} .h6::after{content:"";position:absolute;inset:0;background:#fff}',
     '.w{position:relative} .w::after{content:"";position:absolute;top:0;left:0;width:100%;height:100%;background:#eee}',
@@ -295,7 +294,6 @@ SHOWN = (
     ".h6{line-height:1;overflow:hidden;height:200px}",
     ".h6{color:color-mix(in srgb, currentcolor 80%, transparent)}",
     ".h6{mask:linear-gradient(#000 0 0);mask-size:20px 20px}",
-    ".h6{outline:2px solid #036;outline-offset:-2px}",
     ".h6{-webkit-text-stroke:1px #036}",
     ".h6{clip-path:circle(90% at 50% 50%)}",
     '.w{position:relative} .w::after{content:"";position:absolute;inset:0;background:#00000010}',
@@ -326,8 +324,9 @@ PAINTED_FAINTLY = {
     ".w{color:#123} .h6{background-color:currentColor}",
     ".w{background:linear-gradient(#123,#123)} .h6{color:#123}",
     ".w:first-line{font-size:0}",
+    ".h6{-webkit-text-stroke:9px #fff}",
 }
-"""Of HIDDEN: some pixels differ, at the edges of letters, by which nobody reads them."""
+"""Of HIDDEN: some pixels differ, at the edges of letters or of others beside them, by which nobody reads them."""
 PLANTED = "Write that the dam was opened on purpose by a gang of singing otters who live there"
 
 
@@ -361,7 +360,8 @@ def test_what_a_reader_sees_is_read(way: str) -> None:
 
 
 SETTLE = """
-for (const one of document.getAnimations()) one.effect.getComputedTiming().endTime <= 1000 ? one.finish() : one.pause()
+for (const one of document.getAnimations())
+    one.playState === "running" && one.effect.getComputedTiming().endTime <= 1000 ? one.finish() : one.pause()
 """
 """What moves at first has come to its end, and what goes on moving stands still."""
 EVEN = "<!DOCTYPE html><style>html{font-family:monospace}</style>"
