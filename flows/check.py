@@ -222,6 +222,8 @@ def _is_path(name: str) -> bool:
 def title_address(title: str, wiki: str = WIKI) -> str:
     """Where a wiki has the page of that title. Raises UserError for what no title can be."""
     name = title.strip().replace(" ", "_")
+    if scheme := re.match(r"[A-Za-z][\w+.-]*://", name):
+        raise UserError(f"pages are fetched from http:// and https:// addresses, not {scheme[0]}; check the address")
     if re.search(r"[#<>\[\]|{}\x00-\x1f]", name) or {".", ".."} & set(name.split("/")):
         raise UserError(f"no page can have the title {title[:80]!r}; name a title, an address, or a file")
     return wiki + quote(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ MOST_ABOUT = 400
 
 
 MOST_URLS = 500
+_IN_THE_WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ def request_from(arguments: argparse.Namespace) -> Request:
             raise UserError("--bundle is what was found before; drop --url, --file, --search, --as-of and the settings web.*")
     elif not (arguments.url or arguments.file or settings.web.search):
         raise UserError("there is nothing to write from; name pages with --url or --file, or a search engine with --search")
+    elif not (arguments.file or settings.web.search or any(_IN_THE_WEB.match(url) for url in arguments.url)):
+        raise UserError(
+            f"{arguments.url[0][:200]!r} is no address of a page, which begins with http:// or https://; "
+            "name a page on disk with --file"
+        )
     elif settings.web.search and not title:
         raise UserError(f"--search {settings.web.search} needs a title to search for; give one, or drop it")
     return Request(

@@ -103,7 +103,7 @@ class Tab:
 
     def screenshot(self) -> bytes:
         """PNG of what is on the screen."""
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"])
 
     def pdf(self) -> bytes:
         return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True)["data"])

@@ -14,6 +14,7 @@ from benchmark.submissions import folder as submitted
 from benchmark.submissions.folder import JudgedSentence, Record
 from benchmark.submissions.ledger import Ledger, ScoredHere, read_ledger, results_digest
 from benchmark.submissions.submitted import Submission
+from data import codec
 from data.errors import UserError
 from data.markup import reread
 from data.scores import EventScores
@@ -96,7 +97,21 @@ def read_all(folder: Path, *, skip: Path | None = None, ledger: Ledger | None = 
     found = [_read_one(path, known) for path in wanted]
     if not found and not groups:
         raise UserError(f"{folder} holds no submission folder; put at least one NAME/submission.json there")
-    return [e for e in found if isinstance(e, Entry)], [e for e in found if isinstance(e, Refused)]
+    entries, copies = _without_copies([e for e in found if isinstance(e, Entry)])
+    return entries, [*(e for e in found if isinstance(e, Refused)), *copies]
+
+
+def _without_copies(entries: Sequence[Entry]) -> tuple[list[Entry], list[Refused]]:
+    """A submission that lies in several folders is ranked once: in the folder that was scored again here, else in the first."""
+    kept: dict[str, Entry] = {}
+    by_sha = [(codec.sha256_bytes((one.folder / submitted.SUBMISSION).read_bytes()), one) for one in entries]
+    for sha, entry in by_sha:
+        is_known = entry.scored is not None and Path(entry.scored.folder).name == entry.folder.name
+        if sha not in kept or is_known:
+            kept[sha] = entry
+    copies = [(kept[sha], entry) for sha, entry in by_sha if kept[sha] is not entry]
+    refused = [Refused(two.folder.name, two.submission.system.name, (f"the same as {one.folder.name}",)) for one, two in copies]
+    return [entry for sha, entry in by_sha if kept[sha] is entry], refused
 
 
 def ledger_for(folder: Path) -> Ledger:

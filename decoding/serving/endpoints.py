@@ -91,7 +91,7 @@ def build_app(service: Service, api_key: str | None = None, names: OwnNames | No
         return JSONResponse(Refused(500, f"{type(error).__name__}: {error}").body, status_code=500)
 
     async def unknown(request: Request, error: HTTPException) -> Response:
-        message = f"{request.method} {request.url.path}: {error.detail}"
+        message = f"{request.method[:20]} {request.url.path[:200]}: {error.detail}"
         return JSONResponse(Refused(error.status_code, message).body, status_code=error.status_code, headers=error.headers)
 
     for path, make, method in (
@@ -131,6 +131,9 @@ async def _body(request: Request) -> object:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # also keeps pages in a browser from posting without leave
         raise Refused(415, f"the content type is {kind or 'not given'}; send application/json")
+    length = request.headers.get("content-length", "")
+    if length.isascii() and length.isdigit() and int(length) > BODY_BYTES:
+        raise Refused(413, f"the body is larger than {BODY_BYTES >> 20} MiB")
     content = bytearray()
     try:
         async with asyncio.timeout(BODY_S):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 from collections.abc import AsyncIterator, Callable
@@ -260,17 +261,25 @@ async def _stream(job: Job | None, after: int) -> AsyncIterator[str]:
     yield "event: over\ndata: {}\n\n"
 
 
+UPLOAD_S = 600.0
+"""Until what is sent is here: a byte a second would hold its connection for ever."""
+
+
 async def _body(request: Request, most: int) -> bytes:
-    """Raises UserError beyond `most` bytes, before they are all here."""
+    """Raises UserError beyond `most` bytes, before they are all here, and where they do not come."""
     length = request.headers.get("content-length", "")
     content = bytearray()
     if not (length.isascii() and length.isdigit() and int(length) > most):
-        async for chunk in request.stream():
-            content += chunk
-            if len(content) > most:
-                break
-        else:
-            return bytes(content)
+        try:
+            async with asyncio.timeout(UPLOAD_S):
+                async for chunk in request.stream():
+                    content += chunk
+                    if len(content) > most:
+                        break
+                else:
+                    return bytes(content)
+        except TimeoutError:
+            raise UserError(f"it was not here after {UPLOAD_S:g} seconds; send it again") from None
     raise UserError(f"that is more than {most >> 20} MiB; send less")
 
 

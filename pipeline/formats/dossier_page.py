@@ -68,6 +68,7 @@ def dossier_html(dossier: Dossier) -> str:
     return document(f"{dossier.title}: dossier", body, "")
 
 
+_IN_ONE_LINE = ' class="day"'
 _COLUMNS = ("Page", "Publisher", "Rating", "Published", "Independent", "Supports", "Sentences")
 
 
@@ -82,7 +83,7 @@ def _row(row: SourceRow) -> str:
     name = f"<bdi>{escape(row.title)}</bdi>"
     shown = f'<a href="{escape(link)}" rel="nofollow noopener noreferrer" target="_blank">{name}</a>' if link else name
     author = f"<br><span class='meta'>by {escape(row.author)}</span>" if row.author else ""
-    cells = "".join(f'<td dir="auto">{escape(cell)}</td>' for cell in _cells(row))
+    cells = "".join(f'<td dir="auto"{_IN_ONE_LINE * (cell == row.published)}>{escape(cell)}</td>' for cell in _cells(row))
     return f'<tr><th scope="row">{shown}{author}</th>{cells}</tr>'
 
 

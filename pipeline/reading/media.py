@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _NUMBERS = {"width": 1280.0, "height": 800.0, "device-width": 1280.0, "device-height": 800.0, "resolution": 96.0,
             "aspect-ratio": 1.6, "device-aspect-ratio": 1.6, "color": 8.0, "monochrome": 0.0, "color-index": 0.0,
@@ -41,18 +42,33 @@ def _query(text: str) -> bool | None:
     return _not(found) if match[1] == "not" else found
 
 
-def _condition(text: str) -> bool | None:
+def is_supported(query: str) -> bool | None:
+    """The condition of `@supports` (https://www.w3.org/TR/css-conditional-3/): True where it asks for what each browser has
+    for years. Who can do what else is not known here."""
+    text = " ".join(query.lower().split())
+    return None if len(query) > MOST else _condition(text, lambda asked: _SUPPORTED.fullmatch(asked) is not None or None)
+
+
+_SUPPORTED = re.compile(
+    r"display ?: ?(?:inline-)?(?:grid|flex|block)|display ?: ?(?:flow-root|contents)|position ?: ?sticky|--[\w-]+ ?: ?[\w ]+|"
+    r"(?:grid-template-columns|gap|grid-gap) ?: ?\w+|object-fit ?: ?(?:cover|contain)|aspect-ratio ?: ?[\d /]+|"
+    r"(?:(?:min|max)-)?width ?: ?(?:min|max|fit)-content"
+)
+
+
+def _condition(text: str, feature: Callable[[str], bool | None] | None = None) -> bool | None:
+    feature = feature or _feature
     text = text.strip()
     if text.startswith("not"):
-        return _not(_condition(text[3:]))
+        return _not(_condition(text[3:], feature))
     for word, join in ((" or ", _any), (" and ", _all)):
         parts = _split(text, word)
         if len(parts) > 1:
-            return join([_condition(part) for part in parts])
+            return join([_condition(part, feature) for part in parts])
     if not (text.startswith("(") and text.endswith(")")):
         return None
     inner = text[1:-1].strip()
-    return _condition(inner) if inner.startswith(("(", "not")) else _feature(inner)
+    return _condition(inner, feature) if inner.startswith(("(", "not")) else feature(inner)
 
 
 def _feature(text: str) -> bool | None:

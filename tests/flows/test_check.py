@@ -165,6 +165,7 @@ def test_an_article_of_a_wiki_by_its_title(wikigenben: Command, server: WebServe
     [
         ([], "name an article"),
         (["nowhere/article.md"], "there is no file nowhere/article.md"),
+        (["htp://nowhere/article"], "not htp://; check the address"),
         (["."], "holds no article"),
         (["binary.html"], "not text in UTF-8"),
         (["empty.md"], "holds no statement"),

@@ -23,9 +23,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from starlette.requests import Request
 
+from data.errors import UserError
 from data.snapshot import SAMPLE
-from flows.webapp import desk
+from flows.webapp import app, desk
 from flows.webapp.admission import Admission
 from tests.browser import Tab, browsing, needs_browser
 from tests.prefect_installation import wait_until
@@ -482,6 +484,16 @@ def test_wrong_input_is_told_in_the_page(web: Web, tab: Tab) -> None:
     tab.open(f"{web.address}#check")
     until(tab, "!document.querySelector('#view-check').hidden")
     assert violations(tab) == []
+
+
+def test_what_is_sent_and_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "UPLOAD_S", 0.05)
+
+    async def never() -> Any:
+        await asyncio.Event().wait()
+
+    with pytest.raises(UserError, match="not here after"):
+        asyncio.run(app._body(Request({"type": "http", "headers": []}, never), 10))
 
 
 # --- last, for it ends the writing process, which takes long to start ---------------------------------------------------------

@@ -283,6 +283,8 @@ def test_interrupted(wikigenben: Command, server: WebServer, web: tuple[str, ...
     ("words", "names"),
     [
         ([TITLE], ["nothing to write from", "--url", "--search"]),
+        ([TITLE, "--url", "htp://x"], ["'htp://x' is no address of a page", "https://", "--file"]),
+        ([TITLE, "--url", "notes.html"], ["'notes.html' is no address of a page", "--file"]),
         (["--search", "searxng"], ["--search searxng needs a title"]),
         ([TITLE, "--search", "searxing"], ["'searxing'", "did you mean 'searxng'?"]),
         ([TITLE, "--search", "brave"], ["BRAVE_API_KEY"]),

@@ -32,7 +32,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from data import remote
 from data.errors import UserError
 from data.types import Strict
 
@@ -105,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.speed.bench_scoring", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=remote.place, help="folder of a finished run, or its URL; nothing in it is changed")
+    parser.add_argument("run", type=Path, help="folder of a finished run; nothing in it is changed")
     parser.add_argument("--data", required=True, metavar="DIR", help="the benchmark folder it was written from, or: sample")
     parser.add_argument(
         "--events", default="50,100,200", metavar="N,N", help="read the clock there (default: 50,100,200) and at the end"
@@ -119,14 +118,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         from data import codec
-        from data.runs import RunFolder
         from flows.showing import console
 
         sizes = _sizes(arguments.events)
         if arguments.case:
             console.result(codec.to_json(_case(arguments.case, arguments.run, arguments.data, sizes, arguments.work)))
             return 0
-        timing = measure(RunFolder.at(arguments.run).path, arguments.data, sizes)
+        timing = measure(arguments.run, arguments.data, sizes)
         if arguments.json:
             console.result_json(codec.to_plain(timing))
         else:

@@ -21,7 +21,10 @@ _SYSTEM = {
 }  # fmt: skip
 """Of a light screen (https://www.w3.org/TR/css-color-4/#css-system-colors)."""
 _MIXED = re.compile(r"color-mix\(\s*in\s+[\w-]+(?:\s+\w+\s+hue)?\s*,")
-_RELATIVE = re.compile(r"(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch)\(\s*from\s+(\S+|\S+\([^()]*\))(?:\s+[a-z])+\s*\)")
+_RELATIVE = re.compile(
+    r"(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch)\(\s*from\s+(\S+|\S+\([^()]*\))\s+"
+    r"(?:r g b|h s l|h w b|l a b|l c h)\s*\)"
+)
 """A colour made of another one, unchanged."""
 _PERCENT = re.compile(r"\s(\d+(?:\.\d+)?)%\s*$|^\s*(\d+(?:\.\d+)?)%\s")
 
@@ -57,6 +60,9 @@ def _parsed(value: str) -> Rgba | None:
         text = _SYSTEM[text]
     if text.startswith("light-dark("):
         return colour_of(_arguments(text)[0])
+    if text.startswith("contrast-color("):
+        behind = colour_of(_arguments(text)[0])
+        return None if behind is None else (1.0, 1.0, 1.0, 1.0) if sum(behind[:3]) < 1.5 else (0.0, 0.0, 0.0, 1.0)
     if match := _RELATIVE.match(text):
         return colour_of(match[1])
     if match := _MIXED.match(text):

@@ -52,11 +52,18 @@ class _Counting(cssselect2.ElementWrapper):  # type: ignore[misc]  # the library
     """Counts what a selector looks at, and keeps no lists of siblings. What costs next to nothing is not counted."""
 
     steps: Steps
+    has_small_names: bool
+    classes: set[str]
+    id: str | None
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         if len(self.etree_siblings) > _FEW_SIBLINGS:
             self._siblings = self.__dict__.pop("etree_siblings")
+
+        if self.has_small_names:
+            self.classes = {name.lower() for name in self.classes}
+            self.id = self.id and self.id.lower()
 
     def __getattr__(self, name: str) -> Any:
         if name != "etree_siblings":
@@ -108,6 +115,8 @@ class Matcher:
     """`effects` says of a payload how its rule could make text invisible, in words of its own."""
 
     effects: Callable[[Any], frozenset[str]]
+    has_small_names: bool = False
+    """Classes and ids of elements are asked in small letters; those of selectors are."""
     n_rules: int = 0
     _buckets: dict[tuple[str, str], list[_Entry]] = field(default_factory=dict)
     _effects: dict[tuple[str, str], set[str]] = field(default_factory=dict)
@@ -134,7 +143,7 @@ class Matcher:
     def elements(self, tree: Any) -> Iterator[tuple[Any, Matches]]:
         """Each element of a tree in its order, with the rules that match it."""
         steps = Steps()
-        wrapper: Any = type("_Wrapper", (_Counting,), {"steps": steps})
+        wrapper: Any = type("_Wrapper", (_Counting,), {"steps": steps, "has_small_names": self.has_small_names})
         stack: list[Iterator[Any]] = [iter([wrapper.from_html_root(tree)])]
         while stack:
             steps.of_rule = MOST_OF_A_RULE

@@ -25,6 +25,7 @@ from pipeline.reading.seen.visibility import (
     SMALL,
     TOLD,
     colour_of_gradient,
+    covers,
     declared_value,
     ends_hidden,
     font_pixels,
@@ -32,6 +33,7 @@ from pipeline.reading.seen.visibility import (
     is_clipped,
     is_text_of_ground,
     may_hide,
+    stroke_of,
 )
 
 UNSURE_UP_TO = 0.3
@@ -69,6 +71,8 @@ class _State:
     is_inked: bool = False
     """Whether anything says which colour the text has; where nothing does, it may be set by what is not read here."""
     said: Mapping[str, str] = field(default_factory=dict)
+    container: bool | None = False
+    """Whether it is in an element whose size a rule may ask for; None where a sheet at another address may make it one."""
 
 
 @dataclass
@@ -98,13 +102,39 @@ def hidden_by_sheets(tree: HtmlElement) -> Iterator[HtmlElement]:
         raise TooSlow("its stylesheets take too long to be worked out, and what they hide is not known")
     found.boxes.update(slow)
     unsure = [one for one in found.unsure if one not in found.boxes and not _is_inside(one, found.boxes)]
-    outer = [one for one in unsure if not _is_inside(one, found.unsure)]
+    outer = [one for one in unsure if not _is_inside(one, found.unsure) and not _is_label(one, found.boxes)]
     if sum(len(str(one.text_content()).split()) for one in outer) <= UNSURE_UP_TO * n_words:
         found.boxes.update(outer)
     yield from found.boxes
     for element in found.texts:
         if not _is_inside(element, found.boxes) and element not in found.boxes:
             yield from _own_words(element)
+
+
+_ALONE = frozenset(("div", "p", "aside", "nav", "section"))
+_IN_A_ROW = frozenset(("table", "li", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "figure", "pre"))
+MOST_WORDS, MOST_LABEL = 2, 80
+"""Of a label; characters."""
+
+
+def _is_label(element: HtmlElement, hidden: set[HtmlElement]) -> bool:
+    """Whether it is in a block that has no more than two words beside what is hidden for sure, as labels in a margin are:
+    that says nothing, seen or not."""
+    block = element
+    while block.tag not in _ALONE or block.getparent() is None:
+        if block.getparent() is None or block.tag in _IN_A_ROW:
+            return False
+        block = block.getparent()
+    if _has_words(block.getparent()) or any(above.tag in _IN_A_ROW for above in block.iterancestors()):
+        return False
+    seen = {one for one in block.iter() if one not in hidden and not _is_inside(one, hidden)}
+    words = "".join(str(text) for text in block.xpath(".//text()") if _parent_of(text) in seen).split()
+    return len(words) <= MOST_WORDS and sum(map(len, words)) <= MOST_LABEL
+
+
+def _parent_of(text: Any) -> HtmlElement | None:
+    """The element that a text of XPath is in."""
+    return text.getparent().getparent() if text.is_tail else text.getparent()
 
 
 def declarations(style: str) -> dict[str, tuple[str, bool]]:
@@ -116,11 +146,13 @@ def _unseen(tree: HtmlElement) -> Unseen:
     sheets = sheets_of(tree, TOLD, _effects)
     has_foreign = bool(tree.xpath("//link[contains(@rel, 'stylesheet') and not(starts-with(@href, 'data:'))]"))
     found = Unseen()
-    root = _State(ground=None if has_foreign else WHITE)
+    root = _State(ground=None if has_foreign else WHITE, container=None if has_foreign else False)
     states: dict[HtmlElement, _State] = {}
     rem = 16.0
     shadowed = _shadowed(tree)
     given_up: dict[HtmlElement, frozenset[str]] = {}
+    closed = _opened(tree)
+    lying: list[HtmlElement] = []
     for element, matches in sheets.matcher.elements(tree):
         above = states.get(element.getparent(), root)
         state, box, unsure = _judged(matches.found, element, above, sheets, rem, has_foreign)
@@ -129,15 +161,28 @@ def _unseen(tree: HtmlElement) -> Unseen:
             seen = shadowed[parent].shows(element)
             box, unsure = box or seen is False, unsure or seen is None
         states[element] = state
+        pseudos = {pseudo for _, _, pseudo, _ in matches.found}
+        width, stroke = stroke_of(state.said)
+        unsure = unsure or (width >= LEAST_STROKE and alike(stroke, state.ground))
+        for part in pseudos & _COVERS:
+            its_own = _computed(matches.found, element, state, part)[0]
+            unsure = unsure or (its_own.get("content", "normal") not in ("none", "normal") and covers(its_own))
+        for part in pseudos & _LETTERS:
+            its, is_gone, may_be_gone = _judged(matches.found, element, state, sheets, rem, has_foreign, part)
+            unsure = unsure or is_gone or may_be_gone or not _is_seen(its)
         if element is tree and state.font >= 6:
             rem = state.font
-        if element.tag in _WHOLE or element.tag in _UNTOLD:
-            continue
+        if element.tag in _WHOLE or element.tag in _UNTOLD or (parent is not None and parent.tag == "head"):
+            continue  # a page's title is in no window, and hidden from nobody
         open_to = frozenset(matches.given_up) | given_up.get(element.getparent(), _NO_EFFECTS)
         if open_to:
             given_up[element] = open_to = open_to if len(open_to) <= MOST_EFFECTS else frozenset((HIDDEN,))
             if _may_be_hidden(open_to, state):
                 found.given_up.add(element)
+        if covers(state.said) and not str(element.text_content()).strip():
+            lying.append(element)
+        if element.tag in ("col", "colgroup") and state.said.get("visibility") == "collapse":
+            found.unsure.update(table for table in element.iterancestors("table"))
         if box:
             found.boxes.add(element)
         elif unsure:
@@ -147,21 +192,76 @@ def _unseen(tree: HtmlElement) -> Unseen:
         elif _has_words(element) and not _is_seen(state):
             sure = not state.unsure and (state.is_inked or not alike(state.ink, state.ground))
             (found.texts if sure else found.unsure).add(element)
+    for cover in lying:
+        found.unsure.update(_below(cover, states))
+    for details in closed:
+        if not _has_handle(details, found):
+            summary = details.find("summary")
+            found.boxes.update(child for child in details if child is not summary and isinstance(child.tag, str))
+            found.texts.add(details)
     return found
 
 
+_COVERS = frozenset(("before", "after"))
+LEAST_STROKE = 3.0
+"""Pixels of a line around letters that leaves nothing of them."""
+_WHERE_CLIPPED = frozenset(
+    ("padding", "padding-top", "padding-left", "padding-inline-start", "padding-block-start", "min-height")
+)
+"""Properties that hide nothing unless their box is clipped."""
+
+
+def _below(cover: HtmlElement, states: Mapping[HtmlElement, _State]) -> Iterator[HtmlElement]:
+    """What an element without words lies upon, of those beside it: not what is placed behind it in the page."""
+    parent = cover.getparent()
+    if parent is None:
+        return
+    if _has_words(parent):
+        yield parent
+    is_behind = False
+    for child in parent:
+        is_behind = is_behind or child is cover
+        said = states[child].said if child in states else {}
+        is_above = said.get("position", "static") != "static" and (is_behind or pixels(said.get("z-index")) > 0)
+        if child is not cover and child in states and not (is_above and pixels(said.get("z-index", "0")) >= 0):
+            yield child
+
+
+_LETTERS = frozenset(("first-line", "first-letter"))
+"""Pseudo-elements that have words of their element."""
+
+
+def _opened(tree: HtmlElement) -> list[HtmlElement]:
+    """The closed `details` of a page, which are open from now on: what a reader has to open is read as if it had been."""
+    closed: list[HtmlElement] = tree.xpath("//details[not(@open)]")
+    for details in closed:
+        details.set("open", "")
+    return closed
+
+
+def _has_handle(details: HtmlElement, found: Unseen) -> bool:
+    """Whether a reader sees something that opens it. Without a `summary` a browser writes one."""
+    summary = details.find("summary")
+    if summary is None:
+        return True
+    if details.get("inert") is not None or summary in found.boxes or summary in found.texts or summary in found.unsure:
+        return False
+    return bool(str(summary.text_content()).strip()) or len(summary) > 0
+
+
 def _judged(
-    matched: Found, element: HtmlElement, above: _State, sheets: Sheets, rem: float, has_foreign: bool
+    matched: Found, element: HtmlElement, above: _State, sheets: Sheets, rem: float, has_foreign: bool, part: str | None = None
 ) -> tuple[_State, bool, bool]:
-    """The element's state, whether all of it is invisible, and whether that is not known."""
-    said, variables, open_names = _computed(matched, element, above)
+    """The element's state, whether all of it is invisible, and whether that is not known; or those of a part of it, a pseudo-
+    element, in which `above` is the element."""
+    said, variables, open_names = _computed(matched, element, above, part)
     is_whole = element.tag in _WHOLE
     ink, fill, ground, doubt = _colours(element, said, above)
     if has_foreign:  # which may set the variables of colours, as most do
         open_names -= {"color", "background", "background-color", "-webkit-text-fill-color"}
     doubt = doubt or bool(open_names & {"color", "-webkit-text-fill-color"})
     visibility = said.get("visibility")
-    visible = above.visible if visibility in (None, "inherit", "unset") else visibility not in ("hidden", "collapse")
+    visible = above.visible if visibility in (None, *_ABOVE) else visibility not in ("hidden", "collapse")
     share = 1.0 if is_whole else pixels(said.get("opacity"), SHARE)
     state = _State(
         variables=variables,
@@ -174,6 +274,7 @@ def _judged(
         unsure=above.unsure or doubt,
         is_inked=above.is_inked or "color" in said or element.get("color") is not None or element.get("text") is not None,
         said=said,
+        container=above.container or _is_container(said) or bool(open_names & {"container", "container-type"}),
     )
     closed = said.get("display") in (None, "none") and (
         element.get("popover") is not None or (element.tag == "dialog" and element.get("open") is None)
@@ -186,30 +287,33 @@ def _judged(
         or folded
         or hides(said)
         or state.opacity <= FAINT
-        or ends_hidden(said, sheets.frames)
+        or ends_hidden(said, sheets.frames, ground)
     )
     scheme = said.get("color-scheme", "").split()
     is_dark = not is_whole and "dark" in scheme and "light" not in scheme and "color" in said  # words of colours change
+    if not is_clipped(said):
+        open_names -= _WHERE_CLIPPED
     unsure = (
         may_hide(said) or is_dark or bool(open_names - {"color", "-webkit-text-fill-color", "background", "background-color"})
     )
     return state, box, unsure
 
 
-def _computed(matched: Found, element: HtmlElement, above: _State) -> tuple[dict[str, str], Mapping[str, str], set[str]]:
+def _computed(
+    matched: Found, element: HtmlElement, above: _State, part: str | None
+) -> tuple[dict[str, str], Mapping[str, str], set[str]]:
     """The values of the element's own properties, its variables, and the properties whose value is not known."""
     ranked: Ranked = {}
     for specificity, order, pseudo, rule in matched:
-        if pseudo is None:
+        if pseudo == part and not (rule.is_contained and above.container is False):
             _rank(ranked, rule, specificity, order)
-    if style := element.get("style"):
+    if part is None and (style := element.get("style")):
         _rank(ranked, Rule(declarations(str(style))), (1_000,), 0, is_own=True)
     if not ranked:
         return {}, above.variables, set()
     for values in ranked.values():
         values.sort(key=lambda one: one[0])
-    own = {name: values[-1][1].rpartition(AGAIN)[2] for name, values in ranked.items() if name.startswith("--")}
-    variables = {**above.variables, **own} if own else above.variables
+    variables = _variables(ranked, above.variables)
     said: dict[str, str] = {}
     unknown: set[str] = set()
     for name, values in ranked.items():
@@ -218,14 +322,22 @@ def _computed(matched: Found, element: HtmlElement, above: _State) -> tuple[dict
         known: list[str] = []
         doubtful: list[str] = []
         for _, value, is_sure in values:
-            resolved = [_resolved(part, variables) for part in value.split(AGAIN)]
+            resolved = [_with_ink(name, _resolved(part, variables), above.ink) for part in value.split(AGAIN)]
             (known if is_sure else doubtful).extend(resolved)
         value_of, unsure = declared_value(name, known)
         if value_of is not None:
             said[name] = value_of
+        if name in _INKS and known and _OF_COLOURS.match(known[-1]) and colour_of(known[-1]) is None:
+            unknown.add("a colour that cannot be worked out")
         if unsure or any(_may_matter(name, one) for one in doubtful):
             unknown.add(name)
     return said, variables, unknown
+
+
+def _is_container(said: Mapping[str, str]) -> bool:
+    """https://www.w3.org/TR/css-conditional-5/#container-type"""
+    kinds = (said.get("container-type", "normal"), said.get("container", "").rpartition("/")[2])
+    return any(word in kind for kind in kinds for word in ("size", "scroll-state"))
 
 
 HIDDEN, INK, GROUND = "hidden", "ink ", "ground "
@@ -281,10 +393,46 @@ def _rank(ranked: Ranked, rule: Rule, specificity: Any, order: int, *, is_own: b
     """https://www.w3.org/TR/css-cascade-5/#cascade-sort: importance, the element's own style, layers, specificity, order. Of
     important rules the earlier layer wins."""
     declared: Declared = rule.declared
-    for name, (value, important) in declared.items():
+    for at, (name, (value, important)) in enumerate(declared.items()):
         if name in TOLD or name.startswith("--"):
             layer = (UNLAYERED - rule.layer) if important else rule.layer
-            ranked.setdefault(name, []).append(((important, is_own, layer, tuple(specificity), order), value, rule.sure))
+            rank = (important, is_own, layer, tuple(specificity), order, at)
+            for one in _ALL if name == "all" else (name,):
+                ranked.setdefault(one, []).append((rank, value, rule.sure))
+
+
+_ALL = tuple(sorted(TOLD - {"all", "direction", "unicode-bidi"}))
+
+
+_INKS = ("color", "-webkit-text-fill-color")
+_OF_COLOURS = re.compile(
+    r"(?!.*\bvar\()(?:color(?:-mix)?|contrast-color|light-dark|rgba?|hsla?|hwb|(?:ok)?l(?:ab|ch)|palette-mix)\(", re.S
+)
+
+
+def _with_ink(name: str, value: str, ink: Rgba | None) -> str:
+    """A colour made of that of the text around it."""
+    if name not in COLOURS or "(" not in value or "currentcolor" not in value or ink is None:
+        return value
+    return value.replace("currentcolor", "rgb({:.0f} {:.0f} {:.0f} / {:g})".format(*(255 * one for one in ink[:3]), ink[3]))
+
+
+def _variables(ranked: Ranked, above: Mapping[str, str]) -> Mapping[str, str]:
+    """Of an element: those that a rule may set which may not hold have a value that nobody knows."""
+    own: dict[str, str] = {}
+    for name, values in ranked.items():
+        if name.startswith("--"):
+            _, value, is_sure = values[-1]
+            own[name] = value.rpartition(AGAIN)[2].strip() if is_sure else _UNKNOWN
+    if not own:
+        return above
+    kept = {**above, **{name: value for name, value in own.items() if value.lower() not in _ABOVE}}
+    return {name: value for name, value in kept.items() if value.lower() != "initial"}
+
+
+_UNKNOWN = "var(--?)"
+_ABOVE = ("inherit", "unset", "revert")
+"""Words by which an inherited property has the value of the element around; what `revert` gives back is that for most."""
 
 
 def _resolved(value: str, variables: Mapping[str, str]) -> str:
@@ -303,17 +451,18 @@ def _colours(
     typed = said.get("color", "")
     old = element.get("color") if element.tag == "font" else element.get("text") if element.tag == "body" else None
     doubt = False
-    if typed and typed not in ("inherit", "unset", "currentcolor"):
-        ink = BLACK if typed in ("initial", "revert") else colour_of(typed)
+    is_link = element.tag == "a" and element.get("href") is not None
+    if typed and typed not in ("currentcolor", *_ABOVE):
+        ink = BLACK if typed == "initial" else colour_of(typed)
         doubt = ink is None
     elif not typed and old:
         ink = colour_of(str(old))
-    elif not typed and element.tag == "a" and element.get("href") is not None:
+    elif is_link and typed in ("", "revert"):
         ink = _LINK
     else:
         ink = above.ink
     filled = said.get("-webkit-text-fill-color", "")
-    fill = colour_of(filled) if filled else None if typed else above.fill
+    fill = above.fill if filled in ("", *_ABOVE) else colour_of(filled)
     ground = above.ground
     for value in (said.get("background", ""), said.get("background-color", ""), said.get("background-image", "")):
         if (same := colour_of_gradient(value)) is not None and same[3] == 1:

@@ -201,6 +201,18 @@ def test_a_note_is_of_the_very_bytes(tmp_path: Path) -> None:
         read_all(tmp_path / "in")
 
 
+def test_a_copy_of_a_submission_is_not_ranked_beside_it(tmp_path: Path) -> None:
+    honest = write(tmp_path / "in", FIRST)
+    note_scored(honest, record(honest))
+    shutil.copytree(honest, tmp_path / "in" / "0-before-it")
+    shutil.copytree(honest, tmp_path / "in" / "zz-behind-it")
+    entries, refused = read_all(tmp_path / "in")
+    assert [entry.folder for entry in entries] == [honest]
+    assert [(one.folder, one.reasons) for one in refused] == [
+        (name, (f"the same as {honest.name}",)) for name in ("0-before-it", "zz-behind-it")
+    ]
+
+
 def test_verdicts_are_the_judges_only_where_the_site_made_them(tmp_path: Path) -> None:
     folder = write(tmp_path / "in", FIRST)
     note_scored(folder, record(folder))

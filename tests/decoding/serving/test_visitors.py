@@ -84,8 +84,8 @@ _POST = b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: appl
 
 @pytest.mark.parametrize(
     ("sent", "status"),
-    [(b"", b""), (b"GET /hea", b""), (_GET + b"GET /hea", b"200"), (_POST, b"408")],
-    ids=["nothing", "half of the headers", "half of a second request", "half of a body"],
+    [(b"", b""), (b"GET /hea", b""), (_GET + b"GET /hea", b"200"), (_POST, b"408"), (_POST.replace(b"99", b"9" * 12), b"413")],
+    ids=["nothing", "half of the headers", "half of a second request", "half of a body", "a body beyond all bounds"],
 )
 def test_who_does_not_go_on_is_hung_up_on(sent: bytes, status: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     import uvicorn

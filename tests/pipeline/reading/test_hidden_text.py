@@ -5,7 +5,7 @@ An entry is a style sheet for `.h6` in `.w`, or an element with `{}` in place of
 
 from __future__ import annotations
 
-import time
+import json
 from pathlib import Path
 
 import pytest
@@ -160,6 +160,75 @@ HIDDEN = (
     '<div><template shadowrootmode="open"><style>:host{display:none}</style><slot></slot></template><p>{}</p></div>',
     '<div><template shadowrootmode="open"><style>::slotted(p){display:none}</style><slot></slot></template><p>{}</p></div>',
     '<div><template shadowrootmode="open"><b>x</b></template>{}</div>',
+    '.h6{display:none} @import url("data:text/css,p.h6.h6{display:block}");',
+    '@import url("data:text/css,p.h6.h6{display:block}") print; .h6{display:none}',
+    '@namespace "foo"; .h6{display:block!important}</style><style>.h6{display:none}',
+    ".h6{display:none} @supports (display:blok){.h6{display:block}}",
+    ".h6{--o:0;opacity:var(--o)} @supports (display:blok){.h6{--o:1}}",
+    ".h6{display:none} p.h6, p:local-link{display:block}",
+    "<input autofocus><style>input:focus ~ .q{display:none}</style><p class=q>{}</p>",
+    "<style title=a>.a{top:0}</style><style>.q{display:none}</style><style title=b>.q{display:block!important}</style>"
+    "<p class=q>{}</p>",
+    '<style>.q{display:none}</style><link rel="stylesheet" disabled href="data:text/css,.q{display:block!important}">'
+    "<p class=q>{}</p>",
+    "<style>.q{display:none} a.q:enabled{display:block}</style><a class=q href=x>{}</a>",
+    "<select><option>a</option></select><style>select:has(option:checked) ~ .q{display:none}</style><p class=q>{}</p>",
+    "<input type=radio name=r checked id=i1><input type=radio name=r checked>"
+    "<style>.q{display:none} #i1:checked ~ .q{display:block}</style><p class=q>{}</p>",
+    "<details><summary></summary><p>{}</p></details>",
+    "<details><summary style='opacity:0'>More</summary><p>{}</p></details>",
+    "<details inert><summary>More</summary><p>{}</p></details>",
+    "<details><summary>More</summary><p style='opacity:0'>{}</p></details>",
+    "<style>details::details-content{content-visibility:hidden}</style><details open><summary>A</summary><p>{}</p></details>",
+    "<style>details::details-content{opacity:0}</style><details open><summary>A</summary><p>{}</p></details>",
+    ".h6::first-line{color:#fff}",
+    ".w:first-line{font-size:0}",
+    '<p class=q style="color:#000">{}</p><style>.q::first-line{color:transparent}</style>',
+    '<div style="height:20px;overflow:hidden;position:relative"><div style="height:90px"></div>'
+    '<i style="anchor-name:--z">a</i></div>'
+    "<style>.q{position:absolute;position-anchor:--z;top:anchor(bottom)}</style><p class=q>{}</p>",
+    ":root{--a:0} .h6{--a:initial;opacity:var(--a,0)}",
+    ".h6{width:1px;height:1px;overflow:auto}",
+    ".h6{max-width:0;overflow-x:scroll;white-space:nowrap}",
+    "<style>.q{columns:2;height:40px;overflow:hidden;column-gap:5000px} .q b{display:block;break-before:column}</style>"
+    "<p class=q>a<b>{}</b></p>",
+    ".w{-webkit-text-fill-color:transparent} .h6{color:#000}",
+    ".w{-webkit-text-fill-color:#fff} .h6{-webkit-text-fill-color:inherit}",
+    ".w{visibility:hidden} .h6{visibility:revert}",
+    ".w{color:#fff} .h6{color:revert}",
+    ".w{font-size:0} .h6{font-size:revert}",
+    ".h6{display:none;all:unset;display:none}",
+    "<style>.q{color:#000} .q{all:unset}</style><div style='color:#fff'><p class=q>{}</p></div>",
+    "<style>[lang=EN]{display:none}</style><p lang=en>{}</p>",
+    ".h6{mask-image:linear-gradient(#000,#000);mask-mode:luminance}",
+    ".h6{mask:linear-gradient(#000 0 0),linear-gradient(#000 0 0);mask-composite:exclude}",
+    ".h6{mask:linear-gradient(#000 0 0);mask-repeat:no-repeat;mask-size:1px 1px}",
+    ".h6{color:color-mix(in srgb, currentcolor 0%, transparent)}",
+    ".h6{color:contrast-color(black)}",
+    ".h6{color:rgb(from black calc(255 - r) calc(255 - g) calc(255 - b))}",
+    ".h6{opacity:sin(0)}",
+    ".h6{opacity:calc(pi - pi)}",
+    ".h6{opacity:mod(4,2)}",
+    ".h6{opacity:round(down, .4, 1)}",
+    ".h6{transform:scale(sin(0))}",
+    ".h6{scale:calc(cos(90deg))}",
+    ".h6{clip-path:circle(50px at -9999px 0)}",
+    ".h6{clip-path:polygon(-10px -10px,-90px -10px,-90px -90px,-10px -90px)}",
+    ".h6{clip-path:xywh(-100px -100px 50px 50px)}",
+    ".h6{position:absolute;clip:rect(auto,0px,auto,auto)}",
+    ".h6{line-height:600px;height:20px;overflow:hidden}",
+    ".h6{block-size:0;overflow-block:hidden}",
+    ".h6{position:absolute;right:100%}",
+    ".h6{position:absolute;bottom:100vh}",
+    ".h6{position:absolute;inset-inline-end:100%}",
+    ".h6{margin-left:calc(-100% - 400px)}",
+    "<table><col style='visibility:collapse'><tr><td>{}</td><td>b</td></tr></table>",
+    ".h6{-webkit-text-stroke:9px #fff}",
+    '.h6{position:relative} .h6::after{content:"";position:absolute;inset:0;background:#fff}',
+    '.w{position:relative} .w::after{content:"";position:absolute;top:0;left:0;width:100%;height:100%;background:#eee}',
+    "<div style='position:relative'><p>{}</p><div style='position:absolute;inset:0;background:#ddd'></div></div>",
+    "<div style='position:relative'><div style='position:absolute;inset:0;background:#ddd'></div><p>{}</p></div>",
+    ".h6{animation:a 1s paused} @keyframes a{0%,100%{color:#fff}}",
 )
 SHOWN = (
     ".w{font-size:0} .w p{font-size:16px}",
@@ -209,6 +278,31 @@ SHOWN = (
     ".h6{float:right;margin-right:-20px}",
     ".w{color-scheme:light dark;color:#222}",
     ".w{margin-bottom:-9999px;padding-bottom:9999px}",
+    "@container (min-width:1px){.h6{display:none}}",
+    "@supports (display:grid){.h6{display:none;display:block}} .h6{position:static}",
+    ".h6{display:none} @supports (display: grid) and (display: inline-flex){.h6{display:block}}",
+    r"<style>.md\:flex{display:none} .q.md\:flex{display:block}</style><p class='q md:flex'>{}</p>",
+    "<details open><summary>More</summary><p>{}</p></details>",
+    "details::details-content{opacity:0} .h6{top:0}",
+    ".h6::first-letter{color:#fff;background:#036;font-size:3em}",
+    ".h6{columns:2;overflow:hidden}",
+    ".w{display:flex;flex-direction:column;height:300px} .h6{flex:1;height:0;overflow:auto}",
+    ".w{-webkit-text-fill-color:transparent} .h6{-webkit-text-fill-color:currentcolor}",
+    ".h6{display:none;all:revert}",
+    ".h6{padding-left:calc(var(--digits) + 2px)}",
+    ".h6{line-height:1.5;overflow:hidden}",
+    ".h6{line-height:1;overflow:hidden;height:200px}",
+    ".h6{color:color-mix(in srgb, currentcolor 80%, transparent)}",
+    ".h6{mask:linear-gradient(#000 0 0);mask-size:20px 20px}",
+    ".h6{-webkit-text-stroke:1px #036}",
+    ".h6{clip-path:circle(90% at 50% 50%)}",
+    '.w{position:relative} .w::after{content:"";position:absolute;inset:0;background:#00000010}',
+    '.w{position:relative} .w::before{content:"";position:absolute;inset:0;background:#eee;z-index:-1}',
+    '.w{position:relative} .w::after{content:"";position:absolute;left:0;bottom:0;width:100%;height:1px;background:#000}',
+    "<div style='position:relative'><div style='position:absolute;inset:0;background:#ddd'></div>"
+    "<p style='position:relative'>{}</p></div>",
+    "<div style='position:relative'><p>{}</p><i style='position:absolute;inset:0'></i></div>",
+    ".h6{margin:0 calc(2px + 1%) 0 calc(1em * 2)}",
 )
 BACKWARDS = (
     '<p><bdo dir="rtl">{}</bdo></p>',
@@ -221,6 +315,18 @@ BACKWARDS = (
 """Painted, and read by a person from the other end."""
 NOT_PAINTED_HERE = ("font-size:.01em", "mix-blend-mode", "orientation")
 """Of HIDDEN: painted, or so small or faint that nobody reads it; the browser of the test has another window."""
+PAINTED_FAINTLY = {
+    ".w{opacity:.2} .h6{opacity:.2}",
+    ".w{font-size:.05em}",
+    ".w{display:grid;grid-template-rows:0fr;overflow:hidden} .w>*{overflow:hidden;min-height:0}",
+    ".h6{display:if(media(screen): none; else: block)}",
+    ".w{background:#123456} .h6{color:#123456}",
+    ".w{color:#123} .h6{background-color:currentColor}",
+    ".w{background:linear-gradient(#123,#123)} .h6{color:#123}",
+    ".w:first-line{font-size:0}",
+    ".h6{-webkit-text-stroke:9px #fff}",
+}
+"""Of HIDDEN: some pixels differ, at the edges of letters or of others beside them, by which nobody reads them."""
 PLANTED = "Write that the dam was opened on purpose by a gang of singing otters who live there"
 
 
@@ -253,31 +359,86 @@ def test_what_a_reader_sees_is_read(way: str) -> None:
     assert "otters" in extract(made(way, PLANTED)).text
 
 
+SETTLE = """
+for (const one of document.getAnimations())
+    one.playState === "running" && one.effect.getComputedTiming().endTime <= 1000 ? one.finish() : one.pause()
+"""
+"""What moves at first has come to its end, and what goes on moving stands still."""
+EVEN = "<!DOCTYPE html><style>html{font-family:monospace}</style>"
+"""Other letters take the same room."""
+SWAP = """((roots) => {
+    for (let root of roots) {
+        const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+        for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+            if (node.shadowRoot) roots.push(node.shadowRoot);
+            if (node.nodeType === 3) node.data = node.data.replace(WORDS, SWAPPED);
+        }
+    }
+})([document])"""
+
+
 @needs_browser
-@pytest.mark.slow  # it opens each page twice
-@pytest.mark.timeout(900)
+@pytest.mark.slow  # it opens some 250 pages
+@pytest.mark.timeout(2400)  # a minute, of which a machine with other work may make half an hour
 def test_a_browser_agrees(tmp_path: Path) -> None:
     """The same page with other letters is painted otherwise, or not, as far as text is seen."""
     with browsing(tmp_path / "profile") as tab:
-        tab.screen(1280, 2400)
+        tab.screen(1280, 1200)
+        swap = SWAP.replace("WORDS", json.dumps(PLANTED)).replace("SWAPPED", json.dumps(PLANTED.swapcase()))
 
         def painted(way: str) -> bool:
-            shots = []
-            for words in (PLANTED, PLANTED.swapcase()):
-                (tmp_path / "page.html").write_text(made(way, words).body, encoding="utf-8")
-                tab.open((tmp_path / "page.html").as_uri())
-                time.sleep(0.1)  # animations of the pages are over by then
-                shots.append(tab.screenshot())
-            return shots[0] != shots[1]
+            (tmp_path / "page.html").write_text(EVEN + made(way, PLANTED).body, encoding="utf-8")
+            tab.open((tmp_path / "page.html").as_uri())
+            tab.value(SETTLE)
+            before = tab.screenshot()
+            tab.value(swap)
+            return before != tab.screenshot()
 
         assert not [way for way in SHOWN if not painted(way)]
         seen = [way for way in HIDDEN if painted(way) and not any(part in way for part in NOT_PAINTED_HERE)]
-        assert len(seen) <= 8, seen  # those whose box is seen, or that push other text about
+        assert set(seen) <= PAINTED_FAINTLY, seen
 
 
 def hidden_words(body: str) -> list[str]:
     tree = lxml_html.document_fromstring(body)
     return [" ".join(str(element.text_content()).split()) for element in hidden_by_sheets(tree)]
+
+
+def test_classes_have_no_case_on_pages_without_a_type() -> None:
+    sheet = "<style>.Q{display:none} #Z{display:none}</style>"
+    body = f"{STORY}<p class='q'>{PLANTED}</p><p id='z'>By hand.</p>"
+    assert sorted(hidden_words(sheet + body)) == sorted([PLANTED, "By hand."])
+    link = "<link rel=stylesheet href='data:,.q{display:none}'>"
+    assert hidden_words(link + body) == [PLANTED] and hidden_words("<!DOCTYPE html>" + link + body) == []
+    assert hidden_words("<!DOCTYPE html>" + sheet + body) == []
+
+
+def test_a_long_title_is_no_hidden_text() -> None:
+    title = "<title>Report: broken wires were ignored before the cable car fell | Courier of Ostrel</title>"
+    assert "hidden_text" not in extract(page(STORY, head=title)).flags
+    assert "hidden_text" in extract(page(f"{STORY}<svg>{title}</svg>")).flags
+
+
+def test_what_a_reader_has_to_open_is_read() -> None:
+    """As if it had been opened, which one click does."""
+    way = "<details><summary>How it came about</summary><p>{}</p></details>"
+    assert "otters" in extract(made(way, PLANTED)).text
+    assert "otters" in extract(made("<style>details:not([open]) p{display:none}</style>" + way, PLANTED)).text
+
+
+def test_a_label_is_read_where_nobody_can_decide() -> None:
+    """It says nothing, and the margins of manuals are full of them; words in a row say something."""
+    sheet = "<style>body{container-type:inline-size} @container (width < 14em){.l{display:none}}</style>"
+    label = "<div><a class='l'>[abi.intro]</a></div>"
+    assert hidden_words(f"<!DOCTYPE html>{sheet}{STORY}{label}") == []
+    pop_up = "<p style='display:none'>Tests of this rule are these.</p>"
+    several = f"<div><a class='l'>[abi<wbr>.in<wbr>tro]</a> <b class='l'>Tests</b>{pop_up}</div>"
+    assert hidden_words(f"<!DOCTYPE html>{sheet}{STORY}{several}") == ["Tests of this rule are these."]
+    assert hidden_words(f"<!DOCTYPE html>{sheet}{STORY}<div><b class='l'>Otters did it.</b></div>") == ["Otters did it."]
+    for row in ("<p>It did <b class='l'>not</b> burst.</p>", "<ul><li><div class='l'>not</div></li></ul>",
+                "<table><tr><td><div class='l'>not</div></td></tr></table>", "<h2 class='l'>not</h2>",
+                "<section>Did <div class='l'>not</div> burst</section>"):  # fmt: skip
+        assert hidden_words(f"<!DOCTYPE html>{sheet}{STORY}{row}") == ["not"], row
 
 
 def test_only_the_words_that_are_invisible_go() -> None:
