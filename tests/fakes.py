@@ -173,8 +173,8 @@ class NotingModel(ScriptedGenerator):
     prompts get the texts of its script. Unless told otherwise it reads like a good copyist: the card is the first sentence that
     it is shown, what a text says is noted as it says it, and a fact is said as it stands.
 
-    `asked` lists what it was asked, in order: `card`, `kind`, `answer`, `answers`, `notes`, `clear`, `states`, `factual`,
-    `same`, `together`, `say`, `parts`, `other`.
+    `asked` lists what it was asked, in order: `card`, `kind`, `answer`, `answers`, `notes`, `story`, `clear`, `states`,
+    `factual`, `same`, `together`, `say`, `parts`, `other`.
     """
 
     def __init__(self, texts: Sequence[str] = (), *, context_tokens: int = 8192, **answers: Answer) -> None:
@@ -185,6 +185,7 @@ class NotingModel(ScriptedGenerator):
             "answer": lambda _: "Not said.",
             "answers": lambda _: "Yes",
             "notes": told_back,
+            "story": told_back,
             "clear": lambda _: "No",
             "states": lambda _: "Yes",
             "factual": lambda _: "Yes",
@@ -215,6 +216,7 @@ _ASKED = {
     "answer": re.compile(r"Question: .* Answer in a whole sentence\.\Z"),
     "clear": re.compile(r"Is it clear of whom and of what it speaks\?"),
     "notes": re.compile(r"Write the facts that this text states"),
+    "story": re.compile(r"Write what happens in the story"),
     "factual": re.compile(r"Does it state a fact\?"),
     "states": re.compile(r"Does the text say what the note says\?"),
     "same": re.compile(r"Does the new sentence say the same\?"),

@@ -51,6 +51,7 @@ LONG, THIRD = 4, 3
 """Times the words that may be read from which the evidence is long; of such a third is read. Its answers and clear sentences
 hold more than is read (LOG.md), and of seven pages on one event nothing holds as much as reading all."""
 JUDGES = "judges, and states no fact"
+ONLY_MENTIONED = "No page is about this subject: what stands here is from pages that mention it."
 RIVAL = "another winner is named, by as many pages or more"
 PLANNED = 1.3
 """Times the article's words that are planned for a model that says one note a call."""
@@ -194,7 +195,8 @@ class OurSystem(ModelSystem):
             plan = planned([one for one in rest if one.text not in judging])
             gone += [LeftOut(one.text, one.cites[0], JUDGES) for one in rest if one.text in judging]
         plan = with_story(plan, story, named, self._kind_encoder)
-        return replace(plan, left_out=(*plan.left_out, *gone))
+        alone = "" if any(one.verdict == "subject" for one in about.pages) else ONLY_MENTIONED
+        return replace(plan, notice=" ".join(filter(None, (alone, plan.notice))), left_out=(*plan.left_out, *gone))
 
     def _judging(self, statements: Sequence[Statement]) -> frozenset[str]:
         """Those sentences of pages that judge and state no fact."""

@@ -32,6 +32,25 @@ def system(model: NotingModel, **writing: object) -> OurSystem:
     return OurSystem(ModelSettings(), RETRIEVAL, settings, model, FixedEncoder(), SilentFiler())
 
 
+EVENTS = (
+    ("Lena Voss", "finds the mill shut"), ("The miller Marek", "hides a brass bird"), ("Harlan Pike", "follows the ferry"),
+    ("Ines Varga", "opens the sluice"), ("Tom Aske", "loses the only key"), ("Kari Holm", "reads an old letter"),
+    ("Jon Abt", "calls the harbour guard"), ("Ida Fenn", "drives away with gold"), ("Pavel Drost", "wakes the whole street"),
+    ("Irena Holt", "jumps off a tower"), ("Tomas Lind", "rows to the island"), ("Ruth Bell", "sees a white light"),
+)  # fmt: skip
+"""Of a story: who does what."""
+
+
+class StoryFiler(SilentFiler):
+    """Knows that what happens at night belongs under Plot, and all else under Reception."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), 2), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            row[:] = (1.0, 0.0) if text == "Plot" or " night " in text else (0.0, float(text == "Reception" or " " in text))
+        return rows
+
+
 class Kept(Unstored):
     """Keeps the card and the notes."""
 
@@ -165,3 +184,31 @@ def test_of_long_evidence_a_third_of_the_words_is_read(monkeypatch: pytest.Monke
         return sum(len(prompt.split()) for prompt in model.prompts_of("notes"))
 
     assert 0 < read(0) < read(4)
+
+
+def test_what_no_page_is_about_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ours.ONLY_MENTIONED not in system(NotingModel()).write(EVENT, PAGES, Unstored()).notice
+    monkeypatch.setattr(about_pages, "SURE", 1.1)
+    monkeypatch.setattr(about_pages, "LEAST_OF_FEW", 2.0)
+    assert system(NotingModel()).write(EVENT, PAGES, Unstored()).notice.startswith(ours.ONLY_MENTIONED)
+
+
+def test_a_plot_is_told_from_the_page_that_retells_it(tmp_path: Path) -> None:
+    told = [f"{who} {what} in Osmere on the night of the {n}th." for n, (who, what) in enumerate(EVENTS, 4)]
+    praise = "The Brass Heron is an episode of the series Weir. Critics praised its score in May 2031."
+    pages = (
+        page("review", "The Brass Heron review", f"{praise} Some two million people watched The Brass Heron in Orvenia."),
+        page("recap", "The Brass Heron recap", "\n".join(told)),
+    )
+    event = Event("44", "The Brass Heron (Weir episode)")
+    model = NotingModel()
+    folder = RunFolder.open(tmp_path / "run", {"system": "ours"}).event("44")
+    written = OurSystem(ModelSettings(), RETRIEVAL, WritingSettings(), model, FixedEncoder(), StoryFiler())
+    article = written.write(event, pages, folder)
+    plot = next(section for section in article.sections if section.heading.text == "Plot")
+    texts = [sentence.text for sentence in plot.sentences]
+    assert len(texts) >= 6 and texts == [text for text in told if text in texts]
+    assert model.asked.count("story") == 1 and all(cite.startswith("1:") for s in plot.sentences for cite in s.cites)
+    asked = len(model.asked)
+    written.write(event, pages, folder)
+    assert len(model.asked) == asked, "what a killed run has read of the story is not read again"
