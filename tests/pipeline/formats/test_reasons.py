@@ -22,7 +22,7 @@ def told(detail: str) -> str:
             "said as its note: added: 8",
             "it stands as it was noted from the page, for the new wording gave a figure or date that no source gives: 8",
         ),
-        ("said more often than its facts do: servic", "the new wording says one thing more often than its sources: servic"),
+        ("said twice: 212", "the new wording says one thing more often than its sources: 212"),
         ('said as its note: "at least" is gone', "it stands as it was noted from the page, for the new wording is surer than "
          "its sources, which say “at least” or the like"),
         ("said as its note", "it stands as it was noted from the page"),
