@@ -144,7 +144,7 @@ def evaluate_files(
 def _score_files(arguments: argparse.Namespace) -> Evaluated:
     from benchmark.submissions import statement
 
-    for flag in ("model", "mode", "decoding", "seed"):
+    for flag in ("model", "decoding", "seed"):
         if getattr(arguments, flag) is not None:
             raise UserError(f"the articles of --articles are written already; drop --{flag} {getattr(arguments, flag)}")
     arguments.system = arguments.name
