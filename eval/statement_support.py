@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from data.sentences import split_sentences
+from data.sentences import split_sentences, split_spans
 from data.types import Strict
 from eval.judges.judge import Judge, Pair
 from eval.metrics.citations import Ranking, with_title
@@ -45,17 +45,19 @@ class PageText:
 
 
 def pieces(text: str) -> list[str]:
-    """Runs of whole sentences of about `PIECE_WORDS`, each beginning in the middle of the one before."""
-    sentences = split_sentences(text)
+    """Runs of whole sentences of about `PIECE_WORDS`, each beginning in the middle of the one before; a line of the page stays
+    one, so that a headline is no part of the sentence below it."""
+    spans = split_spans(text)
+    sizes = [len(text[span.start : span.end].split()) for span in spans]
     found: list[str] = []
     start = 0
-    while start < len(sentences):
+    while start < len(spans):
         end, words = start, 0
-        while end < len(sentences) and (words == 0 or words + len(sentences[end].split()) <= PIECE_WORDS):
-            words += len(sentences[end].split())
+        while end < len(spans) and (words == 0 or words + sizes[end] <= PIECE_WORDS):
+            words += sizes[end]
             end += 1
-        found.append(" ".join(sentences[start:end]))
-        if end == len(sentences):
+        found.append(text[spans[start].start : spans[end - 1].end])
+        if end == len(spans):
             break
         start = max(start + 1, (start + end + 1) // 2)
     return found

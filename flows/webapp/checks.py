@@ -17,6 +17,7 @@ from data.errors import UserError
 from flows.check import title_address
 from flows.webapp.desk import ENDED, Desk, Job
 from flows.webapp.shelf import Shelf
+from flows.write import slug
 from pipeline.checking.reading import MOST_BYTES
 from pipeline.checking.report import LABELS, VERDICTS, CheckReport
 from pipeline.provenance import shortened, web_link
@@ -54,7 +55,7 @@ def add_checks(
 
     @app.put("/api/check-uploads/{file}")
     async def upload(request: Request, file: str) -> dict[str, str]:
-        return {"file": _keep(kept, await read_body(request, MOST_BYTES), Path(file).suffix.lower())}
+        return {"file": _keep(kept, file, await read_body(request, MOST_BYTES))}
 
     @app.post("/api/checks")
     async def ask(request: Request) -> dict[str, str]:
@@ -63,13 +64,13 @@ def add_checks(
             raise UserError("too many articles are waiting; ask again when one is done")
         article, given = body.article.strip(), ""
         if body.run:
-            given = _keep(kept, shelf.download(body.run, "json")[1], ".json")
+            given = _keep(kept, f"{body.run}.json", shelf.download(body.run, "json")[1])
         elif body.file:
             if Path(body.file).name != body.file or not (kept / body.file).is_file():
                 raise UserError(f"{body.file[:80]!r} was not uploaded; choose the file again")
             given = body.file
         elif "\n" in article or len(article) > 300:
-            given = _keep(kept, article.encode("utf-8", "replace"), "")
+            given = _keep(kept, "pasted text", article.encode("utf-8", "replace"))
         if given:
             article = str(kept / given)
         if not article:
@@ -78,7 +79,11 @@ def add_checks(
         # Only files that were given here are read, and none beside them: an address and a title are fetched with the guard.
         looked_up = article if given or article.startswith(("http://", "https://")) else title_address(article)
         flags = ["--no-files", *(word for word in words if word.startswith(("--set=", "--config=")))]
-        return {"name": desk.ask(Job("check", name, article[:80], (*flags, f"--out={checks / name}", "--", looked_up))).name}
+        return {
+            "name": desk.ask(
+                Job("check", name, given or article[:80], (*flags, f"--out={checks / name}", "--", looked_up))
+            ).name
+        }
 
     @app.get("/api/checks")
     def listed() -> list[dict[str, Any]]:
@@ -164,8 +169,10 @@ def _folder(checks: Path, name: str) -> Path:
     return checks / name
 
 
-def _keep(kept: Path, content: bytes, ending: str) -> str:
+def _keep(kept: Path, called: str, content: bytes) -> str:
+    """The name of its file, which messages say: what a person called it, and a hash."""
+    ending = Path(called).suffix.lower()
     ending = ending if ending in (".html", ".htm", ".md", ".txt", ".wiki", ".json", ".wikitext") else ""
-    name = f"{codec.sha256_bytes(content)[:16]}{ending}"
+    name = f"{slug(Path(called).stem)[:60]}-{codec.sha256_bytes(content)[:16]}{ending}"
     codec.write_atomic(kept / name, content)
     return name

@@ -86,7 +86,7 @@ def read_document(
 
     `url` is the address it came from after all redirects, `content_type` the header as sent ("" for none). `title` and
     `provider_date` are the search provider's and replace what the page does not say. `run_date` (YYYY-MM-DD) is the
-    latest day on which it can have been published.
+    latest day on which it can have been published, "" for any.
     """
     job = Job(body, url, content_type, origin, run_date, title, provider_date)
     try:

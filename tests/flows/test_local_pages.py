@@ -58,6 +58,24 @@ def test_files_beside_the_article_are_pages(wikigenben: Command, name: str, arti
     assert verdicts(again) == ["supported"]
 
 
+def test_a_file_may_be_dated_ahead_and_its_headline_is_no_part_of_its_first_sentence(wikigenben: Command) -> None:
+    """A person's own file: under embargo, or about a world that is invented. Its day is what "on Thursday" is counted from."""
+    said = "The cable car of Mount Sarnow fell on Thursday evening, killing five people."
+    page = (
+        "<html lang='en'><head><title>Five dead on Mount Sarnow</title>"
+        "<meta property='article:published_time' content='2092-05-30T08:00:00Z'></head>"
+        f"<body><article><h1>Five dead on Mount Sarnow</h1><p>{said} {DAM}</p></article></body></html>"
+    )
+    Path("work/pages/p1.html").write_text(page, encoding="utf-8")
+    Path("work/a.md").write_text(
+        "The cable car of Mount Sarnow fell on 29 May 2092, killing five people [T](pages/p1.html).", encoding="utf-8"
+    )
+    ran = wikigenben("check", "work/a.md", "--json", "--out", "report")
+    assert (ran.code, verdicts(ran)) == (0, ["supported"]), ran.json["findings"]
+    assert ran.json["findings"][0]["sentence"] == said.replace("Thursday", "Thursday [29 May 2092]")
+    assert ran.json["findings"][0]["cited"][0]["published"] == "2092-05-30"
+
+
 def test_the_bundle_of_write_has_its_files_by_shorter_paths(wikigenben: Command) -> None:
     """`write --file work/pages/p1.html` records `file:p1.html`; the article beside the folder cites `pages/p1.html`."""
     Path("work/pages/only.html").write_text(PAGE, encoding="utf-8")

@@ -194,6 +194,8 @@ def test_an_article_is_checked_in_the_page(written: Web) -> None:
         if status == 200:
             ended = written.followed(f"/api/checks/{asked['name']}/events")[-1]
             assert ended["status"] == "failed" and "%25" not in ended["why"], wrong  # a title, not a file
+    _, asked = written.ask("POST", "/api/checks", {"article": "B.[1]\n\n# A"})
+    assert written.followed(f"/api/checks/{asked['name']}/events")[-1]["why"].startswith("pasted-text-")
     assert written.ask("POST", "/api/checks", {"article": "../../secret"})[0] == 400
 
 
