@@ -33,6 +33,8 @@ MIN_WORDS = 60
 """The benchmark's pages are few, and 60 words of prose still carry facts worth citing."""
 LIVE_MIN_WORDS = 80
 """Live search can afford more: there is always another page."""
+NAMED_MIN_WORDS = 25
+"""Of a page that a person named: a notice of three sentences is what they want read. Walls and logins are looked for first."""
 
 MAX_BROKEN = 0.005
 """Share of U+FFFD from which on a page was decoded wrongly."""
@@ -111,7 +113,8 @@ def clean_pages(
     """Clean and judge the pages of one event: same length and order, every page usable or with its reason.
 
     `leak_hosts` drops mirrors of Wikipedia by name; `leak` compares with the human article. An empty `languages` allows all.
-    Pages of fewer than `min_words` words are dropped. A page of a social network stays if the user named it (origin `url`).
+    Pages of fewer than `min_words` words are dropped. One that a person named (origin `url`) may be shorter, and be of a social
+    network.
     """
     pages = [_hygiene(page) for page in pages]
     pages = _without_host_runs(pages)
@@ -293,7 +296,7 @@ def _judge(
     # before the length: a wall of cookies or a login explains why a page is short
     if found := obstacle(page.title, page.text, len(text.split()), min_words):
         return verdict(*found)
-    if short := too_short(text, page.media, min_words):
+    if short := too_short(text, page.media, min(min_words, NAMED_MIN_WORDS) if page.origin == "url" else min_words):
         return verdict(*without_content(page.text, not path_of(page.url).strip("/"), short, min_words))
     if detail := repeated(text):
         return verdict("too_short", detail)

@@ -240,7 +240,8 @@ def test_no_page_can_be_used(
         raise AssertionError("a model was loaded for nothing")
 
     monkeypatch.setattr("flows.wiring.systems.build_system", no_model)
-    ran = wikigenben("write", TITLE, *urls(server, "08.html", "10.html", "nowhere.html"), "--model", "smollm2", *web)
+    server.put("/closed.html", b"<html><body><p>The office is closed on Monday.</p></body></html>")
+    ran = wikigenben("write", TITLE, *urls(server, "08.html", "closed.html", "nowhere.html"), "--model", "smollm2", *web)
     assert ran.code == 3
     assert "failed: evidence: no usable page" in ran.err
     assert "among 3 (only a consent dialogue (1); refused, or gone (1); too little text (1))" in ran.err

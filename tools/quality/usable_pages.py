@@ -28,8 +28,8 @@ from tools.quality.second_set import WholePage, faults, whole_pages
 
 
 def read_saved(saved: SavedPage | WholePage) -> Page:
-    """As `wikigenben write` reads and judges a page that somebody named."""
-    document = read_document(saved.body, url=saved.url, content_type=saved.content_type, origin="url", run_date="2031-12-31")
+    """As `wikigenben write` reads and judges a page that a search found; one that somebody names may be shorter."""
+    document = read_document(saved.body, url=saved.url, content_type=saved.content_type, origin="search", run_date="2031-12-31")
     (page,) = clean_pages([document.extracted], leak=None, leak_hosts=True, min_words=LIVE_MIN_WORDS)
     return page
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from data.pages.blocks import keep_content, keep_extracted
 from data.pages.cleaning import LIVE_MIN_WORDS, Extracted, addresses_model, clean_characters, clean_pages, clean_title
 from data.pages.page_urls import canonical_url, host_of, listed, registrable_domain
-from data.types import PageFlag
+from data.types import Origin, PageFlag
 from tests.data.page_texts import OTHER, STORY, bare, judge, text_page, words
 
 # --- characters
@@ -203,10 +203,20 @@ def test_menus_without_content_are_an_index_page_or_too_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_words", "least", "reason"), [(75, 60, None), (75, LIVE_MIN_WORDS, "too_short"), (85, LIVE_MIN_WORDS, None)]
+    ("n_words", "least", "origin", "reason"),
+    [
+        (75, 60, "search", None),
+        (75, LIVE_MIN_WORDS, "search", "too_short"),
+        (85, LIVE_MIN_WORDS, "search", None),
+        (30, LIVE_MIN_WORDS, "url", None),
+        (20, LIVE_MIN_WORDS, "url", "too_short"),
+    ],
 )
-def test_how_short_a_page_may_be_depends_on_where_it_comes_from(n_words: int, least: int, reason: str | None) -> None:
-    (found,) = clean_pages([text_page(words(n_words, 3))], leak=None, leak_hosts=True, languages=(), min_words=least)
+def test_how_short_a_page_may_be_depends_on_where_it_comes_from(
+    n_words: int, least: int, origin: Origin, reason: str | None
+) -> None:
+    page = replace(text_page(words(n_words, 3)), origin=origin)
+    (found,) = clean_pages([page], leak=None, leak_hosts=True, languages=(), min_words=least)
     assert found.drop_reason == reason
 
 

@@ -66,7 +66,7 @@ def test_given_pages(tmp_path: Path, server: WebServer) -> None:
     evidence = live(tmp_path, server, found, urls=urls, bundle=tmp_path / "bundle")
     pages = evidence.collect(EVENT)
     reasons = Counter(page.drop_reason for page in pages)
-    assert reasons == {None: 7, "duplicate": 1, "consent": 1, "too_short": 1, "scheme": 1, "http_4xx": 1}
+    assert reasons == {None: 8, "duplicate": 1, "consent": 1, "scheme": 1, "http_4xx": 1}
     assert [page.url for page in pages] == [one.url for one in found] + urls[11:]  # in the order of the command
     (copy,) = [page for page in pages if page.drop_reason == "duplicate"]
     assert copy.duplicate_of == 4 and pages[4].usable
@@ -150,7 +150,8 @@ def test_a_page_without_text_is_read_in_its_version_for_phones(tmp_path: Path, s
 
 def test_nothing_that_can_be_used(tmp_path: Path, server: WebServer) -> None:
     found = put_sample(server)
-    urls = [found[7].url, found[9].url, server.url("/a"), server.url("/b"), "ftp://site.org/"]
+    server.put("/closed", "<html><body><p>The office is closed on Monday.</p></body></html>")
+    urls = [found[7].url, server.url("/closed"), server.url("/a"), server.url("/b"), "ftp://site.org/"]
     counts = (
         r"only a consent dialogue \(1\)",
         r"refused, or gone \(2\)",
