@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _LANES = 16
 """Keys are read in whole vectors: what lies behind the last segment must exist."""
+_MOST_BYTES = 512 << 20
+"""Of keys and values, where texts may wait for one another: a cache stays as large as it has ever been, and beyond eight texts
+another one at the same time saves little."""
 _WORTH_WAITING = 16
 """Tokens. For fewer that a prompt shares with one that is about to be read, no pass of its own is run to copy them."""
 
@@ -115,14 +118,17 @@ class LowBitTexts:
     # --- room -------------------------------------------------------------------------------------------------------------
 
     def _affordable(self, at_once: int | None) -> int:
-        """Positions behind the shared beginning: what is asked for, or with `at_once` what half of the free memory holds."""
+        """Positions behind the shared beginning: what is asked for, or with `at_once` what `_MOST_BYTES` and half of the free
+        memory hold."""
         backend, sizes = self._backend, sorted(self._sizes, reverse=True)
         wanted = sum(sizes[:at_once])
         free = available_bytes()
-        if free is None:
-            return wanted
         kept = self._shared + _LANES
         held = backend.bytes_for(backend.reserved)
+        if at_once is not None:
+            wanted = min(wanted, max(sizes[0], max(_MOST_BYTES, held) // backend.bytes_for(1) - kept))
+        if free is None:
+            return wanted
         if at_once is not None and backend.bytes_for(kept + wanted) > max(free // 2, held):
             wanted = min(wanted, max(sizes[0], max(free // 2, held) // backend.bytes_for(1) - kept))
         asking = f"{len(sizes)} texts together need" if at_once is None else "one of the texts alone needs"

@@ -120,7 +120,9 @@ def test_what_prompts_share_is_read_once(generator: LocalGenerator, monkeypatch:
     assert rows < sum(map(len, prompts)) / 2
 
 
-def test_as_many_at_a_time_as_memory_holds(generator: LocalGenerator, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["free", "cache"])
+def test_as_many_at_a_time_as_memory_holds(limit: str, generator: LocalGenerator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the free memory, and no more than the keys and values of all texts together may have."""
     expected = alone(generator, MIXED)
     sizes = []
     original = LowBitTexts._affordable
@@ -132,7 +134,10 @@ def test_as_many_at_a_time_as_memory_holds(generator: LocalGenerator, monkeypatc
     backend: Any = backend_of(generator._loaded)
     monkeypatch.setattr(LowBitTexts, "_affordable", noted)
     monkeypatch.setattr(type(backend), "reserved", property(lambda self: 0))
-    monkeypatch.setattr(lowbit_together, "available_bytes", lambda: 2 * backend.bytes_for(300))
+    if limit == "free":
+        monkeypatch.setattr(lowbit_together, "available_bytes", lambda: 2 * backend.bytes_for(300))
+    else:
+        monkeypatch.setattr(lowbit_together, "_MOST_BYTES", backend.bytes_for(300))
     assert shown(generator.generate_many(MIXED)) == shown(expected)
     ((room, everything, largest),) = sizes
     assert largest <= room < everything / 2
