@@ -43,6 +43,14 @@ def numbers(text: str) -> frozenset[str]:
     return frozenset(re.sub(r",(?=\d{3}\b)", "", m.group()).rstrip(".,") for m in _NUMBER.finditer(text))
 
 
+YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
+
+
+def years(text: str) -> frozenset[str]:
+    """Years of the last five centuries that a text names."""
+    return frozenset(YEAR.findall(text))
+
+
 def full_dates(text: str) -> list[str]:
     return [match.group() for match in _FULL_DATE.finditer(text)]
 

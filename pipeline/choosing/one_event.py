@@ -16,7 +16,7 @@ from functools import cache, cached_property
 
 from data.passages import sentence_spans
 from data.types import Page
-from pipeline.choosing.facts import CALENDAR, numbers, with_digits
+from pipeline.choosing.facts import CALENDAR, numbers, with_digits, years
 from pipeline.choosing.quantities import unattributed
 from pipeline.choosing.tolls import AFTER_DEATHS
 from pipeline.retrieval import terms
@@ -43,7 +43,6 @@ _VERB = re.compile(
     r"slid|near|in|on|at|into|off|of|outside|under)\b"
 )
 """Behind a noun: what it did, or where."""
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
 _NAME = re.compile(r"[A-ZÀ-ÖØ-Þ][\w’'-]+")
 _PLACED = re.compile(r"(?:In|At|Near|On|Off|Outside|Around) (?:the )?")
 _GENERIC_WORDS = """
@@ -89,7 +88,7 @@ class OneEvent:
                 continue
             for span in sentence_spans(page.text[:BEGINNING], longest=LONGEST)[:FIRST]:
                 text = page.text[span.start : span.end]
-                if self._own_years and not set(_YEAR.findall(text)) <= self._own_years:
+                if self._own_years and not years(text) <= self._own_years:
                     continue  # what else happened there, long ago
                 if len(self._subject & {*terms(text)}) >= max(OPENING * len(self._subject), 1) and not _is_of_another(text):
                     found.append(text)
@@ -110,17 +109,17 @@ class OneEvent:
 
     @cached_property
     def _years(self) -> frozenset[str]:
-        return self._own_years or frozenset(_YEAR.findall(" ".join(self._openings)))
+        return self._own_years or years(" ".join(self._openings))
 
     @cached_property
     def _own_years(self) -> frozenset[str]:
-        return frozenset({*_YEAR.findall(self.title), *((page.published or "")[:4] for page in self.pages)} - {""})
+        return frozenset({*years(self.title), *((page.published or "")[:4] for page in self.pages)} - {""})
 
     def is_counted(self, text: str, before: str = "") -> bool:
         """Whether a sentence's count is of the event as a whole, as far as its words tell; `before` is what its paragraph says
         ahead of it."""
         told = _of_whole(text)
-        if _is_of_another(told) or not set(_YEAR.findall(told)) <= self._years:
+        if _is_of_another(told) or not years(told) <= self._years:
             return False
         if _named(told) - self._names:
             return False
@@ -143,7 +142,7 @@ class OneEvent:
         for sentence in reversed([before[s.start : s.end] for s in sentence_spans(before, longest=LONGEST)]):
             told = _of_whole(sentence)
             own = own_words(told)
-            if _is_of_another(told) or set(_YEAR.findall(told)) - self._years:
+            if _is_of_another(told) or years(told) - self._years:
                 return True
             if own & self.words:
                 return False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from pipeline.choosing.facts import KEPT_SENTENCES, names, with_digits
+from pipeline.choosing.facts import KEPT_SENTENCES, YEAR, names, with_digits, years
 from pipeline.retrieval import STOPWORDS, terms
 
 Move = Literal["", "rose", "fell", "corrected", "now"]
@@ -94,7 +94,6 @@ _FROM_TO = re.compile(r"\b(?:up |down |revised |corrected )?from \S+(?: \w+)? to
 """Of "revised from nine to seven" only the nine is an earlier belief."""
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Their|We|I|You|This|That)\b")
 _SAYING = re.compile(r"\b(?:said|says|according to|told|reported|announced|confirmed|wrote|added)\b", re.I)
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d{2}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +159,13 @@ def quantities(sentence: str) -> tuple[Quantity, ...]:
         return ()
     told = unattributed(sentence)
     named = frozenset(name for one in names(told) if (name := _without_days(one)))
-    years = frozenset(_YEAR.findall(sentence))
+    when = years(sentence)
     found: list[Quantity] = []
     before = ""
     for clause in _clauses(sentence):
         text = " ".join(word.text for word in clause)
         if not _FORMER.search(_FROM_TO.sub(" to ", text)):
-            found += (q for i in range(len(clause)) if (q := _quantity(clause, i, before, named, years)) is not None)
+            found += (q for i in range(len(clause)) if (q := _quantity(clause, i, before, named, when)) is not None)
         before += f" {text}"
     if _PRONOUN.match(sentence):  # of whom, only the sentence before knows
         found = [q for q in found if q.is_toll]
@@ -202,7 +201,7 @@ def _without_days(name: str) -> str:
 # --- one number -------------------------------------------------------------------------------------------------------
 
 
-def _quantity(clause: Sequence[_Word], i: int, before: str, named: frozenset[str], years: frozenset[str]) -> Quantity | None:
+def _quantity(clause: Sequence[_Word], i: int, before: str, named: frozenset[str], when: frozenset[str]) -> Quantity | None:
     match = _NUMBER.fullmatch(with_digits(clause[i].text))
     if match is None or _is_no_quantity(clause, i):
         return None
@@ -226,7 +225,7 @@ def _quantity(clause: Sequence[_Word], i: int, before: str, named: frozenset[str
         bound=bound,
         subject=_subject(f"{before} {' '.join(word.text for word in clause[:i])}", named),
         names=named,
-        years=years,
+        years=when,
         move=_move(clause, begin, i, at),
     )
 
@@ -249,7 +248,7 @@ def _is_no_quantity(clause: Sequence[_Word], i: int) -> bool:
     word, is_share = clause[i], clause[i].text.endswith("%")
     previous = clause[i - 1] if i else None
     following = clause[i + 1] if i + 1 < len(clause) else None
-    if _YEAR.fullmatch(word.text):
+    if YEAR.fullmatch(word.text):
         return True
     if following is not None:
         if following.low in _CALENDAR | _ADDED_AFTER or (following.low == "of" and not is_share):

@@ -73,6 +73,37 @@ def test_what_a_page_foretells_and_a_later_one_looks_back_on_is_worth_less() -> 
     assert not any(filing._is_stale(one, newest) for one in filing.noted_pool(newest, statements, ENCODER).offered)
 
 
+@pytest.mark.parametrize(
+    ("text", "later"),
+    [
+        ("A second march was held in 2018.", True),
+        ("Marches were held in 2018 and 2020.", True),
+        ("A second march was held in 2018, 35 years after that of 1983.", False),
+        ("The law was passed in 1984.", False),
+        ("The general had taken power in 1977.", False),
+        ("The police arrested fifty women.", False),
+    ],
+)
+def test_what_only_later_years_saw_is_no_fact_of_the_event(text: str, later: bool) -> None:
+    assert filing._is_later(text, "1983 women's march, Lahore") is later
+    assert not filing._is_later(text, "Women's march, Lahore")
+
+
+def test_an_answer_of_a_later_year_opens_no_article() -> None:
+    """ "2031" stands in the title."""
+    answers = [
+        Statement("The next flood of Tolvane killed nine people in 2036.", (LEDGER,), question=1),
+        Statement("The flood killed fourteen people.", (LEDGER,), question=2),
+        Statement("Soldiers filled sandbags along the Tolvane.", (PROVINCE,)),
+        Statement("The Faltmark Commission published its report on 25 November 2031.", (REVIEW,)),
+    ]
+    subject = NotedSubject("The 2031 Tolvane flood was a flood.", RECOGNISER.ranked(EVENT.title, ["A flood."])[0][1], None)
+    made = plan_notes(EVIDENCE, answers, subject, ENCODER, WritingSettings(), BANKS)
+    assert made.lead[0].text == answers[1].text
+    worth = {one.text: one.worth for one in (*made.lead, *(s for section in made.sections for s in section.statements))}
+    assert worth[answers[1].text] > 2 * worth.get(answers[0].text, 0.0)
+
+
 def test_short_answers_stand_side_by_side_in_the_lead() -> None:
     """ "X directed it" and "Y wrote it" are alike by the name that both have."""
     opening = Statement("The 2031 Tolvane flood was a flood of the Tolvane in Vasterlow.", (LEDGER,))
