@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import UserError
@@ -23,13 +24,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DISTILLED = "knn-ssd-distilled"
+TRAINED = Path(__file__).parent / "trained"
+"""`<model>-<fingerprint>.safetensors`, whose README says how each was made."""
+SHOWN = 12
+"""Hex digits of a fingerprint that a name shows; the file holds all of them, and is refused for another."""
 SURE, LONGEST = 0.6, 6
 """The stop rule where too few rounds were held out for another."""
 
 
 def bridges_for(loaded: LoadedModel, *, needed: bool) -> Bridges | None:
-    """Those in the model's usual place. Raises UserError, where they are `needed`, for none."""
+    """Those in the model's usual place, else those that are brought along for it (`TRAINED`). Raises UserError, where they are
+    `needed`, for none."""
     path = calibration_folder(loaded) / FILE
+    if not path.is_file():
+        path = next(TRAINED.glob(f"*-{loaded.fingerprint[:SHOWN]}.safetensors"), path)
     if needed:
         return Bridges.load(path, loaded)  # says, where there are none, how to make them
     try:

@@ -1,8 +1,9 @@
 """Trains a bridge on the model's own answers (self-distillation), on the CPU, in minutes.
 
 The drafter of a round reads the model's keys and values of all committed tokens and its own of the tokens since. So a text is
-cut into rounds at random places, and each answer token is learnt from what a draft would see there: nothing but answers is
-run, and nothing of the model is changed. Before that each map is fitted in closed form to carry the residual stream from
+cut into rounds at random places, and each token is learnt from what a draft would see there; nothing of the model is changed.
+What the model would say behind each of a prompt's last tokens is learnt, too: it costs a reading in place of a writing, and
+answers alone are learnt by heart. Before that each map is fitted in closed form to carry the residual stream from
 where it is to where the next kept sub-layer takes it up.
 """
 
@@ -35,6 +36,8 @@ PROMPT_WEIGHT = 0.3
 RIDGE = 0.02
 """Of the mean square of the input: what the map's distance from the identity costs."""
 KEPT_EVERY = 10
+_ROWS = 64
+"""Tokens whose continuations are asked for in one pass: logits are (64, V)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,16 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`fitted` texts are for the closed form, all for the steps; `longest` tokens of a round."""
+    """`fitted` texts are for the closed form, all for the steps; `prompt` tokens of each prompt, the last ones, are learnt;
+    `longest` tokens of a round; `dropout` of what a map passes on."""
 
     rank: int = 64
     vocabulary: int = 2048
-    fitted: int = 50
+    fitted: int = 40
+    prompt: int = 320
+    dropout: float = 0.15
     steps: int = 150
-    batch: int = 8
+    batch: int = 4
     rate: float = 1e-3
     longest: int = 5
     seed: int = 0
@@ -61,11 +67,15 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """A text with the model's keys and values (H_kv, T, D) of kept attention layers, in 16 bits."""
+    """A text with the model's keys and values (H_kv, T, D) of kept attention layers, in 16 bits. Its answer is all that is
+    learnt, and may begin in the prompt; `wanted` is what the model goes on with behind each of its tokens but the last, and
+    `known` are tokens that a draft may have beside the frequent ones."""
 
     text: Text
     keys: dict[int, torch.Tensor]
     values: dict[int, torch.Tensor]
+    wanted: tuple[int, ...]
+    known: frozenset[int]
 
 
 def train(
@@ -88,8 +98,6 @@ def train(
     if not usable:
         raise ValueError("there is nothing to learn from")
     drafter = _Drafter(backend, path, recipe)
-    common = Counter(token for text in usable for token in text.answer)
-    vocabulary = sorted(token for token, _ in common.most_common(recipe.vocabulary))
     done, state = _restored(checkpoint)
     if state:
         drafter.load(state["parameters"])
@@ -97,12 +105,17 @@ def train(
         report(f"fitting {path.count('map')} maps in closed form")
         drafter.fit(backend, usable[: recipe.fitted])
     last = recipe.steps if stop_after is None else min(stop_after, recipe.steps)
+    read = []
+    for n, (text, shared) in enumerate(zip(usable, _shared([text.prompt for text in usable]), strict=True), 1):
+        read.append(drafter.read(backend, text, shared))
+        if n % 50 == 0:
+            report(f"reading answers {n}/{len(usable)}")
+    common = Counter(token for text in usable for token in text.answer)
+    also = Counter(token for one in read for token in one.wanted)  # those of answers come first
+    frequent = [token for token, _ in common.most_common(recipe.vocabulary)]
+    frequent += [token for token, _ in also.most_common() if token not in common][: recipe.vocabulary - len(frequent)]
+    vocabulary = sorted(frequent)
     if done < last:
-        read = []
-        for n, text in enumerate(usable, 1):
-            read.append(drafter.read(backend, text))
-            if n % 50 == 0:
-                report(f"reading answers {n}/{len(usable)}")
         _steps(drafter, read, vocabulary, recipe, done, last, state, checkpoint, report)
     return drafter.bridge(name, vocabulary)
 
@@ -129,6 +142,7 @@ def _steps(
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate * warm
         rng = random.Random(f"{recipe.seed} {step}")
+        drafter.noise.manual_seed(1_000 * recipe.seed + step)  # a training that is gone on with ends the same
         batch = [(texts[i], _rounds(len(texts[i].text.answer) - 1, recipe.longest, rng)) for i in batches[step]]
         loss, n = drafter.loss(batch, vocabulary)
         optimizer.zero_grad(set_to_none=True)
@@ -147,11 +161,12 @@ class _Drafter:
 
     def __init__(self, backend: LowBitBackend, path: Sequence[str], recipe: Recipe) -> None:
         _, sizes, layers, (cos, sin) = backend.compiled_parts()
-        self._path, self._sizes, self._backend = tuple(path), sizes, backend
+        self._path, self._sizes, self._backend, self._recipe = tuple(path), sizes, backend, recipe
         self._cos, self._sin = torch.from_numpy(cos), torch.from_numpy(sin)
         self._layers = {int(step.split(" ")[1]): layers[int(step.split(" ")[1])] for step in path if step != "map"}
         self._weights = {i: backend.layer_values(i) for i in self._layers}
         self._head = backend.output_matrix()
+        self.noise = torch.Generator()
         size = backend.info.hidden_size
         self.parameters: dict[str, torch.nn.Parameter] = {}
         for i in range(path.count("map")):
@@ -185,24 +200,36 @@ class _Drafter:
 
     # --- texts -----------------------------------------------------------------------------------------------------------
 
-    def read(self, backend: LowBitBackend, text: Text) -> _Read:
-        """The model reads it; what the kept attention sub-layers will look at is copied."""
+    def read(self, backend: LowBitBackend, text: Text, shared: int = 0) -> _Read:
+        """The model reads it, and says what it would go on with; what the kept attention sub-layers will look at is copied.
+        The first `shared` tokens are not learnt."""
         ids = [*text.prompt, *text.answer[:-1]]
-        backend.prefill(ids, capacity=len(ids))
-        return self._copied(backend, text, len(ids))
+        first = max(1, len(text.prompt) - self._recipe.prompt, min(shared, len(text.prompt) - 1))
+        backend.prefill(ids[:first], capacity=len(ids) + _ROWS)
+        said: list[int] = []
+        for at in range(first, len(ids), _ROWS):
+            rows = ids[at : at + _ROWS]
+            logits = backend.step(rows).logits
+            backend.commit(len(rows))
+            said += logits.argmax(dim=-1).tolist()
+        learnt = Text(tuple(ids[:first]), (*ids[first:], text.answer[-1]))
+        return self._copied(backend, learnt, len(ids), tuple(said), frozenset(text.prompt))
 
-    def _copied(self, backend: LowBitBackend, text: Text, n: int) -> _Read:
+    def _copied(
+        self, backend: LowBitBackend, text: Text, n: int, wanted: tuple[int, ...] = (), known: frozenset[int] = frozenset()
+    ) -> _Read:
         cache = backend.compiled_parts()[0]
         layers = [int(step.split(" ")[1]) for step in self._path if step.startswith("attention")]
         keys = {i: torch.from_numpy(cache.keys[i, :, :, :n]).transpose(1, 2).half().contiguous() for i in layers}
-        return _Read(text, keys, {i: torch.from_numpy(cache.values[i, :, :n]).half().contiguous() for i in layers})
+        values = {i: torch.from_numpy(cache.values[i, :, :n]).half().contiguous() for i in layers}
+        return _Read(text, keys, values, wanted, known)
 
     def loss(self, batch: Sequence[tuple[_Read, list[int]]], vocabulary: Sequence[int]) -> tuple[torch.Tensor, int]:
         """Sum of the cross-entropies, in nats, over tokens of the batch's vocabulary, and how many there are."""
-        allowed = torch.tensor(sorted({*vocabulary, *(token for one, _ in batch for token in one.text.prompt)}))
+        allowed = torch.tensor(sorted({*vocabulary, *(token for one, _ in batch for token in one.known)}))
         place = torch.full((self._head.n_rows,), -100)
         place[allowed] = torch.arange(len(allowed))
-        wanted = place[torch.tensor([token for one, _ in batch for token in one.text.answer[1:]])]
+        wanted = place[torch.tensor([token for one, _ in batch for token in one.wanted])]
         head = torch.from_numpy(self._head.values(allowed.numpy()))
         logits = self._backend.scaled(self._states(batch) @ head.T)
         loss = functional.cross_entropy(logits, wanted, ignore_index=-100, reduction="sum")
@@ -226,7 +253,10 @@ class _Drafter:
 
     def _mapped(self, rows: Rows, i: int) -> Rows:
         down, up, bias = (self.parameters[f"map {i} {part}"] for part in ("down", "up", "bias"))
-        return rows + (rows @ down.T) @ up.T + bias
+        passed = rows @ down.T
+        if torch.is_grad_enabled() and (share := self._recipe.dropout):
+            passed = passed * (torch.rand(passed.shape, generator=self.noise) >= share) / (1 - share)
+        return rows + passed @ up.T + bias
 
     def _normed(self, rows: Rows, step: str) -> Rows:
         normed: Rows = functional.rms_norm(rows, rows.shape[-1:], self.parameters[f"norm {step}"], self._sizes.eps)
@@ -350,6 +380,19 @@ def _view(n_prompt: int, starts: Sequence[int]) -> torch.Tensor:
     start, own = torch.tensor(starts)[:, None], torch.arange(n)
     theirs = torch.arange(n_prompt + n)[None] < n_prompt + start
     return torch.cat([theirs, (own[None] >= start) & (own[None] <= own[:, None])], dim=1)
+
+
+def _shared(prompts: Sequence[tuple[int, ...]]) -> list[int]:
+    """Of each prompt the tokens with which another one begins as well: worked examples, which all have."""
+    order = sorted(range(len(prompts)), key=lambda i: prompts[i])
+    found = [0] * len(prompts)
+    for i, j in pairwise(order):
+        alike = next(
+            (n for n, (a, b) in enumerate(zip(prompts[i], prompts[j], strict=False)) if a != b),
+            min(len(prompts[i]), len(prompts[j])),
+        )
+        found[i], found[j] = max(found[i], alike), max(found[j], alike)
+    return found
 
 
 def _rounds(n: int, longest: int, rng: random.Random) -> list[int]:

@@ -120,13 +120,25 @@ def test_training_learns() -> None:
     assert after > before
 
 
+def test_what_prompts_have_in_common_is_not_learnt_again_and_again() -> None:
+    from decoding.knn.bridge_training import _Drafter, _shared
+
+    assert _shared([(1, 2, 3, 4), (1, 2, 5), (9, 9), (1, 2, 3, 7)]) == [3, 2, 0, 3]
+    model, text = backend(), texts()[0]
+    read = _Drafter(model, PATH, replace(RECIPE, prompt=6)).read(model, text)
+    assert read.text.prompt == text.prompt[:-6] and read.text.answer == (*text.prompt[-6:], *text.answer)
+    assert len(read.wanted) == len(read.text.answer) - 1 and read.wanted[5:] == text.answer
+    shared = _Drafter(model, PATH, replace(RECIPE, prompt=6)).read(model, text, shared=len(text.prompt) - 2)
+    assert shared.text.answer == (*text.prompt[-2:], *text.answer) and shared.wanted == read.wanted[4:]
+
+
 def test_what_is_trained_is_what_drafts() -> None:
     """The path in torch and the compiled one, on the same token behind the same prompt."""
     from decoding.knn.bridge_training import _Drafter
 
     model, text = backend(), texts()[0]
     bridge = trained()
-    drafter = _Drafter(model, PATH, RECIPE)
+    drafter = _Drafter(model, PATH, replace(RECIPE, prompt=0))
     with torch.no_grad():
         for i, one in enumerate(bridge.maps):
             for part in ("down", "up", "bias"):
