@@ -21,7 +21,7 @@ from flows.showing import console
 from flows.wiring import models
 from flows.wiring.page_sources import build_collect
 from pipeline.evidence import Evidence
-from pipeline.planning.filing import pooled
+from pipeline.planning.planner import pooled
 from pipeline.writing.prompts import say
 
 WORDS = (6, 40)

@@ -1,6 +1,6 @@
 """`extractive`: an article of the evidence's own sentences, without a language model.
 
-What it says and where is the plan that `ours` writes from (`pipeline.planning.filing`); here every statement is as its
+What it says and where is the plan that `ours` writes from (`pipeline.planning.planner`); here every statement is as its
 page has it, cited. It is the floor that a language model has to beat.
 """
 
@@ -17,7 +17,7 @@ from decoding.api import Encoder
 from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.evidence import Evidence
 from pipeline.following.settling import in_order_of_use, settled
-from pipeline.planning.filing import PlanningBanks, plan_article, planning_digest
+from pipeline.planning.planner import PlanningBanks, plan_article, planning_digest
 from pipeline.stages import ARTICLE, LEAD, OUTLINE, PLAN, section_stage
 from pipeline.writing.assembly import LEAD_HEADING, WrittenSection, assemble
 from pipeline.writing.infobox import infobox_rows

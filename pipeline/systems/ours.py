@@ -33,9 +33,9 @@ from pipeline.noting.retelling import retelling
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import chosen_passages, retell, take_notes
 from pipeline.noting.verifying import FACTUAL, Claimed, Verifier
-from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
+from pipeline.planning.planner import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.story import story_told, with_story
 from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN, SHORT_FACTS, STORY
 from pipeline.systems.paper import ModelSystem

@@ -100,7 +100,7 @@ def labelled(folder: str, wanted: dict[tuple[str, str], str]) -> Iterator[tuple[
     from flows.wiring import models
     from flows.wiring.page_sources import build_collect
     from pipeline.evidence import Evidence
-    from pipeline.planning.filing import pooled
+    from pipeline.planning.planner import pooled
 
     snapshot, settings = Snapshot(locate(folder)), Settings()
     collect, encoder = build_collect(snapshot, settings), models.build_encoder()

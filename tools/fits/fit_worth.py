@@ -95,7 +95,7 @@ def labelled(folder: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     from flows.wiring.page_sources import build_collect
     from pipeline.choosing.statements import Pool
     from pipeline.evidence import Evidence
-    from pipeline.planning.filing import pooled
+    from pipeline.planning.planner import pooled
 
     snapshot, settings = Snapshot(locate(folder)), Settings()
     collect, encoder, facts = build_collect(snapshot, settings), models.build_encoder(), Facts(LexicalJudge())

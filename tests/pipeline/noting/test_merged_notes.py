@@ -13,10 +13,10 @@ from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.evidence import Evidence
 from pipeline.notes import Note, TakenNotes
 from pipeline.noting.merged_notes import merged
-from pipeline.planning import filing
-from pipeline.planning.filing import NotedSubject, PlanningBanks, plan_notes
+from pipeline.planning import planner
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
+from pipeline.planning.planner import NotedSubject, PlanningBanks, plan_notes
 from tests.fakes import FixedEncoder
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RETRIEVAL, REVIEW
 
@@ -48,7 +48,7 @@ def plan(carried: int) -> ArticlePlan:
 
 def test_what_a_model_cannot_say_otherwise_is_worth_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fourteen words, of a model that carries ten."""
-    monkeypatch.setattr(filing, "LEAST_USABLE", 0.0)
+    monkeypatch.setattr(planner, "LEAST_USABLE", 0.0)
 
     def worths(carried: int) -> dict[int, float]:
         made = plan(carried)
@@ -58,7 +58,7 @@ def test_what_a_model_cannot_say_otherwise_is_worth_less(monkeypatch: pytest.Mon
     any_length, short = worths(0), worths(10)
     assert any_length.keys() == short.keys() and 14 in short
     for words, worth in any_length.items():
-        assert short[words] == pytest.approx(worth * (filing.STAYING if words == 14 else 1.0), abs=2e-3)
+        assert short[words] == pytest.approx(worth * (planner.STAYING if words == 14 else 1.0), abs=2e-3)
     assert np.all(np.array(list(short.values())) > 0)
 
 
@@ -67,10 +67,10 @@ def test_what_a_page_foretells_and_a_later_one_looks_back_on_is_worth_less() -> 
     evidence = Evidence.unlapped(EVENT, pages, RETRIEVAL)
     texts = ("Marrund Province will open nine shelters in Vasterlow.", "Marrund Province opened nine shelters in Vasterlow.")
     statements = [Statement(text, (PROVINCE,)) for text in texts]
-    offered = filing.noted_pool(evidence, statements, ENCODER).offered
-    assert [filing._is_stale(one, evidence) for one in offered] == [True, False]
+    offered = planner.noted_pool(evidence, statements, ENCODER).offered
+    assert [planner._is_stale(one, evidence) for one in offered] == [True, False]
     newest = Evidence.unlapped(EVENT, (replace(PAGES[0], published=None), *pages[1:]), RETRIEVAL)
-    assert not any(filing._is_stale(one, newest) for one in filing.noted_pool(newest, statements, ENCODER).offered)
+    assert not any(planner._is_stale(one, newest) for one in planner.noted_pool(newest, statements, ENCODER).offered)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_what_a_page_foretells_and_a_later_one_looks_back_on_is_worth_less() -> 
     ],
 )
 def test_what_only_later_years_saw_is_no_fact_of_the_event(text: str, later: bool) -> None:
-    assert filing._is_later(text, "1983 women's march, Lahore") is later
-    assert not filing._is_later(text, "Women's march, Lahore")
+    assert planner._is_later(text, "1983 women's march, Lahore") is later
+    assert not planner._is_later(text, "Women's march, Lahore")
 
 
 def test_an_answer_of_a_later_year_opens_no_article() -> None:

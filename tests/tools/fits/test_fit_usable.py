@@ -16,7 +16,7 @@ from data.snapshot import SAMPLE, Snapshot
 from flows.wiring.page_sources import build_collect
 from pipeline.choosing.usable import UsableModel, chances
 from pipeline.evidence import Evidence
-from pipeline.planning.filing import pooled
+from pipeline.planning.planner import pooled
 from tests.fakes import FixedEncoder
 from tools.fits.fit_usable import FOLDS, LABELS, digest, main, read_labels, trees_of
 

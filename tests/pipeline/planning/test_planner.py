@@ -11,11 +11,12 @@ from data.types import Event, Page
 from pipeline.article_plan import ArticlePlan
 from pipeline.choosing.subject import defines
 from pipeline.evidence import Evidence
-from pipeline.planning import filing
-from pipeline.planning.filing import PlanningBanks, cues, own_words, plan_article
+from pipeline.planning import planner
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
 from pipeline.planning.paragraphs import paragraphs
+from pipeline.planning.planner import PlanningBanks, plan_article
+from pipeline.planning.section_assignment import cues, own_words
 from tests.fakes import FixedEncoder
 from tests.pipeline.flood import EVENT, page
 
@@ -141,7 +142,7 @@ def test_how_far_a_sentence_defines_the_subject(text: str, far: float) -> None:
     ],
 )
 def test_a_short_article_takes_what_a_long_one_leaves_out(chances: list[float], words: int, least: float) -> None:
-    assert filing._least_usable(np.array(chances), [words] * len(chances)) == pytest.approx(least)
+    assert planner._least_usable(np.array(chances), [words] * len(chances)) == pytest.approx(least)
 
 
 def test_a_story_goes_along_with_its_pages() -> None:
@@ -152,7 +153,7 @@ def test_a_story_goes_along_with_its_pages() -> None:
             "late", EVENT.title, f"{rain * 3}Smugglers chased Abt over a high bridge and he fled to Kettlin after 9 June 1999."
         ),
     )
-    pool = filing.pooled(Evidence.unlapped(EVENT, pages, RetrievalSettings()), FixedEncoder()).pool
+    pool = planner.pooled(Evidence.unlapped(EVENT, pages, RetrievalSettings()), FixedEncoder()).pool
     group = [i for i, one in enumerate(pool.offered) if "Abt" in one.text]
 
     def order(*, tells_story: bool) -> list[str]:
@@ -173,10 +174,10 @@ def test_a_story_goes_along_with_its_pages() -> None:
 )
 def test_what_the_opening_says_is_not_said_again(text: str, told: bool) -> None:
     opening = "The 2031 Tolvane flood was a flood in Marrund, killing 14 people and damaging the town of Vasterlow."
-    (one,) = filing.pooled(
+    (one,) = planner.pooled(
         Evidence.unlapped(EVENT, (page("a", EVENT.title, text),), RetrievalSettings()), FixedEncoder()
     ).pool.offered
-    assert filing._opening_says(one.candidate, opening, "2031 Tolvane flood") is told
+    assert planner._opening_says(one.candidate, opening, "2031 Tolvane flood") is told
 
 
 def test_a_heading_without_a_list_is_told_by_its_rarest_word() -> None:
