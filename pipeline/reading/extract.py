@@ -31,8 +31,8 @@ from pipeline.reading.embedded.page_data import Told, in_jsonld, in_scripts
 from pipeline.reading.embedded.posts import posts_of
 from pipeline.reading.markdown_pages import is_markdown, plain_text
 from pipeline.reading.page_tables import set_aside
-from pipeline.reading.seen.stylesheets import TooSlow, hidden_by_sheets
 from pipeline.reading.seen.turned_text import take_out_turned
+from pipeline.reading.seen.unseen_text import TooSlow, hidden_by_sheets
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement

@@ -1,8 +1,8 @@
 """Which elements of a page its own stylesheets, style attributes and old attributes hide, as a browser would compute it.
 
 Rules come from `sheets`, what values mean from `visibility`; selectors are matched by cssselect2. Where it cannot be decided
-whether text is seen (a variable that nobody sets, a condition or function that is not known), it counts as hidden as long as
-most of the page is plainly visible. Sheets at other addresses are not fetched: where a page has such, nothing is said about the
+whether text is seen (a variable that nobody sets, a condition or function that is not known), it is `unsure`, and `unseen_text`
+decides. Sheets at other addresses are not fetched: where a page has such, nothing is said about the
 ground that text is on. What scripts and foreign sheets hide is not seen here.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tinycss2
-from lxml.html import Element, HtmlElement
+from lxml.html import HtmlElement
 
 from pipeline.reading.seen.colours import FAINT, Rgba, alike, colour_of, is_clear
 from pipeline.reading.seen.css_lengths import SHARE, pixels
@@ -36,8 +36,6 @@ from pipeline.reading.seen.visibility import (
     stroke_of,
 )
 
-UNSURE_UP_TO = 0.3
-"""Share of a page's words up to which those that may be invisible count as hidden. Beyond it they are the page."""
 MOST_STYLE = 20_000
 """Characters of a style attribute that are read."""
 MOST_VALUE = 2_000
@@ -46,7 +44,7 @@ _WHOLE = frozenset(("html", "body", "main", "article"))
 _NEVER = frozenset(("datalist", "noframes", "noembed", "template", "title", "metadata", "desc", "defs", "symbol", "clippath",
                     "annotation", "annotation-xml", "rp", "video", "audio", "canvas", "iframe"))  # fmt: skip
 """Of which a browser paints no text, or only where it cannot do what it should."""
-_UNTOLD = frozenset(("script", "style", "head", "noscript", "meta", "link"))
+UNTOLD = frozenset(("script", "style", "head", "noscript", "meta", "link"))
 _VAR = re.compile(r"var\(\s*(--[^\s,()]+)\s*(?:,((?:[^()]|\((?:[^()]|\([^()]*\))*\))*))?\)", re.IGNORECASE)
 Ranked = dict[str, list[tuple[tuple[Any, ...], str, bool]]]
 """By property: rank, value, and whether the rule holds for sure."""
@@ -87,62 +85,13 @@ class Unseen:
     """Which a rule may hide that would take too long to ask."""
 
 
-class TooSlow(Exception):
-    """Most of a page may be hidden by rules that nobody can work out in the time that a page has."""
-
-
-def hidden_by_sheets(tree: HtmlElement) -> Iterator[HtmlElement]:
-    """Elements that the page hides; raises TooSlow where nobody can tell. Words whose element also holds visible ones are put
-    into an element of their own first."""
-    found = _unseen(tree)
-    n_words = _n_words(tree)
-    slow = [one for one in found.given_up if one not in found.boxes and not _is_inside(one, found.boxes)]
-    slow = [one for one in slow if not _is_inside(one, found.given_up)]
-    if sum(len(str(one.text_content()).split()) for one in slow) > UNSURE_UP_TO * n_words:
-        raise TooSlow("its stylesheets take too long to be worked out, and what they hide is not known")
-    found.boxes.update(slow)
-    unsure = [one for one in found.unsure if one not in found.boxes and not _is_inside(one, found.boxes)]
-    outer = [one for one in unsure if not _is_inside(one, found.unsure) and not _is_label(one, found.boxes)]
-    if sum(len(str(one.text_content()).split()) for one in outer) <= UNSURE_UP_TO * n_words:
-        found.boxes.update(outer)
-    yield from found.boxes
-    for element in found.texts:
-        if not _is_inside(element, found.boxes) and element not in found.boxes:
-            yield from _own_words(element)
-
-
-_ALONE = frozenset(("div", "p", "aside", "nav", "section"))
-_IN_A_ROW = frozenset(("table", "li", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "figure", "pre"))
-MOST_WORDS, MOST_LABEL = 2, 80
-"""Of a label; characters."""
-
-
-def _is_label(element: HtmlElement, hidden: set[HtmlElement]) -> bool:
-    """Whether it is in a block that has no more than two words beside what is hidden for sure, as labels in a margin are:
-    that says nothing, seen or not."""
-    block = element
-    while block.tag not in _ALONE or block.getparent() is None:
-        if block.getparent() is None or block.tag in _IN_A_ROW:
-            return False
-        block = block.getparent()
-    if _has_words(block.getparent()) or any(above.tag in _IN_A_ROW for above in block.iterancestors()):
-        return False
-    seen = {one for one in block.iter() if one not in hidden and not _is_inside(one, hidden)}
-    words = "".join(str(text) for text in block.xpath(".//text()") if _parent_of(text) in seen).split()
-    return len(words) <= MOST_WORDS and sum(map(len, words)) <= MOST_LABEL
-
-
-def _parent_of(text: Any) -> HtmlElement | None:
-    """The element that a text of XPath is in."""
-    return text.getparent().getparent() if text.is_tail else text.getparent()
-
-
 def declarations(style: str) -> dict[str, tuple[str, bool]]:
     """Of a style attribute."""
     return declarations_of(tinycss2.parse_blocks_contents(style[:MOST_STYLE]))
 
 
-def _unseen(tree: HtmlElement) -> Unseen:
+def unseen(tree: HtmlElement) -> Unseen:
+    """What a browser would not paint, element by element, from the outermost in."""
     sheets = sheets_of(tree, TOLD, _effects)
     has_foreign = bool(tree.xpath("//link[contains(@rel, 'stylesheet') and not(starts-with(@href, 'data:'))]"))
     found = Unseen()
@@ -172,7 +121,7 @@ def _unseen(tree: HtmlElement) -> Unseen:
             unsure = unsure or is_gone or may_be_gone or not _is_seen(its)
         if element is tree and state.font >= 6:
             rem = state.font
-        if element.tag in _WHOLE or element.tag in _UNTOLD or (parent is not None and parent.tag == "head"):
+        if element.tag in _WHOLE or element.tag in UNTOLD or (parent is not None and parent.tag == "head"):
             continue  # a page's title is in no window, and hidden from nobody
         open_to = frozenset(matches.given_up) | given_up.get(element.getparent(), _NO_EFFECTS)
         if open_to:
@@ -189,7 +138,7 @@ def _unseen(tree: HtmlElement) -> Unseen:
             found.unsure.add(element)
         elif element in shadowed and not shadowed[element].has_default:
             found.texts.add(element)
-        elif _has_words(element) and not _is_seen(state):
+        elif has_words(element) and not _is_seen(state):
             sure = not state.unsure and (state.is_inked or not alike(state.ink, state.ground))
             (found.texts if sure else found.unsure).add(element)
     for cover in lying:
@@ -216,7 +165,7 @@ def _below(cover: HtmlElement, states: Mapping[HtmlElement, _State]) -> Iterator
     parent = cover.getparent()
     if parent is None:
         return
-    if _has_words(parent):
+    if has_words(parent):
         yield parent
     is_behind = False
     for child in parent:
@@ -515,36 +464,6 @@ def _shadowed(tree: HtmlElement) -> dict[HtmlElement, _Shadow]:
     return found
 
 
-def _own_words(element: HtmlElement) -> Iterator[HtmlElement]:
-    """The element, where nothing in it says otherwise, else new elements around its own words."""
-    if not len(element):
-        yield element
-        return
-    if element.text and element.text.strip():
-        first = Element("span")
-        first.text, element.text = element.text, None
-        element.insert(0, first)
-        yield first
-    for child in list(element):
-        if child.tail and child.tail.strip():
-            after = Element("span")
-            after.text, child.tail = child.tail, None
-            child.addnext(after)
-            yield after
-
-
-def _has_words(element: HtmlElement) -> bool:
+def has_words(element: HtmlElement) -> bool:
+    """Of its own, beside those of elements in it."""
     return bool(element.text and element.text.strip()) or any(child.tail and child.tail.strip() for child in element)
-
-
-def _is_inside(element: HtmlElement, others: set[HtmlElement]) -> bool:
-    return any(above in others for above in element.iterancestors())
-
-
-def _n_words(tree: HtmlElement) -> int:
-    return sum(
-        len(piece.split())
-        for element in tree.iter()
-        if isinstance(element.tag, str) and element.tag not in _UNTOLD
-        for piece in (element.text or "", *(child.tail or "" for child in element))
-    )

@@ -16,8 +16,8 @@ from pipeline.reading.extract import extract
 from pipeline.reading.media import holds
 from pipeline.reading.seen import sheets
 from pipeline.reading.seen.colours import colour_of
-from pipeline.reading.seen.stylesheets import hidden_by_sheets
 from pipeline.reading.seen.turned_text import without_turned
+from pipeline.reading.seen.unseen_text import hidden_by_sheets
 from pipeline.reading.seen.visibility import TOLD
 from tests.browser import browsing, needs_browser
 from tests.pipeline.reading.test_extract import STORY, page
