@@ -21,8 +21,9 @@ from decoding.backends.build import build_backend
 from decoding.backends.lowbit import LowBitBackend
 from decoding.drafters.plain import NoDrafter
 from decoding.engine import Engine
-from decoding.knn import distillation
+from decoding.knn import bridge_routing, distillation
 from decoding.knn.bridge_files import FILE, Bridges
+from decoding.knn.bridge_routing import bridges_for
 from decoding.knn.bridge_training import Recipe, Text, train
 from decoding.knn.prompt_files import PromptRow
 from decoding.models.loading import LoadedModel, load, lowered
@@ -183,6 +184,36 @@ def test_a_file_is_read_as_it_was_written_and_refused_for_others(tmp_path: Path)
         Bridges.load(path, loaded())
     with pytest.raises(UserError, match=r"no bridges for .* run: python -m decoding.calibrate"):
         Bridges.load(tmp_path / "other", loaded())
+
+
+def test_bridges_that_are_brought_along_are_found_by_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's own come first; those of another model are none."""
+    own, trained_here, model = tmp_path / "own", tmp_path / "trained", loaded()
+    monkeypatch.setattr(bridge_routing, "calibration_folder", lambda _: own)
+    monkeypatch.setattr(bridge_routing, "TRAINED", trained_here)
+    assert bridges_for(model, needed=False) is None
+    with pytest.raises(UserError, match="--distil"):
+        bridges_for(model, needed=True)
+    bridges("brought").save(trained_here / f"tiny-{model.fingerprint[:12]}.safetensors")
+    found = bridges_for(model, needed=True)
+    assert found is not None and found.routes == ("brought", "brought")
+    assert bridges_for(model, needed=False) is None, "a mix gains nothing by them"
+    with pytest.raises(UserError, match="--distil"):
+        bridges_for(replace(model, fingerprint="another"), needed=True)
+    bridges("own").save(own / FILE)
+    found = bridges_for(model, needed=False)
+    assert found is not None and found.routes == ("own", "own")
+
+
+def test_the_files_that_are_brought_along_are_whole() -> None:
+    """Of a model that tests have not: as far as its fingerprint."""
+    files = sorted(bridge_routing.TRAINED.glob("*.safetensors"))
+    assert files
+    for file in files:
+        with pytest.raises(UserError, match=r"trained for (?P<model>[\w.-]+) in \w+ .*not for") as refused:
+            Bridges.load(file, loaded())
+        assert file.name.startswith(f"{str(refused.value).split('trained for ')[1].split(' ')[0]}-")
+        assert file.stat().st_size < 10_000_000
 
 
 def test_bridges_of_another_layer_set_are_refused() -> None:
