@@ -33,8 +33,8 @@ SURE, LONGEST = 0.6, 6
 
 
 def bridges_for(loaded: LoadedModel, *, needed: bool) -> Bridges | None:
-    """Those in the model's usual place; where they are `needed`, also those that are brought along for it (`TRAINED`), by which a
-    mix gains nothing and loads four seconds longer. Raises UserError, where they are needed, for none."""
+    """Those in the model's usual place; where they are `needed`, also those that are brought along for it (`TRAINED`), by which
+    a mix gains nothing and loads four seconds longer. Raises UserError, where they are needed, for none."""
     path = calibration_folder(loaded) / FILE
     if needed:
         brought = next(TRAINED.glob(f"*-{loaded.fingerprint[:SHOWN]}.safetensors"), path)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 
+from lemminflect import getAllLemmas
+
 from data.pages.dated import day_at
 from data.sentences import split_sentences
 from data.types import Passage
@@ -198,12 +200,20 @@ def _undated(text: str, published: str) -> str:
     return re.sub(rf"\b(?:{'|'.join(said)})\b", " ", text)
 
 
+def _goes_on(text: str, noun: re.Match[str], card: str) -> bool:
+    """Whether a name goes on behind its first noun: "The cable car ..." of the card "... a cable car accident"."""
+    behind = re.match(r" ([a-z]+)\b", text[noun.end() :])
+    if not behind:
+        return False
+    return set(getAllLemmas(behind[1])) == {"NOUN"} or bool(re.search(rf"\b{noun[1]} {behind[1]}\b", card, re.I))
+
+
 def _named(text: str, subject: Subject, passages: Sequence[Passage], card: str) -> str:
     """The note with the subject's name for what the card calls it ("The series has 18 episodes") or for "It", where that
     opens it: the model was told of what it takes notes. Not where what the passage says so opens with another name: "It
     opened nine shelters" may be the province."""
     noun = re.match(r"The ([a-z]+)(?=(?:[’']s)? )", text)
-    if noun and noun[1] not in STOPWORDS and re.search(rf"\b{noun[1]}\b", card, re.I):
+    if noun and noun[1] not in STOPWORDS and re.search(rf"\b{noun[1]}\b", card, re.I) and not _goes_on(text, noun, card):
         return f"{subject.name}{text[noun.end() :]}"
     match = _IT.match(text)
     if not match or is_cleft(text):

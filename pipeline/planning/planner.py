@@ -215,7 +215,11 @@ def plan_notes(
     worth_using = usable_for * (NEARNESS + near) * np.where(stays, STAYING, 1.0)
     worth_using *= np.where(stale, STALE, 1.0) * np.where(later, LATER, 1.0)
     n_words = [o.candidate.n_words for o in pool.offered]
-    floor = np.where(near >= NEAR_ENOUGH, _least_usable(usable_for, n_words), _least_usable(usable_for, n_words, room=0))
+    floor = np.where(
+        _close(near, pool, f"{title}. {subject.card}", encoder) >= NEAR_ENOUGH,
+        _least_usable(usable_for, n_words),
+        _least_usable(usable_for, n_words, room=0),
+    )
     chosen, left_out = choose(pool, writing.max_words, np.where(usable_for >= floor, worth_using, 0.0))
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
@@ -267,6 +271,21 @@ def _least_usable(chances: np.ndarray, n_words: Sequence[int], room: int = ROOM)
     filled = int(np.searchsorted(np.cumsum(np.array(n_words)[best]), room))
     with_room = float(chances[best[filled]]) if filled < len(best) else LEAST_WITH_ROOM
     return min(max(min(LEAST_USABLE, with_room), LEAST_WITH_ROOM), float(chances[best[:FEW]][-1]))
+
+
+def _close(near: np.ndarray, pool: Pool, card: str, encoder: Encoder) -> np.ndarray:
+    """How close each note or its passage is to the card, shape (n,): "A haul rope snapped at 21:40" has nothing of the subject
+    in it, and stands beside what has."""
+    far = [i for i, value in enumerate(near) if value < NEAR_ENOUGH]
+    passages = {pool.offered[i].candidate.passage.id: pool.offered[i].candidate.passage.text for i in far}
+    if not passages:
+        return near
+    vectors = encoder.encode([card, *passages.values()])
+    of_passage = dict(zip(passages, (vectors[1:] @ vectors[0]).tolist(), strict=True))
+    found = near.copy()
+    for i in far:
+        found[i] = max(near[i], of_passage[pool.offered[i].candidate.passage.id])
+    return found
 
 
 def _is_later(text: str, title: str) -> bool:

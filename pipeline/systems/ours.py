@@ -59,7 +59,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "41"
+    rules = "42"
 
     def __init__(
         self,

@@ -104,6 +104,23 @@ def test_an_answer_of_a_later_year_opens_no_article() -> None:
     assert worth[answers[1].text] > 2 * worth.get(answers[0].text, 0.0)
 
 
+def test_a_note_is_as_close_to_the_subject_as_its_passage() -> None:
+    """ "A gauge failed" has no word of the flood."""
+    near = np.array([0.1, 0.9, 0.1])
+    statements = [
+        Statement("A gauge failed.", (LEDGER,)),
+        Statement(COPIED, (LEDGER,)),
+        Statement("A gauge failed.", (REVIEW,)),
+    ]
+    pool = planner.noted_pool(EVIDENCE, statements, ENCODER)
+    encoder = FixedEncoder()
+    passages = [one.candidate.passage.text for one in pool.offered]
+    vectors = encoder.encode(["card", *passages])
+    expected = [max(n, float(v @ vectors[0])) if n < planner.NEAR_ENOUGH else n for n, v in zip(near, vectors[1:], strict=True)]
+    assert planner._close(near, pool, "card", encoder).tolist() == pytest.approx(expected, abs=1e-5)
+    assert near.tolist() == [0.1, 0.9, 0.1]
+
+
 def test_short_answers_stand_side_by_side_in_the_lead() -> None:
     """ "X directed it" and "Y wrote it" are alike by the name that both have."""
     opening = Statement("The 2031 Tolvane flood was a flood of the Tolvane in Vasterlow.", (LEDGER,))

@@ -8,6 +8,7 @@ import pytest
 
 from data.decoding_counts import Usage
 from data.types import Event, Page
+from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
 from pipeline.notes import Card, DroppedNote, Note
 from pipeline.noting.stated import NoteChecker, with_antecedents
@@ -141,6 +142,22 @@ def test_what_it_is(fact: str, text: str, said: str | None) -> None:
 )
 def test_he_is_whom_the_fact_before_names(facts: list[str], last: str) -> None:
     assert with_antecedents(facts)[-1] == last
+
+
+@pytest.mark.parametrize(
+    ("fact", "note"),
+    [
+        ("The series has 18 episodes.", "Lantern has 18 episodes."),
+        ("The series airs on Monday.", "Lantern airs on Monday."),
+        ("The cable car is 2.1 kilometres long.", "The cable car is 2.1 kilometres long."),
+        ("The series finale was shown on 4 May.", "The series finale was shown on 4 May."),
+        ("The cable broke.", "Lantern broke."),
+    ],
+)
+def test_a_name_that_goes_on_is_another_thing(fact: str, note: str) -> None:
+    from pipeline.noting.stated import _named
+
+    assert _named(fact, Subject("Lantern", ()), (), "Lantern is a series on a cable car accident.") == note
 
 
 def test_what_such_a_subject_is_called_stands_for_its_name() -> None:
