@@ -59,9 +59,9 @@ model to say otherwise: an article may hold few. Of 0.15, 0.3, 0.6 and 1 it leav
 copied (LOG.md)."""
 LEAST_USABLE, FEW = 0.35, 6
 """Chance that an editor would use a note (`choosing.usable`), below which it is left out, but for the best `FEW`."""
-ROOM, LEAST_WITH_ROOM, NEAR_ENOUGH = 700, 0.2, 0.4
-"""Words of notes up to which a lower chance is enough, that chance, and the cosine with the card that such a note needs: a
-short article gains more by a fact than it loses by a dull one, and nothing by one about something else."""
+ROOM, LEAST_WITH_ROOM, NEAR_ENOUGH = 700, 0.15, 0.4
+"""Words of notes up to which a lower chance is enough, that chance, and the cosine with the card that such a note or its
+passage needs: a short article gains more by a fact than it loses by a dull one, and nothing by one about something else."""
 LEADING, ANSWERS, OTHER_ANSWERS, ASKED_FIRST = 6, 0.9, 0.6, 0.8
 """Of the answers to the first questions on such a subject, for the lead: how many, least chance of use (`choosing.usable` was
 fitted on sentences of pages, and finds "Peter Hoar directed it" too short), that of the answers to other questions, and what
