@@ -75,7 +75,7 @@ class _Judging:
         for i, reference in enumerate(article.references):
             record = pages.get(reference.url)
             if reference.passage:
-                self._texts[i] = PageText(reference.title, reference.passage)
+                self._texts[i] = PageText(reference.title, with_page_days(reference.passage, reference.published))
             elif record is not None and is_readable(record):
                 if (language := record.language) not in (JUDGED, "und", ""):
                     self._foreign[i] = language_name(language)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from data import codec
 from data.errors import UserError
+from data.types import Article, Heading, Passage, Section, Sentence, Source
 from flows.check import title_address
 from tests.conftest import Command
 
@@ -74,6 +76,17 @@ def test_a_file_may_be_dated_ahead_and_its_headline_is_no_part_of_its_first_sent
     assert (ran.code, verdicts(ran)) == (0, ["supported"]), ran.json["findings"]
     assert ran.json["findings"][0]["sentence"] == said.replace("Thursday", "Thursday [29 May 2092]")
     assert ran.json["findings"][0]["cited"][0]["published"] == "2092-05-30"
+
+
+def test_an_own_article_knows_the_day_of_its_passages(wikigenben: Command) -> None:
+    """As its writer did: "on Tuesday" of a page of Wednesday, 2 June 2032."""
+    passage = Passage(0, 0, 90, "The first victims of the Sarnow accident were buried in Orva on Tuesday, the mayor said.")
+    said = "The first victims of the Sarnow accident were buried in Orva on 1 June 2032, the mayor said."
+    lead = Section(Heading("", 0), ((Sentence(said, (passage.id,)),),))
+    article = Article("1", "Sarnow accident", lead, (), (), (Source(passage, "file:p4.html", "Funerals", "2032-06-02"),))
+    Path("work/article.json").write_text(codec.to_json(article), encoding="utf-8")
+    ran = wikigenben("check", "work/article.json", "--json", "--out", "report")
+    assert verdicts(ran) == ["supported"] and "Tuesday [1 June 2032]" in ran.json["findings"][0]["passage"]
 
 
 def test_the_bundle_of_write_has_its_files_by_shorter_paths(wikigenben: Command) -> None:
