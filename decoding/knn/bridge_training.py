@@ -105,6 +105,8 @@ def train(
         report(f"fitting {path.count('map')} maps in closed form")
         drafter.fit(backend, usable[: recipe.fitted])
     last = recipe.steps if stop_after is None else min(stop_after, recipe.steps)
+    if state and done >= last:  # nothing has to be read again
+        return drafter.bridge(name, state["vocabulary"])
     read = []
     for n, (text, shared) in enumerate(zip(usable, _shared([text.prompt for text in usable]), strict=True), 1):
         read.append(drafter.read(backend, text, shared))
@@ -153,7 +155,7 @@ def _steps(
         if (step + 1) % KEPT_EVERY == 0 or step + 1 == last:
             report(f"step {step + 1}/{recipe.steps}: {total / max(n_tokens, 1):.3f} nats a token")
             total, n_tokens = 0.0, 0
-            _keep(checkpoint, step + 1, drafter.parameters, optimizer)
+            _keep(checkpoint, step + 1, drafter.parameters, optimizer, vocabulary)
 
 
 class _Drafter:
@@ -411,7 +413,13 @@ def _batches(n: int, recipe: Recipe) -> list[list[int]]:
     return [order[i * recipe.batch : (i + 1) * recipe.batch] for i in range(recipe.steps)]
 
 
-def _keep(path: Path | None, step: int, parameters: dict[str, torch.nn.Parameter], optimizer: torch.optim.Optimizer) -> None:
+def _keep(
+    path: Path | None,
+    step: int,
+    parameters: dict[str, torch.nn.Parameter],
+    optimizer: torch.optim.Optimizer,
+    vocabulary: Sequence[int],
+) -> None:
     from safetensors.torch import save_file
 
     if path is None:
@@ -419,7 +427,7 @@ def _keep(path: Path | None, step: int, parameters: dict[str, torch.nn.Parameter
     tensors = {f"parameter {name}": value.detach().contiguous() for name, value in parameters.items()}
     for i, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer {i} {key}": moments[key].contiguous() for key in ("exp_avg", "exp_avg_sq")}
-    tensors["step"] = torch.tensor(step)
+    tensors |= {"step": torch.tensor(step), "vocabulary": torch.tensor(list(vocabulary))}
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     save_file(tensors, part)
@@ -433,7 +441,7 @@ def _restored(path: Path | None) -> tuple[int, dict[str, Any]]:
     if path is None or not path.is_file():
         return 0, {}
     tensors = load_file(path)
-    step = int(tensors.pop("step"))
+    step, vocabulary = int(tensors.pop("step")), tensors.pop("vocabulary").tolist()
     parameters = {name.removeprefix("parameter "): v for name, v in tensors.items() if name.startswith("parameter ")}
     moments: dict[int, dict[str, torch.Tensor]] = {}
     for name, value in tensors.items():
@@ -444,4 +452,8 @@ def _restored(path: Path | None) -> tuple[int, dict[str, Any]]:
     groups = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], betas=(0.9, 0.98), weight_decay=0.0).state_dict()[
         "param_groups"
     ]
-    return step, {"parameters": parameters, "optimizer": {"state": moments, "param_groups": [groups[0] | {"params": order}]}}
+    return step, {
+        "vocabulary": vocabulary,
+        "parameters": parameters,
+        "optimizer": {"state": moments, "param_groups": [groups[0] | {"params": order}]},
+    }

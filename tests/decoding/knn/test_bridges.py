@@ -160,6 +160,9 @@ def test_interrupted_training_goes_on_to_the_same_bridge(tmp_path: Path) -> None
     train(backend(), texts(), PATH, RECIPE, name="short", checkpoint=checkpoint, stop_after=5)
     resumed = train(backend(), texts(), PATH, RECIPE, name="short", checkpoint=checkpoint)
     assert resumed.key == trained().key
+    said: list[str] = []
+    done = train(backend(), texts(), PATH, RECIPE, name="short", checkpoint=checkpoint, report=said.append)
+    assert done.key == resumed.key and not said, "what is done is not read again"
 
 
 def bridges(name: str = "short") -> Bridges:
