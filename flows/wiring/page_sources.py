@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 from flows.wiring import models
 
-CLEANING_VERSION = "11"
+CLEANING_VERSION = "12"
 """Raise when extraction or cleaning gives other text: runs made before must not be mixed with runs made after."""
 
 
