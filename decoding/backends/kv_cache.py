@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _GRAIN = 256
 """Capacities are multiples of this, so that texts of about one length share their buffers."""
+_SPREAD = 64
+"""What a `StepCache` has more: lines of keys, multiples of 1 KiB from each other, would share a few sets of a CPU's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ class StepCache:
         if capacity <= self.capacity:
             return
         n_layers, n_heads, size = self._shape
-        wanted = -(-capacity // _GRAIN) * _GRAIN
+        wanted = -(-capacity // _GRAIN) * _GRAIN + _SPREAD
         self.n, self.capacity, self.allocations = 0, 0, self.allocations + 1
         self.keys = self.values = np.zeros((0, 0, 0, 0), dtype=np.float32)  # freed before the new ones are allocated
         try:

@@ -71,4 +71,4 @@ def drafted(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin
     run_path(hidden, kinds, which, layers, maps, sizes, keys, values, n, cos, sin, scores)
     normal = np.empty_like(hidden)
     normed(hidden, last_norm, np.float32(sizes.eps), normal)
-    multiply(rounded(normal, head.n_padded), head, out, 0, alone())
+    multiply(rounded(normal, head.n_padded, False), head, out, 0, alone())

@@ -52,12 +52,67 @@ def attended(queries, keys, values, n, gaps, paths, depths, scale, scores, out, 
     H / H_kv rows of n + T numbers, filled up to sixteen.
     """
     n_key_heads = len(keys)
+    group, size = queries.shape[1] // n_key_heads, queries.shape[2]
+    own_scores = np.empty((_ROWS_ATTENDED * group, scores.shape[1]), dtype=np.float32)
+    asked, mixed = np.empty((len(own_scores), size), dtype=np.float32), np.empty((len(own_scores), size), dtype=np.float32)
     work = new_work(team)
     at = taken(team, work)
-    while at < len(queries) * n_key_heads:
-        t = at // n_key_heads
-        _attended(t, at % n_key_heads, queries, keys, values, n, gaps[t], paths[t], depths[t], scale, scores, out)
+    while at < -(-len(queries) // _ROWS_ATTENDED) * n_key_heads:
+        h, begin = at % n_key_heads, at // n_key_heads * _ROWS_ATTENDED
+        end = min(begin + _ROWS_ATTENDED, len(queries))
+        is_chain = True
+        for t in range(begin, end):  # of a chain, whose scratch rows lie behind the committed positions in their order
+            is_chain = is_chain and gaps[t] == 0 and paths[t, depths[t]] == depths[t] and depths[t] - depths[begin] == t - begin
+        if is_chain:
+            seen = n + depths[begin] + 1
+            _chain_attended(begin, end, h, queries, keys[h], values[h], seen, scale, own_scores, asked, mixed, out)
+        else:
+            for t in range(begin, end):
+                _attended(t, h, queries, keys, values, n, gaps[t], paths[t], depths[t], scale, scores, out)
         at = taken(team, work)
+
+
+_ROWS_ATTENDED = 4
+"""Neighbouring rows that look at a key while it is at hand: with long texts, reading keys and values takes longer than anything
+that is computed with them."""
+_KEYS_AT_HAND = 64
+"""Their keys of one head, 32 KiB with heads of 128, and the queries fit into the nearest cache."""
+
+
+@compiled
+def _chain_attended(begin, end, h, queries, keys, values, seen, scale, scores, asked, mixed, out):
+    """`attended` of rows begin..end-1 and one key head, h, whose keys and values these are; row begin + i is for the first
+    `seen` + i positions. What a row's numbers are added to comes in the order of `_attended`."""
+    size, capacity, width = queries.shape[2], keys.shape[1], scores.shape[1]
+    n, group = end - begin, scores.shape[0] // _ROWS_ATTENDED
+    for i in range(n):
+        for r in range(group):
+            for j in range(size):
+                asked[i * group + r, j] = queries[begin + i, h * group + r, j]
+                mixed[i * group + r, j] = 0
+    for first in range(0, seen + n - 1, _KEYS_AT_HAND):
+        count = min(_KEYS_AT_HAND, seen + n - 1 - first)
+        key = keys.ctypes.data + 4 * first
+        for r in range(0, n * group, 4):
+            take = min(4, n * group - r)
+            attention_code.scores(
+                take, asked[r].ctypes.data, key, scores[r].ctypes.data + 4 * first, size, count, capacity, width, scale
+            )
+    for r in range(n * group):
+        attention_code.softmax(scores[r].ctypes.data, seen + r // group)
+    for first in range(0, seen, _KEYS_AT_HAND):
+        count = min(_KEYS_AT_HAND, seen - first)
+        value = values[first].ctypes.data
+        for r in range(0, n * group, 4):
+            take = min(4, n * group - r)
+            attention_code.mixed(take, scores[r].ctypes.data + 4 * first, value, mixed[r].ctypes.data, count, size, width)
+    for r in range(group, n * group):  # what a row sees beyond the first one
+        value = values[seen].ctypes.data
+        attention_code.mixed(1, scores[r].ctypes.data + 4 * seen, value, mixed[r].ctypes.data, r // group, size, width)
+    for i in range(n):
+        for r in range(group):
+            for j in range(size):
+                out[begin + i, h * group + r, j] = mixed[i * group + r, j]
 
 
 @compiled
@@ -191,7 +246,7 @@ def _ask(hidden, layer, sizes, keys, values, slots, cos, sin, positions, work, t
     n_heads, n_key_heads, size = sizes.n_heads, sizes.n_key_heads, sizes.head_size
     normal = np.empty_like(hidden)
     normed(hidden, layer.before_attention, np.float32(sizes.eps), normal)
-    rows = rounded(normal, layer.query.n_padded)
+    rows = rounded(normal, layer.query.n_padded, layer.query.may_tile)
     multiply(rows, layer.query, work.both, 0, team)
     multiply(rows, layer.key, work.both, n_heads * size, team)
     multiply(rows, layer.value, work.both, (n_heads + n_key_heads) * size, team)
@@ -242,7 +297,8 @@ def _answer(hidden, layer, sizes, keys, values, n, gaps, paths, depths, scores, 
     residual = np.float32(sizes.residual)
     attended(work.queries, keys, values, n, gaps, paths, depths, np.float32(sizes.scale), scores, work.mixed, team)
     meet(team)
-    rows = rounded(work.mixed.reshape(n_tokens, sizes.n_heads * sizes.head_size), layer.output.n_padded)
+    mixed = work.mixed.reshape(n_tokens, sizes.n_heads * sizes.head_size)
+    rows = rounded(mixed, layer.output.n_padded, layer.output.may_tile)
     multiply(rows, layer.output, work.added, 0, team)
     meet(team)
     for t in range(n_tokens):
@@ -250,15 +306,19 @@ def _answer(hidden, layer, sizes, keys, values, n, gaps, paths, depths, scores, 
             hidden[t, j] += work.added[t, j] * residual
 
 
+_PANELS_BENT = 8
+"""Panels of both matrices whose results are bent before more are made: they are still in a cache, for hundreds of rows, too."""
+
+
 @compiled
 def _bend(rows, layer, gate_up, bent, begin, end):
-    """Some panels of the MLP's two matrices, and its activation of both."""
-    inner, first, n = gate_up.shape[1] // 2, PANEL * begin, PANEL * (end - begin)
-    multiply_panels(rows, layer.gate, gate_up, 0, begin, end)
-    multiply_panels(rows, layer.up, gate_up, inner, begin, end)
+    """Some panels of the MLP's two matrices, which gate_up (T, 2 * their rows) is for, and its activation of both."""
+    half, first, n = gate_up.shape[1] // 2, PANEL * begin, PANEL * (end - begin)
+    multiply_panels(rows, layer.gate, gate_up, -first, begin, end)
+    multiply_panels(rows, layer.up, gate_up, half - first, begin, end)
     for t in range(len(bent)):
-        row = gate_up[t].ctypes.data + 4 * first
-        attention_code.silu_times(row, row + 4 * inner, bent[t].ctypes.data + 4 * first, n)
+        row = gate_up[t].ctypes.data
+        attention_code.silu_times(row, row + 4 * half, bent[t].ctypes.data + 4 * first, n)
 
 
 @compiled
@@ -269,15 +329,15 @@ def _think(hidden, layer, sizes, work, team):
     normal = np.empty_like(hidden)
     normed(hidden, layer.before_mlp, np.float32(sizes.eps), normal)
     n_panels = layer.gate.packed.shape[0]
-    gate_up = np.empty((n_tokens, 2 * n_out(layer.gate)), dtype=np.float32)  # of each thread: it fills its own panels
-    rows = rounded(normal, layer.gate.n_padded)
-    pieces, each = new_work(team), n_panels if team.n == 1 else panels_at_once(n_panels, team)
+    rows = rounded(normal, layer.gate.n_padded, layer.gate.may_tile)
+    pieces, each = new_work(team), _PANELS_BENT if team.n == 1 else panels_at_once(n_panels, team)
+    gate_up = np.empty((n_tokens, 2 * PANEL * each), dtype=np.float32)  # of each thread
     at = taken(team, pieces) * each
     while at < n_panels:
         _bend(rows, layer, gate_up, work.bent, at, min(at + each, n_panels))
         at = taken(team, pieces) * each
     meet(team)
-    multiply(rounded(work.bent, layer.down.n_padded), layer.down, work.added, 0, team)
+    multiply(rounded(work.bent, layer.down.n_padded, layer.down.may_tile), layer.down, work.added, 0, team)
     meet(team)
     for t in range(n_tokens):
         for j in range(width):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numba
 import numpy as np
 
-from decoding.lowbit import product_code, superblock_code, vector_code
+from decoding.lowbit import product_code, superblock_code, tile_code, vector_code
 from decoding.lowbit.compiling import compiled, kept
 from decoding.lowbit.matrix import PANEL, LowBitMatrix, Matrix
 from decoding.lowbit.superblocks import SuperMatrix
@@ -33,17 +33,34 @@ class Weights(NamedTuple):
     n_padded: int
     code: int
     """Where `_panels` is. Called by its address it is compiled once, not into each function that multiplies."""
+    may_tile: bool
+    """Whether many rows go through AMX: of a `SuperMatrix`, where this process may use it."""
 
 
 def weights_of(matrix: Matrix) -> Weights:
     nothing = np.zeros((0, 0, 0), dtype=np.float32)
     code = _compiled_panels().address
     if isinstance(matrix, SuperMatrix):
-        return Weights(matrix.packed, nothing, nothing, 100 + matrix.bits, matrix.n_padded, code)
+        return Weights(matrix.packed, nothing, nothing, 100 + matrix.bits, matrix.n_padded, code, tile_code.has_tiles())
     assert isinstance(matrix, LowBitMatrix)
     form = 16 if matrix.group == 16 else int(matrix.bits)
     least = nothing if matrix.least is None else matrix.least
-    return Weights(matrix.packed, matrix.scales, least, form, matrix.n_padded, code)
+    return Weights(matrix.packed, matrix.scales, least, form, matrix.n_padded, code, False)
+
+
+class Tiled(NamedTuple):
+    """Rows (T, K) in 8 bits as AMX takes them, of each block of 256 columns the tiles of all rows; empty where it is not used.
+
+    T is filled up to whole tiles, R rows."""
+
+    numbers: Any
+    """(K / 256, R / 16, 4, 16, 8) int64, each of 8 bytes: 64 columns of 16 rows are a tile."""
+    scales: Any
+    """(K / 256, R)"""
+    shorts: Any
+    """(K / 256, R, 16) int16: sums of each 16 numbers."""
+    wide_shorts: Any
+    """(K / 256, R, 8): of each 32."""
 
 
 class Rounded(NamedTuple):
@@ -63,6 +80,7 @@ class Rounded(NamedTuple):
     wide_starts: Any
     wide_shorts: Any
     """The same of each 32."""
+    tiled: Tiled
 
 
 @compiled
@@ -75,8 +93,8 @@ def blocks_a_scale(blocks):
 
 
 @compiled
-def rounded(rows, n_padded):
-    """Rows (T, K) float32 as `Rounded`."""
+def rounded(rows, n_padded, may_tile):
+    """Rows (T, K) float32 as `Rounded`; with `may_tile` many of them are laid as tiles, too."""
     n, k = rows.shape
     blocks = n_padded // 64
     each = blocks_a_scale(blocks)
@@ -116,7 +134,30 @@ def rounded(rows, n_padded):
             wide_sums[t, g] = sums[t, 2 * g] + sums[t, 2 * g + 1]
             wide_starts[t, g] = starts[t, 2 * g] + starts[t, 2 * g + 1]
             wide_shorts[t, g] = -(wide_starts[t, g] >> 7)
-    return Rounded(numbers, scales, sums, starts, shorts, wide_sums, wide_starts, wide_shorts)
+    is_tiled = may_tile and n >= tile_code.FEWEST_ROWS and scales.shape[1] * 256 == n_padded
+    tiled = _tiled(numbers, scales, shorts, wide_shorts, -(-n // tile_code.ROWS) if is_tiled else 0)
+    return Rounded(numbers, scales, sums, starts, shorts, wide_sums, wide_starts, wide_shorts, tiled)
+
+
+@compiled
+def _tiled(numbers, scales, shorts, wide_shorts, n_tiles):
+    n_blocks, n_room = scales.shape[1], tile_code.ROWS * n_tiles
+    tiles = np.zeros((n_blocks, n_tiles, 4, tile_code.ROWS, 8), dtype=np.int64)
+    own_scales = np.zeros((n_blocks, n_room), dtype=np.float32)
+    own_shorts = np.zeros((n_blocks, n_room, 16), dtype=np.int16)
+    own_wide_shorts = np.zeros((n_blocks, n_room, 8), dtype=np.int16)
+    for t in range(min(len(numbers), n_room)):
+        row, tile, line = numbers[t].view(np.int64), t // tile_code.ROWS, t % tile_code.ROWS
+        for s in range(n_blocks):
+            for k in range(4):
+                for i in range(8):
+                    tiles[s, tile, k, line, i] = row[32 * s + 8 * k + i]
+            own_scales[s, t] = scales[t, s]
+            for g in range(16):
+                own_shorts[s, t, g] = shorts[t, 16 * s + g]
+            for g in range(8):
+                own_wide_shorts[s, t, g] = wide_shorts[t, 8 * s + g]
+    return Tiled(tiles, own_scales, own_shorts, own_wide_shorts)
 
 
 @compiled
@@ -151,7 +192,9 @@ def panels_at_once(n_panels, team):
 def multiply_panels(rows, weights, out, first, begin, end):
     """`multiply` for some panels. numba frees an array after the last use of its name, and its address does not count as one:
     the caller holds the arrays while `_panels` reads them."""
-    if weights.form == 16 or weights.form == 106:
+    if weights.may_tile and len(rows.tiled.scales) and rows.tiled.scales.shape[1]:
+        _multiply_tiled(rows.tiled, weights, out, first, begin, end)
+    elif weights.form == 16 or weights.form == 106:
         _multiply(rows.numbers, rows.scales, rows.sums, rows.starts, rows.shorts, weights, out, first, begin, end)
     else:
         _multiply(
@@ -182,13 +225,57 @@ def _multiply(numbers, scales, sums, starts, shorts, weights, out, first, begin,
 
 
 @compiled
+def _multiply_tiled(rows, weights, out, first, begin, end):
+    """`_multiply` of `Tiled` rows with a `SuperMatrix`, with AMX."""
+    panel_bytes, shorts = 64 * weights.packed.shape[1], rows.shorts.ctypes.data
+    if weights.form != 106:
+        shorts = rows.wide_shorts.ctypes.data
+    room = np.empty(tile_code.ROOM + tile_code.A_ROW * len(out) + 64, dtype=np.uint8)
+    arguments = np.empty(_ARGUMENTS, dtype=np.int64)  # in the order in which `_tiled_panels` takes them
+    arguments[0], arguments[1], arguments[2] = -weights.form, end - begin, len(out)
+    arguments[3] = weights.packed.ctypes.data + begin * panel_bytes
+    arguments[4], arguments[5], arguments[6] = rows.numbers.ctypes.data, rows.scales.ctypes.data, shorts
+    arguments[7] = out.ctypes.data + 4 * (first + PANEL * begin)
+    arguments[8], arguments[9] = rows.numbers.shape[0], rows.numbers.shape[1]
+    arguments[10], arguments[11] = 4 * out.shape[1], panel_bytes
+    arguments[12] = (room.ctypes.data + 63) // 64 * 64  # a line of a tile never lies in two cache lines
+    _call(weights.code, arguments)
+    room[0] = 0  # in use until here
+
+
+@compiled
 def _call(code, arguments):
     product_code.call(code, arguments.ctypes.data)
+
+
+if tile_code.HAS_CODE:
+
+    @compiled
+    def _tiled_panels(a):
+        """Panels two by two; where one is left, the one before it is computed once more."""
+        n_panels, panel_bytes = a[1], a[11]
+        tile_code.begin_tiles()
+        for p in range(0, n_panels, 2):
+            other = p + 1 if p + 1 < n_panels else p
+            tile_code.tile_product(
+                -a[0] - 100, a[2], a[3] + p * panel_bytes, a[3] + other * panel_bytes, a[4], a[5], a[6], a[7] + 4 * PANEL * p,
+                4 * PANEL * (other - p), a[8], a[9], a[10], a[12],
+            )  # fmt: skip
+        tile_code.end_tiles()
+
+else:
+
+    @compiled
+    def _tiled_panels(a):
+        """Nobody asks for it without AMX."""
 
 
 def _panels(arguments):
     """Some panels of sixteen rows of weights times all rows of numbers; `arguments` are those of `_multiply`."""
     a = numba.carray(arguments, _ARGUMENTS)
+    if a[0] < 0:  # those of `_multiply_tiled`
+        _tiled_panels(a)
+        return
     form, n_panels, n_tokens, stretches, each = a[0], a[1], a[2], a[3], a[4]
     weights, scales, least, numbers, row_scales, sums, starts, out = a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]
     to_row, to_scale, to_group, to_out, panel_bytes, scale_bytes, shorts = a[13], a[14], a[15], a[16], a[17], a[18], a[19]
@@ -226,7 +313,7 @@ _WORTH_A_THREAD = 1 << 24
 def product(rows: NDArray[np.float32], matrix: Weights, n_rows: int, n_padded: int, threads: int = 1) -> NDArray[np.float32]:
     """rows (T, K) times the transposed matrix (N, K): (T, N). `n_rows` is N, `n_padded` K filled up."""
     out = np.empty((len(rows), len(matrix.packed) * PANEL), dtype=np.float32)
-    given = rounded(rows, n_padded)
+    given = rounded(rows, n_padded, matrix.may_tile)
     if n_rows * n_padded * len(rows) < _WORTH_A_THREAD:
         threads = 1
 

@@ -87,7 +87,7 @@ def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_
         return b.sext(narrow, wide) if bits == 6 else b.zext(narrow, wide)
 
     def lines_of(address):
-        found = dict(_unpacked(b, bits, address))
+        found = dict(unpacked(b, bits, address))
         return [found[4 * i] for i in range(4)], [found[16 + 4 * i] for i in range(4)]
 
     totals = cleared(floats)
@@ -133,8 +133,8 @@ def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_
                     for t in range(n_rows):
                         sum_pair = splat(b, load(b, add(given_sums[t], 4 * i), I32, 1))
                         b.store(b.add(b.load(leasts[t]), _times_pairs(b, pair, sum_pair)), leasts[t])
-        top = _from_half(b, load(b, block, vector_of(I16, LANES), 1))
-        low = None if bits == 6 else _from_half(b, load(b, add(block, 32), vector_of(I16, LANES), 1))
+        top = from_half(b, load(b, block, vector_of(I16, LANES), 1))
+        low = None if bits == 6 else from_half(b, load(b, add(block, 32), vector_of(I16, LANES), 1))
         for t in range(n_rows):
             scale = splat(b, load(b, item_at(b, of_row(row_scales, to_scale, t), s, 4), F32, 4))
             whole, least = b.load(wholes[t]), b.load(leasts[t])
@@ -149,7 +149,7 @@ def _super_product(b, bits, n_rows, weights, rows, row_scales, sums, out, n, to_
         store(b, b.load(total), of_row(out, to_out, t))
 
 
-def _unpacked(b, bits, address):
+def unpacked(b, bits, address):
     """Of 32 columns at an address: (column, line), a line being four columns of sixteen rows (64 x i8), unsigned. Each packed
     line is read when its first one is asked for, so that few of them are held at once."""
     bytes_ = vector_of(I8, BLOCK)
@@ -184,7 +184,7 @@ def _sum_of_block(b, bits, block, numbers, sums, wholes, leasts):
         fetch(b, len(given), lines, 2 * a_pair * bits + 64 * (a_pair // 64))
         for half in range(a_pair // 32):
             found = [[constant(ints, 0) for _ in numbers] for _ in range(2)]
-            for column, line in _unpacked(b, bits, b.add(lines, ir.Constant(I64, 64 * bits * half))):
+            for column, line in unpacked(b, bits, b.add(lines, ir.Constant(I64, 64 * bits * half))):
                 group = column // 16 if bits == 6 else 0
                 for t, place in enumerate(given):
                     here = load(b, b.add(place, ir.Constant(I64, 32 * half + column)), I32, 1)
@@ -291,7 +291,7 @@ def _times_pairs(b, pair, given):
     return b.shuffle_vector(*parts, indices(list(range(LANES))))
 
 
-def _from_half(b, halves):
+def from_half(b, halves):
     """float16, as (16 x i16), in float32; exact, and without an instruction that not every CPU has. None is infinite."""
     ints, floats = vector_of(I32, LANES), vector_of(F32, LANES)
     wide = b.zext(halves, ints)

@@ -20,13 +20,13 @@ BLOCK = 64
 """Weights that one step of a product takes: four neighbours of each of sixteen rows."""
 
 I8, I16, I32, I64, F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType()
-_FEATURES = dict(binding.get_host_cpu_features())
+FEATURES = dict(binding.get_host_cpu_features())
 IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 INSTRUCTIONS = (
     "avx512_vnni"
-    if _FEATURES.get("avx512vnni") and _FEATURES.get("avx512bw")
+    if FEATURES.get("avx512vnni") and FEATURES.get("avx512bw")
     else "avx2"
-    if _FEATURES.get("avx2") and _FEATURES.get("fma")
+    if FEATURES.get("avx2") and FEATURES.get("fma")
     else "generic"
 )
 """What the integer product is made of on this CPU."""

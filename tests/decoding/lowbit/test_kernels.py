@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decoding.lowbit import kernels, products, vector_code
+from decoding.lowbit import kernels, products, tile_code, vector_code
 from decoding.lowbit.matrix import LowBitMatrix, Matrix, quantised
 from decoding.lowbit.superblocks import FILE_BYTES, SuperBits, SuperMatrix
 from decoding.lowbit.team import alone
@@ -71,6 +71,19 @@ def test_rows_of_k_quants_make_a_matrix_of_their_own() -> None:
         np.testing.assert_array_equal(chosen.values(), whole.values(rows))
 
 
+@pytest.mark.skipif(not tile_code.has_tiles(), reason="this CPU has no AMX, or Linux does not lend it")
+@pytest.mark.parametrize("n_rows", [32, 33, 47, 80])
+@pytest.mark.parametrize("form", SUPER)
+def test_tiles_change_no_bit(form: str, n_rows: int) -> None:
+    """33 panels: an even number and one more."""
+    weights = k_quants(SUPER[form], 33 * 16 - 3, 768)
+    rows, tiled = numbers(n_rows, 768, seed=1) * numbers(n_rows, 1, seed=2), products.weights_of(weights)
+    assert tiled.may_tile
+    expected = products.product(rows, tiled._replace(may_tile=False), weights.n_rows, 768)
+    for threads in (1, 2):
+        np.testing.assert_array_equal(products.product(rows, tiled, weights.n_rows, 768, threads), expected)
+
+
 def test_norms_and_rotations_are_those_of_the_formula() -> None:
     rows, weight = numbers(3, 48), numbers(48, seed=2)
     out = np.empty_like(rows)
@@ -102,6 +115,21 @@ def test_attention_sees_the_committed_tokens_and_its_own_branch(group: int, gap:
         for h in range(n_key_heads * group):
             raised = np.exp(0.3 * keys[h // group][seen].astype(np.float64) @ queries[t, h])
             np.testing.assert_allclose(out[t, h], raised / raised.sum() @ values[h // group][seen], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("group", [1, 3, 6])
+def test_neighbours_in_a_chain_are_attended_as_each_of_them_alone(group: int) -> None:
+    n_key_heads, size, capacity, n, n_rows = 2, 32, 192, 85, 11
+    keys, values = numbers(n_key_heads, size, capacity), numbers(n_key_heads, capacity, size, seed=1)
+    queries, scale = numbers(n_rows, n_key_heads * group, size, seed=2), np.float32(0.3)
+    depths, none = np.arange(n_rows), np.zeros(n_rows, dtype=np.int64)
+    paths, scores = np.repeat(depths[None], n_rows, axis=0), np.empty((group, 112), np.float32)
+    out, alone_out = np.empty_like(queries), np.empty_like(queries)
+    kernels.attended(queries, keys, values, n, none, paths, depths, scale, scores, out, alone())
+    for t in range(n_rows):
+        for h in range(n_key_heads):
+            kernels._attended(t, h, queries, keys, values, n, 0, paths[t], depths[t], scale, scores, alone_out)
+    np.testing.assert_array_equal(out, alone_out)
 
 
 @pytest.mark.slow  # kernels are compiled anew, seven seconds each
@@ -140,7 +168,7 @@ def digest() -> str:
     found = hashlib.sha256()
     for form in FORMS:
         weights = matrix(form, 40, 192)
-        found.update(
-            products.product(numbers(7, weights.n_columns), products.weights_of(weights), 40, weights.n_padded).tobytes()
-        )
+        for n_rows in (7, 37):  # the second through AMX, where there is one
+            rows = numbers(n_rows, weights.n_columns)
+            found.update(products.product(rows, products.weights_of(weights), 40, weights.n_padded).tobytes())
     return found.hexdigest()
