@@ -2,8 +2,8 @@
 
 A line of a panel, four neighbouring columns of sixteen rows of weights, is a row of a tile as AMX takes it. What hinders is the
 scale of each group, which a tile knows nothing of. So weights meet their scales first, once for all rows: s * q has 14 bits at
-most and is 256 * high + low, the bytes of two tiles. Sums of a block are whole numbers, as in `superblock_code`, and what is made
-of them is computed in the same order: the results are the same bits.
+most and is 256 * high + low, the bytes of two tiles. Sums of a block are whole numbers, as in `superblock_code`, and what is
+made of them is computed in the same order: the results are the same bits.
 """
 
 from __future__ import annotations
