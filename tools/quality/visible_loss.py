@@ -3,7 +3,8 @@
 Without a folder: the saved pages of tools.quality. Each page is drawn by Chromium (`pipeline.reading.seen.rendering`)
 and read by the cascade (`hidden_in`), both without scripts or a network; sheets that lie beside a page are put into it, so
 that both know them. Lost is a word that was painted and is only found in what the cascade takes out. The last line is JSON:
-pages, words painted, words lost, their share. What cannot be drawn, or has fewer than 50 words, is left out and counted.
+pages, words painted, words lost, their share. What cannot be drawn, has fewer than 50 words or takes longer than --seconds is
+left out and counted; a run that is broken off prints what it has.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import argparse
 import hashlib
 import json
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -49,29 +52,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.quality.visible_loss", description=__doc__.split("\n")[0])
     parser.add_argument("folders", nargs="*", type=Path, help="of .html files, also deeper (default: the saved pages)")
     parser.add_argument("--limit", type=int, default=200, help="so many pages, from each folder in turn (default: 200)")
+    parser.add_argument("--seconds", type=float, default=60, help="for a page, at most (default: 60)")
     given = parser.parse_args(arguments)
     browser = find_browser()
     if browser is None:
         parser.error("no chromium or google-chrome is on PATH; install one")
     found: list[Loss] = []
     left_out = 0
-    for name, body in _pages(given.folders, given.limit):
-        try:
-            loss = loss_of(name, body, browser)
-        except Undrawn as error:
-            console.note(f"{name}: {error}")
-            left_out += 1
-            continue
-        if loss.painted < LEAST_WORDS:
-            left_out += 1
-            continue
-        found.append(loss)
-        if loss.lost:
-            console.result(f"{name}: {loss.lost} of {loss.painted:,} words: {' '.join(loss.of_which)}")
+    try:
+        for name, body in _pages(given.folders, given.limit):
+            try:
+                with _at_most(given.seconds):
+                    loss = loss_of(name, body, browser)
+            except (Undrawn, TimeoutError) as error:
+                console.note(f"{name}: {error or f'not read in {given.seconds:g} s'}")
+                left_out += 1
+                continue
+            if loss.painted < LEAST_WORDS:
+                left_out += 1
+                continue
+            found.append(loss)
+            if loss.lost:
+                console.result(f"{name}: {loss.lost} of {loss.painted:,} words: {' '.join(loss.of_which)}")
+    except KeyboardInterrupt:
+        console.note("broken off")
     painted, lost = sum(one.painted for one in found), sum(one.lost for one in found)
     told = {"pages": len(found), "left_out": left_out, "painted": painted, "lost": lost}
     console.result(json.dumps({**told, "share": round(lost / max(painted, 1), 6)}))
     return 0
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError within it when so many seconds have passed; in the main thread alone."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def loss_of(name: str, body: str, browser: str) -> Loss:
