@@ -313,7 +313,8 @@ def _default_path(request: Request, name: str) -> Path:
 def _identity(request: Request) -> dict[str, str]:
     """What the evidence depends on, for `RunFolder.open`. What the text depends on besides is checked with the system."""
     from data import codec
-    from flows.wiring.page_sources import CLEANING_VERSION, web_identity
+    from data.pages.cleaning import CLEANING_VERSION
+    from flows.wiring.page_sources import web_identity
     from pipeline.web.bundle import Bundle
 
     settings = request.settings

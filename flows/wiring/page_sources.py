@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 from flows.wiring import models
 
-CLEANING_VERSION = "12"
-"""Raise when extraction or cleaning gives other text: runs made before must not be mixed with runs made after."""
-
-
 WEB_DECIDING = ("search", "results", "max_pages", "respect_robots", "as_of", "strict_dates", "archive", "leak_hosts")
 """Settings of the web that decide which pages there are; the others say how fast and how long they are asked for."""
 

@@ -12,6 +12,7 @@ from benchmark import splits
 from benchmark.system import System
 from data.errors import StageError, UserError
 from data.locate import locate
+from data.pages.cleaning import CLEANING_VERSION
 from data.runs import RunFolder, default_run_path
 from data.snapshot import Snapshot
 from data.types import Event, Page
@@ -21,7 +22,7 @@ from flows.showing import console
 if TYPE_CHECKING:
     pass
 
-from flows.wiring.page_sources import CLEANING_VERSION, build_collect, check_evidence, live_identity
+from flows.wiring.page_sources import build_collect, check_evidence, live_identity
 from flows.wiring.systems import build_system
 
 

@@ -18,7 +18,7 @@ from typing import ClassVar, TypeVar
 
 from data import codec
 from data.errors import UserError
-from data.pages.cleaning import Overlap
+from data.pages.cleaning import CLEANING_VERSION, Overlap
 from data.settings import WebSettings
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 from pipeline.reading.dates import PublishedSource
@@ -31,6 +31,8 @@ T = TypeVar("T")
 FORM = "wikigenben-evidence/1"
 LIBRARIES = ("wikigenben", "trafilatura", "lxml", "pypdf", "charset-normalizer", "py3langid", "requests", "urllib3")
 """Whose versions may change what a page says."""
+CLEANING_RULES = "rules of cleaning"
+"""Under which name the version of our own rules stands among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def count_reasons(records: Iterable[EvidenceRecord]) -> dict[str, int]:
 
 
 def versions_here() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), CLEANING_RULES: CLEANING_VERSION}
     for name in LIBRARIES:
         try:
             found[name] = metadata.version(name)

@@ -60,11 +60,11 @@ class BundleEvidence:
         return replace(stored.fetched, body=self.bundle.body(stored.sha256)) if stored.sha256 else stored.fetched
 
     def _difference(self) -> str:
-        here = versions_here()
+        here, there = versions_here(), self.manifest.versions
         changed = [
-            f"{name} {then or 'none'} there, {here.get(name) or 'none'} here"
-            for name, then in self.manifest.versions.items()
-            if here.get(name) != then
+            f"{name} {there.get(name) or 'unknown'} there, {here.get(name) or 'none'} here"
+            for name in there | here
+            if here.get(name) != there.get(name)
         ]
         why = "; ".join(changed) if changed else "with the same versions, so it was changed"
         return (

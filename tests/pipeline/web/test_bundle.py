@@ -149,6 +149,12 @@ def test_changed_evidence_is_noticed(bundle: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(replaying, "versions_here", lambda: here)
     with pytest.raises(UserError, match=r"trafilatura 2\.\S+ there, 99\.0 here"):
         BundleEvidence(bundle).gather()
+    monkeypatch.undo()
+    told = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+    del told["versions"]["rules of cleaning"]  # as bundles were until it was told
+    (bundle / "manifest.json").write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(UserError, match=r"rules of cleaning unknown there, \d+ here"):
+        BundleEvidence(bundle).gather()
 
 
 def test_what_is_no_bundle(bundle: Path, tmp_path: Path) -> None:
