@@ -6,7 +6,7 @@
 
 Every reason for refusing is printed. Means and intervals are recomputed from the rows of the events, and the list of events is
 compared with the published one, or with the folder named by --data. Scores are recomputed from the articles by
-benchmark.rescore. Exit code: 0 valid, 2 not.
+`wikigenben rescore`. Exit code: 0 valid, 2 not.
 """
 
 from __future__ import annotations

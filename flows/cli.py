@@ -11,19 +11,19 @@ Command = Callable[[Sequence[str]], int]
 
 
 def _generate(argv: Sequence[str]) -> int:
-    from pipeline.generate import main
+    from flows.commands.generate import main
 
     return main(argv)
 
 
 def _evaluate(argv: Sequence[str]) -> int:
-    from benchmark.evaluate import main
+    from flows.commands.evaluate import main
 
     return main(argv)
 
 
 def _compare(argv: Sequence[str]) -> int:
-    from benchmark.compare import main
+    from flows.commands.compare import main
 
     return main(argv)
 
@@ -35,13 +35,13 @@ def _validate(argv: Sequence[str]) -> int:
 
 
 def _submit(argv: Sequence[str]) -> int:
-    from benchmark.submit import main
+    from flows.commands.submit import main
 
     return main(argv)
 
 
 def _rescore(argv: Sequence[str]) -> int:
-    from benchmark.rescore import main
+    from flows.commands.rescore import main
 
     return main(argv)
 
@@ -53,7 +53,7 @@ def _leaderboard(argv: Sequence[str]) -> int:
 
 
 def _attacks(argv: Sequence[str]) -> int:
-    from benchmark.attacks.__main__ import main
+    from flows.commands.attacks import main
 
     return main(argv)
 

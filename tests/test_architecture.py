@@ -19,18 +19,8 @@ from tests.conftest import NetworkRefused
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("data", "decoding", "pipeline", "eval", "benchmark", "flows", "tools")
-ENTRIES = frozenset(
-    {
-        "pipeline.generate",
-        "benchmark.evaluate",
-        "benchmark.compare",
-        "benchmark.submit",
-        "benchmark.rescore",
-        "benchmark.attacks.__main__",
-        "eval.judge_card",
-    }
-)
-"""Modules that parse a command line inside a lower package: they alone may import flows, and flows.cli alone them."""
+ENTRIES = {"benchmark.evaluate": "flows.commands.evaluate", "eval.judge_card": "flows.commands.judge_card"}
+"""Commands that are known by the name of a lower package: they import their code in flows and nothing else, and nobody them."""
 
 MAY_IMPORT = {
     "data": (),
@@ -87,12 +77,14 @@ def arrow_violations(module: str, imported: str) -> str | None:
     home, target = _package(module), _package(imported)
     if target not in PACKAGES:
         return None
-    if imported in ENTRIES and imported != module and module != "flows.cli":
-        return "only flows.cli imports an entry module"
+    if imported in ENTRIES:
+        return "nobody imports a command by its other name"
+    if module in ENTRIES:
+        return None if imported == ENTRIES[module] else f"{module} is {ENTRIES[module]} and nothing else"
     if target == home:
         return None
     if target == "flows" and home != "tools":
-        return None if module in ENTRIES else "only entry modules import flows"
+        return "only tools and commands by another name import flows"
     if _is_below(imported, NEVER.get(home, ())):
         return f"{home} may not see {imported}"
     return (
@@ -108,14 +100,13 @@ def arrow_violations(module: str, imported: str) -> str | None:
         ("pipeline.writing", "decoding.api", True),
         ("pipeline.writing", "decoding.local", False),
         ("pipeline.writing", "decoding", False),
-        ("pipeline.generate", "flows.wiring", True),
+        ("benchmark.evaluate", "flows.commands.evaluate", True),
+        ("benchmark.evaluate", "flows.wiring", False),
         ("pipeline.writing", "flows.wiring", False),
         ("eval.metrics.citations", "data.gold", True),
         ("eval.metrics.citations", "benchmark.scoring", False),
         ("benchmark.runner", "pipeline.evidence", False),
-        ("benchmark.evaluate", "benchmark.compare", False),
-        ("flows.cli", "benchmark.compare", True),
-        ("flows.commands.demo", "benchmark.compare", False),
+        ("flows.cli", "benchmark.evaluate", False),
         ("data.snapshot", "eval.text", False),
         ("decoding.api", "torch", True),
     ],
@@ -127,7 +118,7 @@ def test_the_rules_themselves(module: str, imported: str, allowed: bool) -> None
 def test_all_modules_are_seen() -> None:
     assert TREES.keys() >= {"data", "data.types", "pipeline.systems.extractive", "flows.cli", *ENTRIES}
     assert "data.gold" in _imports("benchmark.leaks")  # `from data.gold import load_gold`
-    assert "flows.wiring.prepared" in _imports("pipeline.generate")  # inside a function
+    assert "flows.wiring.prepared" in _imports("flows.commands.generate")  # inside a function
 
 
 def test_arrows() -> None:
@@ -230,8 +221,8 @@ def test_every_package_says_what_lives_in_it() -> None:
 
 
 def test_no_name_serves_two_duties() -> None:
-    """Except for doors: a command of a lower package and the walk that it starts share a name, as `evaluate` does."""
-    shared = {"__main__", "evaluate", "generate", "training", "wordings"}
+    """Except for a command that has the name of a lower package, too."""
+    shared = {"__main__", "training", *(name.rpartition(".")[2] for name in ENTRIES)}
     names = [name.rpartition(".")[2] for name in TREES if not (ROOT / name.replace(".", "/")).is_dir()]
     assert not [name for name in sorted(set(names)) if names.count(name) > 1 and name not in shared]
 
@@ -340,13 +331,13 @@ print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.p
         ("flows.cli", []),
         ("flows.cli", ["demo"]),
         ("flows.cli", ["events"]),
-        ("pipeline.generate", []),
+        ("flows.cli", ["generate"]),
         ("benchmark.evaluate", []),
-        ("benchmark.compare", []),
+        ("flows.cli", ["compare"]),
         ("benchmark.validate", []),
-        ("benchmark.submit", []),
-        ("benchmark.rescore", []),
-        ("benchmark.attacks", []),
+        ("flows.cli", ["submit"]),
+        ("flows.cli", ["rescore"]),
+        ("flows.cli", ["attacks"]),
         ("benchmark.leaderboard", []),
         ("flows.reproducing.reproduce", []),
         ("flows.commands.score_agents", []),

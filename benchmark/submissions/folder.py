@@ -4,7 +4,7 @@
     NAME/evidence.json              for each event its pages: number, address and SHA-256 of the text, never the text
     NAME/articles/<event id>.json   `data.types.Article` as `data.codec` writes it; no folder where rights forbid text
     NAME/results/<event id>.json    what the judge said of each claim that could be judged; optional
-    NAME/rescored.json              when, by which code and from which data `benchmark.rescore` scored it again; optional
+    NAME/rescored.json              when, by which code and from which data `wikigenben rescore` scored it again; optional
     scored-here.json                beside the folders: which of them this site scored again itself (`ledger`)
 
 Where rights forbid text, evidence.json holds one hash for the pages of an event. What a folder says of its own scores, its

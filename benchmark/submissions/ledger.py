@@ -1,6 +1,6 @@
 """What this site computed itself: a file beside the submission folders, never in one.
 
-    submissions/scored-here.json      written by `benchmark.rescore` and `wikigenben agents`, read by `benchmark.leaderboard`
+    submissions/scored-here.json      written by `wikigenben rescore` and `wikigenben agents`, read by `wikigenben leaderboard`
     submissions/NAME/                 what anybody may have sent in
 
 A submission can say of itself that its scores were computed again, and bring a rescored.json that says when. Neither proves

@@ -135,7 +135,7 @@ class SubmittedCost:
 @dataclass(frozen=True, slots=True)
 class Submission:
     """`floors` are means of what any system should beat, by name and metric, `ceilings` of what none can; `variants` are
-    scores of the same system run otherwise, such as `leak_filter_off`. `recomputed` is for `benchmark.rescore` alone to set,
+    scores of the same system run otherwise, such as `leak_filter_off`. `recomputed` is for `wikigenben rescore` alone to set,
     and nothing else is ranked."""
 
     schema: str

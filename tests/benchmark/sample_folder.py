@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmark import submit
 from benchmark.runner import run_event
 from benchmark.scoring import score_run, system_scores
 from benchmark.submissions import folder, submission, verdicts
@@ -21,6 +20,7 @@ from eval.metric import Metric
 from eval.metrics.citations import Citations
 from eval.metrics.coverage import Coverage
 from eval.metrics.rouge import Rouge
+from flows.commands import submit
 from flows.wiring.page_sources import build_collect
 from pipeline.systems.baselines import LeadSystem
 

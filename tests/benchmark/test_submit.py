@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from benchmark import rescore, submit
 from benchmark.submissions import folder, statement, submission, submission_faults, submitted, verdicts
 from benchmark.submissions.ledger import read_ledger, results_digest
 from benchmark.submissions.submitted import Submission
@@ -22,6 +21,7 @@ from data.runs import RunFolder
 from data.types import Article
 from eval.aggregate import estimate
 from eval.metrics.citations import Citations
+from flows.commands import rescore, submit
 from tests.benchmark.sample_folder import FAILED, IDS, SNAPSHOT, collect, make, metrics
 
 FIRST = IDS[0]

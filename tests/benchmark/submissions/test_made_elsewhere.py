@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchmark import evaluate, rescore, submit, validate
+from benchmark import validate
 from benchmark.runner import EventOutcome, run_event
 from benchmark.submissions import folder, made_elsewhere, submission, submission_faults, verdicts
 from data.errors import StageError, UserError
@@ -22,6 +22,7 @@ from data.settings import Settings
 from data.stage_types import Unstored
 from data.types import Article, Event, Heading, Page, Passage, Section, Sentence, Source, is_unknown
 from eval.judges.lexical_judge import LexicalJudge
+from flows.commands import evaluate, rescore, submit
 from flows.job import Job
 from flows.wiring.prepared import Prepared
 from tests.benchmark.sample_folder import FAILED, IDS

@@ -13,7 +13,7 @@ from data.errors import UserError
 from eval.cards import agent_statements
 from eval.cards.agent_statements import FILE, Statement, citing_one, read_statements, rows
 from eval.cards.told_accuracy import short_hash
-from eval.judge_card import main
+from flows.commands.judge_card import main
 
 TEXT = "The ferry sank in May.[1] It was raised in June.[1][2] Nobody was hurt.[3]\n==Later==\nA pier was built.[2]"
 RETRIEVE = [

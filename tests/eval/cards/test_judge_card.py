@@ -22,10 +22,10 @@ from eval.cards.stress import (
     reference_pairs,
     shuffled_pairs,
 )
-from eval.judge_card import ENOUGH, main, verdict
 from eval.judges.judge import Pair
 from eval.judges.lexical_judge import AcceptRate, LexicalJudge
 from eval.judges.overlap_judge import OverlapJudge
+from flows.commands.judge_card import ENOUGH, main, verdict
 from flows.wiring.judges import judge_card
 
 TEXT = " ".join(

@@ -17,7 +17,6 @@ from data.gold import GoldArticle
 from data.settings import load_settings
 from decoding.serving.client import ServerGenerator
 from eval.cards.rubric_card import make_card, pairs_of, rate, stand_ins, verdict
-from eval.judge_card import main as judge_card
 from eval.judges.replies import MOST_LOST
 from eval.metrics.rubrics import (
     INSTRUCTIONS,
@@ -31,6 +30,7 @@ from eval.metrics.rubrics import (
     read_score,
     reference_text,
 )
+from flows.commands.judge_card import main as judge_card
 from flows.wiring import judges
 from flows.wiring.judges import open_rubrics
 from tests.conftest import Command

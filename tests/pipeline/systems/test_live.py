@@ -18,7 +18,7 @@ from data.types import Article, Heading, Outline
 from decoding.certify import main as certify
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
-from pipeline.generate import main
+from flows.commands.generate import main
 from pipeline.notes import TakenNotes
 from pipeline.noting import key_questions, taking
 from pipeline.writing.drafting import Draft

@@ -1,8 +1,8 @@
 """Write articles for events.
 
-    python -m pipeline.generate --system extractive --split sample
-    python -m pipeline.generate --system ours --model hf:models/qwen3-4b --data wikigenbench/data --limit 5
-    python -m pipeline.generate --system rprr --model server:qwen3@http://127.0.0.1:8000/v1 --events 73425900
+    wikigenben generate --system extractive --split sample
+    wikigenben generate --system ours --model hf:models/qwen3-4b --data wikigenbench/data --limit 5
+    wikigenben generate --system rprr --model server:qwen3@http://127.0.0.1:8000/v1 --events 73425900
 
 The same command again goes on where it stopped. Exit code: 0 done, 1 some events failed, 2 wrong input, 3 no evidence,
 130 interrupted.
@@ -11,7 +11,6 @@ The same command again goes on where it stopped. Exit code: 0 done, 1 some event
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from flows.commands.arguments import add_job_flags, job_from
@@ -34,7 +33,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         return generated.exit_code
 
     return guarded(run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
 """Whether attacks on the benchmark rank below the honest system that they are made from.
 
-    python -m benchmark.attacks --system extractive --data wikigenbench/data --limit 5
-    python -m benchmark.attacks --run runs/ours-dev-search --data wikigenbench/data --split dev --all
+    wikigenben attacks --system extractive --data wikigenbench/data --limit 5
+    wikigenben attacks --run runs/ours-dev-search --data wikigenbench/data --split dev --all
 
 An attack is an article made from the honest one and the pages of its event: copied, padded, shuffled, made false, disguised.
 --system writes the honest articles that are missing, and those of the events with the most similar titles; --run takes those
@@ -12,7 +12,6 @@ that are there. The default split is dev (sample for the sample). Exit code: 0 e
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -67,7 +66,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(bool(found.lost) or (undefeated and not arguments.allow_undefeated))
 
     return guarded(run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

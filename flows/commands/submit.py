@@ -1,19 +1,18 @@
 """Make the submission folder of a finished run: submission.json, evidence.json, the articles, and the verdict on each claim.
 
-    python -m benchmark.submit runs/extractive-full-search --out submissions/extractive
-    python -m benchmark.submit runs/ours-full-search --out submissions/ours --about about.toml --hash-only
-    python -m benchmark.submit runs/ours --out submissions/ours --variant leak_filter_off=runs/ours-unfiltered
+    wikigenben submit runs/extractive-full-search --out submissions/extractive
+    wikigenben submit runs/ours-full-search --out submissions/ours --about about.toml --hash-only
+    wikigenben submit runs/ours --out submissions/ours --variant leak_filter_off=runs/ours-unfiltered
 
 `--about` is what only you can say of the system (benchmark.submissions.statement); `--hash-only` leaves out all text, where
-rights in the evidence forbid passing it on: such a submission cannot be scored again and is not ranked (benchmark.rescore
---strip leaves the text out afterwards). The folder is checked as benchmark.validate does. Exit code: 0 done, 2 wrong input or
-an invalid submission.
+rights in the evidence forbid passing it on: such a submission cannot be scored again and is not ranked (`wikigenben rescore
+--strip` leaves the text out afterwards). The folder is checked as `wikigenben validate` does. Exit code: 0 done, 2 wrong input
+or an invalid submission.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,13 +85,11 @@ def scored(run: Path, metrics: Sequence[Metric], where: str = "") -> Submission:
 
     path, where = run / folder.SUBMISSION, where or str(run)
     if not path.exists():
-        raise UserError(
-            f"{where} holds no {folder.SUBMISSION}; score it first with: python -m benchmark.evaluate --out {where} ..."
-        )
+        raise UserError(f"{where} holds no {folder.SUBMISSION}; score it first with: wikigenben evaluate --out {where} ...")
     made = submission.read(path)
     if made.profile.signature != signature(metrics):
         raise UserError(
-            f"{where} was scored with other metrics than these; score it again: python -m benchmark.evaluate --out {where}, or "
+            f"{where} was scored with other metrics than these; score it again: wikigenben evaluate --out {where}, or "
             "give the settings it was scored with (--set evaluation.judge=...)"
         )
     return made
@@ -154,7 +151,3 @@ def _of_the_same(variant: str, other: Submission, made: Submission) -> bool:
 
 def _writers(made: Submission) -> set[tuple[str, str]]:
     return {(model.name, model.revision) for model in made.system.models if model.role == "writer"}
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
 """What differs between two scored systems, and whether it is more than chance.
 
-    python -m benchmark.compare runs/extractive-full-search runs/bm25-full-search
-    python -m benchmark.compare runs/extractive-full-search runs/bm25-full-search --split test --events 10
+    wikigenben compare runs/extractive-full-search runs/bm25-full-search
+    wikigenben compare runs/extractive-full-search runs/bm25-full-search --split test --events 10
 
 Paired over the same events, failures included: mean difference with a 95% bootstrap interval and a sign-flip p; Holm's
 adjustment over the headline metrics only. "detects" is the smallest true difference that this many events would show (at 5%,
@@ -11,7 +11,6 @@ in four of five cases): a smaller one found here is not to be reported.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,7 +50,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
     return guarded(run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,8 @@
 """Score a submission again from its articles, so that nothing of it has to be believed.
 
-    python -m benchmark.rescore submissions/extractive --data wikigenbench/data
-    python -m benchmark.rescore submissions/extractive --data wikigenbench/data --write
-    python -m benchmark.rescore full/extractive --data wikigenbench/data --strip submissions/extractive
+    wikigenben rescore submissions/extractive --data wikigenbench/data
+    wikigenben rescore submissions/extractive --data wikigenbench/data --write
+    wikigenben rescore full/extractive --data wikigenbench/data --strip submissions/extractive
 
 The evidence is cleaned anew from the data and must have the hashes of evidence.json; the cited passages must be in it. All
 means, intervals, rows, strata, floors and ceilings are computed from that. FOLDER/rescored.json says when, by which commit and
@@ -15,7 +15,6 @@ cost stay as submitted. Exit code: 0 same numbers, 1 some differ by more than 1e
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -136,15 +135,15 @@ def readable(folder: Path) -> Submission:
     path = folder / files.SUBMISSION
     made = submission.read(path)
     if not made.events or any(not submission_faults.is_file_name(event.id) for event in made.events):
-        raise UserError(f"{path} lists no events that could be scored; see: python -m benchmark.validate {folder}")
+        raise UserError(f"{path} lists no events that could be scored; see: wikigenben validate {folder}")
     if made.profile.resamples not in submission_faults.RESAMPLES or made.profile.seed < 0:
-        raise UserError(f"{path} has intervals that cannot be computed again; see: python -m benchmark.validate {folder}")
+        raise UserError(f"{path} has intervals that cannot be computed again; see: wikigenben validate {folder}")
     if made.system.evidence_track not in ("search", "cited", "both"):
-        raise UserError(f"{path}: there is no track {made.system.evidence_track!r}; see: python -m benchmark.validate {folder}")
+        raise UserError(f"{path}: there is no track {made.system.evidence_track!r}; see: wikigenben validate {folder}")
     if (source := made.system.settings.get("source")) in ("links", "search"):
         raise UserError(
             f"{folder} was written from live pages (--evidence {source}), which no benchmark folder holds, so nothing can be "
-            f"computed again; check what it says with: python -m benchmark.validate {folder}"
+            f"computed again; check what it says with: wikigenben validate {folder}"
         )
     if not files.has_articles(folder):
         raise UserError(
@@ -379,7 +378,3 @@ def _restore(run: RunFolder, event_id: str, article: Article, pages: tuple[Page,
 def _as_listed(row: EventScores, event: EventScores) -> EventScores:
     """The row under the hash of the file that was submitted; why an event failed is known to the submitter alone."""
     return replace(row, article_sha256=event.article_sha256, reason=event.reason if row.status == "failed" else row.reason)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
