@@ -48,7 +48,7 @@ class Bm25System:
     @property
     def identity(self) -> Mapping[str, str]:
         return {
-            "rules": "bm25/1",
+            "rules": "bm25/2",
             "max_words": str(self._writing.max_words),
             "passage_words": str(self._retrieval.passage_words),
         }

@@ -59,7 +59,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "42"
+    rules = "43"
 
     def __init__(
         self,

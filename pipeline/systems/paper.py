@@ -37,7 +37,7 @@ class ModelSystem:
     """What all systems with a language model share: settings, a writer, an index for each event."""
 
     name = "model"
-    rules = "2"
+    rules = "3"
 
     def __init__(
         self,

@@ -87,5 +87,6 @@ def test_fused_ties_keep_page_order() -> None:
 
 def test_terms_are_stemmed_words_of_any_script() -> None:
     assert terms("The floods flooded Vasterlow's houses in 2031.") == ["flood", "flood", "vasterlow", "hous", "2031"]
-    assert terms("Überschwemmung наводнения 洪水") == ["überschwemmung", "наводнения", "洪水"]
+    assert terms("Überschwemmung наводнения 洪水") == ["uberschwemmung", "наводнения", "洪水"]
+    assert terms("the Meléndez family, Târgoviște") == terms("The Melendez Family; Targoviste")
     assert terms("the of and") == terms("") == []
