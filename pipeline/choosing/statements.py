@@ -51,6 +51,9 @@ LEAST_USABLE = 0.3
 """Chance that an editor would let a sentence stand, from which it is chosen. Of 3,523 labelled sentences of development
 events (held out) 0.53 of those with this chance are good, 0.48 from 0.25 on and 0.33 of all; from 0.35 on 0.57, of a sixth
 fewer sentences, from 0.4 on 0.61, of a third fewer."""
+SAID_ALREADY, NO_ROOM = "other statements say it", "others tell more in so many words"
+PAGE_IS_TOLD = "its page has given as many statements as one may"
+"""Why a statement that might have been told was not chosen."""
 FEW, LEAST_OF_FEW = 6, 0.2
 """Where fewer sentences than that have this chance, a lower one is enough."""
 
@@ -116,13 +119,16 @@ class Pool:
         return frozenset(np.flatnonzero(self.usable < least).tolist())
 
 
-def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tuple[list[int], list[LeftOut]]:
+def choose(
+    pool: Pool, max_words: int, values: np.ndarray | None = None, first_of_all: Set[int] = frozenset()
+) -> tuple[list[int], list[LeftOut]]:
     """Indices of the chosen, best first, of at most `max_words` words in all; and those left out that had passed the gate, with
     the reason.
 
     Args:
         values: what each is worth before anything is chosen, shape (n,), where they are notes; 0 for what must not be chosen. A
             page may then give as many as it has.
+        first_of_all: those chosen before others: "Mara Voss won it" is in the words of many longer sentences that say less.
     """
     old = outdated(pool)
     weights = fact_weights(pool.offered, pool.publishers)
@@ -158,7 +164,7 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
         ]
         if not fitting:
             break
-        best = max(fitting, key=lambda i: (gain(i), -i))
+        best = max([i for i in fitting if i in first_of_all] or fitting, key=lambda i: (gain(i), -i))
         if nearest[best] >= NEAR:
             near = sorted(chosen, key=lambda j: -float(pool.vectors[best] @ pool.vectors[j]))[:NEAREST]
             if _is_told(pool.offered[best].candidate, [pool.offered[j].candidate for j in near], usual):
@@ -191,7 +197,10 @@ def choose(pool: Pool, max_words: int, values: np.ndarray | None = None) -> tupl
                 or (similar[j] > AGAIN and _says_again(other, item, usual))
             ):
                 blocked[j] = True
-    reasons = {**dict.fromkeys(unusable, "no statement that an editor would use"), **dict.fromkeys(old, "an older figure")}
+    rest = [i for i in range(len(pool.offered)) if i not in chosen]
+    reasons = {i: SAID_ALREADY if blocked[i] else NO_ROOM for i in rest}
+    reasons |= {i: PAGE_IS_TOLD for i in rest if of_page[pool.offered[i].candidate.page] >= MOST_OF_PAGE and values is None}
+    reasons |= {**dict.fromkeys(unusable, "no statement that an editor would use"), **dict.fromkeys(old, "an older figure")}
     left_out = [LeftOut(pool.offered[i].text, pool.offered[i].candidate.passage.id, reasons[i]) for i in sorted(reasons)]
     return chosen, left_out
 

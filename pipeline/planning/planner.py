@@ -209,7 +209,7 @@ def plan_notes(
     asked = np.array([one.question for one in own])
     usable_for = np.where((asked > 0) & (asked <= LEADING), np.maximum(pool.usable, ANSWERS), pool.usable)
     usable_for = np.where(asked > LEADING, np.maximum(usable_for, OTHER_ANSWERS), usable_for)
-    stays = np.array([carried > 0 and len(one.text.split()) > carried and one.copied > COPIED for one in own])
+    stays = np.array([carried > 0 and len(one.text.split()) > carried and one.copied > COPIED for one in own]) & (asked == 0)
     stale = np.array([_is_stale(o, evidence) for o in pool.offered], dtype=bool)
     later = np.array([_is_later(o.text, title) for o in pool.offered], dtype=bool)
     worth_using = usable_for * (NEARNESS + near) * np.where(stays, STAYING, 1.0)
@@ -220,7 +220,8 @@ def plan_notes(
         _least_usable(usable_for, n_words),
         _least_usable(usable_for, n_words, room=0),
     )
-    chosen, left_out = choose(pool, writing.max_words, np.where(usable_for >= floor, worth_using, 0.0))
+    answering = frozenset(np.flatnonzero((asked > 0) & ~stale & ~later).tolist())
+    chosen, left_out = choose(pool, writing.max_words, np.where(usable_for >= floor, worth_using, 0.0), answering)
     scored = Scored([o.candidate for o in pool.offered], pool.vectors, pool.relevance)
     opening = [subject.opening] if subject.opening is not None else []
     again = [i for i in chosen if opening and _opening_says(pool.offered[i].candidate, opening[0].text, title)]

@@ -8,7 +8,7 @@ from data.settings import RetrievalSettings
 from data.types import Event
 from pipeline.choosing.candidates import candidates
 from pipeline.choosing.gate import Offered
-from pipeline.choosing.statements import Pool, choose
+from pipeline.choosing.statements import NO_ROOM, SAID_ALREADY, Pool, choose
 from pipeline.evidence import Evidence
 from tests.pipeline.flood import page
 
@@ -17,8 +17,8 @@ AGAIN = "The pilot Jon Abt brought the people to the hospital roof by boat at ni
 NEWER = "Ferry pilot Jon Abt carried 4 horses over the market to the hospital roof."
 
 
-def chosen(*texts: str, likeness: float) -> list[str]:
-    """What is chosen of sentences that all have this cosine to each other; the first is worth most."""
+def pool_of(*texts: str, likeness: float) -> Pool:
+    """Sentences that all have this cosine to each other; the first is worth most."""
     evidence = Evidence.cut(Event("1", "Tolvane flood"), [page(f"p{n}", "Flood", text) for n, text in enumerate(texts)],
                             RetrievalSettings(passage_overlap=0))  # fmt: skip
     offered = [Offered(c, c.text, "") for c in candidates(evidence.passages, evidence.pages)]
@@ -27,7 +27,12 @@ def chosen(*texts: str, likeness: float) -> list[str]:
     pool = Pool("Tolvane flood", offered, vectors, vectors[0], np.ones(n), [f"{i}.example" for i in range(n)],
                 np.empty((n, 0)), np.empty((n, 0)), np.ones(n))  # fmt: skip
     pool.__dict__.update(worth=1 - 0.1 * np.arange(n), usable=np.ones(n))
-    return [offered[i].text for i in choose(pool, 200)[0]]
+    return pool
+
+
+def chosen(*texts: str, likeness: float) -> list[str]:
+    pool = pool_of(*texts, likeness=likeness)
+    return [pool.offered[i].text for i in choose(pool, 200)[0]]
 
 
 def test_the_same_in_other_words_is_chosen_once() -> None:
@@ -48,3 +53,19 @@ def test_what_several_have_told_together_is_not_told_again() -> None:
     assert told not in chosen(SAID, market, told, likeness=0.62)
     assert told in chosen(SAID, market, told, likeness=0.5)
     assert told in chosen(SAID, told, likeness=0.62)
+
+
+def test_an_answer_is_not_taken_for_told_by_a_longer_sentence() -> None:
+    longer = "Ferry pilot Jon Abt talks of how he carried people to the hospital roof, and of much else."
+    answer = "Ferry pilot Jon Abt carried people to the hospital roof."
+    pool = pool_of(longer, answer, likeness=0.7)
+    values = np.array([0.9, 0.5])
+    assert [pool.offered[i].text for i in choose(pool, 200, values)[0]] == [longer]
+    assert [pool.offered[i].text for i in choose(pool, 200, values, frozenset((1,)))[0]][0] == answer
+
+
+def test_what_is_not_chosen_has_its_reason() -> None:
+    pool = pool_of(SAID, AGAIN, NEWER, likeness=0.7)
+    n_words = pool.offered[0].candidate.n_words
+    told = {one.text: one.reason for one in choose(pool, n_words + 1, np.array([0.9, 0.5, 0.4]))[1]}
+    assert told == {AGAIN: SAID_ALREADY, NEWER: NO_ROOM}
