@@ -60,7 +60,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "44"
+    rules = "45"
 
     def __init__(
         self,
