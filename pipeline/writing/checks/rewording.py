@@ -45,8 +45,8 @@ MOST_NEW_WORDS = 0.6
 
 
 _NEGATION = re.compile(
-    r"\b(?:not|no(?!\.? ?\d| (?:fewer|less|more|later) than)|never|none|nobody|nothing|neither|nor|without|cannot|failed to|unable to|"
-    r"refus\w+|den(?:y|ies|ied)|lack\w*|"
+    r"\b(?:not|no(?!\.? ?\d| (?:fewer|less|more|later) than)|never|none|nobody|nothing|neither|nor|without|cannot|"
+    r"failed to|unable to|refus\w+|den(?:y|ies|ied)|lack\w*|"
     r"un(?:hurt|harmed|injured|clear|known|damaged|likely|changed|opposed|affected)|no one|barred|banned|prevent\w*|rejected|"
     r"impossible|absen\w+)\b|n['’]t\b",
     re.I,

@@ -114,10 +114,8 @@ def test_other_wordings_of_the_fact_are_no_addition() -> None:
 
 def test_the_abbreviation_of_number_denies_nothing() -> None:
     fact = "Voss, the No. 1 of the world, won the final in May."
-    assert faults("The world's number 1, Voss, won the final in May.", fact) == ""
-    assert "a negation is gone" in faults(
-        "Voss, the No. 1 of the world, lost in May.", "The No. 1 of the world, Voss, lost no game in May."
-    )
+    assert "negation" not in faults("Voss, who leads the world's list, won the final in May.", fact)
+    assert "a negation is gone" in faults("Voss, the No. 1 of the world, lost in May.", f"{fact} She lost no game.")
 
 
 def test_names_are_found_inside_sentences_and_at_their_start() -> None:
