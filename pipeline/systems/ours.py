@@ -20,10 +20,9 @@ from pipeline.article_plan import ArticlePlan, LeftOut, Statement
 from pipeline.choosing.one_winner import rivals
 from pipeline.choosing.subject import Subject
 from pipeline.evidence import Evidence
-from pipeline.notes import AboutPages, Card, Notes, SubjectKind, TakenNotes
+from pipeline.notes import AboutPages, Card, Notes, SubjectKind
 from pipeline.noting import reading_prompts
 from pipeline.noting.about import judge_pages, namesakes
-from pipeline.noting.answering_sentences import answering_sentences
 from pipeline.noting.card import make_card
 from pipeline.noting.clear_sentences import clear_sentences
 from pipeline.noting.key_questions import ask_pages, questions, questions_digest
@@ -60,7 +59,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "45"
+    rules = "46"
 
     def __init__(
         self,
@@ -161,14 +160,12 @@ class OurSystem(ModelSystem):
         passages = [p for p in chosen_passages(evidence, card, about, self._kind_encoder, most) if p.id not in read]
         taken = [answers, *take_notes(passages, self._generator, checker, stages)]
         # A model that notes nothing cannot say anything either: what came of it would be the pages' own sentences.
-        can_note = any(one.notes for one in taken)
+        if any(one.notes for one in taken):
+            taken = [*taken, clear_sentences(evidence, about)]
         story = [stages.once(STORY, lambda: retell(account, self._generator, checker))] if account else []
 
         def noted() -> Notes:
-            clear = clear_sentences(evidence, about) if can_note else TakenNotes((), (), (), Usage())
-            title, encoder = evidence.event.title, self._kind_encoder
-            sentences = answering_sentences(asked, answers, clear, title, self._generator, encoder)
-            every, of_story = (merged(evidence, some, encoder) for some in ([*taken, *sentences], story))
+            every, of_story = (merged(evidence, some, self._kind_encoder) for some in (taken, story))
             return Notes(every.statements, (*every.dropped, *of_story.dropped), of_story.statements)
 
         return stages.once(NOTES, noted)
