@@ -23,12 +23,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from starlette.requests import Request
 
-from data.errors import UserError
 from data.snapshot import SAMPLE
-from flows.webapp import app, desk
-from flows.webapp.admission import Admission
+from flows.webapp import desk
 from tests.browser import Tab, browsing, needs_browser
 from tests.prefect_installation import wait_until
 from tests.processes import children, command
@@ -354,19 +351,6 @@ def test_other_sites_may_not_ask(web: Web) -> None:
         assert web.ask("GET", path)[0] in (400, 404, 200) and b"root:" not in str(web.ask("GET", path)[1]).encode()
 
 
-def test_elsewhere_than_loopback_a_token_is_asked_for() -> None:
-    gate = Admission("secret", frozenset({"desk.lan"}))
-
-    def scope(host: str, cookie: str = "") -> dict[str, Any]:
-        headers = [(b"host", host.encode()), (b"cookie", cookie.encode())]
-        return {"type": "http", "method": "GET", "path": "/api/runs", "scheme": "http", "headers": headers}
-
-    assert gate.refusal(scope("desk.lan:8765")) == (401, gate.refusal(scope("10.0.0.5"))[1])  # type: ignore[index]
-    assert gate.refusal(scope("desk.lan:8765", "wikigenben=secret")) is None
-    assert gate.refusal(scope("10.0.0.5:8765", "wikigenben=secret")) is None
-    assert gate.refusal(scope("evil.example", "wikigenben=secret"))[0] == 400  # type: ignore[index]
-
-
 @pytest.mark.slow  # three pages and two writing processes start: six CPU seconds and more
 @pytest.mark.parametrize(
     "program",
@@ -486,16 +470,6 @@ def test_wrong_input_is_told_in_the_page(web: Web, tab: Tab) -> None:
     tab.open(f"{web.address}#check")
     until(tab, "!document.querySelector('#view-check').hidden")
     assert violations(tab) == []
-
-
-def test_what_is_sent_and_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "UPLOAD_S", 0.05)
-
-    async def never() -> Any:
-        await asyncio.Event().wait()
-
-    with pytest.raises(UserError, match="not here after"):
-        asyncio.run(app._body(Request({"type": "http", "headers": []}, never), 10))
 
 
 # --- last, for it ends the writing process, which takes long to start ---------------------------------------------------------
