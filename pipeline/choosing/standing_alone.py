@@ -305,12 +305,16 @@ _REPEATED = frozenset((
     "their", "his", "her", "its", "our", "my", "first", "second", "third", "fourth", "every", "each", "most", "any", "a",
     "some", "one",
 ))  # fmt: skip
-_AHEAD = frozenset(("next", "this", "coming", "following", "that", "the", "last", "from", "to", "between", "and"))
-"""Before a weekday: it is not the last one before the page's day, or nobody knows; or it is one of two."""
+_AHEAD = frozenset((
+    "next", "this", "coming", "following", "that", "the", "last", "from", "to", "between", "and", "until", "by", "before",
+    "for",
+))  # fmt: skip
+"""Before a weekday: it is not the last one before the page's day, or nobody knows ("sailings stopped until Monday", "the search
+went on until Monday"); or it is one of two."""
 _NAMED_LIKE_A_DAY = re.compile(r"(?P<before>\b[a-z]+ )?\b(?P<names>(?:[A-Z][\w’'-]* )+)\Z")
 _PLACED = frozenset(("in", "at", "over", "across", "near", "around", "outside", "inside", "through"))
 """Behind these names are places, and a weekday behind them is one: "in Atlanta Sunday"."""
-_LINKS = frozenset(("until", "by", "since", "for", "before", "after"))
+_LINKS = frozenset(("since", "after"))
 _DAY_SAID = re.compile(
     rf"(?:\A|(?<=\s)|(?<=[(]))(?:(?P<lead>(?:late |early |earlier )?on|{'|'.join(sorted(_REPEATED | _AHEAD | _LINKS))}) )?"
     rf"(?P<day>{'|'.join(_WEEKDAYS)}|[Yy]esterday|[Tt]oday)(?: (?:morning|evening|afternoon"

@@ -59,7 +59,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "46"
+    rules = "47"
 
     def __init__(
         self,

@@ -36,6 +36,12 @@ from pipeline.choosing.standing_alone import standing_alone
         ),
         ("The dam of Osmere broke yesterday.", "", "2031-03-18", "The dam of Osmere broke on 17 March 2031."),
         ("The dam of Osmere broke yesterday.", "", None, ""),
+        ("The ferries of Osmere stopped all sailings until Monday.", "", "2031-03-18", ""),  # the next, or the last one?
+        ("The dam of Osmere has to be mended by Friday.", "", "2031-03-18", ""),
+        (
+            "The dam of Osmere has been open since Monday.", "", "2031-03-18",
+            "The dam of Osmere has been open since 17 March 2031.",
+        ),
         ("The dam of Osmere was renewed last November.", "", "2031-03-18", "The dam of Osmere was renewed in November 2030."),
         ("Last March, the dam of Osmere broke.", "", "2031-03-18", "In March 2030, the dam of Osmere broke."),
         ("The dam of Osmere is open as of last March.", "", "2031-05-02", "The dam of Osmere is open as of March 2031."),
