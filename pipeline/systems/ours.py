@@ -59,7 +59,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "47"
+    rules = "48"
 
     def __init__(
         self,

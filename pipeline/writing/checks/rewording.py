@@ -433,7 +433,9 @@ _DATE = re.compile(
     r"\b(?:1[5-9]|20|21)\d{2}\b|\b\d{1,2}[:.]\d{2}(?= ?[ap]\.?m|\b(?! ?(?:per|%|m|k)))"
 )
 _ALIKE = dict.fromkeys(("dead", "death", "kill", "live", "fatal", "victim", "casualti", "lost"), "die")
-_ALIKE |= dict.fromkeys(("peopl", "resid", "men", "women", "passeng", "individu"), "person")
+_ALIKE |= dict.fromkeys(("peopl", "individu"), "person")
+_PERSONS = frozenset(("resid", "men", "women", "passeng"))
+"""May be called people; people may not be called so: of 93 on board nine were crew."""
 _ALIKE |= dict.fromkeys(("hurt", "wound", "injuri"), "injur") | {"%": "cent", "percent": "cent"}
 """Stems that count the same."""
 
@@ -447,15 +449,16 @@ def _counted(text: str, *, wide: bool) -> dict[str, frozenset[str]]:
     text = with_digits(_DATE.sub(" ", text))
     found: dict[str, frozenset[str]] = {}
     for match in _NUMBER.finditer(text):
-        before = _stems(re.split(r"[.;:]\s", text[: match.start()])[-1].split()[-6:])
-        behind = _stems(re.split(r"[.;:,]\s|[.;:,]\Z", text[match.end() :])[0].split()[: 8 if wide else 4])
+        before = _stems(re.split(r"[.;:]\s", text[: match.start()])[-1].split()[-6:], wide=wide)
+        behind = _stems(re.split(r"[.;:,]\s|[.;:,]\Z", text[match.end() :])[0].split()[: 8 if wide else 4], wide=wide)
         number = re.sub(r"[^\d.]", "", match.group()).rstrip(".")
         found[number] = found.get(number, frozenset()) | (before | behind if wide else behind or before)
     return found
 
 
-def _stems(words: Sequence[str]) -> frozenset[str]:
-    return frozenset(_ALIKE.get(stem, stem) for stem in terms(" ".join(words).replace("%", " cent ")))
+def _stems(words: Sequence[str], *, wide: bool) -> frozenset[str]:
+    found = frozenset(_ALIKE.get(stem, stem) for stem in terms(" ".join(words).replace("%", " cent ")))
+    return found | {"person"} if wide and found & _PERSONS else found
 
 
 def _lost(text: str, said: str) -> list[str]:

@@ -112,6 +112,12 @@ def test_other_wordings_of_the_fact_are_no_addition() -> None:
     assert faults("The levee broke in Vasterlow at night.", fact, also=(other,)) == ""
 
 
+def test_passengers_are_people_and_not_all_people_are_passengers() -> None:
+    people, passengers = "The ferry sank with 93 people.", "The ferry sank with 84 passengers."
+    assert faults("With 84 people, the ferry sank.", passengers) == ""
+    assert "93 counts something else" in faults("With 93 passengers, the ferry sank.", people)
+
+
 def test_the_abbreviation_of_number_denies_nothing() -> None:
     fact = "Voss, the No. 1 of the world, won the final in May."
     assert "negation" not in faults("Voss, who leads the world's list, won the final in May.", fact)
