@@ -25,7 +25,7 @@ from data.pages.page_urls import canonical_url, host_of, listed, path_of
 from data.pages.text_faults import is_bare, marks_of_a_wiki, only_headlines, repeated, too_short, without_content
 from data.types import DropReason, Origin, Page, PageFlag, Strict
 
-CLEANING_VERSION = "12"
+CLEANING_VERSION = "13"
 """Raise when extraction or cleaning gives other text, or keeps other pages: runs made before must not be mixed with runs made
 after."""
 MAX_BYTES = 5_000_000

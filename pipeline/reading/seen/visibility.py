@@ -160,7 +160,9 @@ def may_hide(said: Said) -> bool:
             said.get("float") in ("right", "inline-end")
             and any(pixels(said.get(name)) <= _FAR for name in ("margin-right", "margin-inline-end"))
         )
-        or bool(re.search(r"matrix3d\(|perspective\(0", said.get("transform", "")))
+        or bool(
+            re.search(r"matrix3d\(|perspective\((?:0|.*translate(?:z|3d)\()", said.get("transform", ""), re.I)
+        )  # behind the eye
         or bool(re.search(r"brightness\(0|invert\(1|invert\(100%|url\(", said.get("filter", "")))
     )
 

@@ -123,6 +123,7 @@ HIDDEN = (
     "@container (min-width:1px){.h6{display:none}} body{container-type:inline-size}",
     ".h6{display:if(media(screen): none; else: block)}",
     ".h6{transform:perspective(1px) translateZ(9999px)}",
+    ".h6{transform:perspective(1px) translateZ(2px)}",
     ".h6{background:#000;color:#000}",
     ".w{background:#123456} .h6{color:#123456}",
     "@supports (display:grid) and (not (display:blok)){.h6{display:none}}",
