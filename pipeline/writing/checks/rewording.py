@@ -38,11 +38,9 @@ MONTH = f"(?:{MONTHS})"
 SHORT_RUN = 5
 """Words in a row from which a run counts as copied, as the benchmark's `copied_share` counts them."""
 LEAST_KEPT = 0.5
-"""Share of the facts' own words, figures and names apart, that sentences must keep or say otherwise (each new word stands for
-one that is gone)."""
+"""Share of the facts' own words, figures and names apart, that must be kept or said otherwise (a new word for each lost)."""
 MOST_NEW_WORDS = 0.6
 """Share of a text's words that are in no fact."""
-
 
 _NEGATION = re.compile(
     r"\b(?:not|no(?!\.? ?\d| (?:fewer|less|more|later) than)|never|none|nobody|nothing|neither|nor|without|cannot|"
@@ -434,8 +432,7 @@ _DATE = re.compile(
 )
 _ALIKE = dict.fromkeys(("dead", "death", "kill", "live", "fatal", "victim", "casualti", "lost"), "die")
 _ALIKE |= dict.fromkeys(("peopl", "individu"), "person")
-_PERSONS = frozenset(("resid", "men", "women", "passeng"))
-"""May be called people; people may not be called so: of 93 on board nine were crew."""
+_PERSONS = frozenset(("resid", "men", "women", "passeng"))  # they may be called people, and people not them
 _ALIKE |= dict.fromkeys(("hurt", "wound", "injuri"), "injur") | {"%": "cent", "percent": "cent"}
 """Stems that count the same."""
 
@@ -457,8 +454,8 @@ def _counted(text: str, *, wide: bool) -> dict[str, frozenset[str]]:
 
 
 def _stems(words: Sequence[str], *, wide: bool) -> frozenset[str]:
-    found = frozenset(_ALIKE.get(stem, stem) for stem in terms(" ".join(words).replace("%", " cent ")))
-    return found | {"person"} if wide and found & _PERSONS else found
+    found = {_ALIKE.get(stem, stem) for stem in terms(" ".join(words).replace("%", " cent "))}
+    return frozenset(found | {"person"} if wide and found & _PERSONS else found)
 
 
 def _lost(text: str, said: str) -> list[str]:
