@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 with _at_most(given.seconds):
                     loss = loss_of(name, body, browser)
             except (Undrawn, TimeoutError) as error:
-                console.note(f"{name}: {error or f'not read in {given.seconds:g} s'}")
+                console.note(f"{name}: {str(error) or f'not read in {given.seconds:g} s'}")
                 left_out += 1
                 continue
             if loss.painted < LEAST_WORDS:
