@@ -17,7 +17,6 @@ from data.sentences import split_sentences
 from pipeline.choosing.candidates import has_personal_words
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import figures, with_digits
-from pipeline.choosing.standing_alone import MONTH as MONTHS
 from pipeline.retrieval import terms
 from pipeline.writing.checks.compared_words import (
     PRONOUNS,
@@ -32,9 +31,9 @@ from pipeline.writing.checks.compared_words import (
     runs_of,
     stem_of,
 )
+from pipeline.writing.checks.counted import counted
 from pipeline.writing.citing import is_own_talk
 
-MONTH = f"(?:{MONTHS})"
 SHORT_RUN = 5
 """Words in a row from which a run counts as copied, as the benchmark's `copied_share` counts them."""
 LEAST_KEPT = 0.5
@@ -142,7 +141,11 @@ _OPENERS = (
     "approximately nearly roughly like such so but yet given being having unlike apart rather just still together instead"
 )
 _OPENING_WORDS = frozenset(_OPENERS.split())
-_CALENDAR = frozenset(name.lower() for name in (*calendar.month_name, *calendar.day_name) if name)
+_CALENDAR = frozenset(
+    name.lower()
+    for name in (*calendar.month_name, *calendar.day_name, *calendar.month_abbr, *calendar.day_abbr, "Sept")
+    if name
+)
 _AGENT = re.compile(r"\w+(?:ed|en|ne|ge|t) by (?:the |a |an )?([a-z]{4,})(?=[ ,.])")
 """Who something was done by: "killed by soldiers", "a charge by police"."""
 
@@ -185,7 +188,7 @@ def compare(text: str, facts: Sequence[str], title: str, also: Sequence[str] = (
     if len(new) / words > MOST_NEW_WORDS:
         faults.append(f"many words that no fact has: {', '.join(sorted(new)[:6])}")
     own = name_words(title)
-    if gone := [name for name in lost if not all(bare(w) in own for w in name.split()) and not _is_plain(name)]:
+    if gone := [name for name in lost if not all(bare(w) in own for w in name.split()) and not _is_plain(name, facts)]:
         faults.append(f"lost: {', '.join(gone)}")
     if kept < LEAST_KEPT:
         faults.append(f"it says {kept:.0%} of its facts only")
@@ -209,9 +212,10 @@ def faults_of_parts(parts: Sequence[str], fact: str) -> list[str]:
     return _changed(" ".join(parts), (fact,))
 
 
-def _is_plain(name: str) -> bool:
-    """Whether what looks like a name is a word, or a number, that only opened a sentence."""
-    return is_common(name) or (any(c.isdigit() for c in with_digits(name)) and name.isalpha())
+def _is_plain(name: str, facts: Sequence[str]) -> bool:
+    """Whether what looks like a name is a word, or a number, that only opened a sentence; "Duel" in "Tide: The Duel" is not."""
+    opens = any(sentence.lstrip("“\"'").startswith(name) for fact in facts for sentence in split_sentences(fact))
+    return (is_common(name) and opens) or (any(c.isdigit() for c in with_digits(name)) and name.isalpha())
 
 
 LONGER = 1.8
@@ -287,7 +291,7 @@ def _added(text: str, known: str) -> list[str]:
     if new := sorted(figures(text) - held):
         faults.append(f"added: {', '.join(new)}")
     words = name_words(known)
-    if strange := [name for name in proper_words(text) if bare(name) not in words]:
+    if strange := [name for name in proper_words(text) if not _is_named(name, words)]:
         faults.append(f"a name that no fact has: {', '.join(strange)}")
     faults += [
         f"a pronoun of another kind: {match.group()}"
@@ -300,6 +304,12 @@ def _added(text: str, known: str) -> list[str]:
     if _ATTRIBUTION.search(text) and not _SOURCED.search(known) and re.search(r"\baccording to\b", text, re.I):
         faults.append("it names a source that no fact names")
     return faults
+
+
+def _is_named(name: str, words: frozenset[str]) -> bool:
+    """Whether facts name it, whole or in parts: "Jahres-winning" for "the Spiel des Jahres winning"."""
+    parts = name.split("-")
+    return bare(name) in words or (len(parts) > 1 and all(part[:1].islower() or bare(part) in words for part in parts))
 
 
 def proper_words(text: str) -> list[str]:
@@ -328,7 +338,8 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
     said = QUOTED.sub(" ", " ".join(facts)).replace("–", "-")
     text = QUOTED.sub(" ", text).replace("–", "-")
     faults = []
-    if any(bracket not in said for bracket in re.findall(r"\([^()]*\)", text)):  # the title's, behind another name
+    # The title's, behind another name. What stood in one may be said otherwise in one.
+    if "(" not in said and "(" in text:
         faults.append("a parenthesis came")
     # Counted: "with some traits but others" has lost one of two.
     before, after = len(_NEGATION.findall(said)), len(_NEGATION.findall(text))
@@ -355,14 +366,14 @@ def _changed(text: str, facts: Sequence[str]) -> list[str]:
     faults += [f"said of something else: {subject} {what}" for subject, what in sorted(_said_of_another(text, said))]
     if new := sorted(set(_CURRENCY.findall(text)) - set(_CURRENCY.findall(" ".join(facts)))):
         faults.append(f"another currency: {', '.join(new)}")
-    came = {w.lower() for w in _TIME_WORDS.findall(text)} - {w.lower() for w in _TIME_WORDS.findall(said)}
+    came = {w.lower() for w in _TIME_WORDS.findall(_NO_TIME.sub(" ", text))} - {w.lower() for w in _TIME_WORDS.findall(said)}
     if new := sorted(word for word in came if not any(word in words and others.search(said) for words, others in _SAME_TIME)):
         faults.append(f"another order in time: {', '.join(new)}")
     times, were = Counter(_numbers(text)), Counter(_numbers(said))
     if new := [number for number, n in times.items() if n > max(were[number], 1)]:
         faults.append(f"said twice: {', '.join(new)}")
-    counts = [_counted(fact, wide=True) for fact in facts]
-    for number, noun in _counted(text, wide=False).items():
+    counts = [counted(fact, wide=True) for fact in facts]
+    for number, noun in counted(text, wide=False).items():
         nouns = [c[number] for c in counts if number in c]
         if nouns and noun and all(old and not (noun & old) for old in nouns):
             faults.append(f"{number} counts something else")
@@ -414,6 +425,8 @@ _TIME_WORDS = re.compile(
     re.I,
 )
 """What says when one thing happened beside another: a new one is a new claim."""
+_NO_TIME = re.compile(r"\bnamed after\b|\bbetween(?= (?:\w+ )?\d[\w,]* and (?:\w+ )?\d)", re.I)
+"""Whose name it has is no time, and from when to when the figures say, which are compared."""
 _SAME_TIME = (
     (frozenset(("after", "later")), re.compile(r"\b(?:after(?:wards)?|later|following|subsequent(?:ly)?)\b", re.I)),
     (frozenset(("before", "earlier")), re.compile(r"\b(?:before|earlier|previous(?:ly)?|prior|former(?:ly)?)\b", re.I)),
@@ -423,39 +436,6 @@ _SAME_TIME = (
 
 def _numbers(text: str) -> list[str]:
     return re.findall(r"\d[\d,.:]*\d|\d", text)
-
-
-_NUMBER = re.compile(r"(?<![\w.,])[$€£¥]?\d[\d,]*(?:\.\d+)?%?(?![\w])")
-_DATE = re.compile(
-    rf"\b\d{{1,2}}(?:st|nd|rd|th)? {MONTH}(?:,? \d{{4}})?\b|\b{MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b|"
-    r"\b(?:1[5-9]|20|21)\d{2}\b|\b\d{1,2}[:.]\d{2}(?= ?[ap]\.?m|\b(?! ?(?:per|%|m|k)))"
-)
-_ALIKE = dict.fromkeys(("dead", "death", "kill", "live", "fatal", "victim", "casualti", "lost"), "die")
-_ALIKE |= dict.fromkeys(("peopl", "individu"), "person")
-_PERSONS = frozenset(("resid", "men", "women", "passeng"))  # they may be called people, and people not them
-_ALIKE |= dict.fromkeys(("hurt", "wound", "injuri"), "injur") | {"%": "cent", "percent": "cent"}
-"""Stems that count the same."""
-
-
-def _counted(text: str, *, wide: bool) -> dict[str, frozenset[str]]:
-    """Number -> stems of what it may count: the words right behind it, or, where none are, those before.
-
-    `wide` takes the words on both sides, as evidence is to be read: more generously than the text checked against it. A number
-    said more than once has the words of all places. Dates and times of day count nothing.
-    """
-    text = with_digits(_DATE.sub(" ", text))
-    found: dict[str, frozenset[str]] = {}
-    for match in _NUMBER.finditer(text):
-        before = _stems(re.split(r"[.;:]\s", text[: match.start()])[-1].split()[-6:], wide=wide)
-        behind = _stems(re.split(r"[.;:,]\s|[.;:,]\Z", text[match.end() :])[0].split()[: 8 if wide else 4], wide=wide)
-        number = re.sub(r"[^\d.]", "", match.group()).rstrip(".")
-        found[number] = found.get(number, frozenset()) | (before | behind if wide else behind or before)
-    return found
-
-
-def _stems(words: Sequence[str], *, wide: bool) -> frozenset[str]:
-    found = {_ALIKE.get(stem, stem) for stem in terms(" ".join(words).replace("%", " cent "))}
-    return frozenset(found | {"person"} if wide and found & _PERSONS else found)
 
 
 def _lost(text: str, said: str) -> list[str]:

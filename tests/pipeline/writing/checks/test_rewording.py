@@ -45,6 +45,12 @@ def faults(text: str, *facts: str, also: tuple[str, ...] = ()) -> str:
         ("Holt had set it up to expose the authority as weak.", "Holt had arranged it all to expose the authority as weak."),
         ("Like all ferries, the Merle stayed in Osmere.", "The Merle stayed in Osmere as all ferries did."),
         ("A first-hand report of the flood was printed in Osmere.", "In Osmere a direct report of the flood was printed."),
+        ("It was a follow-up to the Prix d'Or winning novel.", "It came behind the Prix d'Or-winning novel."),
+        ("The gauge of Osmere (it has no roof) was read.", "Osmere's gauge was read (it lacks a roof)."),
+        ("The Merle sailed on Sept. 26 for Osmere.", "For Osmere the Merle left on September 26."),
+        ("Osmere is named in honour of the pilot Jon Abt.", "Osmere was named after the pilot Jon Abt."),
+        ("In the period 1906 to 1914 Abt lived in Osmere.", "Abt lived in Osmere between 1906 and 1914."),
+        ("The Merle was one of the hits of COVID-19.", "The Merle was one of the hits in the COVID-19 pandemic."),
     ],
 )
 def test_faithful_texts_have_no_fault(fact: str, text: str) -> None:
@@ -139,6 +145,11 @@ def test_a_lost_name_is_a_fault_unless_it_is_the_titles() -> None:
     found = compare("The new bridge was opened on 3 May 2032 by Ana Ruiz and Jon Abt.", [fact], TITLE)
     assert found.faults == ("lost: Osmere Rowing Club",)
     assert not faults("The flood killed 14 people in Osmere.", "In Tolvane the flood killed 14 people in Osmere.")
+
+
+def test_a_common_word_within_a_name_is_not_lost() -> None:
+    assert "lost: Duel" in faults("The Merle is a game for two.", "The Merle: The Duel is a game for two.")
+    assert "lost" not in faults("Four men who competed were on the Merle.", "Competing, four men were on the Merle.")
 
 
 def test_a_pronoun_keeps_its_kind() -> None:
