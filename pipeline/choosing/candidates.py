@@ -25,6 +25,8 @@ _DANGLING = re.compile(
     r"The (?:former|latter|two|pair|same))\b"
 )
 _PERSONAL = re.compile(r"\b(?:I|I'm|I’m|I've|I’ve|my|me|you|your|we|We|our|us|You|Your|My|Our)\b")
+_NUMERAL = re.compile(r"\b(?:[A-Z][\w’'-]+|part|act|type|class) I\b(?![’'])")
+"""“I” as a number: "World War I", "Charles I"."""
 _BYLINE = re.compile(
     r"(?:Words|Text|Story|Photos?|Photographs?|Images?|Pictures?|Illustrations?|Credit|Reporting)(?: by)?:? "
     r"|By [A-Z][\w.'-]+ [A-Z][\w.'-]+$"
@@ -165,7 +167,12 @@ def _quality(text: str, *, bare: bool) -> float:
 
 def has_personal_words(text: str) -> bool:
     """First or second person outside quotation marks: a voice that an encyclopedia does not have."""
-    return bool(_PERSONAL.search(re.sub(r"[\"“][^\"”]*[\"”]", "", text)))
+    return bool(_PERSONAL.search(without_numeral(re.sub(r"[\"“][^\"”]*[\"”]", "", text))))
+
+
+def without_numeral(text: str) -> str:
+    """A text without names that have the number I, which is no person: "World War I"."""
+    return _NUMERAL.sub(" ", text)
 
 
 def is_fragment(text: str) -> bool:

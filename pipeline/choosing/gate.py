@@ -324,7 +324,9 @@ def _is_furniture(text: str) -> bool:
 def is_foreign(text: str, tokens: Sequence[str]) -> bool:
     """Whether a text is in another language than English, by its letters or by frequent words of other languages among its
     words (`tokens`)."""
-    small = [token for token in tokens if token[:1].islower()]
+    # Between two names it is a part of one: "Spiel des Jahres".
+    inside = {n for n in range(1, len(tokens) - 1) if tokens[n - 1][0].isupper() and tokens[n + 1][0].isupper()}
+    small = [token for n, token in enumerate(tokens) if token[:1].islower() and n not in inside]
     letters = sum(c.isalpha() and not c.isascii() for c in text) > 0.15 * len(text)
     return letters or sum(token in _FOREIGN for token in small) > _MOST_FOREIGN * len(small)
 

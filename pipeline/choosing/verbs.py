@@ -46,7 +46,7 @@ def is_verb(tokens: Sequence[str], n: int) -> bool:
         return False
     if word in VERBS:
         return True
-    if not n or before.lower() in _NOUN_FOLLOWS:
+    if not n or (before.lower() in _NOUN_FOLLOWS and (n == 1 or before.islower())):  # not "Here for It All opened"
         return False
     if word.endswith("ed"):
         return len(word) > 3

@@ -69,7 +69,9 @@ def make_card(evidence: Evidence, generator: Generator, encoder: Encoder, likely
     ]
     if not pages:
         raise NoEvidence(f"no usable page for {title!r}")
-    vectors = encoder.encode([title, *page_texts(evidence, pages)])
+    # With what its kind is about the pages of an episode come before those of the character that it is named after.
+    sought = f"{title}. {likely.name}: {likely.about}" if likely is not None else title
+    vectors = encoder.encode([sought, *page_texts(evidence, pages)])
     near = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")[:NEAREST]
     central = vectors[1:][near].mean(axis=0)
     closeness = vectors[1:][near] @ (central + vectors[0])

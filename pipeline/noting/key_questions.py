@@ -7,6 +7,7 @@ answers in a sentence of its own, or that it is not said. An answer is a note li
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +52,9 @@ TOGETHER, LEAST_SAID, MOST_SAID = 1.45, 0.6, 0.8
 some doubt of the verifier, and those that differ ask for less of it. Bounds of that chance."""
 TRIED, ASKED = 2, 2
 """Windows of which one must say an answer; and answers to a question that are held to theirs at most."""
-ANSWER_TOKENS = 90
+ANSWER_TOKENS = 110
+_SOURCE = re.compile(r"\A(?:According to|As (?:stated|mentioned|said) in|In) (?:the )?texts? \d+(?: and \d+)?,? ?", re.I)
+_QUOTED = re.compile(r"“([^”]+)”")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,8 @@ def _answers(
         for seed, temperature in enumerate(SAMPLES)
     ]
     completed = generator.generate_many(requests)
-    texts = [" ".join(answer.text.split()) for answer in completed]
+    whose = [question for question in asked for _ in SAMPLES]
+    texts = [_unquoted(" ".join(answer.text.split()), one) for answer, one in zip(completed, whose, strict=True)]
     found: list[list[_Answer]] = []
     for n, few in enumerate(shown):
         mine = texts[n * len(SAMPLES) : (n + 1) * len(SAMPLES)]
@@ -149,9 +153,30 @@ def _answers(
     return found, Usage.total([usage_of(answer) for answer in completed])
 
 
+def _unquoted(answer: str, question: Question) -> str:
+    """An answer without the quotation marks in which its question has the subject's name, and without the number of a text
+    that it was shown."""
+    for name in _QUOTED.findall(question.ask):
+        marked = re.compile(rf"[\"“‘']{re.escape(name)}([.,]?)[\"”’'](?!\w)", re.I)
+        answer = marked.sub(name.replace("\\", r"\\") + r"\1", answer)
+    answer = _SOURCE.sub("", answer)
+    return answer[:1].upper() + answer[1:]
+
+
+def _whole(sentences: Sequence[str]) -> list[str]:
+    """Sentences without the cuts inside of names that have a full stop before them: "Anderson .Paak"."""
+    found: list[str] = []
+    for sentence in sentences:
+        if found and found[-1].endswith(" ."):
+            found[-1] += sentence
+        else:
+            found.append(sentence)
+    return found
+
+
 def _answer(text: str, shown: Sequence[_Window], agreement: float) -> _Answer:
     sentences = []
-    for sentence in split_sentences(text)[:SENTENCES]:
+    for sentence in _whole(split_sentences(text))[:SENTENCES]:
         nearest = sorted(shown, key=lambda window: -shared(sentence, window.text))[:TRIED]
         sentences.append((sentence, tuple({window.passage.id: window.passage for window in nearest}.values())))
     return _Answer(tuple(sentences), agreement)

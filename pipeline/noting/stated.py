@@ -13,6 +13,7 @@ from lemminflect import getAllLemmas
 from data.pages.dated import day_at
 from data.sentences import split_sentences
 from data.types import Passage
+from pipeline.choosing.candidates import without_numeral
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import figures, with_digits
 from pipeline.choosing.gate import is_foreign
@@ -35,7 +36,8 @@ _POINTS = re.compile(
     r"currently|recently|now|ago|(?:last|next|past) (?:week|month|year|season|[A-Z][a-z]+day))\b"
 )
 """What points to something outside of a sentence for certain."""
-LEAST_WORDS, MOST_WORDS = 5, 60
+LEAST_WORDS, LEAST_ANSWER, MOST_WORDS = 5, 3, 60
+"""Words of a note, of an answer ("Axsel produced Tonight."), and of either at most."""
 _FURNITURE = re.compile(
     r"\b(?:click|subscribe|sign up|log in|newsletter|cookies?|advertisement|share this|read more|follow us|all rights reserved|"
     r"photo(?:graph)? (?:by|shows)|(?:the|this) (?:article|text|page|passage|website|image|photo|author|reporter)|copyright)\b",
@@ -88,7 +90,7 @@ class NoteChecker:
             if text:
                 reason = self._fault(text, passages, day or "", asked)
             else:
-                reason = fault_of_form(named, subject) or LEANS
+                reason = fault_of_form(named, subject, LEAST_ANSWER if asked else LEAST_WORDS) or LEANS
             if reason:
                 dropped.append(DroppedNote(fact, passage.id, reason))
             else:
@@ -101,7 +103,7 @@ class NoteChecker:
         card = self.card
         page = self.evidence.pages[passages[0].page]
         said = " ".join(p.text for p in passages)
-        if fault := fault_of_form(text, self._subject):
+        if fault := fault_of_form(text, self._subject, LEAST_ANSWER if asked else LEAST_WORDS):
             return fault
         if sibling_sentence(title, text):
             return "another of the series"
@@ -111,7 +113,7 @@ class NoteChecker:
         held = name_words(f"{known} {card.text} {asked}")
         if strange := [name for name in proper_words(text) if bare(name) not in held]:
             return f"its passage does not name {', '.join(strange)}"
-        if own_shared(text, known, title) < LEAST_SHARED:
+        if own_shared(text, f"{known} {asked}", title) < LEAST_SHARED:
             return "in words that its passage does not have"
         return ""
 
@@ -151,11 +153,11 @@ def may_be_clear(dropped: DroppedNote) -> bool:
     return dropped.reason == LEANS and not _POINTS.search(dropped.text)
 
 
-def fault_of_form(text: str, subject: Subject) -> str:
-    """Why a text is no statement of fact, whatever it says; empty if it may be one."""
+def fault_of_form(text: str, subject: Subject, least: int = LEAST_WORDS) -> str:
+    """Why a text is no statement of fact, whatever it says; empty if it may be one. `least`: words that it needs."""
     words = text.split()
-    if not LEAST_WORDS <= len(words) <= MOST_WORDS:
-        return "too short" if len(words) < LEAST_WORDS else "too long"
+    if not least <= len(words) <= MOST_WORDS:
+        return "too short" if len(words) < least else "too long"
     masked = subject.masked(text)  # the novel "The Author", the song "You and I"
     if is_foreign(masked, WORD.findall(masked)):
         return "in another language"
@@ -165,7 +167,7 @@ def fault_of_form(text: str, subject: Subject) -> str:
         return "tells what to write"
     if _FURNITURE.search(masked) or _NOTHING.search(masked):
         return "speaks of the page"
-    if _VOICE.search(re.sub(r"[“\"][^”\"]*[”\"]", " ", masked)):
+    if _VOICE.search(without_numeral(re.sub(r"[“\"][^”\"]*[”\"]", " ", masked))):
         return "somebody's own voice"
     return ""
 

@@ -186,7 +186,8 @@ def verified(
     least: Sequence[float] = (),
 ) -> list[tuple[list[Note], list[DroppedNote]]]:
     """Without those notes of which the model doubts, reading note and passage, that the one says the other, and without those
-    that judge and state no fact. `least`: for each of `found` the chance that it must give; empty for `SAYS`."""
+    that judge and state no fact. `least`: for each of `found` the chance that it must give; empty for `SAYS`. Where it is given
+    they answer questions: what critics praise is asked for, and whether an answer tells it is asked, too."""
     evidence = checker.evidence
     passages = {passage.id: passage for passage in evidence.passages}
     verifier = Verifier(generator)
@@ -197,7 +198,7 @@ def verified(
     doubted = [n for n, ((_, bar), chance) in enumerate(zip(notes, says, strict=True)) if chance < bar]
     faults = {n: f"its passage hardly says it ({says[n]:.2f})" for n in doubted}
     others = [n for n in range(len(notes)) if n not in faults]
-    states = verifier.factual([notes[n][0].text for n in others])
+    states = [1.0] * len(others) if least else verifier.factual([notes[n][0].text for n in others])
     faults |= {n: f"judges, and states no fact ({c:.2f})" for n, c in zip(others, states, strict=True) if c < FACTUAL}
     held = []
     at = 0

@@ -112,3 +112,33 @@ def test_what_most_answers_do_not_say_is_no_note(answers: list[str]) -> None:
     given = iter(answers)
     taken, _ = asked(lambda _: next(given))
     assert not taken.notes and not taken.dropped
+
+
+@pytest.mark.parametrize(
+    "said", ["Axsel made “Tonight.”", 'Axsel made "Tonight".', "Axsel made ‘Tonight’.", "Axsel made Tonight."]
+)
+def test_the_subjects_name_has_no_marks_of_its_question(said: str) -> None:
+    assert key_questions._unquoted(said, Question("Who made “Tonight”?", "who made it?")) == "Axsel made Tonight."
+    assert key_questions._unquoted('It is called "Tonight and I".', Question("What is “Tonight”?", "")).endswith(
+        '"Tonight and I".'
+    )
+
+
+def test_an_answer_is_not_asked_whether_it_judges() -> None:
+    taken, model = asked(lambda _: SAID)
+    assert taken.notes and not model.prompts_of("factual")
+
+
+def test_a_name_with_a_full_stop_before_it_is_not_cut() -> None:
+    assert key_questions._whole(["Mara and Anderson .", "Paak made it.", "It sold well."]) == [
+        "Mara and Anderson .Paak made it.",
+        "It sold well.",
+    ]
+
+
+def test_the_words_of_the_question_need_no_passage() -> None:
+    told = "The choir of Osmere has a clear voice, and the hall of Osmere holds it well."
+    answer = "Critics praised the clear voice of the choir of Osmere."
+    wanted = Question("What did critics praise in the choir?", "review praised voice choir")
+    taken, _ = asked(lambda _: answer, pages=[page("told", EVENT.title, told)], about=(0,), wanted=(wanted,))
+    assert [note.text for note in taken.notes] == [answer]

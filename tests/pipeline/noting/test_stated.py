@@ -168,3 +168,17 @@ def test_what_such_a_subject_is_called_stands_for_its_name() -> None:
     assert note.text == fact
     (note,), _ = NoteChecker(evidence, CARD, frozenset({"disaster"})).checked(passages, [fact])
     assert note.text == "2031 Tolvane flood destroyed 212 houses in Vasterlow."
+
+
+def test_the_number_one_is_no_person_and_a_name_no_other_language() -> None:
+    told = "Irena Holt opened the levee in World War I, and again for the Spiel des Jahres prize."
+    assert reason(told, text=told) == ""
+    assert reason("I opened the levee in World War I.", text=told) == "somebody's own voice"
+
+
+def test_an_answer_may_be_shorter_than_a_note() -> None:
+    made = checker(page("a", "Dead", "The levee was built in 1950. Irena Holt opened it.", published="2031-03-19"))
+    short = "Irena Holt opened it."
+    kept, _ = made.checked(made.evidence.passages, [short], asked="Who opened it?")
+    _, dropped = made.checked(made.evidence.passages, [short])
+    assert [note.text for note in kept] == [short] and dropped[0].reason == "too short"
