@@ -35,6 +35,8 @@ from pipeline.writing.prompts import quotable
 
 SAMPLES = ((0.0, 1.2), (0.6, 1.2), (0.6, 1.2), (0.8, 2.0))
 """Temperature and copying penalty of the answers. A higher price gives fewer that say the same (LOG.md)."""
+AGAIN = ((0.7, 1.2), (0.7, 1.2), (0.8, 1.6), (0.9, 1.2))
+"""The same where no answer was without a fault, and the note may not stand."""
 AGREEING = 0.55
 """Least mean likeness of an answer with the other answers to the same statements, as F1 of their stems."""
 ASKED = 3
@@ -135,17 +137,17 @@ class Saying:
         chosen += self._alone([(n, one) for n, one in enumerate(statements) if n not in done], usage)
         return ComposedDraft(tuple(chosen), Usage.total(usage))
 
-    def each(self, statements: Sequence[Statement], usage: list[Usage]) -> list[str]:
-        """How each is said best, alone: an answer, or as it is."""
-        said = {one.facts[0]: one.text for one in self._alone(list(enumerate(statements)), usage) if one.chosen}
+    def each(self, statements: Sequence[Statement], usage: list[Usage], *, again: bool = False) -> list[str]:
+        """How each is said best, alone: an answer, or as it is. `again`: other answers than those of the first time."""
+        said = {one.facts[0]: one.text for one in self._alone(list(enumerate(statements)), usage, again) if one.chosen}
         return [said[n] for n in range(len(statements))]
 
-    def _alone(self, numbered: Sequence[tuple[int, Statement]], usage: list[Usage]) -> list[Tried]:
+    def _alone(self, numbered: Sequence[tuple[int, Statement]], usage: list[Usage], again: bool = False) -> list[Tried]:
         """All answers to each statement, asked for one by one, and its note; of each the best is chosen."""
         alone = [_Asked((n,), (one,), self._nearest(one)) for n, one in numbered]
         # A note in words of its own is as good as any rewording of it, and surer.
         asked_of = [one for one in alone if not one.passages or self._note(one).copied > GOOD_ENOUGH]
-        tried = self._tried(asked_of, usage)
+        tried = self._tried(asked_of, usage, again)
         found: list[Tried] = []
         for asked in alone:
             mine = [one for one in tried if one.facts == asked.places]
@@ -167,9 +169,9 @@ class Saying:
             first += len(paragraph)
         return found
 
-    def _tried(self, asked: Sequence[_Asked], usage: list[Usage]) -> list[Tried]:
+    def _tried(self, asked: Sequence[_Asked], usage: list[Usage], again: bool = False) -> list[Tried]:
         """All answers to each, those without a fault judged until one is good."""
-        answers = self._answers(asked, usage)
+        answers = self._answers(asked, usage, again)
         found = self._agreeing([self._by_rule(fact, text) for fact, text in answers], answers)
         for _ in range(ASKED):
             best = [_least(open_ones) for open_ones in _unasked(found)]
@@ -187,13 +189,15 @@ class Saying:
             found += sorted(sentences, key=lambda s: -_shared(statement.text, s))[:NEAREST]
         return tuple(found)
 
-    def _answers(self, facts: Sequence[_Asked], usage: list[Usage]) -> list[tuple[_Asked, str]]:
+    def _answers(self, facts: Sequence[_Asked], usage: list[Usage], again: bool) -> list[tuple[_Asked, str]]:
         """The answers to each; a call that fails is one that is missing, since the note is there to stand for it."""
         if not facts:
             return []
         # Those of one statement after the other: how their prompts begin is read once.
-        wanted = [(fact, n) for fact in facts for n in range(len(SAMPLES))]
-        requests = [self._request(fact, *SAMPLES[n], n) for fact, n in wanted]
+        ways = AGAIN if again else SAMPLES
+        wanted = [(fact, n) for fact in facts for n in range(len(ways))]
+        first = len(SAMPLES) if again else 0
+        requests = [self._request(fact, *ways[n], first + n) for fact, n in wanted]
         answers: dict[int, Completion] = {}
         try:
             self._writer.generator.generate_many(requests, answers.__setitem__)

@@ -33,7 +33,9 @@ from pipeline.writing.saying import Saying
 
 LEAST_WORDS, MOST_PARTS = 10, 6
 """Words of a statement that has parts, and parts of one that are looked at."""
-PART_WORDS = 4
+PART_WORDS, PART_CONTENT = 4, 4
+"""Words of a part, and content words of one that neither names nor counts anything: "Each tile shows a slice of a landscape"
+is a fact, "Profit became a factor" is not."""
 HELD = 0.7
 """Least chance, by the model, that the statement says its part."""
 LEAST_TOLD = 0.25
@@ -54,11 +56,14 @@ Holds = Callable[[Sequence[tuple[str, str]]], list[float]]
 def in_short_facts(
     evidence: Evidence, plan: ArticlePlan, texts: frozenset[str], saying: Saying, writer: Writer, holds: Holds
 ) -> ShortFacts:
-    """Those of the plan's statements with one of these texts, in parts that are the model's own words."""
+    """Those of the plan's statements with one of these texts, said at a second attempt, or in parts that are the model's own
+    words."""
     statements = {one.text: one for one in (*plan.lead, *(s for section in plan.sections for s in section.statements))}
-    asked = [statements[text] for text in sorted(texts) if text in statements and len(text.split()) >= LEAST_WORDS]
+    again = [statements[text] for text in sorted(texts) if text in statements]
     passages = {passage.id: passage.text for passage in evidence.passages}
     usage: list[Usage] = []
+    whole = {one.text: text for one, text in zip(again, saying.each(again, usage, again=True), strict=True) if text != one.text}
+    asked = [one for one in again if one.text not in whole and len(one.text.split()) >= LEAST_WORDS]
     found = _split(asked, writer, usage)
     of = [(n, part) for n, parts in enumerate(found) for part in parts]
     sources = [tuple(passages[cite] for cite in one.cites if cite in passages) for one in asked]
@@ -69,9 +74,12 @@ def in_short_facts(
     refused = set(changed) - set(_held(changed, asked, holds))
     told = [(n, part if (n, text) in refused else text) for (n, part), text in zip(of, said, strict=True)]
     return ShortFacts(
-        tuple(
-            InParts(one.text, _worth_telling(one, [text for at, text in told if at == n], sources[n]))
-            for n, one in enumerate(asked)
+        (
+            *(InParts(text, (otherwise,)) for text, otherwise in whole.items()),
+            *(
+                InParts(one.text, _worth_telling(one, [text for at, text in told if at == n], sources[n]))
+                for n, one in enumerate(asked)
+            ),
         ),
         Usage.total(usage),
     )
@@ -102,10 +110,11 @@ def _parts(answer: str) -> list[str]:
 
 
 def _is_statement(part: str) -> bool:
-    """Whether it can stand alone: a sentence, and it names or counts something."""
+    """Whether it can stand alone: a sentence, and it names or counts something, or says much."""
     whole = len(part.split()) >= PART_WORDS and has_verb(WORD.findall(part)) and part.endswith(".")
     named = any(not is_common(word) for word in proper_words(part))
-    return whole and (named or bool(numbers(part))) and not _LEANS.search(part)
+    says = named or bool(numbers(part)) or len(set(terms(part))) >= PART_CONTENT
+    return whole and says and not _LEANS.search(part)
 
 
 def _held(parts: Sequence[tuple[int, str]], asked: Sequence[Statement], holds: Holds) -> list[tuple[int, str]]:
@@ -154,6 +163,6 @@ def _with_parts(written: WrittenSection, parts: Mapping[str, tuple[str, ...]]) -
         tuple(Sentence(text, s.cites) for s in paragraph for text in parts.get(s.text, (s.text,)))
         for paragraph in section.paragraphs
     )
-    why = "told in short facts: whole it would be its page's own words"
+    why = "told otherwise: as it is it would be its page's own words"
     repairs = tuple(Repair("sentence_replaced", section.heading.text, text, why) for text in told)
     return WrittenSection(replace(section, paragraphs=paragraphs), (*written.repairs, *repairs))

@@ -13,8 +13,8 @@ from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.evidence import Evidence
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import InParts, ShortFacts, Writer
-from pipeline.writing.saying import Saying
-from pipeline.writing.short_facts import in_short_facts, with_short_facts
+from pipeline.writing.saying import AGAIN, Saying
+from pipeline.writing.short_facts import _is_statement, in_short_facts, with_short_facts
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, PROVINCE, RETRIEVAL, page
 
@@ -101,3 +101,18 @@ def test_a_part_that_copies_goes_and_the_others_stay() -> None:
 
 def in_parts(text: str, parts: tuple[str, ...]) -> ShortFacts:
     return ShortFacts((InParts(text, parts),), Usage())
+
+
+def test_what_is_said_whole_at_the_second_attempt_is_not_split() -> None:
+    asked: list[str] = []
+
+    def say(prompt: str) -> str:
+        asked.append(prompt)
+        return SAID[OPENED]
+
+    assert told(TOOK, say=say, note=OPENED) == (SAID[OPENED],)
+    assert len(asked) == len(AGAIN)
+
+
+def test_a_part_without_a_name_may_say_much() -> None:
+    assert _is_statement("Each gauge shows a slice of the water.") and not _is_statement("Profit became a factor.")
