@@ -36,7 +36,7 @@ class ExtractiveSystem:
     @property
     def identity(self) -> Mapping[str, str]:
         return {
-            "rules": "extractive/8",
+            "rules": "extractive/9",
             "encoder": self._encoder.name,
             "filer": self._filer.name,
             "planning": planning_digest(),
