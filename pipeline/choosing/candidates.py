@@ -25,8 +25,12 @@ _DANGLING = re.compile(
     r"The (?:former|latter|two|pair|same))\b"
 )
 _PERSONAL = re.compile(r"\b(?:I|I'm|I’m|I've|I’ve|my|me|you|your|we|We|our|us|You|Your|My|Our)\b")
-_NUMERAL = re.compile(r"\b(?:[A-Z][\w’'-]+|part|act|type|class) I\b(?![’'])")
-"""“I” as a number: "World War I", "Charles I"."""
+_NUMERAL = re.compile(
+    r"\b(?!(?:January|February|March|April|May|June|July|August|September|October|November|December|[A-Z][a-z]+day|When|Then|And|"
+    r"But|So|If|As|That|What|Where|While|Since|Because|Here|There|Now|Today|How|Why)\b)"
+    r"(?:[A-Z][\w’'-]+|part|act|type|class) I\b(?![’'])"
+)
+"""“I” as a number: "World War I", "Charles I"; not "In May I"."""
 _BYLINE = re.compile(
     r"(?:Words|Text|Story|Photos?|Photographs?|Images?|Pictures?|Illustrations?|Credit|Reporting)(?: by)?:? "
     r"|By [A-Z][\w.'-]+ [A-Z][\w.'-]+$"

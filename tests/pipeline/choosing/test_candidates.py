@@ -4,7 +4,7 @@ import pytest
 
 from data.passages import cut_passages
 from data.types import Page
-from pipeline.choosing.candidates import Candidate, candidates, tidy
+from pipeline.choosing.candidates import Candidate, candidates, has_personal_words, tidy
 
 PROSE = "The river rose to 7.84 metres in the night and flooded the lower town, where nine people died in their homes."
 
@@ -82,3 +82,16 @@ def test_words_to_a_model_are_left_out_with_what_follows_in_their_paragraph(atta
     spoken_to = page(text, flags=("suspicious",))
     assert [c.text for c in found(spoken_to)] == [PROSE, PROSE, "The bridge was closed on Monday."]
     assert len(found(spoken_to, page(text))) == 3 + 5, "another page is judged for itself"
+
+
+@pytest.mark.parametrize(
+    ("text", "personal"),
+    [
+        ("Merle took pictures in World War I for the province.", False),
+        ("Part I of the report was read to Charles I in Osmere.", False),
+        ("In May I took pictures for the province.", True),
+        ("When I saw World War I, it was in Osmere.", True),
+    ],
+)
+def test_the_number_one_is_no_person(text: str, personal: bool) -> None:
+    assert has_personal_words(text) is personal

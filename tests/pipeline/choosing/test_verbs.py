@@ -15,6 +15,7 @@ from pipeline.choosing.verbs import WORD, has_main_verb, has_verb, is_verb, turn
         ("The National Glass Works at the foot of the hill", []),
         ("The crew had to close all finished gates", ["had"]),
         ("The ferry on set of the film", []),
+        ("The song Here for It All opened the night", ["opened"]),
     ],
 )
 def test_verbs_are_told_from_names_and_participles(text: str, found: list[str]) -> None:
