@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from data.pages.cleaning import addresses_model
 from data.passages import sentence_spans
 from data.types import Page, Passage
+from pipeline.choosing.common_words import is_common
 from pipeline.choosing.facts import names, numbers
 from pipeline.choosing.word_lists import either
 from pipeline.retrieval import terms
@@ -25,12 +27,10 @@ _DANGLING = re.compile(
     r"The (?:former|latter|two|pair|same))\b"
 )
 _PERSONAL = re.compile(r"\b(?:I|I'm|I’m|I've|I’ve|my|me|you|your|we|We|our|us|You|Your|My|Our)\b")
-_NUMERAL = re.compile(
-    r"\b(?!(?:January|February|March|April|May|June|July|August|September|October|November|December|[A-Z][a-z]+day|When|Then|And|"
-    r"But|So|If|As|That|What|Where|While|Since|Because|Here|There|Now|Today|How|Why)\b)"
-    r"(?:[A-Z][\w’'-]+|part|act|type|class) I\b(?![’'])"
-)
-"""“I” as a number: "World War I", "Charles I"; not "In May I"."""
+_NUMBERED = re.compile(r"\b([A-Z][\w’'-]+|part|act|type|class) I\b(?![’'])")
+_HAVE_NUMBERS = frozenset(("war", "part", "act", "type", "class", "phase", "stage", "volume", "book", "chapter", "division"))
+"""Common words behind which “I” is a number."""
+_CALENDAR = frozenset((*calendar.month_name, *calendar.day_name))
 _BYLINE = re.compile(
     r"(?:Words|Text|Story|Photos?|Photographs?|Images?|Pictures?|Illustrations?|Credit|Reporting)(?: by)?:? "
     r"|By [A-Z][\w.'-]+ [A-Z][\w.'-]+$"
@@ -175,8 +175,14 @@ def has_personal_words(text: str) -> bool:
 
 
 def without_numeral(text: str) -> str:
-    """A text without names that have the number I, which is no person: "World War I"."""
-    return _NUMERAL.sub(" ", text)
+    """A text without names that have the number I, which is no person: "World War I", "Charles I"; not "Yesterday I"."""
+
+    def without(match: re.Match[str]) -> str:
+        word = match[1]
+        numbered = word.lower() in _HAVE_NUMBERS or not (is_common(word) or word in _CALENDAR)
+        return " " if numbered else match.group()
+
+    return _NUMBERED.sub(without, text)
 
 
 def is_fragment(text: str) -> bool:

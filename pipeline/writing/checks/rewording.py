@@ -143,7 +143,7 @@ _OPENERS = (
 _OPENING_WORDS = frozenset(_OPENERS.split())
 _CALENDAR = frozenset(
     name.lower()
-    for name in (*calendar.month_name, *calendar.day_name, *calendar.month_abbr, *calendar.day_abbr, "Sept")
+    for name in (*calendar.month_name, *calendar.day_name, "Feb", "Aug", "Sept", "Oct", "Nov")  # "Jan" and "Sun" are names, too
     if name
 )
 _AGENT = re.compile(r"\w+(?:ed|en|ne|ge|t) by (?:the |a |an )?([a-z]{4,})(?=[ ,.])")

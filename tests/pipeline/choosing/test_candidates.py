@@ -90,6 +90,7 @@ def test_words_to_a_model_are_left_out_with_what_follows_in_their_paragraph(atta
         ("Merle took pictures in World War I for the province.", False),
         ("Part I of the report was read to Charles I in Osmere.", False),
         ("In May I took pictures for the province.", True),
+        ("Yesterday I took pictures, and on Friday I sold them.", True),
         ("When I saw World War I, it was in Osmere.", True),
     ],
 )

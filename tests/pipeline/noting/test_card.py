@@ -7,9 +7,9 @@ import pytest
 from data.types import Page
 from pipeline.evidence import Evidence
 from pipeline.noting.card import make_card
-from pipeline.planning.kinds import load_kinds
+from pipeline.planning.kinds import Kind, load_kinds
 from tests.fakes import FixedEncoder, NotingModel
-from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL, page
+from tests.pipeline.flood import EVENT, PAGES, RETRIEVAL
 
 TITLE = EVENT.title
 FILM = next(kind for kind in load_kinds() if kind.name == "film")
@@ -65,16 +65,9 @@ def test_the_card_that_others_agree_with_is_taken() -> None:
 
 
 def test_pages_for_the_card_are_sought_with_its_kind() -> None:
-    """A page that lies near to the kind comes first where the kind is clear: its passage opens the list."""
-    namesake = page(
-        "namesake", "Tolvane marathon", "Runners of the town ran through the town on a day of spring, and nobody fell."
-    )
-    screen = page("screen", "Tolvane", f"{FILM.about} {FILM.name} {FILM.about}")
-    pages = tuple(page(f"other{n}", "Tolvane", f"Notes of the town, number {n}, on its walls.") for n in range(6))
-    told = [TRUE] * 8
-    evidence = Evidence.unlapped(EVENT, (namesake, *pages, screen), RETRIEVAL)
-    asked = NotingModel(card=lambda _: told.pop())
-    encoder = FixedEncoder()
-    make_card(evidence, asked, encoder, FILM)
-    assert encoder.seen[0] == f"{TITLE}. {FILM.name}: {FILM.about}"
-    assert FILM.about[:40] in asked.prompts_of("card")[0]
+    def sought(kind: Kind | None) -> str:
+        encoder = FixedEncoder()
+        make_card(Evidence.unlapped(EVENT, PAGES, RETRIEVAL), NotingModel(card=lambda _: TRUE), encoder, kind)
+        return encoder.seen[0]
+
+    assert (sought(FILM), sought(None)) == (f"{TITLE}. {FILM.name}: {FILM.about}", TITLE)
