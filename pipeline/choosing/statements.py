@@ -42,9 +42,8 @@ NEAREST, NEAR, TOLD = 8, 0.55, 0.6
 """The nearest chosen sentences, the cosine of the first, and the share of a sentence's words, apart from those usual ones,
 from which these together have told it already, if they have all its names and numbers. Of 34 such sentences among 1,093 of
 plans of development topics 27 had nothing new."""
-ENOUGH, ENOUGH_OF_NOTES = 0.05, 0.01
-"""Share of the third best sentence's worth below which nothing is chosen, and no note: the worth of notes differs more. On
-seven `dev` topics plans of 522 words told 6.1 facts of the human article, of 702 words 7.7 (docs/history/2026-11-28.md)."""
+ENOUGH = 0.05
+"""Share of the third best sentence's worth below which nothing is chosen."""
 MOST_CITES = 3
 MOST_OF_PAGE = 12
 """Statements chosen from one page: an article that retells a page is a copy of it."""
@@ -159,7 +158,6 @@ def choose(
         )
         return value
 
-    enough = ENOUGH if values is None else ENOUGH_OF_NOTES
     while True:
         fitting = [
             i for i in range(len(pool.offered)) if not blocked[i] and words + pool.offered[i].candidate.n_words <= max_words
@@ -175,7 +173,7 @@ def choose(
         value = gain(best)
         # The third best, for one outstanding sentence would end the choice at once.
         first = sorted([*first, value], reverse=True)[:3]
-        if len(chosen) >= 3 and value < enough * first[-1]:
+        if len(chosen) >= 3 and value < ENOUGH * first[-1]:
             break
         chosen.append(best)
         item = pool.offered[best].candidate

@@ -36,6 +36,8 @@ _CLAUSE = re.compile(
     r"hosted|organi[sz]ed|caused|causing|killing|resulting|leaving|making)\b)|,\s(?=(?:and|but|with|as|\w{2,}(?:ing|ed))\b)"
 )
 """Where a clause begins that the sentence stands without."""
+_JOINING = re.compile(r"[ ,;]*(?: (?:and|but|or))?[ ,;]*\Z")
+"""What is left before such a clause: "killing 14 people and" of "killing 14 people and causing damage"."""
 
 
 def opening_statement(evidence: Evidence, card: Card, verifier: Verifier) -> Statement | None:
@@ -54,7 +56,7 @@ def wordings(card: str) -> list[str]:
     """The card, then without its last clause, without the last two, and so on, while it says what the subject is."""
     found = [card]
     for cut in reversed(list(_CLAUSE.finditer(card))):
-        text = card[: cut.start()].rstrip(" ,;")
+        text = _JOINING.sub("", card[: cut.start()])
         said = _SAYS_WHAT.split(text, maxsplit=1)
         if len(said) == 2 and len(said[1].split()) >= LEAST_SAID:
             found.append(text)

@@ -12,7 +12,7 @@ from data.types import Page
 from pipeline.article_plan import Statement
 from pipeline.evidence import Evidence
 from pipeline.notes import Card
-from pipeline.noting.opening import opening_statement
+from pipeline.noting.opening import opening_statement, wordings
 from pipeline.noting.verifying import Verifier
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, PROVINCE, RETRIEVAL, REVIEW, page
@@ -74,3 +74,11 @@ def test_passages_together_may_say_what_none_says_alone() -> None:
     both = ("struck the town", "nine shelters")
     found = statement(two, says=lambda question: "Yes" if all(words in question for words in both) else "No")
     assert found is not None and {LEDGER, PROVINCE} <= set(found.cites)
+
+
+def test_what_joined_a_cut_clause_goes_with_it() -> None:
+    card = "The 2031 Tolvane flood was a flood in Orvenia, killing 14 people and causing damage, and leaving mud."
+    assert wordings(card)[1:3] == [
+        "The 2031 Tolvane flood was a flood in Orvenia, killing 14 people and causing damage",
+        "The 2031 Tolvane flood was a flood in Orvenia, killing 14 people",
+    ]
