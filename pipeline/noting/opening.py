@@ -58,7 +58,7 @@ def wordings(card: str) -> list[str]:
     for cut in reversed(list(_CLAUSE.finditer(card))):
         text = _JOINING.sub("", card[: cut.start()])
         said = _SAYS_WHAT.split(text, maxsplit=1)
-        if len(said) == 2 and len(said[1].split()) >= LEAST_SAID:
+        if text not in found and len(said) == 2 and len(said[1].split()) >= LEAST_SAID:
             found.append(text)
     return found[:MOST_CUT]
 
