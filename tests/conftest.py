@@ -183,6 +183,7 @@ TOGETHER = {
         "tests/flows/orchestration/test_runners.py",
         "tests/flows/orchestration/test_resume.py",
         "tests/flows/test_live_events.py",
+        "tests/flows/orchestration/test_up.py",
     ),
     "the sentence model": ("tests/pipeline/systems/test_live.py", "tests/decoding/models/test_encoder.py"),
     "compiled kernels": (
@@ -386,12 +387,16 @@ def copied_sample(tmp_path: Path) -> Path:
     return copy_events(tmp_path / "snapshot", COPIED)
 
 
-def copy_events(root: Path, events: tuple[str, ...]) -> Path:
+def copy_events(root: Path, events: tuple[str, ...], most: int | None = None) -> Path:
+    """With `most`, the first so many pages of each: reading and scoring a dozen takes seconds."""
     for event_id in events:
         for half in ("wiki", "google"):
             (root / half).mkdir(parents=True, exist_ok=True)
             shutil.copyfile(SAMPLE / half / f"{event_id}.json", root / half / f"{event_id}.json")
         shutil.copytree(SAMPLE / "html" / event_id, root / "html" / event_id)
+        if most is not None:
+            listed = json.loads((root / "google" / f"{event_id}.json").read_text(encoding="utf-8"))
+            set_pages(root, event_id, listed[:most])
     return root
 
 

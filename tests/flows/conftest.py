@@ -23,10 +23,27 @@ def judge_without_network() -> Iterator[None]:
         yield
 
 
+def make_tables() -> None:
+    """As the server's models describe them: the hundred steps that lead there from its first release take it twelve seconds."""
+    import sqlalchemy
+    from prefect.server.database.orm_models import Base
+    from prefect.settings import PREFECT_SERVER_DATABASE_CONNECTION_URL
+    from sqlalchemy.schema import CreateIndex, CreateTable
+
+    engine = sqlalchemy.create_engine(str(PREFECT_SERVER_DATABASE_CONNECTION_URL.value()).replace("+aiosqlite", ""))
+    with engine.begin() as connection:
+        for table in Base.metadata.sorted_tables:
+            connection.execute(CreateTable(table))
+            for index in table.indexes:
+                connection.execute(CreateIndex(index, if_not_exists=True))  # some are named twice
+    engine.dispose()
+
+
 @pytest.fixture(scope="package")
 def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A server of its own, and a results folder of its own: the harness isolates the database only, so without it a result
     stored by yesterday's tests would be found today. The heartbeat costs every flow a second and cannot be seen here."""
+    from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import (
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
         PREFECT_RESULTS_LOCAL_STORAGE_PATH,
@@ -38,7 +55,15 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         PREFECT_RESULTS_LOCAL_STORAGE_PATH: tmp_path_factory.mktemp("results"),
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,
     }
+    start = SubprocessASGIServer.start
+
+    def start_on_tables(server: SubprocessASGIServer, timeout: int | None = None) -> None:
+        make_tables()
+        start(server, timeout)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SubprocessASGIServer, "start", start_on_tables)
+        patch.setenv("PREFECT_SERVER_DATABASE_MIGRATE_ON_START", "false")
         for service in UNUSED_SERVICES:
             patch.setenv(f"PREFECT_SERVER_SERVICES_{service}_ENABLED", "false")
         patch.setenv("DO_NOT_TRACK", "1")

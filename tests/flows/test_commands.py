@@ -18,6 +18,7 @@ import pytest
 
 import flows.commands.demo
 import flows.run_scores
+from benchmark import splits
 from benchmark.submissions import submission, submission_faults
 from benchmark.validate import main as validate
 from data import codec
@@ -27,24 +28,28 @@ from data.types import Article
 from decoding.models.conversation import JOINING_TEMPLATE
 from flows.cli import COMMANDS, main
 from flows.wiring import systems
-from tests.conftest import COPIED, ENCODERS, Command, Ran, copy_events, set_pages
+from tests.conftest import COPIED, ENCODERS, Command, Ran, set_pages
 from tests.fakes import NotingModel
 from tests.tiny_model import build_tiny_model
+from tests.toy_events import make_events
 
 ROOT = Path(__file__).resolve().parents[2]
-IDS = Snapshot(SAMPLE).ids("search")
+IDS = Snapshot(SAMPLE).ids("search")[:2]
+"""The demo is tested on two of its five events."""
 
 
 IN_TURN = """
 import json, sys
 from data.settings import load_settings
+from data.snapshot import Snapshot
 from flows import cli
 from flows.commands import demo
 from flows.wiring import systems
 from tests.conftest import ENCODERS
 from tests.fakes import NotingModel
-demo.Settings = lambda: load_settings(evaluation={"judge": "lexical"}, writing={"max_words": 200})
+demo.Settings = lambda: load_settings(evaluation={"judge": "lexical", "resamples": 100}, writing={"max_words": 200})
 systems.build_generator = lambda *_: NotingModel()
+Snapshot.ids = lambda *_: json.loads(sys.argv[3])
 with ENCODERS[sys.argv[2]]():
     sys.exit(max([cli.main(words) for words in json.loads(sys.argv[1])]))
 """
@@ -54,7 +59,7 @@ def in_another_process(runs: Path, encoder: str, *commands: Sequence[object]) ->
     """The worst exit code of commands run one after the other, what each told as JSON, and what they said beside it."""
     environment = os.environ | {"WIKIGEN_RUNS": str(runs)}
     words = json.dumps([[str(word) for word in command] for command in commands])
-    program = [sys.executable, "-c", IN_TURN, words, encoder]
+    program = [sys.executable, "-c", IN_TURN, words, encoder, json.dumps(IDS)]
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -79,22 +84,23 @@ def encoder(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def stand_in_model(patch: pytest.MonkeyPatch) -> None:
+def quick() -> Settings:
+    """With the judge of quick looks and few draws, on which the articles do not depend, and short articles."""
+    return load_settings(evaluation={"judge": "lexical", "resamples": 100}, writing={"max_words": 200})
+
+
+def quick_demo(patch: pytest.MonkeyPatch) -> None:
     """The default model takes a minute an event, and is not on every machine."""
     patch.setattr(systems, "build_generator", lambda *_: NotingModel())
-
-
-def quick() -> Settings:
-    """With the judge of quick looks, on which the articles do not depend, and short articles."""
-    return load_settings(evaluation={"judge": "lexical"}, writing={"max_words": 200})
+    patch.setattr(flows.commands.demo, "Settings", quick)
+    patch.setattr(Snapshot, "ids", lambda *_: IDS)
 
 
 @pytest.fixture(scope="module")
 def demo(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     out = tmp_path_factory.mktemp("demo") / "run"
     with pytest.MonkeyPatch.context() as patch, ENCODERS[encoder]():
-        stand_in_model(patch)
-        patch.setattr(flows.commands.demo, "Settings", quick)
+        quick_demo(patch)
         patch.setenv("WIKIGEN_RUNS", str(out.parent))  # where floors are kept for all runs
         return out, main(["demo", "--out", str(out)])
 
@@ -114,7 +120,7 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
         assert f'href="articles/{event_id}.html"' in (out / "index.html").read_text(encoding="utf-8")
     made = submission.read(out / "submission.json")
     assert submission_faults.problems(made) == []
-    assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("ours", False, "sample", 5)
+    assert (made.system.name, made.system.extractive, made.data.split, made.data.n_events) == ("ours", False, "sample", 2)
     assert [(model.role, model.name) for model in made.system.models] == [("writer", "noting")]
     assert made.system.settings["system.mode"] == "notes"
     assert [event.article_sha256 for event in made.events] == [
@@ -125,12 +131,11 @@ def test_demo_writes_articles_that_can_be_read_and_submitted(demo: tuple[Path, i
 
 def test_it_ends_in_time(encoder: str, wikigenben: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The first event is always written; then the clock decides. A later command goes on."""
-    stand_in_model(monkeypatch)
-    monkeypatch.setattr(flows.commands.demo, "Settings", quick)
+    quick_demo(monkeypatch)
     monkeypatch.setattr("flows.run_scores.evaluate", partial(flows.run_scores.evaluate, with_floors=False))
     with ENCODERS[encoder]():
         short = wikigenben("demo", "--out", tmp_path / "run", "--minutes", "0.001", "--json")
-    assert short.code == 0 and short.json["n"] == 1 and "1 of 5 articles fit into 0.001 minutes; --all" in short.err
+    assert short.code == 0 and short.json["n"] == 1 and "1 of 2 articles fit into 0.001 minutes; --all" in short.err
     made = submission.read(tmp_path / "run" / "submission.json")
     assert made.data.n_events == 1 and len(list((tmp_path / "run").glob("events/*/article.json"))) == 1
 
@@ -141,12 +146,11 @@ def test_again_it_reuses_everything(
     out = demo[0]
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
-    stand_in_model(monkeypatch)
-    monkeypatch.setattr(flows.commands.demo, "Settings", quick)
+    quick_demo(monkeypatch)
     monkeypatch.setenv("WIKIGEN_RUNS", str(out.parent))
     with ENCODERS[encoder]():
         again = wikigenben("demo", "--out", out, "--json")
-    assert again.code == 0 and again.json["n"] == 5 and again.json["n_failed"] == 0
+    assert again.code == 0 and again.json["n"] == 2 and again.json["n_failed"] == 0
     assert (article_bytes(out), stage_times(out)) == (before, times)
     second = submission.read(out / "submission.json")
     assert (second.scores, second.events, second.system, second.data) == (first.scores, first.events, first.system, first.data)
@@ -166,14 +170,17 @@ def test_another_process_writes_the_same_bytes_and_reuses_everything(
     assert (code, "Traceback" in told) == (0, False)
     assert written["written"] == 1 and article_bytes(other)
     assert article_bytes(other).items() <= before.items()
-    assert again["n"] == 5 and again["n_failed"] == 0
+    assert again["n"] == 2 and again["n_failed"] == 0
     assert (article_bytes(out), stage_times(out)) == (before, times)
     second = submission.read(out / "submission.json")
     assert (second.scores, second.events, second.system, second.data) == (first.scores, first.events, first.system, first.data)
 
 
-def test_validate_accepts_the_demo_by_folder_and_by_file(demo: tuple[Path, int], wikigenben: Command) -> None:
+def test_validate_accepts_the_demo_by_folder_and_by_file(
+    demo: tuple[Path, int], wikigenben: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out, _ = demo
+    monkeypatch.setattr(splits, "published_ids", lambda *_: submission.read(out / "submission.json").data.ids_sha256)
     ran = wikigenben("validate", out, out / "submission.json")
     assert ran == Ran(0, f"{out / 'submission.json'}: valid\n", "")
     assert wikigenben("validate", out, "--json").json == {str(out / "submission.json"): []}
@@ -214,6 +221,7 @@ def test_generate_tells_the_same_as_table_and_as_json(wikigenben: Command) -> No
 def test_compare_of_two_floors(wikigenben: Command) -> None:
     for system in ("lead", "bm25"):
         words = ("--system", system, "--data", "sample", "--limit", "2", "--no-floors", "--out", system, "--judge", "lexical")
+        words += ("--set", "evaluation.resamples=100")
         ran = wikigenben("evaluate", *words, "--json")
         assert ran.code == 0 and ran.json["system"] == system and ran.json["n"] == 2
     ran = wikigenben("compare", "lead", "bm25/submission.json", "--json")
@@ -248,6 +256,7 @@ def test_a_failed_event_counts_as_nought_and_is_listed(wikigenben: Command, copi
     good, bad = COPIED
     (copied_sample / "google" / f"{bad}.json").write_text('[{"title": "cut of', encoding="utf-8")
     words = ("evaluate", "--system", "bm25", "--data", copied_sample, "--no-floors", "--out", "run", "--json")
+    words += ("--set", "evaluation.resamples=100")
     ran = wikigenben(*words)
     assert ran.code == 1
     assert (ran.json["n"], ran.json["n_failed"]) == (2, 1)
@@ -328,10 +337,8 @@ def test_a_wrong_command_line_is_a_user_error(wikigenben: Command, words: list[s
 
 
 def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(wikigenben: Command, tmp_path: Path) -> None:
-    root, out = copy_events(tmp_path / "snapshot", COPIED), tmp_path / "run"
-    for n in range(150):  # enough work for the signal to arrive in the middle
-        for half in ("wiki", "google"):
-            shutil.copyfile(SAMPLE / half / f"{COPIED[0]}.json", root / half / f"{n + 1}.json")
+    n_events = 400  # enough work for the signal to arrive in the middle
+    root, out = make_events(tmp_path / "toys", n_events), tmp_path / "run"
     words = [sys.executable, "-m", "flows.cli", "generate", "--system", "bm25", "--data", str(root), "--out", str(out)]
     process = subprocess.Popen(
         words,
@@ -353,7 +360,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(wikigenben: Command, 
     assert (process.returncode, told) == (130, "")
     assert "interrupted; the same command goes on from here" in err and "Traceback" not in err
     done = len(list(out.glob("events/*/article.json")))
-    assert 1 <= done < 152
+    assert 1 <= done < n_events
     assert not list(out.rglob("*.tmp"))
     again = wikigenben(*words[3:], "--limit", done + 1, "--json")
     assert again.code == 0 and again.json["written"] == 1 and again.json["reused"] == done

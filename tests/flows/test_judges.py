@@ -64,7 +64,7 @@ def test_scores_name_their_judge(wikigenben: Command, folder: Path, copied_sampl
     pages = json.loads((copied_sample / "google" / f"{event_id}.json").read_text(encoding="utf-8"))
     set_pages(copied_sample, event_id, pages[2:4])
     words = ("evaluate", "--system", "lead", "--data", copied_sample, "--events", event_id, "--no-floors", "--json")
-    words += ("--set", "writing.max_words=80")
+    words += ("--set", "writing.max_words=80", "--set", "evaluation.resamples=100")
     asked = wikigenben(*words, "--device", "cpu", "--judge", f"nli:{folder}")
     assert asked.code == 0, asked.err
     signature = submission.read(Path(str(asked.json["submission"]))).profile.signature

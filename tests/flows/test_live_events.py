@@ -20,6 +20,7 @@ from tests.web_server import WebServer, serving
 
 ELECTION, FINAL = COPIED
 RUN = Path("run")
+N_PAGES = 4
 
 pytestmark = pytest.mark.usefixtures("fixed_encoder")
 
@@ -37,7 +38,7 @@ def data(copied_sample: Path, server: WebServer) -> Path:
     server.put("/copy", f"<html><head><title>A mirror</title></head><body><article><p>{human}</p></article></body></html>")
     for event_id in COPIED:
         listed = copied_sample / "google" / f"{event_id}.json"
-        pages = json.loads(listed.read_text(encoding="utf-8"))
+        pages = json.loads(listed.read_text(encoding="utf-8"))[:N_PAGES]
         for page in pages:
             path = "/" + page.pop("html")
             server.put(path, (copied_sample / path[1:]).read_bytes())
@@ -52,7 +53,17 @@ def data(copied_sample: Path, server: WebServer) -> Path:
 def words(data: Path, server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("WIKIGEN_CACHE", str(tmp_path / "cache"))
     web = ["--set", f"web.allow_origins={server.origin()}", "--set", "web.min_delay_s=0"]
-    return ["--system", "extractive", "--data", str(data), "--set", "evaluation.judge=lexical", *web]
+    return [
+        "--system",
+        "extractive",
+        "--data",
+        str(data),
+        "--set",
+        "evaluation.judge=lexical",
+        "--set",
+        "evaluation.resamples=100",
+        *web,
+    ]
 
 
 def links(words: list[str], *more: str, out: Path | str = RUN) -> list[str]:
@@ -163,14 +174,14 @@ def test_pages_that_a_search_finds(
     assert dead.err.count(": search: ") == 2 and "searxng" in dead.err and "Traceback" not in dead.err
     assert not server.targets()
     with search_server() as engine:
-        paths = [f"/html/{ELECTION}/{n:02}.html" for n in range(1, 7)]
+        paths = [f"/html/{ELECTION}/{n:02}.html" for n in range(1, N_PAGES + 1)]
         engine.found[""] = [Found(server.url(path)) for path in (*paths, "/copy")]
         monkeypatch.setenv("WIKIGEN_SEARXNG_URL", engine.url)
         ran = wikigenben("generate", *search, "--events", ELECTION, "--retry-failed")
         queries = [asked.query for asked in engine.asked]
     assert ran.code == 0, ran.err
     title = Snapshot(data).event(ELECTION).title
-    assert queries[0] == title and f"{title}: 5 queries found 7 addresses" in ran.err
+    assert queries[0] == title and f"{title}: 5 queries found {N_PAGES + 1} addresses" in ran.err
     assert reasons(ELECTION)["copy"] == "leak_text"
     assert all(page.origin == "search" and (page.published or "") <= "2032-12-31" for page in pages_of(ELECTION) if page.usable)
     manifest = Bundle(RUN / "events" / ELECTION / "evidence").manifest()

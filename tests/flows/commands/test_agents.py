@@ -27,7 +27,7 @@ from tests.conftest import ENCODERS, Command, copy_events
 
 IDS = ("9000001", "9000002", "9000003")
 MISSING, BROKEN = IDS[2], IDS[1]
-FAST = ("--set", "evaluation.judge=lexical", "--set", "evaluation.resamples=200", "--systems", "lead,bm25", "--base", "lead")
+FAST = ("--set", "evaluation.judge=lexical", "--set", "evaluation.resamples=100", "--systems", "lead,bm25", "--base", "lead")
 UNKNOWN = "(the text of https://far.example/page is not in this folder)"
 
 
@@ -43,7 +43,7 @@ def human(event_id: str) -> str:
 def make(root: Path) -> Path:
     """`reader` copies the human article and cites an encyclopedia; `patchy` lacks a topic and has one file that is no JSON;
     `far` cites pages whose text nobody has."""
-    copy_events(root / "data", IDS)
+    copy_events(root / "data", IDS, most=4)
     for event_id in IDS:
         lines = [line for line in human(event_id).split("\n") if len(line.split()) > 12]
         copied = "\n".join(f"{line}[1]" for line in lines)
@@ -84,7 +84,7 @@ def scored(place: Path) -> Path:
             out=place / "submissions" / "agents",
             html=place / "site",
             with_floors=True,
-            assignments=("evaluation.judge=lexical", "evaluation.resamples=200"),
+            assignments=("evaluation.judge=lexical", "evaluation.resamples=100"),
         )
         ended = agent_scores.carry_out(asked)
     assert ended.exit_code == 1 and ended.invalid == ()
@@ -218,7 +218,7 @@ def test_an_article_that_breaks_a_metric_is_named_and_the_others_are_scored(
         agents=("far", "reader"),
         limit=2,
         with_floors=False,
-        assignments=("evaluation.judge=lexical", "evaluation.resamples=200"),
+        assignments=("evaluation.judge=lexical", "evaluation.resamples=100"),
     )
     ended = agent_scores.carry_out(asked)
     assert ended.failures == (f"far: {IDS[0]}: unscored: ValueError: no such thing",) and ended.exit_code == 1

@@ -6,18 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from data.snapshot import SAMPLE, Snapshot
 from decoding.knn.prompt_files import read_prompts
-from tests.conftest import Command
+from tests.conftest import Command, copy_events
+
+IDS = ("9000001", "9000002")
 
 
 @pytest.mark.usefixtures("fixed_encoder")
 def test_facts_of_each_event_are_asked_for_and_the_same_each_time(wikigenben: Command, tmp_path: Path) -> None:
-    words = ("prompts", "--data", "sample", "--limit", 2, "--each", 3)
+    data = copy_events(tmp_path / "data", IDS, most=4)
+    words = ("prompts", "--data", data, "--split", "full", "--limit", 2, "--each", 3)
     ran = wikigenben(*words, "--out", tmp_path / "a.jsonl")
     assert ran.code == 0 and "prompts of 2 events" in ran.out
     rows = read_prompts(tmp_path / "a.jsonl")
-    assert {row.event for row in rows} == set(Snapshot(SAMPLE).ids("search")[:2]) and len({row.id for row in rows}) == len(rows)
+    assert {row.event for row in rows} == set(IDS) and len({row.id for row in rows}) == len(rows)
     assert 2 <= len(rows) <= 6 and {row.task for row in rows} == {"say"}
     assert all(row.messages[-1].content.startswith("Fact: ") for row in rows)
     wikigenben(*words, "--out", tmp_path / "b.jsonl")

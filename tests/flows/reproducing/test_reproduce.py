@@ -23,13 +23,14 @@ submissions = "{submissions}"
 
 [[systems]]
 name = "bm25"
+settings = {{evaluation = {{resamples = 100}}}}
 
 [[systems]]
 name = "first-words"
 system = "lead"
 text = false
 variants = ["leak_filter_off", "closed_book"]
-settings = {{evaluation = {{resamples = 200}}}}
+settings = {{evaluation = {{resamples = 100}}}}
 [systems.about]
 contact = "me@example.org"
 
@@ -64,7 +65,7 @@ def file(place: Path) -> Path:
 @pytest.fixture(scope="module")
 def data(place: Path) -> str:
     """Two events, to write and score four times."""
-    return str(copy_events(place / "data", COPIED))
+    return str(copy_events(place / "data", COPIED, most=4))
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +129,7 @@ def test_the_plan_says_each_command_and_starts_none(file: Path, tmp_path: Path, 
     assert main([str(file), "--data", "sample", "--out", str(out), "--plan"]) == 0
     told = capsys.readouterr().out
     assert told.count("to do") == 10 and "stands" not in told and not out.exists()
-    assert "wikigenben evaluate --system lead --track search --set evaluation.resamples=200" in told
+    assert "wikigenben evaluate --system lead --track search --set evaluation.resamples=100" in told
     assert "first-words: no closed book, for it writes nothing that is not in the evidence" in told
 
 
@@ -193,7 +194,7 @@ def test_submissions_are_recomputed_and_hold_what_was_asked_for(carried_out: Pat
         made = submission.read(place / "submission.json")
         assert made.recomputed and folder.check(place).problems == () and made.strata and made.floors
     made = submission.read(hashes / "submission.json")
-    assert made.system.contact == "me@example.org" and made.profile.resamples == 200
+    assert made.system.contact == "me@example.org" and made.profile.resamples == 100
     assert set(made.variants) == {"leak_filter_off"}  # there is nothing that it could remember
     assert made.judges[0].card["wice"]["n_claims"] > 100
     page = (carried_out / "site" / "index.html").read_text(encoding="utf-8")

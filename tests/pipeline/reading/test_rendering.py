@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import pytest
 
+from pipeline.reading.seen import rendering
 from pipeline.reading.seen.chromium import Chromium, Undrawn, find_browser
 from pipeline.reading.seen.rendering import MAX_BODY, Painted, paint
 from tests.pipeline.reading.hidden_ways import HIDDEN, SHOWN
@@ -76,7 +77,8 @@ def server() -> Iterator[str]:
 
 
 @needs_chromium
-def test_a_page_reaches_no_network_no_file_and_no_other_window(server: str) -> None:
+def test_a_page_reaches_no_network_no_file_and_no_other_window(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "LOAD_S", 5.0)  # it is never loaded, for it goes on asking
     with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as secret_file:  # where any account may read it
         secret_file.write("<p>secretword</p>")
     secret = Path(secret_file.name)
@@ -130,12 +132,19 @@ def of_profile(home: Path) -> list[str]:
     return [line for line in told if str(home) in line]
 
 
+LATIN = '<html><head><meta charset="iso-8859-1"></head><body><p>Café</p></body></html>'.encode("latin-1")
+
+
 @needs_chromium
-@pytest.mark.parametrize("header", ["text/html; charset=iso-8859-1", "text/html", "text/html; charset=nonsense"])
-def test_the_charset_of_the_header_or_of_the_page(header: str) -> None:
-    latin = '<html><head><meta charset="iso-8859-1"></head><body><p>Café</p></body></html>'.encode("latin-1")
-    found = paint(latin, url="file:page.html", content_type=header, browser=BROWSER, timeout_s=LONG_S)
+def test_the_charset_of_the_page() -> None:
+    found = paint(LATIN, url="file:page.html", content_type="text/html", browser=BROWSER, timeout_s=LONG_S)
     assert "Café" in found.html.decode()
+
+
+@pytest.mark.parametrize(("header", "is_known"), [("iso-8859-1", True), ("'latin-1'", True), ("nonsense", False)])
+def test_the_charset_of_the_header(header: str, is_known: bool) -> None:
+    given = rendering._as_utf8(LATIN, f"text/html; charset={header}")
+    assert given == (b"\xef\xbb\xbf" + LATIN.decode("latin-1").encode() if is_known else LATIN)
 
 
 def test_what_is_too_large_or_has_no_browser_is_not_drawn(tmp_path: Path) -> None:

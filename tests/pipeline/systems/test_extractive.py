@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,17 @@ SYSTEM = ExtractiveSystem(RetrievalSettings(), WritingSettings(), FixedEncoder()
 ROLES = json.loads((SAMPLE / "roles.json").read_text(encoding="utf-8"))
 
 
+HOSTILE = next(event_id for event_id, roles in ROLES.items() if "hostile" in roles.values())
+
+
+@cache
 def collect(event_id: str) -> tuple[Page, ...]:
     return SnapshotEvidence(SNAPSHOT, EvidenceSettings(), leak_checks(SNAPSHOT)).collect(SNAPSHOT.event(event_id))
 
 
 @pytest.fixture(scope="module")
 def articles() -> dict[str, Article]:
-    return {i: SYSTEM.write(SNAPSHOT.event(i), collect(i), Unstored()) for i in SNAPSHOT.ids("search")}
+    return {i: SYSTEM.write(SNAPSHOT.event(i), collect(i), Unstored()) for i in ("9000001", HOSTILE)}
 
 
 def page(text: str, title: str = "t", n: int = 0) -> Page:
@@ -51,9 +56,8 @@ def test_every_sentence_is_cited_and_its_words_stand_in_what_it_cites(articles: 
 
 
 def test_nothing_that_a_hostile_page_demands_reaches_an_article(articles: dict[str, Article]) -> None:
-    assert any("hostile" in roles.values() for roles in ROLES.values())
-    for article in articles.values():
-        assert "papaya" not in " ".join(s.text for section in article.all_sections for s in section.sentences).lower()
+    assert any("papaya" in page.text.lower() for page in collect(HOSTILE))
+    assert "papaya" not in to_json(articles[HOSTILE].all_sections).lower()
 
 
 def test_dropped_pages_are_never_cited(articles: dict[str, Article]) -> None:
@@ -65,10 +69,10 @@ def test_dropped_pages_are_never_cited(articles: dict[str, Article]) -> None:
 def test_the_same_pages_give_the_same_bytes_and_a_resumed_run_too(articles: dict[str, Article], tmp_path: Path) -> None:
     event = SNAPSHOT.event("9000001")
     folder = EventFolder(tmp_path / event.id)
-    first = SYSTEM.write(event, collect(event.id), folder)
+    SYSTEM.write(event, collect(event.id), folder)
     (folder.path / "article.json").unlink()
     (folder.path / "sections" / "02.json").unlink()
-    assert to_json(SYSTEM.write(event, collect(event.id), folder)) == to_json(first) == to_json(articles[event.id])
+    assert to_json(SYSTEM.write(event, collect(event.id), folder)) == to_json(articles[event.id])
 
 
 def test_pages_without_a_sentence_are_no_evidence() -> None:
