@@ -407,9 +407,9 @@ def violations(tab: Tab) -> list[str]:
 
 
 @needs_browser
-@pytest.mark.parametrize(("width", "height", "dark"), [(1280, 900, False), (390, 844, True)])
-def test_a_person_needs_no_terminal(written: Web, tab: Tab, width: int, height: int, dark: bool) -> None:
-    tab.screen(width, height, dark=dark)
+def test_a_person_needs_no_terminal(written: Web, tab: Tab) -> None:
+    width = 390
+    tab.screen(width, 844, dark=True)
     tab.open(written.address)
     until(tab, "document.querySelector('#files').accept !== ''")
     assert violations(tab) == []
@@ -449,8 +449,11 @@ def test_a_person_needs_no_terminal(written: Web, tab: Tab, width: int, height: 
     assert tab.value("document.querySelectorAll('.finding').length") == 0
     assert tab.value("document.activeElement.dataset.show") == "look"
     assert tab.value("document.documentElement.scrollWidth") == width and violations(tab) == []
-    tab.open(f"{written.address}#check")
-    until(tab, "document.querySelectorAll('#checks li').length")
+    tab.screen(1280, 900)
+    for page, there in ((f"#run/{NAME}", "#correct"), ("#check", "#checks li"), ("", "#ask")):
+        tab.open(f"{written.address}{page}")
+        until(tab, f"document.querySelector('{there}')")
+        assert tab.value("document.documentElement.scrollWidth") == 1280 and violations(tab) == []
     assert all(url.startswith((written.address, "data:")) for url in tab.requested)
     assert tab.complaints == []
 

@@ -313,7 +313,8 @@ def test_full_disk_of_stored_results_costs_no_article(
 
 @pytest.mark.usefixtures("prefect_api")
 def test_read_only_folder_is_said(toys: Path, tiny_disk: Callable[[str], Path], capfd: pytest.CaptureFixture[str]) -> None:
-    asked: dict[str, Any] = {"system": "lead", "data": str(toys), "out": str(tiny_disk("size=4m") / "run"), "limit": 2}
+    asked: dict[str, Any] = {"system": "lead", "data": str(toys), "out": str(tiny_disk("size=4m") / "run"), "limit": 1}
+    asked |= {"settings": ["evaluation.resamples=100", "evaluation.judge=lexical"]}
     tiny_disk("ro")
     state = run_flow(**asked)
     assert state.is_failed() and "Read-only file system; make room there or choose another folder" in state.message
