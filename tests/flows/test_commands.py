@@ -40,16 +40,11 @@ IDS = Snapshot(SAMPLE).ids("search")[:2]
 
 IN_TURN = """
 import json, sys
-from data.settings import load_settings
-from data.snapshot import Snapshot
+import pytest
 from flows import cli
-from flows.commands import demo
-from flows.wiring import systems
 from tests.conftest import ENCODERS
-from tests.fakes import NotingModel
-demo.Settings = lambda: load_settings(evaluation={"judge": "lexical", "resamples": 100}, writing={"max_words": 200})
-systems.build_generator = lambda *_: NotingModel()
-Snapshot.ids = lambda *_: json.loads(sys.argv[3])
+from tests.flows.test_commands import quick_demo
+quick_demo(pytest.MonkeyPatch())
 with ENCODERS[sys.argv[2]]():
     sys.exit(max([cli.main(words) for words in json.loads(sys.argv[1])]))
 """
@@ -59,7 +54,7 @@ def in_another_process(runs: Path, encoder: str, *commands: Sequence[object]) ->
     """The worst exit code of commands run one after the other, what each told as JSON, and what they said beside it."""
     environment = os.environ | {"WIKIGEN_RUNS": str(runs)}
     words = json.dumps([[str(word) for word in command] for command in commands])
-    program = [sys.executable, "-c", IN_TURN, words, encoder, json.dumps(IDS)]
+    program = [sys.executable, "-c", IN_TURN, words, encoder]
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -90,7 +85,9 @@ def quick() -> Settings:
 
 
 def quick_demo(patch: pytest.MonkeyPatch) -> None:
-    """The default model takes a minute an event, and is not on every machine."""
+    """Of two events, and four pages of each. The default model takes a minute an event, and is not on every machine."""
+    raw_pages = Snapshot.raw_pages
+    patch.setattr(Snapshot, "raw_pages", lambda *asked: raw_pages(*asked)[:4])
     patch.setattr(systems, "build_generator", lambda *_: NotingModel())
     patch.setattr(flows.commands.demo, "Settings", quick)
     patch.setattr(Snapshot, "ids", lambda *_: IDS)
@@ -165,7 +162,7 @@ def test_another_process_writes_the_same_bytes_and_reuses_everything(
     before, times = article_bytes(out), stage_times(out)
     first = submission.read(out / "submission.json")
     short = ("--set", "writing.max_words=200")
-    afresh = ("generate", "--system", "ours", "--data", "sample", "--out", other, "--events", IDS[2], "--json", *short)
+    afresh = ("generate", "--system", "ours", "--data", "sample", "--out", other, "--events", IDS[1], "--json", *short)
     code, (written, again), told = in_another_process(out.parent, encoder, afresh, ("demo", "--out", out, "--json"))
     assert (code, "Traceback" in told) == (0, False)
     assert written["written"] == 1 and article_bytes(other)

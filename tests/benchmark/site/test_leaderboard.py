@@ -349,13 +349,14 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 @needs_browser
-@pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(16, 20, 24)")])
-def test_in_a_browser(site: Path, tmp_path: Path, scheme: str, paper: str) -> None:
+def test_in_a_browser(site: Path, tmp_path: Path) -> None:
     """Sorting, filtering and choosing work under the policy, and no page scrolls sideways, however narrow."""
     slugs = [system_page(site, prefix).stem for prefix in ("second-script", "judged", "third")]
     pages = [site / "index.html", system_page(site, "third"), site / "events" / f"{IDS[0]}.html", site / "events.html"]
-    found = visit(tmp_path, [path.as_uri() for path in pages], slugs, dark=scheme == "dark")
-    assert found["wide"] == [] and found["paper"] == paper
+    addresses = [path.as_uri() for path in pages]
+    light = visit(tmp_path, addresses, slugs, dark=False, widths=())
+    found = visit(tmp_path, addresses, slugs, dark=True)
+    assert found["wide"] == [] and (light["paper"], found["paper"]) == ("rgb(255, 255, 255)", "rgb(16, 20, 24)")
     assert {"first", "third"} < set(found["before"][:3])
     by_name = sorted(found["before"][:3])
     assert found["up"] == [by_name + found["before"][3:], "ascending", 1]

@@ -24,7 +24,7 @@ const visit = (address, width) => new Promise((done) => {
 const names = (page) => [...page.querySelectorAll(".board tbody:first-of-type tr th a")].map((a) => a.textContent);
 const look = async () => {
   const found = { wide: [] };
-  for (const width of [1280, 390, 360]) for (const address of PAGES) {
+  for (const width of WIDTHS) for (const address of PAGES) {
     const window = await visit(address, width), root = window.document.documentElement;
     if (root.scrollWidth > window.innerWidth) found.wide.push([address, width, root.scrollWidth]);
   }
@@ -59,9 +59,11 @@ look().catch((error) => ({ error: String(error) })).then((found) => {
 </script>"""
 
 
-def visit(scratch: Path, pages: Sequence[str], slugs: Sequence[str], *, dark: bool) -> dict[str, Any]:
+def visit(
+    scratch: Path, pages: Sequence[str], slugs: Sequence[str], *, dark: bool, widths: Sequence[int] = (1280, 390, 360)
+) -> dict[str, Any]:
     """What VISITOR found, run in a browser with an empty profile."""
-    given = f"<script>const PAGES = {json.dumps(pages)}, SLUGS = {json.dumps(slugs)};</script>"
+    given = f"<script>const PAGES = {json.dumps(pages)}, SLUGS = {json.dumps(slugs)}, WIDTHS = {json.dumps(widths)};</script>"
     (scratch / "visitor.html").write_text(VISITOR.replace("<script>", f"{given}<script>", 1), encoding="utf-8")
     scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
     command = [str(BROWSER), *VISITING, scheme, f"--user-data-dir={scratch / 'profile'}", (scratch / "visitor.html").as_uri()]

@@ -181,8 +181,3 @@ def test_served_deployment_runs_without_pool_or_worker(tmp_path: Path) -> None:
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) in (0, 130)
         assert not here.api("/deployments/name/wiki-gen/served")["paused"]  # a run would wait for the next one
-
-
-def test_free_port_is_free() -> None:
-    with socket.socket() as probe:
-        probe.bind((HOST, free_port()))

@@ -121,16 +121,13 @@ def test_no_control_token_of_the_model_stands_in_the_evidence(folder: Path) -> N
     assert sum(i in special for i in ids) >= 5
 
 
-FLOODED = "The Tolvane flood of March 2031 came after six days of rain, when the levee at {} broke in the night of {} March."
-TOLD = [
-    " ".join((
-        FLOODED.format(place, day), f"Water stood {day} feet high in the streets, and {day * 40} houses were damaged.",
-        f"The mayor, Ada Orsk, said that {day} people of {place} had died, and that many more were still being looked for.",
-        "Soldiers brought food and blankets to a school, where families whose homes were lost could sleep for two weeks.",
-    ))
-    for place, day in (("Lower Quay", 13), ("Vasterlow", 14))
-]  # fmt: skip
-"""Short pages: of each passage every question is asked, and each answer written at random to its limit."""
+TOLD = (
+    "The Tolvane flood of March 2031 came after six days of rain, when the levee at Lower Quay broke in the night of 13 March. "
+    "Water stood nine feet high in the streets, and 520 houses were damaged. The mayor, Ada Orsk, said that 13 people had died,"
+    " and that many more were still being looked for. Soldiers brought food and blankets to a school, where families"
+    " whose homes were lost could sleep for two weeks."
+)
+"""A short page: of each passage every question is asked, and each answer written at random to its limit."""
 
 
 def test_ours_on_the_command_line(
@@ -140,11 +137,7 @@ def test_ours_on_the_command_line(
     monkeypatch.setattr(key_questions, "ANSWER_TOKENS", 12)  # random text does not end by itself
     monkeypatch.setattr(taking, "NOTE_TOKENS", 60)
     data = copy_events(tmp_path / "data", (EVENT,))
-    set_pages(
-        data,
-        EVENT,
-        [{"title": "Tolvane flood", "link": f"https://{n}.example/flood", "text": text} for n, text in enumerate(TOLD)],
-    )
+    set_pages(data, EVENT, [{"title": "Tolvane flood", "link": "https://a.example/flood", "text": TOLD}])
     words = ["--system", "ours", "--model", f"hf:{folder}", "--events", EVENT, "--out", str(tmp_path / "run"), "--json"]
     code = main([*words, "--data", str(data)])
     told = capsys.readouterr()
