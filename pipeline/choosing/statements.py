@@ -120,7 +120,11 @@ class Pool:
 
 
 def choose(
-    pool: Pool, max_words: int, values: np.ndarray | None = None, first_of_all: Set[int] = frozenset()
+    pool: Pool,
+    max_words: int,
+    values: np.ndarray | None = None,
+    first_of_all: Set[int] = frozenset(),
+    enough: float = ENOUGH,
 ) -> tuple[list[int], list[LeftOut]]:
     """Indices of the chosen, best first, of at most `max_words` words in all; and those left out that had passed the gate, with
     the reason.
@@ -129,6 +133,7 @@ def choose(
         values: what each is worth before anything is chosen, shape (n,), where they are notes; 0 for what must not be chosen. A
             page may then give as many as it has.
         first_of_all: those chosen before others: "Mara Voss won it" is in the words of many longer sentences that say less.
+        enough: share of the third best one's worth below which nothing is chosen.
     """
     old = outdated(pool)
     weights = fact_weights(pool.offered, pool.publishers)
@@ -173,7 +178,7 @@ def choose(
         value = gain(best)
         # The third best, for one outstanding sentence would end the choice at once.
         first = sorted([*first, value], reverse=True)[:3]
-        if len(chosen) >= 3 and value < ENOUGH * first[-1]:
+        if len(chosen) >= 3 and value < enough * first[-1]:
             break
         chosen.append(best)
         item = pool.offered[best].candidate

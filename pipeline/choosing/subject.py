@@ -214,6 +214,19 @@ def names_subject(subject: frozenset[str], text: str) -> bool:
     return 2 * len(subject & frozenset(terms(text))) >= len(subject)
 
 
+def has_name(subject: frozenset[str], text: str) -> bool:
+    """Whether a text has the words that name the subject beside one another, in any order, one or two others between them at
+    most: "the flood on the Tolvane", "Dobbertin, Walther"; not "a flood of entries for the 2031 Tolvane Marathon"."""
+    stems = [terms(word) for word in re.findall(r"\w+", text)]
+    places = {word: [n for n, found in enumerate(stems) if word in found] for word in subject}
+    room = len(subject) + 2
+    return any(
+        all(any(start <= at < start + room for at in found) for found in places.values())
+        for starts in places.values()
+        for start in starts
+    )
+
+
 def is_longer_name(text: str, start: int, end: int) -> bool:
     """Whether the word between is part of a longer name: a word with a capital is right before it, inside of a sentence, or
     behind it."""

@@ -59,7 +59,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "50"
+    rules = "51"
 
     def __init__(
         self,

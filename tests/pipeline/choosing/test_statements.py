@@ -64,6 +64,13 @@ def test_an_answer_is_not_taken_for_told_by_a_longer_sentence() -> None:
     assert next(pool.offered[i].text for i in choose(pool, 200, values, frozenset((1,)))[0]) == answer
 
 
+def test_a_choice_ends_where_nothing_is_worth_enough() -> None:
+    texts = [f"Ferry pilot {name} carried people to the roof." for name in ("Jon Abt", "Kari Holm", "Ines Varga", "Tom Aske")]
+    pool = pool_of(*texts, likeness=0.0)
+    values = np.array([0.9, 0.9, 0.9, 0.03])
+    assert [len(choose(pool, 200, values, enough=least)[0]) for least in (0.02, 0.05)] == [4, 3]
+
+
 def test_what_is_not_chosen_has_its_reason() -> None:
     pool = pool_of(SAID, AGAIN, NEWER, likeness=0.7)
     n_words = pool.offered[0].candidate.n_words

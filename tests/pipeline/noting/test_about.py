@@ -76,3 +76,17 @@ def test_a_page_of_the_name_that_tells_of_nothing_that_the_others_tell_is_not_ab
     assert verdicts(*FLOODS, RUNNERS) == ["subject"] * 4 + ["mention"]
     assert verdicts(*FLOODS[:3], RUNNERS) == ["subject"] * 4  # three others are too few to tell
     assert verdicts(*FLOODS, FLOODS[0].replace("night 0", "night 7")) == ["subject"] * 5
+
+
+@pytest.mark.parametrize(
+    ("title", "verdict"),
+    [
+        ("A flood of entries for the 2031 Tolvane Valley Marathon", "other"),
+        ("Runners remember the flood on the Tolvane", "mention"),
+    ],
+)
+def test_the_words_of_a_name_without_the_name_are_another_name(title: str, verdict: str) -> None:
+    pages = [page(f"p{n}", EVENT.title, text) for n, text in enumerate(FLOODS)]
+    evidence = Evidence.unlapped(EVENT, (*pages, page("race", title, RUNNERS)), RETRIEVAL)
+    judged = judge_pages(evidence, Card("A flood.", (), "model", Usage()), OfSubject()).pages
+    assert [one.verdict for one in judged] == ["subject"] * 4 + [verdict]
