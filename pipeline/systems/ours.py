@@ -35,6 +35,7 @@ from pipeline.noting.taking import chosen_passages, retell, take_notes
 from pipeline.noting.verifying import FACTUAL, Claimed, Verifier
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
+from pipeline.planning.paragraphs import STORIES
 from pipeline.planning.planner import NotedSubject, PlanningBanks, plan_notes, planning_digest
 from pipeline.planning.story import story_told, with_story
 from pipeline.stages import ABOUT, ANSWERS, ARTICLE, CARD, KIND, NOTES, OUTLINE, PLAN, SHORT_FACTS, STORY
@@ -43,7 +44,9 @@ from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
+from pipeline.writing.joined import with_joined_sentences
 from pipeline.writing.originality import in_own_words, too_copied
+from pipeline.writing.repeated_name import with_short_names
 from pipeline.writing.saying import MOST_WORDS, Saying
 from pipeline.writing.short_facts import in_short_facts, with_short_facts
 
@@ -115,7 +118,8 @@ class OurSystem(ModelSystem):
         saying = Saying(evidence, plan, self._writer, self._reader, stages, self._together)
         said = [saying.lead(), *saying.sections()]  # each answer is checked in both directions
         lead, *sections = in_own_words(evidence, plan, self._in_short_facts(evidence, plan, said, saying, stages))
-        return stages.once(ARTICLE, lambda: self.assemble(evidence, plan, lead, sections))
+        kind = stages.once(KIND, lambda: self.kind(evidence, stages.once(CARD, lambda: self.card(evidence))))
+        return stages.once(ARTICLE, lambda: self.assemble(evidence, plan, kind, lead, sections))
 
     def _in_short_facts(
         self, evidence: Evidence, plan: ArticlePlan, said: Sequence[WrittenSection], saying: Saying, stages: Stages
@@ -135,7 +139,7 @@ class OurSystem(ModelSystem):
         stages = stages or Unstored()
         card = stages.once(CARD, lambda: self.card(evidence))
         about = stages.once(ABOUT, lambda: judge_pages(evidence, card, self._kind_encoder))
-        kind = stages.once(KIND, lambda: SubjectKind(kind_of(evidence, card, self._recogniser, self._generator).name))
+        kind = stages.once(KIND, lambda: self.kind(evidence, card))
         notes = self.notes(evidence, card, about, kind, stages)
         return stages.once(PLAN, lambda: self._planned(evidence, card, about, kind, notes))
 
@@ -145,6 +149,9 @@ class OurSystem(ModelSystem):
         return make_card(
             evidence, self._generator, self._kind_encoder, self._recogniser.clear(evidence.event.title, evidence.pages)
         )
+
+    def kind(self, evidence: Evidence, card: Card) -> SubjectKind:
+        return SubjectKind(kind_of(evidence, card, self._recogniser, self._generator).name)
 
     def notes(self, evidence: Evidence, card: Card, about: AboutPages, kind: SubjectKind, stages: Stages) -> Notes:
         """What the pages state about the subject, each fact once: what they answer, what they tell, and their clear
@@ -205,12 +212,18 @@ class OurSystem(ModelSystem):
         return frozenset(text for text, chance in zip(asked, chances, strict=True) if chance < FACTUAL)
 
     def assemble(
-        self, evidence: Evidence, plan: ArticlePlan, lead: WrittenSection, sections: Sequence[WrittenSection]
+        self,
+        evidence: Evidence,
+        plan: ArticlePlan,
+        kind: SubjectKind,
+        lead: WrittenSection,
+        sections: Sequence[WrittenSection],
     ) -> Article:
         styled = in_one_style(
             [one.section for one in (lead, *sections)], {passage.id: passage.text for passage in evidence.passages}
         )
-        opened, *others = in_full(styled, evidence)
+        subject = Subject(evidence.event.title, evidence.pages)
+        opened, *others = with_short_names(with_joined_sentences(in_full(styled, evidence)), subject, kind.name, STORIES)
         article = self._finished(evidence, opened, others, _repairs(lead, sections), _infobox(evidence, lead, sections))
         return replace(article, notice=plan.notice)
 

@@ -1,0 +1,68 @@
+"""Two short sentences on one subject as one: "The dirigible was built at Morris Park. The dirigible cost over $5,000." -> "The
+dirigible was built at Morris Park and cost over $5,000."
+
+Facts are said one by one, and statements that are told in parts even more so. Sentence aggregation (Reape & Mellish, 1999) by
+subject grouping needs neither a pronoun nor its gender. Only sentences with the same citations are joined, so that each of them
+still holds the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from data.types import Section, Sentence
+from pipeline.choosing.verbs import is_verb
+
+MOST_WORDS, MOST_TOGETHER = 18, 30
+"""Words of a sentence that is joined with another, and of both."""
+LONGEST_SUBJECT = 7
+_TOKEN = re.compile(r"\S+")
+_BARE = re.compile(r"[^\W_][\w’'.&/-]*")
+_NO_PART = re.compile(
+    r"[“”\"«»;:()–—]|, (?:who|which|where|when|while|but|and)\b|\bthat\b|\b(?:and|but|or) \w+ (?:was|were|is|are|had|has)\b"
+)
+"""What a sentence that is joined does not have: behind it the second half could belong to another subject."""
+
+
+def with_joined_sentences(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """Neighbours of a paragraph in pairs, no sentence twice."""
+    return tuple(
+        replace(section, paragraphs=tuple(_joined(paragraph) for paragraph in section.paragraphs)) for section in sections
+    )
+
+
+def _joined(paragraph: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    found: list[Sentence] = []
+    may_join = False  # what has been joined is long enough
+    for sentence in paragraph:
+        text = _together(found[-1].text, sentence.text) if may_join and found[-1].cites == sentence.cites else ""
+        if text:
+            found[-1] = replace(found[-1], text=text)
+        else:
+            found.append(sentence)
+        may_join = not text
+    return tuple(found)
+
+
+def _together(first: str, second: str) -> str:
+    """Both as one sentence; empty where they have not one subject, or are too long or too entangled."""
+    n_words = [len(text.split()) for text in (first, second)]
+    if max(n_words) > MOST_WORDS or sum(n_words) > MOST_TOGETHER or any(map(_NO_PART.search, (first, second))):
+        return ""
+    subjects = [_subject(text) for text in (first, second)]
+    if not subjects[0] or subjects[0] != subjects[1] or not first.endswith(".") or not second.endswith("."):
+        return ""
+    comma = "," if "," in first[len(subjects[0]) :] else ""
+    return f"{first[:-1]}{comma} and {second[len(subjects[1]) :].lstrip()}"
+
+
+def _subject(text: str) -> str:
+    """The words before the first verb, where they are one name or noun phrase."""
+    found = list(_TOKEN.finditer(text))[: LONGEST_SUBJECT + 1]
+    words = [match.group() for match in found]
+    verb = next((n for n in range(1, len(words)) if is_verb(words, n)), 0)
+    if not verb or not all(_BARE.fullmatch(word) for word in words[:verb]):
+        return ""
+    return text[: found[verb].start()].rstrip()

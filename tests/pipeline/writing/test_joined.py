@@ -1,0 +1,45 @@
+"""Short sentences on one subject."""
+
+from __future__ import annotations
+
+import pytest
+
+from data.types import Heading, Section, Sentence
+from pipeline.writing.joined import with_joined_sentences
+
+BUILT = "The dirigible was built at Morris Park, New York."
+
+
+def joined(*texts: str, cites: tuple[str, ...] = ("0:0-9",)) -> list[str]:
+    section = Section(Heading("History", 2), (tuple(Sentence(text, cites) for text in texts),))
+    return [sentence.text for sentence in with_joined_sentences([section])[0].sentences]
+
+
+def test_two_on_one_subject_are_one_sentence() -> None:
+    assert joined(BUILT, "The dirigible cost over $5,000.") == [
+        "The dirigible was built at Morris Park, New York, and cost over $5,000."
+    ]
+    assert joined("Kari Holm led the union.", "Kari Holm called a strike.", "Kari Holm resigned in May.") == [
+        "Kari Holm led the union and called a strike.",
+        "Kari Holm resigned in May.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The airship cost over $5,000.",
+        "The dirigible, a wreck by then, cost over $5,000 (in 1908).",
+        "The dirigible cost more than “all the rest”.",
+        "The dirigible cost a great deal more than anything else which the society had bought, rented, built, or lent.",
+        "The dirigible and its shed were sold.",
+    ],
+)
+def test_what_is_said_of_something_else_or_is_long_stands_alone(other: str) -> None:
+    assert joined(BUILT, other) == [BUILT, other]
+
+
+def test_a_sentence_keeps_citations_that_hold_all_of_it() -> None:
+    sentences = (Sentence(BUILT, ("0:0-9",)), Sentence("The dirigible cost over $5,000.", ("1:0-9",)))
+    section = Section(Heading("History", 2), (sentences,))
+    assert with_joined_sentences([section]) == (section,)
