@@ -15,7 +15,7 @@ from decoding.sampling import Sampler
 from decoding.speculative import decode
 from tests.toy_backend import ToyBackend
 
-LONGEST = 20
+LONGEST = 14
 GREEDY = SamplingParams(max_new_tokens=LONGEST)
 VARIANTS = (GREEDY, replace(GREEDY, temperature=0.7, seed=3), replace(GREEDY, repetition_penalty=1.3))
 
