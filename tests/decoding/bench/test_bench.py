@@ -47,7 +47,9 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_model(tmp_path_factory.mktemp("model"), chat_template=True, vocab_from=[TEXT], context_tokens=512, layers=2)
+    return build_tiny_model(
+        tmp_path_factory.mktemp("model"), chat_template=True, vocab_from=[TEXT], context_tokens=512, layers=2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,12 @@ def loaded(folder: Path) -> LoadedModel:
 @pytest.fixture(scope="module")
 def backend(loaded: LoadedModel) -> StepBackend:
     return build_backend(loaded)
+
+
+@pytest.fixture(autouse=True)
+def little_memory_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its speed is read from a few megabytes here; that the measurement is right: `backends/test_costs.py`."""
+    monkeypatch.setattr("decoding.bench.roofline._CPU_BYTES", 1 << 24)
 
 
 @pytest.fixture
