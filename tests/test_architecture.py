@@ -41,12 +41,30 @@ def _module_name(path: Path) -> str:
     return name.removesuffix(".__init__")
 
 
-TREES = {
-    _module_name(path): ast.parse(path.read_text(encoding="utf-8"), str(path))
-    for package in PACKAGES
-    for path in sorted((ROOT / package).rglob("*.py"))
-    if "sample" not in path.parts
-}
+@cache
+def sources() -> dict[str, str]:
+    """Read by the tests and not when this file is: every test process imports all files of tests."""
+    return {
+        _module_name(path): path.read_text(encoding="utf-8")
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "sample" not in path.parts
+    }
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {module: ast.parse(source, module) for module, source in sources().items()}
+
+
+@cache
+def nodes() -> dict[str, tuple[ast.AST, ...]]:
+    return {module: tuple(ast.walk(tree)) for module, tree in trees().items()}
+
+
+@cache
+def calls() -> list[tuple[str, ast.Call]]:
+    return [(module, node) for module, found in nodes().items() for node in found if isinstance(node, ast.Call)]
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -55,13 +73,13 @@ def _imported(node: ast.AST) -> list[str]:
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         names = [f"{node.module}.{alias.name}" for alias in node.names]
-        return [name if name in TREES else str(node.module) for name in names]
+        return [name if name in trees() else str(node.module) for name in names]
     return []
 
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    return frozenset(name for node in ast.walk(TREES[module]) for name in _imported(node))
+    return frozenset(name for node in nodes()[module] for name in _imported(node))
 
 
 def _is_below(module: str, parents: tuple[str, ...] | frozenset[str] | set[str]) -> bool:
@@ -116,7 +134,7 @@ def test_the_rules_themselves(module: str, imported: str, allowed: bool) -> None
 
 
 def test_all_modules_are_seen() -> None:
-    assert TREES.keys() >= {"data", "data.types", "pipeline.systems.extractive", "flows.cli", *ENTRIES}
+    assert trees().keys() >= {"data", "data.types", "pipeline.systems.extractive", "flows.cli", *ENTRIES}
     assert "data.gold" in _imports("benchmark.leaks")  # `from data.gold import load_gold`
     assert "flows.wiring.prepared" in _imports("flows.commands.generate")  # inside a function
 
@@ -124,7 +142,7 @@ def test_all_modules_are_seen() -> None:
 def test_arrows() -> None:
     wrong = [
         f"{module} imports {name}: {why}"
-        for module in sorted(TREES)
+        for module in sorted(trees())
         for name in sorted(_imports(module))
         if (why := arrow_violations(module, name))
     ]
@@ -135,7 +153,7 @@ def test_heavy_libraries_stay_in_their_package() -> None:
     homes = dict.fromkeys(HEAVY, "decoding") | {"prefect": "flows"}
     wrong = [
         f"{module} imports {name}"
-        for module in sorted(TREES)
+        for module in sorted(trees())
         if _package(module) != "tools"
         for name in sorted(_imports(module))
         if homes.get(_package(name), _package(module)) != _package(module)
@@ -147,8 +165,8 @@ def test_no_relative_imports() -> None:
     """They would escape the arrows above, which go by full names."""
     relative = [
         f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
-        for node in ast.walk(tree)
+        for module, found in nodes().items()
+        for node in found
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert not relative
@@ -169,13 +187,13 @@ def test_modules_depend_one_way() -> None:
     """A deferred import, or one for annotations alone, hides a circle and does not undo it: all count."""
     assert _circle({"a": ["b", "x"], "b": ["c", "b"], "c": []}) == []
     assert sorted(set(_circle({"a": ["b"], "b": ["c"], "c": ["a"]}))) == ["a", "b", "c"]
-    assert not _circle({module: _imports(module) for module in TREES})
+    assert not _circle({module: _imports(module) for module in trees()})
 
 
 def test_packages_form_layers() -> None:
     """Entry modules aside, no package imports one that imports it, directly or over others."""
     graph: dict[str, set[str]] = {package: set() for package in PACKAGES}
-    for module in TREES.keys() - ENTRIES:
+    for module in trees().keys() - ENTRIES:
         graph[_package(module)] |= {_package(name) for name in _imports(module)} & set(PACKAGES) - {_package(module)}
     order = list(TopologicalSorter(graph).static_order())
     assert order[0] == "data" and order[-2:] == ["flows", "tools"]
@@ -204,11 +222,11 @@ ROOMS = {
 @pytest.mark.parametrize("package", ROOMS)
 def test_rooms_form_layers(package: str) -> None:
     order = {f"{package}.{room}": place for place, room in enumerate(ROOMS[package])}
-    found = {".".join(name.split(".")[:2]) for name in TREES if name.startswith(f"{package}.") and name.count(".") > 1}
+    found = {".".join(name.split(".")[:2]) for name in trees() if name.startswith(f"{package}.") and name.count(".") > 1}
     assert found == order.keys()
     wrong = [
         f"{module} imports {name}"
-        for module in TREES
+        for module in trees()
         for name in _imports(module)
         if order.get(".".join(module.split(".")[:2]), 99) < order.get(".".join(name.split(".")[:2]), -1)
     ]
@@ -216,66 +234,54 @@ def test_rooms_form_layers(package: str) -> None:
 
 
 def test_every_package_says_what_lives_in_it() -> None:
-    told = {name: ast.get_docstring(tree) or "" for name, tree in TREES.items() if (ROOT / name.replace(".", "/")).is_dir()}
+    told = {name: ast.get_docstring(tree) or "" for name, tree in trees().items() if (ROOT / name.replace(".", "/")).is_dir()}
     assert not [name for name, text in told.items() if not 1 <= len(text.splitlines()) <= 12]
 
 
 def test_no_name_serves_two_duties() -> None:
     """Except for a command that has the name of a lower package, too."""
     shared = {"__main__", "training", *(name.rpartition(".")[2] for name in ENTRIES)}
-    names = [name.rpartition(".")[2] for name in TREES if not (ROOT / name.replace(".", "/")).is_dir()]
+    names = [name.rpartition(".")[2] for name in trees() if not (ROOT / name.replace(".", "/")).is_dir()]
     assert not [name for name in sorted(set(names)) if names.count(name) > 1 and name not in shared]
 
 
 def test_stages_are_named_in_one_place() -> None:
     """`pipeline.stages` lists what an event's folder holds; those that a lower package needs are made in `data.stage_types`."""
-    makers = {
-        module
-        for module, tree in TREES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Stage"
-    }
+    makers = {module for module, call in calls() if isinstance(call.func, ast.Name) and call.func.id == "Stage"}
     assert makers == {"data.stage_types", "pipeline.stages"}
 
 
 def test_no_attics() -> None:
     attics = {"utils", "util", "helpers", "helper", "common", "base", "misc", "shared", "manager"}
-    assert not [module for module in TREES if attics & set(module.split("."))]
+    assert not [module for module in trees() if attics & set(module.split("."))]
 
 
 def test_libraries_never_print() -> None:
     """Results go through flows.showing.console or sys.stdout in commands, the rest through logging."""
     printing = [
-        f"{module}:{node.lineno}"
-        for module, tree in TREES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "pprint", "breakpoint")
+        f"{module}:{call.lineno}"
+        for module, call in calls()
+        if isinstance(call.func, ast.Name) and call.func.id in ("print", "pprint", "breakpoint")
     ]
     assert not printing
 
 
 def test_nothing_is_unpickled() -> None:
     """Opening a pickle can run code; weights come as safetensors, everything else as JSON."""
-    found = []
-    for module, tree in TREES.items():
-        found += [f"{module} imports {name}" for name in _imports(module) if _package(name) in PICKLES]
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                if ast.unparse(node.func) in ("torch.load", "torch.save", "np.fromfile"):
-                    found.append(f"{module}:{node.lineno} {ast.unparse(node.func)}")
-                found += [
-                    f"{module}:{node.lineno} allow_pickle"
-                    for k in node.keywords
-                    if k.arg == "allow_pickle" and not _is_false(k.value)
-                ]
+    found = [f"{module} imports {name}" for module in trees() for name in _imports(module) if _package(name) in PICKLES]
+    for module, call in calls():
+        if isinstance(call.func, ast.Attribute) and ast.unparse(call.func) in ("torch.load", "torch.save", "np.fromfile"):
+            found.append(f"{module}:{call.lineno} {ast.unparse(call.func)}")
+        if any(word.arg == "allow_pickle" and not _is_false(word.value) for word in call.keywords):
+            found.append(f"{module}:{call.lineno} allow_pickle")
     assert not found
 
 
 def test_remote_code_is_never_trusted() -> None:
     """As an argument, as a key of a dict, or set by hand."""
     found = []
-    for module, tree in TREES.items():
-        for node in ast.walk(tree):
+    for module in (name for name, source in sources().items() if "trust_remote_code" in source):
+        for node in nodes()[module]:
             values: list[ast.expr] = []
             if isinstance(node, ast.keyword) and node.arg == "trust_remote_code":
                 values = [node.value]
@@ -313,61 +319,40 @@ def test_no_path_of_one_machine() -> None:
 
 HELP = """
 import contextlib, io, json, runpy, sys
-module, *words = sys.argv[1:]
-sys.argv[:] = [module, *words]
-code, out = 0, io.StringIO()
-with contextlib.redirect_stdout(out):
-    try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        code = end.code
-print(json.dumps({"code": code, "help": out.getvalue(), "loaded": sorted({name.partition(".")[0] for name in sys.modules})}))
+commands, told = json.loads(sys.argv[1]), []
+for module, *words in commands:
+    sys.argv[:] = [module, *words, "--help"]
+    code, out = 0, io.StringIO()
+    with contextlib.redirect_stdout(out):
+        try:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            code = end.code
+    loaded = sorted({name.partition(".")[0] for name in sys.modules})
+    told.append({"command": [module, *words], "code": code, "help": out.getvalue(), "loaded": loaded})
+print(json.dumps(told))
 """
+WORDS = (
+    "", "demo", "events", "generate", "compare", "submit", "rescore", "attacks", "prompts", "report", "up", "serve", "web",
+    "check", "write", "doctor", "models", "mcp",
+)  # fmt: skip
+MODULES = (
+    "benchmark.evaluate", "benchmark.validate", "benchmark.leaderboard", "flows.reproducing.reproduce",
+    "flows.commands.score_agents", "eval.judge_card", "data.download", "tools.quality.bench_injection", "decoding.bench",
+    "decoding.calibrate", "decoding.certify", "decoding.serve",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("module", "words"),
-    [
-        ("flows.cli", []),
-        ("flows.cli", ["demo"]),
-        ("flows.cli", ["events"]),
-        ("flows.cli", ["generate"]),
-        ("benchmark.evaluate", []),
-        ("flows.cli", ["compare"]),
-        ("benchmark.validate", []),
-        ("flows.cli", ["submit"]),
-        ("flows.cli", ["rescore"]),
-        ("flows.cli", ["attacks"]),
-        ("benchmark.leaderboard", []),
-        ("flows.reproducing.reproduce", []),
-        ("flows.commands.score_agents", []),
-        ("eval.judge_card", []),
-        ("data.download", []),
-        ("flows.cli", ["prompts"]),
-        ("flows.cli", ["report"]),
-        ("flows.cli", ["up"]),
-        ("flows.cli", ["serve"]),
-        ("flows.cli", ["web"]),
-        ("flows.cli", ["check"]),
-        ("flows.cli", ["write"]),
-        ("flows.cli", ["doctor"]),
-        ("flows.cli", ["models"]),
-        ("flows.cli", ["mcp"]),
-        ("tools.quality.bench_injection", []),
-        ("decoding.bench", []),
-        ("decoding.calibrate", []),
-        ("decoding.certify", []),
-        ("decoding.serve", []),
-    ],
-)
-def test_help_loads_nothing_heavy(module: str, words: list[str]) -> None:
+def test_help_loads_nothing_heavy() -> None:
+    """In one fresh process, one after the other: what a command loads, the next ones have, and none of it is heavy."""
+    commands = [*(["flows.cli", *word.split()] for word in WORDS), *([module] for module in MODULES)]
     done = subprocess.run(
-        [sys.executable, "-c", HELP, module, *words, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-W", "ignore", "-c", HELP, json.dumps(commands)], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    told = json.loads(done.stdout)
-    assert told["code"] == 0 and "usage:" in told["help"]
     heavy = {*HEAVY, "numpy", "sklearn", "faiss", "nltk", "trafilatura", "pydantic", "rich", "requests"}
-    assert not heavy & set(told["loaded"])
+    for told in json.loads(done.stdout):
+        assert told["code"] == 0 and "usage:" in told["help"], told["command"]
+        assert not heavy & set(told["loaded"]), told["command"]
 
 
 def test_tests_cannot_leave_this_machine() -> None:

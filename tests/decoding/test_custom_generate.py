@@ -50,14 +50,14 @@ def prompt(both: tuple[Any, Any], text: str = "The bridge over the river") -> An
         {"min_new_tokens": 20, "eos_token_id": list(range(5, 400))},
         {"eos_token_id": list(range(5, 400))},
         {"bad_words_ids": [[n] for n in range(300)]},
-        {"max_length": 30},
+        {"max_length": 20},
         {"max_new_tokens": 1},
     ],
     ids=str,
 )
 def test_greedy_ids_are_those_of_generate(both: tuple[Any, Any], fast: SpeculativeGenerate, options: dict[str, Any]) -> None:
     model = both[0]
-    options = {"do_sample": False, **({} if "max_length" in options else {"max_new_tokens": 50}), **options}
+    options = {"do_sample": False, **({} if "max_length" in options else {"max_new_tokens": 28}), **options}
     for text in ("The bridge over the river", "the river the river the river the"):
         inputs = prompt(both, text)
         expected = model.generate(**inputs, **options)

@@ -84,17 +84,17 @@ def test_draws_follow_temperature_and_nucleus() -> None:
     import torch
 
     logits = torch.log(torch.tensor([0.1, 0.4, 0.05, 0.45]))
-    grid = [(i + 0.5) / 2000 for i in range(2000)]
+    grid = [(i + 0.5) / 500 for i in range(500)]
 
     def shares(temperature: float, top_p: float) -> list[float]:
         drawn = [draw(logits, SamplingParams(temperature=temperature, top_p=top_p), u) for u in grid]
         return [drawn.count(token) / len(grid) for token in range(4)]
 
-    assert shares(1.0, 1.0) == pytest.approx([0.1, 0.4, 0.05, 0.45], abs=1e-3)
-    assert shares(1.0, 0.8) == pytest.approx([0, 0.4 / 0.85, 0, 0.45 / 0.85], abs=1e-3)
+    assert shares(1.0, 1.0) == pytest.approx([0.1, 0.4, 0.05, 0.45], abs=2e-3)
+    assert shares(1.0, 0.8) == pytest.approx([0, 0.4 / 0.85, 0, 0.45 / 0.85], abs=2e-3)
     assert shares(1.0, 0.44) == [0, 0, 0, 1]
     squared = [0.01, 0.16, 0.0025, 0.2025]
-    assert shares(0.5, 1.0) == pytest.approx([s / sum(squared) for s in squared], abs=1e-3)
+    assert shares(0.5, 1.0) == pytest.approx([s / sum(squared) for s in squared], abs=2e-3)
     assert draw(logits, SamplingParams(temperature=1.0), 1 - 2**-53) in range(4)
     assert draw(torch.tensor([-torch.inf, 0.0]), SamplingParams(temperature=1.0), 1 - 2**-53) == 1
 

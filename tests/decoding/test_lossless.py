@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from data.snapshot import SAMPLE
-from decoding.api import SamplingParams, Task
+from decoding.api import SamplingParams
 from decoding.backend import SkipSet, StepBackend
 from decoding.backends.build import build_backend
 from decoding.drafters.copy import CopyDrafter
@@ -52,7 +52,7 @@ CASES = [
     for kind in KINDS
     if kind == "driven" or method in ("mix", "recycle", "knn-ssd", "clasp")
 ]
-GREEDY = SamplingParams(max_new_tokens=32, task="section")
+GREEDY = SamplingParams(max_new_tokens=24, task="section")
 LAYERS = (0, 1, 2, 3)
 PLANS = {
     "first attention": SkipSet((0,)),
@@ -110,7 +110,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def questions(documents: Sequence[Document]) -> Iterator[tuple[Any, ...]]:
-    for document in documents[:2]:
+    for document in documents[:1]:
         lines = [line for line in document.text.split("\n") if len(line) > 80][:2]
         block = prompts.evidence_block([prompts.Numbered(k, document.title, line) for k, line in enumerate(lines, 1)], str)
         yield prompts.article(document.title, block, 100)
@@ -214,7 +214,7 @@ def test_the_model_that_repeats_itself_does_so_by_a_margin(world: World) -> None
         assert float((best[:, 0] - best[:, 1]).min()) > max(0.05, 10 * float((logits - less).abs().max()))
         again += len(text) - len(set(text))
         elsewhere += int((alone != torch.tensor(text[1:])).sum())
-    assert again >= 32 and elsewhere >= 16  # of 96
+    assert again >= 16 and elsewhere >= 8  # of 48
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -226,7 +226,7 @@ def test_any_skip_set_writes_what_generate_writes(world: World, plan: str) -> No
 @pytest.mark.parametrize(
     "sampling",
     [
-        SamplingParams(max_new_tokens=24, temperature=0.5, top_k=20, repetition_penalty=1.2, seed=5),
+        SamplingParams(max_new_tokens=16, temperature=0.5, top_k=20, repetition_penalty=1.2, seed=5, task="section"),
         pytest.param(SamplingParams(max_new_tokens=24, temperature=0.8, top_p=0.9, seed=4), marks=pytest.mark.slow),
         pytest.param(SamplingParams(max_new_tokens=24, repetition_penalty=1.2), marks=pytest.mark.slow),
     ],
@@ -235,14 +235,12 @@ def test_any_skip_set_writes_what_generate_writes(world: World, plan: str) -> No
 def test_sampled_texts_are_those_of_one_token_at_a_time(world: World, sampling: SamplingParams) -> None:
     backend = world.backend("driven")
     calibration = small_calibration(world.loaded)
-    tasks: tuple[Task, ...] = ("section", "other")
-    for prompt, task in zip(world.prompts, tasks):
-        asked = replace(sampling, task=task)
-        expected, _ = text_of(backend, NoDrafter(), prompt, asked, world.loaded.eos_ids)
-        for method in METHODS:
-            drafter = build_drafter(method, backend, calibration=calibration)
-            found, _ = text_of(backend, drafter, prompt, asked, world.loaded.eos_ids)
-            assert found == expected, method
+    prompt = world.prompts[0]
+    expected, _ = text_of(backend, NoDrafter(), prompt, sampling, world.loaded.eos_ids)
+    for method in METHODS:
+        drafter = build_drafter(method, backend, calibration=calibration)
+        found, _ = text_of(backend, drafter, prompt, sampling, world.loaded.eos_ids)
+        assert found == expected, method
 
 
 # --- many prompts -----------------------------------------------------------------------------------------------------

@@ -58,8 +58,8 @@ def engine(loaded: LoadedModel, method: str, calibration: Calibration, **options
     )
 
 
-SAMPLED = SamplingParams(max_new_tokens=20, temperature=0.8, top_p=0.95, top_k=40, seed=3, task=TASK)
-PENALISED = SamplingParams(max_new_tokens=20, repetition_penalty=1.3, task=TASK)
+SAMPLED = SamplingParams(max_new_tokens=16, temperature=0.8, top_p=0.95, top_k=40, seed=3, task=TASK)
+PENALISED = SamplingParams(max_new_tokens=16, repetition_penalty=1.3, task=TASK)
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,7 @@ def plain_texts(loaded: LoadedModel) -> list[tuple[list[int], SamplingParams, Co
     """Greedy, sampled, and with a penalty that depends on the text: what is asked, and what transformers writes."""
     peer = plain_decoding(loaded)
     asked = [LocalGenerator(loaded, peer).prompt_ids([Message("user", prompt)]) for prompt in PROMPTS]
-    greedy = SamplingParams(max_new_tokens=24, task=TASK)
-    requests = [*((ids, greedy) for ids in asked), (asked[0], SAMPLED), (asked[1], PENALISED), (asked[2], SAMPLED)]
+    requests = [(asked[1], SamplingParams(max_new_tokens=16, task=TASK)), (asked[0], SAMPLED), (asked[2], PENALISED)]
     return [(ids, sampling, complete(loaded, peer, ids, sampling)) for ids, sampling in requests]
 
 
@@ -103,11 +102,11 @@ def test_published_methods_really_draft(method: str, loaded: LoadedModel, calibr
 
     drafter = engine(loaded, method, calibration)
     decode = partial(drafter.decode, rules=[sing])
-    done = complete(loaded, decode, ids, SamplingParams(64, task=TASK))
-    assert done.text == loaded.tokenizer.decode([song[(len(ids) + i) % 7] for i in range(64)]).rstrip("�")
+    done = complete(loaded, decode, ids, SamplingParams(40, task=TASK))
+    assert done.text == loaded.tokenizer.decode([song[(len(ids) + i) % 7] for i in range(40)]).rstrip("�")
     assert done.stats.n_drafted
     if method in ("copyspec", "pld"):
-        assert done.stats.n_verify is not None and done.stats.n_verify < 30
+        assert done.stats.n_verify is not None and done.stats.n_verify < 20
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def test_published_methods_really_draft(method: str, loaded: LoadedModel, calibr
 )
 def test_length_rules_change_no_text(method: str, lengths: str, loaded: LoadedModel, calibration: Calibration) -> None:
     ids = LocalGenerator(loaded).prompt_ids([Message("user", PROMPTS[0])])
-    sampling = SamplingParams(max_new_tokens=24, task=TASK)
+    sampling = SamplingParams(max_new_tokens=16, task=TASK)
     expected = complete(loaded, plain_decoding(loaded), ids, sampling)
     done = complete(loaded, engine(loaded, method, calibration, lengths=lengths).decode, ids, sampling)
     assert done.text == expected.text

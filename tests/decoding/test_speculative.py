@@ -165,7 +165,7 @@ def guesses(truth: Sequence[int], rng: random.Random, vocab: int) -> dict[str, G
 def test_the_text_is_that_of_one_token_at_a_time(kind: str, sampling: SamplingParams) -> None:
     rng = random.Random(f"{kind} {sampling}")
     ends = set()
-    for case in range(12):
+    for case in range(6):
         model = ToyBackend(vocab_size=24, seed=case)
         for limit in (1, 2, 3, 5, 8, 13, 20) if case % 6 else range(1, 21):
             asked = replace(sampling, max_new_tokens=limit, seed=case)
@@ -243,7 +243,7 @@ class Skipper:
 @pytest.mark.parametrize("plan", [FULL, SkipSet((2, 3), (1,)), SkipSet(tuple(range(8)), tuple(range(8)))], ids=str)
 def test_approximate_entries_of_a_draft_never_reach_the_text(plan: SkipSet, sampling: SamplingParams) -> None:
     rates = []
-    for case in range(20):
+    for case in range(10):
         model = ToyBackend(vocab_size=24, seed=case)
         asked = replace(sampling, seed=case)
         taken, speculation = text_of(model, Skipper(plan), asked)

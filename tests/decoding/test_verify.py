@@ -145,23 +145,34 @@ def judged(counts: NDArray[np.int64], joint: NDArray[np.float64]) -> tuple[float
     return p_value(counts, joint), found / usual
 
 
-def compare(name: str, n: int, n_same: int) -> None:
-    """Plain draws and drawn drafts against the exact distribution; guesses against plain draws, text by text."""
+def compare(name: str, n: int, n_same: int) -> Watched:
+    """Plain draws and drawn drafts against the exact distribution; guesses against plain draws, text by text. Returns what was
+    accepted of the drawn ones."""
     model, sampling, memory = world(name)
     joint = expected_joint(model, sampling)
     assert joint.sum() == pytest.approx(1)
-    for drafter in (Plain(), Drawn(model, sampling, memory)):
-        p, distance = judged(draws(drafter, model, sampling, memory, n), joint)
-        assert p > LEAST_P, (drafter.name, p)
-        assert distance < 1.5, (drafter.name, distance)
+    watched = Watched()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("decoding.speculative.accept", watched)
+        for drafter in (Plain(), Drawn(model, sampling, memory)):
+            p, distance = judged(draws(drafter, model, sampling, memory, n), joint)
+            assert p > LEAST_P, (drafter.name, p)
+            assert distance < 1.5, (drafter.name, distance)
     plain = draws(Plain(), model, sampling, memory, n_same)
     for guesser in (Coupled, Tree):
         assert draws(guesser(model, sampling, memory), model, sampling, memory, n_same).tolist() == plain.tolist()
+    return watched
 
 
 @pytest.mark.parametrize("name", rest_slow(WARPERS, keep=["all"]))  # which combines the others
 def test_texts_have_the_model_s_own_distribution(name: str) -> None:
-    compare(name, 2_500, 250)
+    """And drawn drafts are accepted as often as can be (Leviathan et al. 2023, theorem 3.5): 1 - TV(p, q), here within three
+    standard errors."""
+    n = 1_000
+    watched = compare(name, n, 100)
+    assert abs(watched.standard_errors) < 3
+    assert watched.n_reached > n
+    assert 0.2 < watched.n_accepted / watched.n_reached < 0.9
 
 
 @pytest.mark.slow
@@ -232,7 +243,8 @@ def test_a_wrong_rule_is_found_out(flaw: str, monkeypatch: pytest.MonkeyPatch) -
     assert (found[0] > LEAST_P and found[1] < 1.5) is (flaw == "none"), found
 
 
-@pytest.mark.parametrize("drafter", [GreedyDrawn, CoupledDrawn])
+# as with the rules above, one of them each time
+@pytest.mark.parametrize("drafter", rest_slow([GreedyDrawn, CoupledDrawn], keep=[GreedyDrawn]))
 def test_a_wrong_proposal_is_found_out(drafter: type[Drawn]) -> None:
     p, distance = _judged_drawn(drafter)
     assert p < LEAST_P or distance > 1.5, (p, distance)
@@ -240,7 +252,7 @@ def test_a_wrong_proposal_is_found_out(drafter: type[Drawn]) -> None:
 
 def _judged_drawn(drafter: type[Drawn]) -> tuple[float, float]:
     model, sampling, memory = world("top_k")
-    counts = draws(drafter(model, sampling, memory), model, sampling, memory, 2_000)
+    counts = draws(drafter(model, sampling, memory), model, sampling, memory, 1_000)
     return judged(counts, expected_joint(model, sampling))
 
 
@@ -273,18 +285,6 @@ class Watched:
     def standard_errors(self) -> float:
         """By which acceptance exceeds its expectation."""
         return (self.n_accepted - self.expected) / math.sqrt(self.spread)
-
-
-@pytest.mark.parametrize("name", rest_slow(["top_k", "all"], keep=["all"]))
-def test_drawn_drafts_are_accepted_as_often_as_can_be(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leviathan et al. 2023, theorem 3.5: 1 - TV(p, q), here within three standard errors."""
-    model, sampling, memory = world(name)
-    watched = Watched()
-    monkeypatch.setattr("decoding.speculative.accept", watched)
-    draws(Drawn(model, sampling, memory), model, sampling, memory, 1_500)
-    assert abs(watched.standard_errors) < 3
-    assert watched.n_reached > 1_500
-    assert 0.2 < watched.n_accepted / watched.n_reached < 0.9
 
 
 def test_a_rule_that_accepts_too_little_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,11 +31,11 @@ def written(family: str, method: str) -> list[int]:
 
     def take(token: int) -> bool:
         tokens.append(token)
-        return len(tokens) < 40
+        return len(tokens) < 24
 
     lengths = "fixed:3" if method == "clasp" else None  # else it drafts only where that pays, by this machine's clock
     drafter = build_drafter(method, backend, lengths=lengths)
-    decode(backend, drafter, PROMPT, Sampler(SamplingParams(max_new_tokens=40), len(PROMPT)), take)
+    decode(backend, drafter, PROMPT, Sampler(SamplingParams(max_new_tokens=24), len(PROMPT)), take)
     return tokens
 
 
@@ -76,6 +76,6 @@ def test_other_families_write_their_own_text_or_are_refused_before_any(family: s
                 build_drafter(method, backend)
     ids = torch.tensor([PROMPT])
     theirs = loaded.model.generate(
-        ids, attention_mask=torch.ones_like(ids), max_new_tokens=40, do_sample=False, eos_token_id=None, use_cache=False
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=24, do_sample=False, eos_token_id=None, use_cache=False
     )
     assert theirs[0, len(PROMPT) :].tolist() == greedy(family)

@@ -19,7 +19,9 @@ from tests.tiny_model import build_tiny_model
 def opened(folder: Path, seed: int = 0) -> tuple[LoadedModel, TorchBackend]:
     path = folder / f"model-{seed}"
     if not path.exists():
-        build_tiny_model(path, chat_template=True, vocab_from=["The dam broke in May."], context_tokens=128, seed=seed)
+        build_tiny_model(
+            path, chat_template=True, vocab_from=["The dam broke in May."], context_tokens=128, seed=seed, layers=1
+        )
     loaded = load(str(path), device="cpu")
     backend = backend_of(loaded)
     assert isinstance(backend, TorchBackend)

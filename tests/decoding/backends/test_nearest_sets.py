@@ -54,10 +54,10 @@ class Residual:
 
 
 def test_sets_are_nearly_the_nearest_of_all() -> None:
-    """All sets of four sub-layers out of eight, thirty models: found by name, or little farther than the nearest one."""
+    """All sets of four sub-layers out of eight, twelve models: found by name, or little farther than the nearest one."""
     parts = [("attention", i) for i in range(1, 5)] + [("mlp", i) for i in range(1, 5)]
     ranks = []
-    for seed in range(30):
+    for seed in range(12):
         model = Residual(6, seed)
         plan = dict(model.searched(Budget(1, 1, 4))[0].sets())[4]
         others = [
@@ -65,7 +65,7 @@ def test_sets_are_nearly_the_nearest_of_all() -> None:
             for left in combinations(parts, 4)
         ]
         ranks.append(sum(model.nearness(other) > model.nearness(plan) + 1e-6 for other in others))
-    assert sorted(ranks)[15] <= 2 and max(ranks) < 35, ranks  # of 70
+    assert sorted(ranks)[6] <= 2 and max(ranks) < 35, ranks  # of 70
 
 
 def test_two_layers_leave_nothing_to_choose() -> None:

@@ -68,17 +68,17 @@ def test_the_text_is_that_of_the_model_itself(family: str) -> None:
     loaded = tiny_family(family, dtype="float32")
     backend = PackedBackend(loaded)
     expected = loaded.model.generate(
-        torch.tensor([PROMPT]), max_new_tokens=40, do_sample=False, eos_token_id=None, pad_token_id=0
+        torch.tensor([PROMPT]), max_new_tokens=20, do_sample=False, eos_token_id=None, pad_token_id=0
     )
     for drafter in (NoDrafter(), CopyDrafter()):
         new: list[int] = []
-        left = iter(range(39, -1, -1))
+        left = iter(range(19, -1, -1))
 
         def take(token: int, new: list[int] = new, left=left) -> bool:
             new.append(token)
             return next(left) > 0
 
-        decode(backend, drafter, PROMPT, Sampler(SamplingParams(max_new_tokens=40), len(PROMPT)), take)
+        decode(backend, drafter, PROMPT, Sampler(SamplingParams(max_new_tokens=20), len(PROMPT)), take)
         assert new == expected[0, len(PROMPT) :].tolist(), drafter.name
 
 

@@ -47,7 +47,9 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_model(tmp_path_factory.mktemp("model"), chat_template=True, vocab_from=[TEXT], context_tokens=512)
+    return build_tiny_model(
+        tmp_path_factory.mktemp("model"), chat_template=True, vocab_from=[TEXT], context_tokens=512, layers=2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,12 @@ def loaded(folder: Path) -> LoadedModel:
 @pytest.fixture(scope="module")
 def backend(loaded: LoadedModel) -> StepBackend:
     return build_backend(loaded)
+
+
+@pytest.fixture(autouse=True)
+def little_memory_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its speed is read from a few megabytes here; that the measurement is right: `backends/test_costs.py`."""
+    monkeypatch.setattr("decoding.bench.roofline._CPU_BYTES", 1 << 24)
 
 
 @pytest.fixture
@@ -72,16 +80,16 @@ def test_the_command_measures_stores_and_can_be_certified(
 ) -> None:
     out = tmp_path / "out"
     words = ["--model", folder, "--prompts", prompts_file, "--methods", "greedy,copy", "--against", "hf,hf-pld"]
-    more = ["--max-new-tokens", "24", "--repetitions", "2", "--device", "cpu", "--out", out]
+    more = ["--max-new-tokens", "12", "--repetitions", "2", "--device", "cpu", "--out", out]
     assert main([str(word) for word in (*words, *more)]) == 0
     told = capsys.readouterr().out
     result = codec.from_json(BenchResult, told.splitlines()[-1], where="stdout")
     assert codec.read(BenchResult, out / "bench.json") == result
     assert (out / "table.md").read_text() == told[: told.rindex("{", 0, told.index('{"conditions"') + 1)]
     c = result.conditions
-    for condition in (c.model, c.shape, c.dtype, c.machine, c.backend, c.versions["torch"], "4 of prompts.jsonl", "at most 24"):
+    for condition in (c.model, c.shape, c.dtype, c.machine, c.backend, c.versions["torch"], "4 of prompts.jsonl", "at most 12"):
         assert condition in told
-    assert (c.n_prompts, c.max_new_tokens, c.repetitions, c.shape.split(",")[0]) == (4, 24, 2, "4 x 64")
+    assert (c.n_prompts, c.max_new_tokens, c.repetitions, c.shape.split(",")[0]) == (4, 12, 2, "2 x 64")
 
     methods = {m.name: m for m in result.methods}
     assert list(methods) == ["greedy", "copy", "hf", "hf-pld"]
@@ -287,7 +295,7 @@ class StandIn:
 @pytest.mark.parametrize("name", rest_slow(["llama.cpp", "llama.cpp-ngram"], keep=["llama.cpp-ngram"]))
 def test_texts_of_another_engine_are_its_greedy_ones(loaded: LoadedModel, backend: StepBackend, name: str) -> None:
     for row in ROWS:
-        (prompt,) = bench_prompts([row], loaded, 40)
+        (prompt,) = bench_prompts([row], loaded, 20)
         expected = run_once(Contestant("greedy", Engine(loaded, "greedy").decode), prompt, loaded)
         found = run_once(Contestant(name, llama_cpp_texts(name, StandIn(backend)), True), prompt, loaded)  # type: ignore[arg-type]
         assert found.tokens == expected.tokens

@@ -40,7 +40,7 @@ def test_text_equals_plain_decoding(policy: str) -> None:
 @pytest.mark.parametrize("top_k", rest_slow([0, 5], keep=[5]))
 def test_sampled_text_equals_plain_decoding(policy: str, top_k: int) -> None:
     accepted = 0
-    for seed in range(4):
+    for seed in range(2):
         sampling = replace(SAMPLED, seed=seed, top_k=top_k)
         expected, _ = run(NoDrafter(), [3, 1, 4], sampling=sampling, seed=seed)
         ids, stats = run(SkipDrafter(PLAN, POLICIES[policy]), [3, 1, 4], sampling=sampling, seed=seed)
@@ -53,8 +53,8 @@ def test_rejection_keeps_the_distribution() -> None:
     """The draft model is far from the target."""
     backend = ToyBackend(6, order=2, sharpness=1.0, noise=4.0, seed=2)
     drafter = SkipDrafter(PLAN, Fixed(2), sampling="rejection")
-    _, accepted = check_rejection_keeps_the_distribution(backend, drafter, n=800)
-    assert accepted > 800 / 4
+    _, accepted = check_rejection_keeps_the_distribution(backend, drafter, n=500)
+    assert accepted > 500 / 4
 
 
 def test_rejection_gives_the_distribution_it_drew_from() -> None:
@@ -112,13 +112,13 @@ def test_guard_limits_what_a_plan_that_does_not_pay_costs() -> None:
     spent = {}
     for costs in (None, COSTS):
         drafter = Metered(PLAN, Fixed(4), costs=costs)
-        sampler = Sampler(SamplingParams(max_new_tokens=400), 3)
+        sampler = Sampler(SamplingParams(max_new_tokens=200), 3)
         stats = decode(ToyBackend(200, noise=1000.0), drafter, [1, 2, 3], sampler, lambda token: True)
-        assert stats.speculation is not None and stats.speculation.num_emitted_tokens == 399
+        assert stats.speculation is not None and stats.speculation.num_emitted_tokens == 199
         assert stats.speculation.num_drafts > 4
         spent[costs] = drafter.spent
-    assert spent[None] > 2 * 399
-    assert spent[COSTS] < 1.02 * 399 + 4
+    assert spent[None] > 2 * 199
+    assert spent[COSTS] < 1.02 * 199 + 4
 
 
 class Overflowing(ToyBackend):

@@ -195,8 +195,8 @@ def test_another_set_of_tasks_in_the_same_folder_reuses_what_holds(world: World,
 
 
 def test_labels_of_other_prompts_get_sets_of_their_own(world: World, tmp_path: Path) -> None:
-    rows = [PromptRow(f"q{i}", row.messages, "other", row.topic) for i, row in enumerate(read_prompts(world.prompts)[:8])]
-    settings = Settings(SearchSettings(iterations=0, prompts=2), max_new_tokens=6)
+    rows = [PromptRow(f"q{i}", row.messages, "other", row.topic) for i, row in enumerate(read_prompts(world.prompts)[:6])]
+    settings = Settings(SearchSettings(iterations=0, prompts=2), max_new_tokens=4)
     found = calibrate(world.loaded, backend_of(world.loaded), rows, tmp_path, settings, lambda line: None)
     assert set(found.everywhere.plans) == {"flood", "final"} == set(found.everywhere.labels)
     assert {"label:flood", "label:final", "other", EVERYTHING} <= {plan.name for plan in found.plans}
@@ -204,7 +204,7 @@ def test_labels_of_other_prompts_get_sets_of_their_own(world: World, tmp_path: P
 
 def test_the_wall_objective_times_whole_runs(world: World, tmp_path: Path) -> None:
     rows = read_prompts(world.prompts)[:4]
-    settings = Settings(SearchSettings(objective="wall", iterations=2, prompts=2), max_new_tokens=6)
+    settings = Settings(SearchSettings(objective="wall", iterations=1, prompts=2), max_new_tokens=6)
     found = calibrate(world.loaded, backend_of(world.loaded), rows, tmp_path, settings, lambda line: None)
     assert found.meta.objective == "wall"
     lines = [line for path in tmp_path.rglob("timings/*.jsonl") for line in path.read_text().splitlines()]

@@ -148,7 +148,7 @@ def _logged(backend: ToyBackend, n: int) -> list[Logged]:
         kind = i % 2
         words = random.Random(i).choices(range(4 * kind, 4 * kind + 4), k=20)  # the toy's vector counts tokens mod 8
         row = PromptRow(f"p{i}", (Message("user", "u"),), "section", "war" if kind else "law", event=f"e{i}")
-        found.append(log_answer(backend, row, [kind, *words], frozenset(), 40))
+        found.append(log_answer(backend, row, [kind, *words], frozenset(), 24))
     return found
 
 

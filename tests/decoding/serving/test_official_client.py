@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TEXT = ["The bridge over the river fell on Monday morning, the mayor said.", "Zürich – 6:4 – won on 12 March 2021."]
 ASK: Any = [{"role": "user", "content": "The bridge over the river fell. The bridge over the river"}]
-GREEDY: dict[str, Any] = {"model": "tiny", "messages": ASK, "temperature": 0, "max_tokens": 40}
+GREEDY: dict[str, Any] = {"model": "tiny", "messages": ASK, "temperature": 0, "max_tokens": 32}
 SAMPLED = GREEDY | {"temperature": 0.9, "top_p": 0.95, "seed": 7}
 EVENT: dict[str, Any] = {
     "type": "object",
@@ -34,7 +34,7 @@ OFF = {"speculation": "off"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_model(tmp_path_factory.mktemp("official"), chat_template=True, vocab_from=TEXT)
+    return build_tiny_model(tmp_path_factory.mktemp("official"), chat_template=True, vocab_from=TEXT, layers=2)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_the_older_form_of_log_probabilities(client: openai.OpenAI, loaded: Load
 
 @pytest.mark.parametrize("asked", [GREEDY, pytest.param(SAMPLED, marks=pytest.mark.slow)], ids=["greedy", "sampled"])
 def test_json_of_a_schema_is_the_same_without_drafts(client: openai.OpenAI, asked: dict[str, Any]) -> None:
-    asked = asked | {"max_tokens": 200}
+    asked = asked | {"max_tokens": 80}
     done, off = (client.chat.completions.create(**asked, response_format=SCHEMA, extra_body=extra) for extra in (None, OFF))
     (choice,) = done.choices
     assert choice.finish_reason == "stop" and done.choices == off.choices
@@ -172,7 +172,7 @@ def test_json_of_a_schema_is_the_same_without_drafts(client: openai.OpenAI, aske
     ids=["json", "logprobs"],
 )
 def test_several_answers_are_those_of_the_seeds_that_follow(client: openai.OpenAI, extra: dict[str, Any]) -> None:
-    asked = SAMPLED | extra | {"max_tokens": 120}
+    asked = SAMPLED | extra | {"max_tokens": 80}
     done = client.chat.completions.create(**asked, n=3)
     each = [client.chat.completions.create(**(asked | {"seed": SAMPLED["seed"] + i})).choices[0] for i in range(3)]
     assert [choice.index for choice in done.choices] == [0, 1, 2]

@@ -56,7 +56,7 @@ def check(one: Edited, kind: str, text: str) -> None:
     assert (one.text == text) == (kind == "verbatim")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(TEXTS, st.integers(0, 99), TEXTS)
 def test_no_text_is_too_odd_and_spans_lie_inside(text: str, seed: int, page: str) -> None:
     context = Context(page, (page, *OTHERS), page)
