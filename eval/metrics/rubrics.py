@@ -1,8 +1,7 @@
 """How well an article is written, by a language model that follows instructions: five rubrics of 1 to 5, one a question.
 
-Unlike a support judge it has no labels to be measured by. `eval.cards.rubric_card` asks it about articles that are worse by
-construction, and a dimension on which it does not see that is not to be shown. Scores of two models, or of one before and
-after a change of the prompt, are different measures; the signature keeps them apart.
+Unlike a support judge it has no labels to be measured by. Scores of two models, or of one before and after a change of the
+prompt, are different measures; the signature keeps them apart.
 
 An article that the model's window does not hold is never sent: it is rated section by section, and the rates are averaged by
 words. For coverage the reference is cut instead, since a section of an article cannot cover a whole reference.

@@ -6,7 +6,6 @@
     python -m eval.judge_card --pairs A --pairs B --data DIR    # both in one table
     python -m eval.judge_card --pairs FILE --whole-pages        # the rows of a claim joined: its page read whole
     python -m eval.judge_card --agents DIR                      # on statements of research agents, labelled by reading
-    python -m eval.judge_card --rubrics --judge llm:NAME@URL    # does it see worse writing (`eval.cards.rubric_card`)
 
 The first form edits verbatim sentences of evidence, moves citations, and asks the claims that ship
 (`eval.cards.written_claims`); then it says whether the judge may decide headline scores. Of a benchmark only the development
@@ -45,7 +44,6 @@ from flows.showing.console import guarded
 
 if TYPE_CHECKING:
     from data.snapshot import Snapshot
-    from eval.cards.rubric_card import RubricCard
     from eval.judges.judge import Judge, JudgeKind, Pair
 
 MOST_SHUFFLED = 0.10
@@ -126,7 +124,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--half", choices=("choose", "once"), help="of --agents: the half to choose on, or the one looked at once"
     )
-    parser.add_argument("--rubrics", action="store_true", help="articles that are worse by construction instead (llm: only)")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="where an nli: judge runs: auto, cpu, cuda, ...")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of a table")
     arguments = parser.parse_args(argv)
@@ -136,9 +133,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         from flows.showing import console
         from flows.wiring.judges import cached, judge_card, keep_card, open_judge
 
-        if arguments.rubrics:
-            _print_rubrics(arguments.judge, arguments.data, arguments.limit, as_json=arguments.json)
-            return 0
         timed = Timed(open_judge(arguments.judge, device=arguments.device))
         judge = cached(timed)
         files = [on_pairs(judge, timed, path, whole=arguments.whole_pages) for path in arguments.pairs or ()]
@@ -423,48 +417,3 @@ def _row(of: dict[str, Any]) -> tuple[str, ...]:
         f"{of['balanced_accuracy']:.3f}",
         f"{of['f1']:.3f}",
     )
-
-
-def _print_rubrics(name: str, data: str | None, limit: int | None, *, as_json: bool) -> None:
-    from data.gold import load_gold
-    from eval.cards import rubric_card
-    from flows.showing import console
-    from flows.wiring.judges import keep_card, open_rubrics
-
-    judge = open_rubrics(name).judge
-    snapshot = _snapshot(data)
-    golds = []
-    for event_id in _ids(snapshot, limit):
-        try:
-            golds.append(load_gold(snapshot, event_id))
-        except StageError as error:
-            console.note(f"left out: {event_id}: {error}")
-    pairs = rubric_card.pairs_of(golds)
-    tracked = console.tracked("rating", pairs, len(pairs), lambda pair: pair[0].event_id)
-    rates = [rubric_card.rate(judge, gold, other) for gold, other in tracked]
-    kind = "sample" if snapshot.is_sample else "wikigenbench"
-    card = rubric_card.make_card(judge, rates, data=kind, n_left_out=len(golds) - len(pairs))
-    keep_card(judge, {"data": card.data, "rubrics": {one.dimension: one.shown for one in card.dimensions}})
-    if as_json:
-        console.result_json(codec.to_plain(card))
-    else:
-        _show_rubrics(card)
-
-
-def _show_rubrics(card: RubricCard) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from eval.cards.rubric_card import STAND_INS
-    from flows.showing import console
-
-    table = Table(title=f"{card.judge} on {card.data}, 1 to 5", box=box.SIMPLE, title_justify="left", title_style="bold")
-    table.add_column("dimension")
-    for heading in (*STAND_INS, "n"):
-        table.add_column(heading, justify="right")
-    table.add_column("column")
-    for one in card.dimensions:
-        means = (f"{one.means[name]:.2f}" if name in one.means else "" for name in STAND_INS)
-        table.add_row(one.dimension, *means, str(one.n), "may be shown" if one.shown == "yes" else one.shown)
-    console.show(table)
-    console.result(f"{card.n_left_out} events left out: too few sections for another order")

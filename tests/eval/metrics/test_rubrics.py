@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,8 @@ import pytest
 from benchmark.submissions import submission
 from data import codec
 from data.errors import UserError
-from data.gold import GoldArticle
 from data.settings import load_settings
 from decoding.serving.client import ServerGenerator
-from eval.cards.rubric_card import make_card, pairs_of, rate, stand_ins, verdict
 from eval.judges.replies import MOST_LOST
 from eval.metrics.rubrics import (
     INSTRUCTIONS,
@@ -28,10 +25,7 @@ from eval.metrics.rubrics import (
     Rubrics,
     question,
     read_score,
-    reference_text,
 )
-from flows.commands.judge_card import main as judge_card
-from flows.wiring import judges
 from flows.wiring.judges import open_rubrics
 from tests.conftest import Command
 from tests.eval.cases import case, gold
@@ -208,45 +202,3 @@ def test_an_evaluation_shows_rubrics_asks_nothing_twice_and_nothing_of_floors(
     assert made.floors and all(
         not name.startswith("rubric_") for means in (*made.floors.values(), *made.ceilings.values()) for name in means
     )
-
-
-def chronicle(name: str, event_id: str) -> GoldArticle:
-    sections = "\n".join(f"=={name} {n}==\nStep {n} of {name} told {name}{n} and {name}{n}x." for n in range(4))
-    return replace(gold(f"The {name} event.\n{sections}"), event_id=event_id)
-
-
-def test_stand_ins_come_out_in_order_or_the_dimension_is_withheld(server: JudgingServer) -> None:
-    golds = [chronicle(name, str(n)) for n, name in enumerate(("alder", "birch", "cedar"))]
-    made = stand_ins(golds[0], golds[1])
-    reference = reference_text(golds[0])
-    assert sorted(made["shuffled"]) == sorted(reference) and made["shuffled"] != reference
-    assert made["truncated"][0] == reference[0] and len(made["truncated"]) < len(reference)
-    pairs = pairs_of([*golds, gold("No sections here.")])
-    judge, silent = rubrics_of(server).judge, rubrics_of(server, "never").judge
-    card = make_card(judge, [rate(judge, *pair) for pair in pairs], data="sample", n_left_out=1)
-    found = {one.dimension: one for one in card.dimensions}
-    assert len(pairs) == 3 and all(one.n == 3 for one in card.dimensions)
-    assert found["coverage"].shown == found["organisation"].shown == "yes"
-    assert found["coverage"].means["reference"] == 5.0
-    assert found["fluency"].shown == found["neutrality"].shown == "untested"
-    assert found["focus"].shown == "withheld"  # this server gives all of them the same
-    nothing = make_card(silent, [rate(silent, *pairs[0])], data="sample", n_left_out=0)
-    assert all(one.shown == "untested" and one.n == 0 for one in nothing.dimensions)
-    assert verdict("organisation", {"reference": 4.0, "shuffled": 4.0}) == "withheld"
-
-
-def test_the_card_is_printed_and_kept(
-    server: JudgingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("WIKIGEN_RUNS", str(tmp_path))
-    name = f"llm:fair@{server.base_url}"
-    assert judge_card(["--rubrics", "--judge", name]) == 0
-    out = capsys.readouterr().out
-    assert re.search(r"^ *focus .* withheld", out, re.MULTILINE) and re.search(r"^ *neutrality .* untested", out, re.MULTILINE)
-    n_asked = len(server.requests)
-    assert judge_card(["--rubrics", "--judge", name, "--json"]) == 0
-    assert len(server.requests) == n_asked > 0
-    shown = {one["dimension"]: one["shown"] for one in json.loads(capsys.readouterr().out)["dimensions"]}
-    assert judges.judge_card(open_rubrics(name).judge)["rubrics"] == shown
-    assert judge_card(["--rubrics", "--judge", name, "--limit", "1"]) == 2
-    assert judge_card(["--rubrics"]) == 2
