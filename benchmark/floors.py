@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 from benchmark.event_rows import read_rows, write_rows
 from benchmark.scoring import failed_values, metric_names, signature, values_of
@@ -86,12 +86,6 @@ class EventFloors(Strict):
     id: str
     made_from: str
     values: dict[str, dict[str, float | None]]
-
-    @classmethod
-    def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
-        """From before rows of all kinds had the names of submissions."""
-        row = dict(plain)
-        return {"id": row.pop("event_id"), **row}
 
 
 def score_floors(

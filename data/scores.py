@@ -6,9 +6,8 @@ and is never averaged as 0; a failed event is 0 wherever 0 is worst and is never
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from data.types import Strict
 
@@ -33,12 +32,6 @@ class EventScores:
 
     def rounded(self, decimals: int) -> EventScores:
         return replace(self, scores={name: None if v is None else round(v, decimals) for name, v in self.scores.items()})
-
-    @classmethod
-    def upgraded(cls, plain: Mapping[str, Any]) -> Mapping[str, Any]:
-        """From scores.jsonl of before it had the names of submissions."""
-        row = dict(plain)
-        return {"id": row.pop("event_id"), "scores": row.pop("values"), **row}
 
 
 @dataclass(frozen=True, slots=True)

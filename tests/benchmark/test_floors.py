@@ -181,8 +181,6 @@ def test_rows_are_kept_until_pages_or_metrics_change(tmp_path: Path, snapshot: S
     first = scored(run, snapshot, [metric])
     assert metric.n == 14 and scored(run, snapshot, [metric]) == first and metric.n == 14
     path = run.path / "floors.jsonl"
-    path.write_text(path.read_text().replace('{"id":', '{"event_id":'))  # as earlier versions stored it
-    assert scored(run, snapshot, [metric]) == first and metric.n == 14
     run.event(first[0].id).pages(lambda: (page("One of the pages on the day of the event."),))
     again = scored(run, snapshot, [metric])
     assert metric.n == 21 and again[1] == first[1] and again[0].values["lead"] != first[0].values["lead"]

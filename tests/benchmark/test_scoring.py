@@ -86,18 +86,6 @@ def test_rows_are_kept_while_article_and_metrics_are_the_same(run: RunFolder, sn
     assert json.loads(lines[0]) == {"signature": f"words:v2 ; {quality.SIGNATURE}"} and len(lines) == 4
 
 
-def test_rows_that_earlier_versions_stored_are_kept(run: RunFolder, snapshot: Snapshot) -> None:
-    metric = Words()
-    first = score(run, snapshot, metric)
-    path = run.path / "scores.jsonl"
-    head, *rows = path.read_text().splitlines()
-    names = {"id": "event_id", "scores": "values"}
-    before = [json.dumps({names.get(key, key): value for key, value in json.loads(row).items()}) for row in rows]
-    path.write_text("\n".join([head, *before]) + "\n")
-    assert score(run, snapshot, metric) == first and metric.seen == list(IDS)
-    assert path.read_text().splitlines() == [head, *rows]  # in today's form
-
-
 def test_what_was_scored_before_an_interruption_is_kept(run: RunFolder, snapshot: Snapshot) -> None:
     metric = Words()
     rows = score_run(run, snapshot, IDS, [metric], collect)
