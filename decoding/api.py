@@ -29,21 +29,18 @@ class Message(Strict):
 class Rephrase(Strict):
     """Free text that says what `sources` say, in other words.
 
-    Names, numbers and dates come from `sources` and `allowed` only. Once `copy_words` words in a row are in a source in this
-    order, the source's next word loses `copy_penalty` logits, unless it belongs to a name, a number or a marked quotation;
-    infinity forbids it, 0 switches this off. The answer is one paragraph of at most `max_sentences` sentences, 0 being any
-    number.
+    Once `copy_words` words in a row are in a source in this order, the source's next word loses `copy_penalty` logits, unless
+    it belongs to a name, a number or a marked quotation; infinity forbids it, 0 switches this off.
 
-    Without `only_known_names` copying has its price and everything may be written: any name, number, sign and line, ended
-    anywhere, and nothing is said against a text that repeats itself. `allowed` then says nothing.
+    `allowed`, `max_sentences` and `only_known_names` have one value each: they keep the keys of answers that are remembered.
     """
 
     sources: tuple[str, ...]
-    allowed: tuple[str, ...] = ()
+    allowed: tuple[()] = ()
     copy_words: int = 6
     copy_penalty: float = 6.0
-    max_sentences: int = 3
-    only_known_names: bool = True
+    max_sentences: Literal[0] = 0
+    only_known_names: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def test_each_is_what_it_is_alone(
 
 def test_so_are_those_with_rules(generator: LocalGenerator) -> None:
     """Copying priced, a form, and a free one."""
-    priced = Rephrase((CARDS[0],), copy_words=2, only_known_names=False, max_sentences=0)
+    priced = Rephrase((CARDS[0],), copy_words=2)
     form = Json('{"enum": ["The bridge fell.", "The road is closed."]}')
     requests = [
         *[request(0, seed=seed, grounding=priced, max_new_tokens=30, repetition_penalty=1.2) for seed in range(3)],

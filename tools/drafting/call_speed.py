@@ -156,9 +156,7 @@ def _saying(folder: Path) -> Iterator[Request]:
     temperature, penalty = SAMPLES[0]
     for statement in (one for section in plan.sections for paragraph in section.paragraphs for one in paragraph):
         near = [part for id_ in statement.cites for part in split_sentences(_passage(id_, pages).text)]
-        grounding = Rephrase(
-            (statement.text, *near), copy_words=COPY_WORDS, copy_penalty=penalty, max_sentences=0, only_known_names=False
-        )
+        grounding = Rephrase((statement.text, *near), copy_words=COPY_WORDS, copy_penalty=penalty)
         limit = round(len(statement.text.split()) * TOKENS_PER_WORD * 1.5) + 24
         yield Request(prompts.say(statement.text), SamplingParams(limit, temperature, grounding=grounding, task="say"))
 

@@ -182,7 +182,7 @@ def written(model: str, passages: Sequence[Passage], chance: random.Random) -> I
                 SamplingParams(
                     max_new_tokens=round(len(text.split()) * 2.6) + 24,
                     temperature=temperature,
-                    grounding=Rephrase((text,), copy_words=4, copy_penalty=penalty, max_sentences=0, only_known_names=False),
+                    grounding=Rephrase((text,), copy_words=4, copy_penalty=penalty),
                 ),
             )
             for _, text in given
