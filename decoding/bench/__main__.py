@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="DIR",
-        help="for bench.json, table.md, plot.png and records.jsonl",
+        help="for bench.json, table.md and records.jsonl",
     )
     return parser
 
@@ -156,7 +156,7 @@ def _bench(
 ) -> int:
     from data import codec
     from decoding.bench.session import Request, bench_prompts, measure
-    from decoding.bench.tables import markdown, plot
+    from decoding.bench.tables import markdown
     from decoding.certificate import RECORDS, write_records
     from decoding.knn.prompt_files import read_prompts
 
@@ -181,7 +181,6 @@ def _bench(
         codec.write_atomic(arguments.out / "bench.json", codec.to_json(measured.result, indent=1) + "\n")
         codec.write_atomic(arguments.out / "table.md", told)
         write_records(arguments.out / RECORDS, measured.records(loaded))
-        plot(measured.result, arguments.out / "plot.png")
         _note(f"check the texts: python -m decoding.certify {arguments.out} --model {arguments.model}")
     sys.stdout.write(told + codec.to_json(measured.result) + "\n")
     return 1 if measured.result.n_bugs else 0

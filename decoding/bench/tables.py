@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from decoding.backend import CostTable, SkipSet
 from decoding.bench.result import ALL, BenchResult, Conditions, Floor, MethodResult, Ratio
@@ -197,37 +196,3 @@ def show_ratio(found: Ratio | None) -> str:
     if found is None:
         return "-"
     return f"{found.value:.2f}x" + (f" [{found.low:.2f}, {found.high:.2f}]" if found.low is not None else "")
-
-
-def plot(result: BenchResult, path: Path) -> None:
-    """Speedups by task with their intervals, and v(T)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 4.5), width_ratios=(2, 1), layout="constrained")
-    _bars(left, result.methods)
-    sizes, values = zip(*result.costs.verify)
-    right.plot(sizes, values, marker="o")
-    right.set(xlabel="T, rows verified at once", ylabel="v(T), steps of one row", ylim=(0, None))
-    right.grid(alpha=0.3)
-    figure.suptitle(f"{result.conditions.model}, {result.conditions.dtype}\n{result.conditions.machine}", fontsize=10)
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
-
-
-def _bars(axes: Any, methods: Sequence[MethodResult]) -> None:
-    groups = list(dict.fromkeys(group for m in methods for group in m.end_to_end))
-    shown = [m for m in methods if m.end_to_end]
-    width = 0.8 / max(len(shown), 1)
-    for at, m in enumerate(shown):
-        places = [groups.index(group) + (at + 0.5) * width - 0.4 for group in m.end_to_end]
-        heights = [r.value for r in m.end_to_end.values()]
-        below = [max(0.0, r.value - r.low) if r.low is not None else 0.0 for r in m.end_to_end.values()]
-        above = [max(0.0, r.high - r.value) if r.high is not None else 0.0 for r in m.end_to_end.values()]
-        axes.bar(places, heights, width, yerr=[below, above], label=m.name, capsize=2)
-    axes.axhline(1, color="black", linewidth=0.8)
-    axes.set_xticks(range(len(groups)), groups)
-    axes.set_ylabel("speedup over our greedy decoding, end to end")
-    axes.legend(fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(shown))

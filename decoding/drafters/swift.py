@@ -3,7 +3,7 @@
 Kept from the paper and its code: 0.45 of the sub-layers between first and last block are skipped, beginning with those of every
 odd block; proposals are random, every 25th by Bayesian optimisation (GP-UCB, kappa 2.5); score = matchness, the share of own
 tokens that the skipped model predicts when it is given those before; the search ends at a score of 0.93, after 300 proposals
-without progress, or after 1000; chains of up to 25 tokens that stop below 0.8; a thin tree of side leaves by confidence bands.
+without progress, or after 1000; chains of up to 25 tokens that stop below 0.8.
 
 Left out as defects, none of which changes the text:
 - The code clones the whole cache for each draft and each score. Here scratch behind the committed tokens is enough.
@@ -13,8 +13,8 @@ Left out as defects, none of which changes the text:
   a score takes several rounds instead of one pass over 50 tokens, and rounds cost as much more as one pass over a draft. The
   tokens are the same for both sets, and the better one on them is kept.
 - The first proposal always replaced the set at the start, which was never scored.
-- The side leaves were used for sampled texts with a bonus token that ignored temperature and top-p; here only greedy texts
-  have leaves, and sampled ones a coupled chain (`skip.Sampling`).
+- The side leaves beside the chain: for sampled texts their bonus token ignored temperature and top-p. Here drafts are chains,
+  coupled where texts are sampled (`skip.Sampling`).
 Feeding the last tokens a second time behind the committed ones would give a score in one pass, too, but at the wrong positions
 and behind a verbatim copy of the answer, which any set that keeps some induction heads predicts.
 """
@@ -28,8 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from decoding.acquisition import one_climb
-from decoding.backend import CostTable, Rows, SkipSet, StepBackend, Wants
-from decoding.drafters.affordable import Guard
+from decoding.backend import Rows, SkipSet, StepBackend, Wants
 from decoding.drafters.drafter import NOTHING, Draft, Request
 from decoding.drafters.lengths import Threshold
 from decoding.drafters.skip import ModelChain, draft_chain
@@ -38,8 +37,6 @@ _BEHIND = 3
 """A proposal that has this many hits less than the current set on the same tokens is dropped before its window is full."""
 _GP_POINTS = 100
 """Observations that the Gaussian process is fitted to, the best ones: it takes 0.3 s for 100, and 3 s for 1000."""
-_BANDS = ((0.95, 3), (0.8, 5), (0.5, 8), (0.0, 10))
-"""(top-1 probability above which, candidates at that depth), the chain's own token included: the code's greedy bands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,31 +163,21 @@ class SwiftDrafter:
 
     Args:
         settings: of the search; with `max_proposals=0` every odd block is skipped for good.
-        costs: with them, drafts are cut to what their `Guard` affords, scoring included; None as published.
-        max_nodes: nodes of the tree for greedy texts: the chain, and side leaves as far as they fit. 0 gives chains.
     """
 
     name = "swift"
     wants = Wants()
 
-    def __init__(
-        self,
-        settings: SwiftSettings = SwiftSettings(),
-        costs: CostTable | None = None,
-        max_nodes: int = 0,
-    ) -> None:
+    def __init__(self, settings: SwiftSettings = SwiftSettings()) -> None:
         self._settings = settings
         self._policy = Threshold(stop_prob=0.8, max_tokens=25)
-        self._costs = costs
-        self._guard = Guard()
-        self._max_nodes = max_nodes
         self._search: SkipSearch | None = None
         self._round = _Round()
         self._gives_up = False
 
     @property
     def max_tokens(self) -> int:
-        return max(self._policy.max_tokens, self._max_nodes)
+        return self._policy.max_tokens
 
     @property
     def search(self) -> SkipSearch | None:
@@ -214,17 +201,12 @@ class SwiftDrafter:
         assert self._search is not None, "start comes first"
         self._round = _Round()
         most = self._policy.plan(room) if self._search.best and not self._gives_up else 0
-        while most > 0 and not self._guard.affords(self._cost(most, most, max(most, min(room, self._max_nodes))) - 1):
-            most -= 1
         if most < 1:
             return NOTHING
-        if self._max_nodes and self._sampler.plain:
-            draft = self._tree(self._search.best, text, most, min(room, self._max_nodes))
-        else:
-            chain = draft_chain(self._backend, self._sampler, self._search.best, text, most, self._policy.go_on)
-            self._round.chain = chain
-            draft = Draft(chain.tokens, self.name) if chain.tokens else NOTHING
-            self._gives_up = not chain.tokens  # the set overflows where nothing has been drafted yet: no use for this text
+        chain = draft_chain(self._backend, self._sampler, self._search.best, text, most, self._policy.go_on)
+        self._round.chain = chain
+        draft = Draft(chain.tokens, self.name) if chain.tokens else NOTHING
+        self._gives_up = not chain.tokens  # the set overflows where nothing has been drafted yet: no use for this text
         if draft.tokens and not self._search.done:
             self._round.predicted = self._predicted(self._search.proposal, text)
         return draft
@@ -232,24 +214,13 @@ class SwiftDrafter:
     def observe(self, draft: Draft, new: Sequence[int], rows: Rows) -> None:
         assert self._search is not None, "start comes first"
         if not draft.tokens:
-            self._guard.passed(len(new))
             return
         chain, predicted = self._round.chain.tokens, self._round.predicted
-        self._guard.drafted(len(new), self._cost(len(chain), len(predicted), len(draft)))
         right = next((i for i, (drafted, actual) in enumerate(zip(chain, new)) if drafted != actual), min(len(chain), len(new)))
         judged = min(right + 1, len(chain))
         if predicted:
             hits = sum(guess == actual for guess, actual in zip(predicted[:judged], new))
             self._search.tell(hits, right, judged)
-
-    def _cost(self, n_chain: int, n_scored: int, n_drafted: int) -> float:
-        """Of a round, in units; without a table it passes for a plain one."""
-        if self._costs is None or self._search is None:
-            return 1.0
-        c = self._costs.c(self._search.best, self._backend.info.n_layers)
-        # a pass of the skipped model over several tokens: as much dearer than over one as with the whole model
-        scored = c * self._costs.v(n_scored) if n_scored else 0.0
-        return n_chain * c + scored + self._costs.v(n_drafted + 1)
 
     def _predicted(self, plan: SkipSet, text: Sequence[int]) -> list[int]:
         """What the model under `plan` would say at each place of the chain, given the chain up to there."""
@@ -264,26 +235,3 @@ class SwiftDrafter:
             found.append(-1 if overflows else self._sampler.choose(prefix, row))
             prefix.append(token)
         return found
-
-    def _tree(self, plan: SkipSet, text: Sequence[int], most: int, max_nodes: int) -> Draft:
-        """The chain, and beside each of its tokens the next best ones as leaves, as many as its band of probability says."""
-        chain: list[int] = []
-        probabilities: list[float] = []
-        tokens: list[int] = []
-        parents: list[int] = []
-        on_chain = -1
-        for i in range(min(most, max_nodes)):
-            ids, tops = self._backend.step([chain[-1] if chain else text[-1]], plan=plan, offset=i).top(_BANDS[-1][1])
-            probability = float(tops[0, 0])
-            width = next((width for above, width in _BANDS if probability > above), _BANDS[-1][1])
-            candidates = [int(token) for token in ids[0, : min(width, max_nodes - len(tokens))]]
-            node = len(tokens)
-            tokens += candidates
-            parents += [on_chain] * len(candidates)
-            on_chain = node
-            chain.append(candidates[0])
-            probabilities.append(probability)
-            if len(tokens) >= max_nodes or not self._policy.go_on(probabilities):
-                break
-        self._round.chain = ModelChain(tuple(chain), tuple(probabilities))
-        return Draft(tuple(tokens), self.name, tuple(parents))
