@@ -66,6 +66,7 @@ def checked_at(path: Path, snapshot: Snapshot | None = None) -> Checked:
 def list_problems(made: Submission, snapshot: Snapshot | None) -> list[str]:
     """Whether the events are those of the split that is claimed."""
     from benchmark.splits import published_ids, split_ids
+    from benchmark.submissions.submission_faults import some
 
     data, track = made.data, made.system.evidence_track
     if track not in ("search", "cited", "both") or data.split not in ("sample", "dev", "test", "full"):
@@ -89,14 +90,10 @@ def list_problems(made: Submission, snapshot: Snapshot | None) -> list[str]:
     of = f"the {len(expected)} events of split {data.split!r} on track {track!r} in {snapshot.root}"
     problems = []
     if missing := sorted(expected - listed):
-        problems.append(f"it lacks {len(missing)} of {of}: {_some(missing)}; an event without an article is listed as failed")
+        problems.append(f"it lacks {len(missing)} of {of}: {some(missing)}; an event without an article is listed as failed")
     if foreign := sorted(listed - expected):
-        problems.append(f"it lists {len(foreign)} that are not among {of}: {_some(foreign)}")
+        problems.append(f"it lists {len(foreign)} that are not among {of}: {some(foreign)}")
     return problems
-
-
-def _some(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
 
 
 def _snapshot(data: str | None) -> Snapshot | None:

@@ -76,11 +76,8 @@ def calibrate(
     out: Path,
     settings: Settings,
     say: Say,
-    stages_in: Callable[[Path], Stages] | None = None,
 ) -> Calibration:
     """Calibrate and write `out`, with measurements under `out/stages`. The caller holds `loaded.lock`.
-
-    `stages_in` makes the stages of that folder, where an orchestrator wants to see them.
 
     Raises UserError: no prompts of the tasks, none that the model can answer, or a disk that refuses.
     """
@@ -92,7 +89,7 @@ def calibrate(
     from decoding.knn.trials import Trials
     from decoding.machine import signature, versions
 
-    stages = (stages_in or Stages)(out / STAGES / f"{loaded.fingerprint[:12]}-{settings.max_new_tokens}")
+    stages = Stages(out / STAGES / f"{loaded.fingerprint[:12]}-{settings.max_new_tokens}")
     now = time.strftime("%Y-%m-%d")
     began = stages.once("began", _Began, lambda: _Began(now))
     say(f"costs of a step on {signature(backend.info)}")

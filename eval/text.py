@@ -41,6 +41,8 @@ _ALSO_FINITE = re.compile(
     r"|rang|read|rode|sat|shook|shut|slept|sought|split|spread|stole|swam|swore|thought|tore|understood|woke)\b"
 )
 """Some of these are nouns as well, so that no clause is cut at them."""
+QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|\"[^\"]*\"|(?<!\w)[‘'][^‘’']*[’'](?!\w)")
+_HALF_QUOTED = re.compile(r"[“«\"].*$|^[^“]*”|^[^«]*»")  # a quotation that goes on over several sentences
 _PRONOUN = re.compile(r"\W*(?:He|She|It|They|We|You|I|There|This|That|These|Those)\b")
 _SMALL_WORDS = 4
 _WORD = re.compile(r"[a-z0-9]+")
@@ -54,6 +56,11 @@ _PUNCTUATION = re.compile(r"[^\w\s]")
 def words(text: str) -> list[str]:
     """Tokens `[a-z0-9]+` of the lower-cased NFKC form: those of rouge-score (Lin 2004), without its stemmer."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).lower())
+
+
+def unquoted(sentence: str) -> str:
+    """With a space in place of each quotation, and of the half of one that begins or ends elsewhere."""
+    return _HALF_QUOTED.sub(" ", QUOTED.sub(" ", sentence))
 
 
 def content_words(text: str) -> list[str]:

@@ -32,12 +32,14 @@ from prefect.states import Completed, Failed
 from prefect.task_runners import TaskRunner
 
 from benchmark.runner import EventOutcome, record_failure
+from benchmark.splits import Split
 from data import codec
 from data.errors import NoEvidence, StageError, UserError
 from data.locate import locate
 from data.runs import default_run_path
-from data.settings import load_settings
+from data.settings import EvidenceFrom, load_settings
 from data.snapshot import Snapshot
+from data.types import Track
 from decoding.methods import METHODS
 from flows.job import SYSTEMS, Job
 from flows.orchestration.artifacts import Artifacts
@@ -50,9 +52,6 @@ from flows.showing import console
 from flows.wiring.prepared import Prepared
 
 SystemName = Literal[SYSTEMS]  # type: ignore[valid-type]
-SplitName = Literal["sample", "dev", "test", "full"]
-TrackName = Literal["search", "cited", "both"]
-EvidenceName = Literal["recorded", "links", "search"]
 DecodingName = Literal[METHODS]  # type: ignore[valid-type]
 
 MAX_NAMED = 20
@@ -85,11 +84,11 @@ def wiki_gen(
     model: str = "",
     decoding: DecodingName = "auto",
     data: str = "sample",
-    split: SplitName | None = None,
+    split: Split | None = None,
     events: list[str] = [],  # noqa: B006 - the form shows these defaults; nobody writes to it
     limit: int | None = None,
-    track: TrackName = "search",
-    evidence: EvidenceName = "recorded",
+    track: Track = "search",
+    evidence: EvidenceFrom = "recorded",
     out: str = "",
     retry_failed: bool = False,
     runner: str = "threads:1",

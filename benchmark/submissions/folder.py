@@ -270,10 +270,6 @@ def _told(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line.encode("utf-8", "backslashreplace").decode("utf-8") for line in (*cut, *more))
 
 
-def _some(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-
-
 def _stray_problems(folder: Path) -> Iterator[str]:
     """Entries that no part of a submission has, links first: a link may lead out of the folder."""
     for path in sorted(folder.rglob("*")):
@@ -391,9 +387,9 @@ class _FolderCheck:
             yield f"{EVIDENCE}: schema is {evidence.schema!r}, expected {SCHEMA!r}"
         listed, known = {event.id for event in self.made.events}, evidence.events.keys() | evidence.digests.keys()
         if missing := sorted(listed - known):
-            yield f"{EVIDENCE} lacks the events {_some(missing)}"
+            yield f"{EVIDENCE} lacks the events {submission_faults.some(missing)}"
         if foreign := sorted(known - listed):
-            yield f"{EVIDENCE} lists events that {SUBMISSION} does not: {_some(foreign)}"
+            yield f"{EVIDENCE} lists events that {SUBMISSION} does not: {submission_faults.some(foreign)}"
         for event_id, digest in evidence.digests.items():
             if not submission_faults.is_sha256(digest):
                 yield f"{EVIDENCE}: the digest of event {event_id}, {digest[:70]!r}, is no SHA-256"
@@ -412,10 +408,10 @@ class _FolderCheck:
         """Files against the rows: an article for each event that was scored, and for no other."""
         articles = {path.stem for path in (self.folder / ARTICLES).glob("*.json")}
         if foreign := sorted(articles - self.scored.keys()):
-            yield f"{ARTICLES}/ has files of no scored event: {_some(foreign)}"
+            yield f"{ARTICLES}/ has files of no scored event: {submission_faults.some(foreign)}"
         results = {path.stem for path in (self.folder / RESULTS).glob("*.json")}
         if foreign := sorted(results - self.scored.keys()):
-            yield f"{RESULTS}/ has files of no scored event: {_some(foreign)}"
+            yield f"{RESULTS}/ has files of no scored event: {submission_faults.some(foreign)}"
 
     def _event_problems(self, event: EventScores, pages: Sequence[EvidencePage] | None) -> list[str]:
         place = f"{ARTICLES}/{event.id}.json"

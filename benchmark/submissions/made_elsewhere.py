@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmark.submissions.submission_faults import some
 from data import codec, wikigenbench
 from data.errors import StageError, UserError
 from data.markup import is_invalid
@@ -120,21 +121,17 @@ def remarks(found: Mapping[str, Oddities]) -> list[str]:
     if n := sum(one.n_invalid for one in found.values()):
         of = sum(one.n_citations for one in found.values())
         where = [event_id for event_id, one in found.items() if one.n_invalid]
-        lines.append(f"{n} of {of} citations name no source of `retrieve`, and count as wrong: in {_some(where)}")
+        lines.append(f"{n} of {of} citations name no source of `retrieve`, and count as wrong: in {some(where)}")
     if where := [event_id for event_id, one in found.items() if one.n_sentences and not one.n_citations]:
-        lines.append(f"{len(where)} articles cite nothing, so none of their sentences is supported: {_some(where)}")
+        lines.append(f"{len(where)} articles cite nothing, so none of their sentences is supported: {some(where)}")
     if where := [event_id for event_id, one in found.items() if not one.n_sentences]:
-        lines.append(f"{len(where)} articles have no sentence, and score as an article that is not there: {_some(where)}")
+        lines.append(f"{len(where)} articles have no sentence, and score as an article that is not there: {some(where)}")
     if where := [event_id for event_id, one in found.items() if 2 * one.n_foreign > one.n_sentences]:
         lines.append(
             f"{len(where)} articles are mostly not in Latin letters, of which the metrics, made for English, read little: "
-            f"{_some(where)}"
+            f"{some(where)}"
         )
     return lines
-
-
-def _some(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
 
 
 def _is_foreign(text: str) -> bool:

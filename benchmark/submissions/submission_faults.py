@@ -32,6 +32,11 @@ _EVENT_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
+def some(ids: Sequence[str]) -> str:
+    """The first three, and how many more there are."""
+    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+
+
 def problems(submission: Submission) -> list[str]:
     """Everything that is wrong with a submission, as sentences; an empty list means valid."""
     ids = [event.id for event in submission.events]

@@ -170,7 +170,7 @@ def _without_lead_in(piece: str) -> str:
     return " ".join(words[begin:])
 
 
-_BOILERPLATE = any_of("boilerplate", start=r"\b")
+BOILERPLATE = any_of("boilerplate", start=r"\b")
 _MENU_WORDS = frozenset(PHRASES["menu_words"].split())
 _TAG = re.compile(r"</?(?:a|b|blockquote|br|div|em|i|iframe|img|li|p|script|span|strong|td|tr|u|ul)\b[^<>\n]{0,500}>")
 _RELATIVE_TIME = re.compile(
@@ -242,9 +242,9 @@ def _boilerplate_line(line: str) -> bool:
         return False
     if _RELATIVE_TIME.match(line) or not any(c.isalnum() for c in line):
         return True
-    if _BOILERPLATE.search(line) is None:
+    if BOILERPLATE.search(line) is None:
         return False
-    found = len(_BOILERPLATE.findall(line))
+    found = len(BOILERPLATE.findall(line))
     if n >= 40:
         return found >= 3 and found * 15 >= n
     # in a sentence of ordinary length one such phrase may be the subject ("the privacy policy was struck down")

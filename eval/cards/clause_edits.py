@@ -61,11 +61,6 @@ def invent_consequence(text: str, rng: Random, context: Context = ALONE) -> Edit
     return _append(text, clause, "invented consequence", joint)
 
 
-def _clauses(text: str) -> list[str]:
-    body, _ = body_and_end(text)
-    return re.split(r"(?:, (?:and|but|while|who|which|where|when|after|with)\b|; )", body)
-
-
 def _other(context: Context, rng: Random) -> str | None:
     """Another sentence that can be behind a comma."""
     return one_of(

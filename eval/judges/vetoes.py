@@ -69,12 +69,6 @@ def examine(evidence: Evidence) -> Finding:
     return Finding(None, repeats=compared.repeats)
 
 
-def veto(evidence: Evidence) -> str | None:
-    """`number`, `negation`, `name` (one replaced by another), `order` (two exchanged), or the kind of a difference; None if
-    nothing speaks against the claim."""
-    return examine(evidence).reason
-
-
 def _contradicts(claim: Unit, best: Unit) -> bool:
     """One of the two denies a word that the other asserts. A bare window holds several sentences, so only the claim counts."""
     denied = claim.negated & best.stem_set

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from data.pages.blocks import any_of
+from data.pages.blocks import BOILERPLATE
 from data.pages.languages import identify_language
 from eval.about_itself import is_about_itself
 from eval.catalogue import directions
 from eval.clauses import has_finite_verb
 from eval.metric import Better, Case
+from eval.text import QUOTED, unquoted
 
 JunkKind = Literal[
     "markup", "chatbot", "about_itself", "caption", "byline", "furniture", "address", "table", "menu", "language", "headline",
@@ -28,8 +29,6 @@ _MOST_CHARACTERS = 500  # read of either end of a sentence without end
 _SURE = 0.95  # of a language: below it names decide
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|\"[^\"]*\"|(?<!\w)[‘'][^‘’']*[’'](?!\w)")
-_HALF_QUOTED = re.compile(r"[“«\"].*$|^[^“]*”|^[^«]*»")  # a quotation that goes on over several sentences
 _ENDED = re.compile(r"[.!?…:;。！？؟।][\"'”’»)\]*_]*$")
 
 
@@ -150,18 +149,17 @@ _FURNITURE = re.compile(
     r"|^(?:visit|contact) us\b"
     r"|\btickets? (?:are )?(?:on sale|available) (?:now|here|at)\b|\bbuy (?:now|tickets)\b|\badd to (?:cart|basket|wish)",
 )
-_BOILERPLATE = any_of("boilerplate", start=r"\b")
 
 
 def _is_furniture(text: str) -> bool:
     """What a page says about itself, its cookies, its shop and its readers. A phrase that may be a subject counts where little
     is beside it."""
-    text = _QUOTED.sub(" ", text)
+    text = QUOTED.sub(" ", text)
     if _FURNITURE.search(text.lower()):
         return True
     if text.count(" ") + 1 >= _PROSE_WORDS and has_finite_verb(text):
         return False
-    found = _BOILERPLATE.search(text[:200])
+    found = BOILERPLATE.search(text[:200])
     return found is not None and (found.start() == 0 or not has_finite_verb(text))
 
 
@@ -177,7 +175,7 @@ _ADDRESS = re.compile(
 
 def _is_address(text: str) -> bool:
     """Speaks as I or we, or to the reader, outside quotations; names with a capital ("Thank You", "World War I") pass."""
-    return _ADDRESS.search(_HALF_QUOTED.sub(" ", _QUOTED.sub(" ", text))) is not None
+    return _ADDRESS.search(unquoted(text)) is not None
 
 
 _BAR = re.compile(r" ?\| ?|\t")
@@ -198,7 +196,7 @@ _GLUED = re.compile(r"[a-z]{2}[.)]?[A-Z][a-z]{2}|[a-z]{3}\d|\d[A-Z][a-z]{2}")
 
 def _is_menu(text: str) -> bool:
     """Entries of menus and lists: items between separators, or words glued together where an element ended."""
-    separators = len(_SEPARATOR.findall(_QUOTED.sub(" ", text)))
+    separators = len(_SEPARATOR.findall(QUOTED.sub(" ", text)))
     if separators >= 2 or (separators and not has_finite_verb(text)):
         return True
     glued = len(_GLUED.findall(text))
@@ -219,7 +217,7 @@ def _is_foreign(text: str) -> bool:
 
     Names say nothing about a language, so only words in lower case are looked at; a short text passes.
     """
-    text = _HALF_QUOTED.sub(" ", _QUOTED.sub(" ", text))
+    text = unquoted(text)
     letters = [c for c in text if c.isalpha()]
     if not letters:
         return False

@@ -15,11 +15,10 @@ from typing import Literal
 
 from eval.catalogue import directions
 from eval.metric import Better, Case
+from eval.text import unquoted
 
 LeaningKind = Literal["pronoun", "description", "relative_time", "deixis"]
 
-_QUOTED = re.compile(r"“[^“”]*”|«[^«»]*»|\"[^\"]*\"|(?<!\w)[‘'][^‘’']*[’'](?!\w)")
-_HALF_QUOTED = re.compile(r"[“«\"].*$|^[^“]*”|^[^«]*»")  # a quotation that goes on over several sentences
 
 _PERSON = re.compile(r"(?:He|She|His|Her|Him)(?:['’]\w+)?\b(?! [A-Z])")
 _THING = re.compile(
@@ -96,7 +95,7 @@ def leaning_kind(sentence: str, before: str, *, dated: bool) -> LeaningKind | No
 
     `dated`: whether an earlier sentence of the section has a year or a month. Days of the week then belong to it.
     """
-    text = _HALF_QUOTED.sub(" ", _QUOTED.sub(" ", sentence)).strip()
+    text = unquoted(sentence).strip()
     if _leans_by_pronoun(text, before):
         return "pronoun"
     if _leans_by_description(text, before):

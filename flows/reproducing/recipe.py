@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmark.splits import Split
 from benchmark.submissions.statement import Statement
 from benchmark.submissions.submission_faults import is_file_name
 from data import codec
@@ -16,7 +17,6 @@ from data.settings import Settings, load_settings
 from data.types import Strict, Track
 from flows.job import MODEL_SYSTEMS, SYSTEMS
 
-Split = Literal["sample", "dev", "test", "full"]
 Variant = Literal["leak_filter_off", "closed_book"]
 
 

@@ -41,7 +41,6 @@ _PAGE = re.compile(r"\b(?:pp?|S|ch|chap)\.[\s\xa0]?(\d[\d–—, -]*\d|\d)")
 _UNDEFINED = re.compile(
     r"[\"“„«]?([\w :.-]{1,80})[\"”“»]? (?:was invoked but never defined|wurde nicht gefunden)", re.IGNORECASE
 )
-_LANGUAGE = re.compile(r"[a-zA-Z]{2,3}")
 _DEEPEST = 5
 """References within references."""
 

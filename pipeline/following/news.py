@@ -17,6 +17,7 @@ from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.choosing.facts import names, numbers, with_digits
 from pipeline.choosing.standing_alone import MONTH
 from pipeline.evidence import Evidence
+from pipeline.planning.outlines import same_words
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.citing import support
 
@@ -79,10 +80,10 @@ def with_news(article: Article, evidence: Evidence, news: Sequence[NewsSection],
     written = write(ArticlePlan(article.title, (), planned))
     sections = list(article.sections)
     repairs: list[Repair] = []
-    said = {_plain(s.text) for section in article.all_sections for s in section.sentences}
+    said = {same_words(s.text) for section in article.all_sections for s in section.sentences}
     for one in written:
         # What was never in the article cannot be removed from it.
-        repairs += [repair for repair in one.repairs if repair.kind != "sentence_removed" or _plain(repair.text) in said]
+        repairs += [repair for repair in one.repairs if repair.kind != "sentence_removed" or same_words(repair.text) in said]
         one = replace(one, section=_without_said(one.section, said))
         if not one.section.sentences:
             continue
@@ -107,16 +108,12 @@ def _without_said(section: Section, said: set[str]) -> Section:
     for paragraph in section.paragraphs:
         kept = []
         for sentence in paragraph:
-            if _plain(sentence.text) not in said:
-                said.add(_plain(sentence.text))
+            if same_words(sentence.text) not in said:
+                said.add(same_words(sentence.text))
                 kept.append(sentence)
         if kept:
             paragraphs.append(tuple(kept))
     return replace(section, paragraphs=tuple(paragraphs))
-
-
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def _new_sources(article: Article, sections: Sequence[Section], evidence: Evidence) -> list[Source]:

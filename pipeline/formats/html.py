@@ -9,7 +9,7 @@ Policy; there are no images, fonts or forms. All text is escaped, and only http(
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from data.markup import INVALID, is_invalid, number
 from data.types import Article, DropReason, Fact, Page, Paragraph, Passage, Section, Sentence, Source
 from pipeline.drop_words import DROP_REASONS
-from pipeline.formats.page_frame import asset, counted, document, score_table
+from pipeline.formats.page_frame import asset, counted, document
 from pipeline.formats.page_words import RATINGS, REPAIRS, WARNINGS
 from pipeline.formats.reasons import in_words
 from pipeline.formats.subject_name import parts_of
@@ -34,14 +34,13 @@ def to_html(
     pages: Sequence[Page],
     *,
     disagreements: Sequence[Disagreement] = (),
-    scores: Mapping[str, float] | None = None,
     run_note: str = "",
 ) -> str:
     """The article's page. `pages` are those of the event, kept and dropped, in the order that passages number them.
 
     A source whose passage is not found at its place in `pages` (another system's file, say) is shown without its page.
-    `disagreements` get a section before the sources. `scores` and `run_note` are printed at the end, beside the pages that were
-    not used and the repairs.
+    `disagreements` get a section before the sources. `run_note` is printed at the end, beside the pages that were not used and
+    the repairs.
     """
     marks = _Marks(article)
     # Markers are numbered as they are written, so the parts are written in the order of reading.
@@ -65,7 +64,7 @@ def to_html(
 {_disagreeing(disagreements, article)}
 <section aria-labelledby="sources"><h2 id="sources">Sources</h2>{_sources(article, marks)}</section>
 <section class="record" aria-labelledby="record"><h2 id="record">How this draft was made</h2>{
-        _record(article, pages, scores or {}, run_note)
+        _record(article, pages, run_note)
     }</section>
 </div>
 </main>
@@ -308,7 +307,7 @@ def _archived(source: Source) -> str:
     return _linked(f"archived copy{f' of {day}' if day else ''}", source.archive_url) if web_link(source.archive_url) else ""
 
 
-def _record(article: Article, pages: Sequence[Page], scores: Mapping[str, float], run_note: str) -> str:
+def _record(article: Article, pages: Sequence[Page], run_note: str) -> str:
     cited = {source.passage.page for source in article.sources}
     unused = [f"<li>{_page_name(page)}</li>" for i, page in enumerate(pages) if page.usable and i not in cited]
     changes = [
@@ -321,8 +320,6 @@ def _record(article: Article, pages: Sequence[Page], scores: Mapping[str, float]
     parts = [f"<p>{escape(run_note)}</p>" if run_note else ""]
     if pages:
         parts.append(f"<p>{counted(len(pages), 'page')} found, {n_used} read, {len(cited)} cited.</p>")
-    if scores:
-        parts.append(score_table(scores))
     parts.append(_folded("Pages read but not cited", unused))
     parts.append(_folded("Pages not used, and why", _dropped(pages), n=len(pages) - n_used))
     parts.append(_folded("What was changed after writing", changes))

@@ -8,7 +8,7 @@ from html import escape
 from typing import Literal
 from urllib.parse import quote
 
-from pipeline.formats.page_frame import counted, document, score_table
+from pipeline.formats.page_frame import counted, document
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +30,20 @@ def index_html(
     *,
     title: str = "Articles",
     scores: Mapping[str, float] | None = None,
-    run_note: str = "",
     report: str = "",
 ) -> str:
     """The page of a run: its events in the order given, with a link to each article, its scores (shares), and a link to the
     page `report` that has them all."""
     n_failed = sum(row.status == "failed" for row in rows)
     failed = f", {n_failed} failed" if n_failed else ""
-    note = f"<p>{escape(run_note)}</p>" if run_note else ""
-    note += f'<p><a href="{escape(report)}">All scores, times and dropped pages</a></p>' if report else ""
+    note = f'<p><a href="{escape(report)}">All scores, times and dropped pages</a></p>' if report else ""
     table = "".join(_index_row(row) for row in rows)
     body = f"""<div class="page run">
 <main>
 <header class="head"><h1>{escape(title)}</h1><p class="byline">{counted(len(rows) - n_failed, "article")}{failed}</p></header>
 <p class="notice" role="note"><strong>Machine-written drafts.</strong> They may be wrong or incomplete: a person must check
 every statement against its source before it is used.</p>
-<div class="record">{note}{score_table(scores, percent=True) if scores else ""}</div>
+<div class="record">{note}{_score_table(scores) if scores else ""}</div>
 <table class="events"><thead><tr><th scope="col">Event</th><th scope="col">Status</th><th scope="col" class="n">Sections</th>
 <th scope="col" class="n">Citations</th><th scope="col" class="n">Words</th></tr></thead><tbody>
 {table}</tbody></table>
@@ -53,6 +51,11 @@ every statement against its source before it is used.</p>
 </div>
 """
     return document(title, body, "")
+
+
+def _score_table(scores: Mapping[str, float]) -> str:
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{100 * of:.1f} %</td></tr>' for name, of in scores.items())
+    return f"<table><tbody>{rows}</tbody></table>"
 
 
 def _index_row(row: IndexRow) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib import resources
@@ -15,17 +14,6 @@ from importlib import resources
 
 def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
-def _figure(value: float) -> str:
-    """Proportions with three decimals, counts without."""
-    return f"{value:,.0f}" if float(value).is_integer() and abs(value) > 1 else f"{value:.3f}"
-
-
-def score_table(scores: Mapping[str, float], *, percent: bool = False) -> str:
-    shown = {name: f"{100 * value:.1f} %" if percent else _figure(value) for name, value in scores.items()}
-    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{value}</td></tr>' for name, value in shown.items())
-    return f"<table><tbody>{rows}</tbody></table>"
 
 
 def document(title: str, body: str, script: str) -> str:

@@ -31,7 +31,7 @@ from pipeline.web.pacing import Clock, SystemClock
 from pipeline.web.page_records import usable
 from pipeline.web.painting import Painter
 from pipeline.web.queries import first_queries, search_window, second_queries
-from pipeline.web.search.provider import Provider
+from pipeline.web.search.provider import Provider, storable
 from pipeline.web.search.searching import SearchLog, join, search_all
 
 FIRST_SHARE = 2 / 3
@@ -115,7 +115,7 @@ class LiveEvidence:
                 painter,
             )
             collection.add_files(self._files)
-            collection.add_named([Candidate(url, "url", 0, 0, "url") for url in map(_storable, self._urls)])
+            collection.add_named([Candidate(url, "url", 0, 0, "url") for url in map(storable, self._urls)])
             collection.add_named([Candidate(p.url, p.origin, 0, 0, "links", title=p.title) for p in self._links])
             log = self._search(title, collection) if self._provider is not None and title else None
             collection.draw_textless()
@@ -162,8 +162,3 @@ class LiveEvidence:
             language=self._languages[0] if len(self._languages) == 1 else None,
             allow_origins=exempt(self._settings.allow_origins),
         )
-
-
-def _storable(url: str) -> str:
-    """An argument that is not UTF-8 cannot be written to a file; with a backslash in it, no address is admitted."""
-    return url.encode("utf-8", "backslashreplace").decode("utf-8")

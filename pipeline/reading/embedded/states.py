@@ -42,7 +42,6 @@ _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA
 _PLAIN = {"n": "\n", "r": "\n", "t": " ", "b": " ", "f": " ", "v": " ", "0": ""}
 _FLIGHT = re.compile(r"^([0-9a-f]{1,6}):(?:T([0-9a-f]{1,8}),|[A-Z]{1,2}(?=[\[{\"])|)", re.M)
 _ATTRIBUTES = ("data-page", "data-props", "data-state", "data-react-props", "data-initial-state", "data-store", "props")
-_MISSING = ("undefined", "void 0")
 
 Keyed = tuple[tuple[str, str], ...]
 """Strings of a script that is no JSON, each with its key ("" where it has none)."""

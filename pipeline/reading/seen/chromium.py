@@ -61,15 +61,6 @@ def find_browser() -> str | None:
     return next((found for name in BROWSERS if (found := shutil.which(name))), None)
 
 
-@cache
-def browser_version(path: str) -> str:
-    """ "chromium/150.0.7871.100"; without a number where the browser does not say it in time."""
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout.split()
-        return next((f"chromium/{word}" for word in told if word[:1].isdigit()), "chromium")
-    return "chromium"
-
-
 class Chromium:
     """A browser with one empty tab, to be used in a `with`. It has `START_S` to start, and then every call ends at `timeout_s`
     later at the latest, with Undrawn."""

@@ -30,11 +30,6 @@ def pixels(value: str | None, units: Mapping[str, float] = PIXELS) -> float:
     return float(match[1]) * units.get(match[2], 1.0) if match else inf
 
 
-def lengths(value: str, units: Mapping[str, float] = PIXELS) -> list[float]:
-    """All lengths of a value, each with its sign."""
-    return [float(match[1]) * units.get(match[2], 1.0) for match in _LENGTH.finditer(value)]
-
-
 class _Sum:
     """A recursive descent over the tokens of a function; None for what is no arithmetic."""
 

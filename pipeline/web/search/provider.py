@@ -81,7 +81,7 @@ def _hit_of(entry: Mapping[str, Any], rank: int, *, provider: str, query: str, *
         return " ".join(one for several in lists for one in several if isinstance(one, str))
 
     return SearchHit(
-        url=_storable(text("url").strip())[:_MAX_URL],
+        url=storable(text("url").strip())[:_MAX_URL],
         title=_one_line(text("title")),
         snippet=_one_line(text("snippet")),
         published=_one_line(text("published"))[:_MAX_PUBLISHED] or None,
@@ -103,7 +103,7 @@ def _one_line(text: str) -> str:
     return clean_title(html.unescape(text[:20_000]))  # unescaped first: what it hides is then cleaned as well
 
 
-def _storable(url: str) -> str:
+def storable(url: str) -> str:
     """Half a surrogate pair cannot be written to a file; with a backslash in its place no address is admitted."""
     return url.encode("utf-8", "backslashreplace").decode("utf-8")
 

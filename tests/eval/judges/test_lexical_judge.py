@@ -25,7 +25,7 @@ from eval.fitting.fit_lexical import WICE_FILE, fit_model, main
 from eval.judges.features import FEATURES, analyse, gather, missing_numbers
 from eval.judges.judge import Pair
 from eval.judges.lexical_judge import MODEL_FILE, LexicalJudge
-from eval.judges.vetoes import veto
+from eval.judges.vetoes import examine
 
 PASSAGE = (
     "Ferry disaster on Lake Tanda\n"
@@ -248,7 +248,8 @@ def test_forms_of_numbers(claim: str, evidence: str, missing: list[str]) -> None
 
 def test_each_of_several_premises_takes_part(judge: LexicalJudge) -> None:
     crowd = tuple(f"Ferry {n}\n" + "The ferry sank. " * 30 for n in range(12))
-    assert veto(gather(analyse("The ferry sank in 2019."), (*crowd, "It was 2019 when the ferry sank."), judge.weight)) is None
+    found = examine(gather(analyse("The ferry sank in 2019."), (*crowd, "It was 2019 when the ferry sank."), judge.weight))
+    assert found.reason is None
 
 
 def test_a_model_file_of_other_features_is_refused(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_marker_of_nothing_is_text_like_all_else(write: Callable[[Article], st
 
 def test_html_holds_no_markup_but_its_own() -> None:
     article, pages = make(title=f"Title {HOSTILE}", hostile=HOSTILE)
-    page = parsed(to_html(article, pages, scores={HOSTILE: 0.5}, run_note=HOSTILE))
+    page = parsed(to_html(article, pages, run_note=HOSTILE))
     assert page.xpath("//img | //iframe | //object | //embed | //link | //base | //form | //svg") == []
     assert [script.get("type") for script in page.xpath("//script")] == ["application/json", None]
     names = {name for element in page.iter() if isinstance(element.tag, str) for name in element.attrib}
@@ -170,9 +170,9 @@ def test_html_tells_how_the_draft_was_made() -> None:
         for name in (("a", "One", "404"), ("b", "Two", ""))
     ]
     pages = [*pages[:2], gone[0], pages[3], pages[4], gone[1]]
-    page = parsed(to_html(article, pages, scores={"cite_recall": 0.75, "words": 412.0}, run_note="Written by ours."))
+    page = parsed(to_html(article, pages, run_note="Written by ours."))
     record = " ".join(page.xpath("string(//section[@class='record'])").split())
-    assert "Written by ours.6 pages found, 3 read, 2 cited.cite_recall0.750words412" in record
+    assert "Written by ours.6 pages found, 3 read, 2 cited." in record
     assert "and why (3)Refused, or gone (2)One (a.example): 404Two (b.example)" in record
     assert "The same text as another page (1)Copy (copy.example): “Ferry aground”" in record
     assert "Sentence removed in “Rescue” (no passage supports it)The captain swam." in record
