@@ -19,7 +19,7 @@ from data.pages.page_urls import host_of
 from data.types import Sentence, Source, is_unknown
 from eval.catalogue import directions
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.text import content_words, plain
 
 if TYPE_CHECKING:
@@ -260,28 +260,26 @@ class Citations:
     unsupported; so where many texts are unknown `support_given_cited` compares systems more fairly than recall.
     """
 
+    names = directions(
+        "cite_recall",
+        "cite_precision",
+        "cite_f1",
+        "cited_share",
+        "support_given_cited",
+        "cite_words",
+        "cite_recall_soft",
+        "cite_precision_soft",
+        "alce_recall",
+        "alce_precision",
+        "invalid_citation_share",
+        "citations_per_claim",
+        "n_claims",
+        "n_skipped",
+        "judged_share",
+    )
+
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
-
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions(
-            "cite_recall",
-            "cite_precision",
-            "cite_f1",
-            "cited_share",
-            "support_given_cited",
-            "cite_words",
-            "cite_recall_soft",
-            "cite_precision_soft",
-            "alce_recall",
-            "alce_precision",
-            "invalid_citation_share",
-            "citations_per_claim",
-            "n_claims",
-            "n_skipped",
-            "judged_share",
-        )
 
     @property
     def signature(self) -> str:
@@ -436,12 +434,10 @@ def _wgb_chunk(retrieve: Sequence[str], place: int) -> str:
 class WgbCitations:
     """WikiGenBench's three citation scores, with any judge in place of its 11B entailment model."""
 
+    names = directions("wgb_cite_recall", "wgb_cite_precision", "wgb_cite_rate")
+
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
-
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions("wgb_cite_recall", "wgb_cite_precision", "wgb_cite_rate")
 
     @property
     def signature(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from data.sentences import SPLITTER
 from eval.catalogue import directions
 from eval.judges.features import STOPWORDS, VERSION, Token, Unit, analyse_claim, stem
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.metrics.organisation import Matching, matching_of
 
 Kind = Literal["number", "date", "name", "outcome"]
@@ -123,13 +123,8 @@ class Conflicts:
     n_comparable    the article's sentences that say much the same as one of the human article
     """
 
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions("conflict_share", "n_comparable")
-
-    @property
-    def signature(self) -> str:
-        return f"conflicts:split={SPLITTER}|match=idf-cosine>={COMPARABLE:g},{VERSION}|slots=number,date,name,outcome|v1"
+    names = directions("conflict_share", "n_comparable")
+    signature = f"conflicts:split={SPLITTER}|match=idf-cosine>={COMPARABLE:g},{VERSION}|slots=number,date,name,outcome|v1"
 
     def score(self, case: Case) -> dict[str, float | None]:
         n, found = conflicts(case)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from data.types import Page
 from eval.catalogue import directions
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.text import plain
 
 _RUN = 8
@@ -50,18 +50,16 @@ class Copying:
     `text.plain`. A share is None where there is nothing to count.
     """
 
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions(
-            "copy8",
-            "copied_share",
-            "longest_copy_words",
-            "verbatim_share",
-            "repetition",
-            "duplicate_sentence_share",
-            "leak8",
-            "gold_copy8",
-        )
+    names = directions(
+        "copy8",
+        "copied_share",
+        "longest_copy_words",
+        "verbatim_share",
+        "repetition",
+        "duplicate_sentence_share",
+        "leak8",
+        "gold_copy8",
+    )
 
     @property
     def signature(self) -> str:

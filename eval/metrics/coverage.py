@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 
 from data.sentences import SPLITTER, split_sentences
 from data.types import Page
 from eval.catalogue import directions
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.text import STOPWORDS, content_words, has_clause, plain
 
 _CONNECTORS = frozenset("of the de la le du da del van von and for in on al bin y e &".split())  # noqa: SIM905
@@ -35,15 +35,8 @@ class Coverage:
     one sentence, or one line of a page, into the next. `novel_entity_rate` is of all that is written.
     """
 
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions(
-            "entity_recall", "attainable_entity_recall", "number_recall", "novel_entity_rate", "ib_soft", "ib_hard"
-        )
-
-    @property
-    def signature(self) -> str:
-        return f"coverage:entities=capital-runs,in-clauses|match=whole-token,in-sentence|split={SPLITTER}|v2"
+    names = directions("entity_recall", "attainable_entity_recall", "number_recall", "novel_entity_rate", "ib_soft", "ib_hard")
+    signature = f"coverage:entities=capital-runs,in-clauses|match=whole-token,in-sentence|split={SPLITTER}|v2"
 
     def score(self, case: Case) -> dict[str, float | None]:
         said = [s.text for s in case.sentences if has_clause(s.text)]

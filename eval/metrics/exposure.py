@@ -7,12 +7,12 @@ it, on the same pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from data.pages.page_urls import listed
 from data.sentences import split_sentences
 from eval.catalogue import directions
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.text import plain
 
 RUN = 8
@@ -36,13 +36,8 @@ class Exposure:
     All in [0, 1], None where there is nothing to count: no sentence of 8 words or more, no citation with an address.
     """
 
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions("gold_sentence_share", "gold_said_share", "encyclopedia_cites")
-
-    @property
-    def signature(self) -> str:
-        return f"exposure:tok=plain|n={RUN}|near={NEAR}|hosts={HOSTS}|v1"
+    names = directions("gold_sentence_share", "gold_said_share", "encyclopedia_cites")
+    signature = f"exposure:tok=plain|n={RUN}|near={NEAR}|hosts={HOSTS}|v1"
 
     def score(self, case: Case) -> dict[str, float | None]:
         written = [sentence.text for sentence in case.sentences]

@@ -13,7 +13,7 @@ from data.types import Page, Sentence, is_unknown
 from eval.catalogue import directions
 from eval.judges.features import Unit, analyse, analyse_claim, analyse_premise, missing_numbers
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.metrics.citations import Premises, Ranking, claims_of, judgeable, unattributed, valid_cites, with_title
 from eval.text import plain
 
@@ -34,12 +34,10 @@ class Faithfulness:
     is a word that is capital inside a sentence; it is looked for as a stem, in any case.
     """
 
+    names = directions("grounded", "grounded_soft", "number_errors", "name_errors")
+
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
-
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions("grounded", "grounded_soft", "number_errors", "name_errors")
 
     @property
     def signature(self) -> str:

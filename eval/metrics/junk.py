@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal
 
 from data.pages.blocks import BOILERPLATE
@@ -16,7 +16,7 @@ from data.pages.languages import identify_language
 from eval.about_itself import is_about_itself
 from eval.catalogue import directions
 from eval.clauses import has_finite_verb
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.text import QUOTED, unquoted
 
 JunkKind = Literal[
@@ -35,13 +35,8 @@ _ENDED = re.compile(r"[.!?…:;。！？؟।][\"'”’»)\]*_]*$")
 class Junk:
     """junk_share   share of the article's sentences that have a `junk_kind`; None for an article without sentences."""
 
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions("junk_share")
-
-    @property
-    def signature(self) -> str:
-        return "junk:rules=v1|language=en"
+    names = directions("junk_share")
+    signature = "junk:rules=v1|language=en"
 
     def score(self, case: Case) -> dict[str, float | None]:
         found = junk_kinds(case)

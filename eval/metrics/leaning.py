@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal
 
 from eval.catalogue import directions
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.text import unquoted
 
 LeaningKind = Literal["pronoun", "description", "relative_time", "deixis"]
@@ -67,13 +67,8 @@ _DEIXIS = re.compile(
 class Leaning:
     """leaning_share   share of the article's sentences that have a `leaning_kind`; None for an article without sentences."""
 
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions("leaning_share")
-
-    @property
-    def signature(self) -> str:
-        return "leaning:rules=v1|before=1s|dates=section|language=en"
+    names = directions("leaning_share")
+    signature = "leaning:rules=v1|before=1s|dates=section|language=en"
 
     def score(self, case: Case) -> dict[str, float | None]:
         found = Counter(kind is not None for _, kind in leaning_sentences(case))

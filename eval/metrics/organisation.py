@@ -20,7 +20,7 @@ from data.sentences import SPLITTER, split_sentences
 from data.types import Section
 from eval.catalogue import directions
 from eval.judges.features import VERSION, analyse_claim
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.metrics.chronology import DayOrder, order_of_days
 from eval.metrics.rouge import harmonic_mean
 from eval.metrics.structure import heading_vectors
@@ -153,14 +153,12 @@ class Organisation:
     than 5 sentences below the lead.
     """
 
+    names = directions(
+        "organisation", "placement", "togetherness", "heading_fit", "order", "fact_order", "chronology", "n_placed"
+    )
+
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions(
-            "organisation", "placement", "togetherness", "heading_fit", "order", "fact_order", "chronology", "n_placed"
-        )
 
     @property
     def signature(self) -> str:

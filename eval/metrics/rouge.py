@@ -16,14 +16,12 @@ from eval.text import dropped_letters, ngram_counts, words
 class Rouge:
     """ROUGE-1, ROUGE-2 and ROUGE-L of the two prose views, with lengths."""
 
+    signature = "rouge:tok=nfkc+a-z0-9|stem=no|lcs=bit|v1"
+
     @property
     def names(self) -> Mapping[str, Better]:
         rouge = [f"{kind}_{part}" for kind in ("rouge1", "rouge2", "rougeL") for part in ("precision", "recall", "f")]
         return directions(*rouge, "length_ratio", "words", "dropped_letters")
-
-    @property
-    def signature(self) -> str:
-        return "rouge:tok=nfkc+a-z0-9|stem=no|lcs=bit|v1"
 
     def score(self, case: Case) -> dict[str, float | None]:
         prose, gold_prose = case.prose, case.gold.prose

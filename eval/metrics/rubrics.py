@@ -28,7 +28,7 @@ from decoding.api import Generator, Message
 from eval.catalogue import directions
 from eval.judges.judge import JudgeKind
 from eval.judges.replies import IN_FLIGHT, Asker, judge_name, quotation_key, quoted, read_object
-from eval.metric import Better, Case
+from eval.metric import Case
 
 logger = logging.getLogger(__name__)
 
@@ -243,12 +243,10 @@ class Rubrics:
     not shown.
     """
 
+    names = directions(*(f"rubric_{dimension}" for dimension in RUBRICS))
+
     def __init__(self, judge: RubricJudge) -> None:
         self.judge = judge
-
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions(*(f"rubric_{dimension}" for dimension in RUBRICS))
 
     @property
     def signature(self) -> str:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from eval.catalogue import directions
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.metrics.coverage import entities
 from eval.metrics.rouge import harmonic_mean, lcs_length, ngram_overlap
 from eval.text import porter_stem
@@ -26,13 +26,8 @@ _SHORTEST_STEMMED = 4
 class Storm:
     """ROUGE-1 and ROUGE-L (F, Porter stems) over text with its headings as lines `section: X`, and recall of names."""
 
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions("storm_rouge1_f", "storm_rougeL_f", "storm_entity_recall", "storm_heading_entities")
-
-    @property
-    def signature(self) -> str:
-        return "storm:tok=ascii,porter|headings=section:|entities=capital-runs,set-equality,empty=1|v1"
+    names = directions("storm_rouge1_f", "storm_rougeL_f", "storm_entity_recall", "storm_heading_entities")
+    signature = "storm:tok=ascii,porter|headings=section:|entities=capital-runs,set-equality,empty=1|v1"
 
     def score(self, case: Case) -> dict[str, float | None]:
         written = _tokens([(s.heading.text, " ".join(one.text for one in s.sentences)) for s in case.sections])

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from eval.catalogue import directions
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.metrics.rouge import harmonic_mean
 
 if TYPE_CHECKING:
@@ -37,12 +37,10 @@ class Headings:
     a score on the articles scored before.
     """
 
+    names = directions("heading_recall", "heading_precision", "heading_f", "heading_exact", "storm_hsr", "section_balance")
+
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions("heading_recall", "heading_precision", "heading_f", "heading_exact", "storm_hsr", "section_balance")
 
     @property
     def signature(self) -> str:

@@ -8,14 +8,14 @@ facts, and without its length penalty: read it beside `fact_recall` and `length_
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from data.passages import sentence_spans
 from data.sentences import SPLITTER, split_sentences
 from eval.catalogue import directions
 from eval.judges.judge import Judge, Pair, Unjudged, decided, describe
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.metrics.citations import Ranking, claims_of
 from eval.metrics.faithfulness import TOP_WINDOWS, WINDOW_WORDS, cited_support, windows_of
 from eval.metrics.rouge import harmonic_mean
@@ -45,20 +45,18 @@ class Facts:
     there is nothing to find: a human article without sentences, evidence that supports none of them, an article without claims.
     """
 
+    names = directions(
+        "fact_recall",
+        "fact_recall_attainable",
+        "fact_f",
+        "fact_precision",
+        "fact_precision_evidence",
+        "fact_precision_gold",
+        "n_facts_per_claim",
+    )
+
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
-
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions(
-            "fact_recall",
-            "fact_recall_attainable",
-            "fact_f",
-            "fact_precision",
-            "fact_precision_evidence",
-            "fact_precision_gold",
-            "n_facts_per_claim",
-        )
 
     @property
     def signature(self) -> str:

@@ -9,7 +9,7 @@ come from the same package; the script prints ROUGE-L alone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from data.errors import UserError
 from eval.catalogue import directions
-from eval.metric import Better, Case
+from eval.metric import Case
 from eval.metrics.rouge import bit_positions
 from eval.text import porter_stem
 
@@ -33,13 +33,11 @@ class WgbLexical:
     its synonym stage, as the authors had it; the score then rises by one to one and a half points, so the signature says so.
     """
 
+    names = directions(*(f"wgb_{name}" for name in ("bleu1", "bleu4", "meteor", "rouge1", "rouge2", "rougeL")))
+
     def __init__(self, wordnet: Path | None = None) -> None:
         self._wordnet = wordnet
         self._synonyms: Any = _NoSynonyms() if wordnet is None else open_wordnet(wordnet)
-
-    @property
-    def names(self) -> Mapping[str, Better]:
-        return directions(*(f"wgb_{name}" for name in ("bleu1", "bleu4", "meteor", "rouge1", "rouge2", "rougeL")))
 
     @property
     def signature(self) -> str:
