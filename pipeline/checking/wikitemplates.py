@@ -34,7 +34,6 @@ class Templates:
     page_mark: frozenset[str]
     notes: frozenset[str]
     lists: frozenset[str]
-    list_parameters: tuple[str, ...]
     bundles: frozenset[str]
     cited: frozenset[str]
     books: frozenset[str]
@@ -80,7 +79,6 @@ def templates() -> Templates:
         page_mark=names("page"),
         notes=names("note"),
         lists=names("notelist"),
-        list_parameters=_words(read["notelist"]["lists"]),
         bundles=names("bundle"),
         cited=names("cited"),
         books=names("cited", "books"),
