@@ -31,16 +31,11 @@ class Rephrase(Strict):
 
     Once `copy_words` words in a row are in a source in this order, the source's next word loses `copy_penalty` logits, unless
     it belongs to a name, a number or a marked quotation; infinity forbids it, 0 switches this off.
-
-    `allowed`, `max_sentences` and `only_known_names` have one value each: they keep the keys of answers that are remembered.
     """
 
     sources: tuple[str, ...]
-    allowed: tuple[()] = ()
     copy_words: int = 6
     copy_penalty: float = 6.0
-    max_sentences: Literal[0] = 0
-    only_known_names: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)

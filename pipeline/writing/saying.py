@@ -213,7 +213,7 @@ class Saying:
         grounding = None
         if generator.grounds:
             sources = tuple(self._shown(source) for source in (*fact.facts, *fact.passages))
-            grounding = Rephrase(sources, copy_words=COPY_WORDS, copy_penalty=penalty, max_sentences=0, only_known_names=False)
+            grounding = Rephrase(sources, copy_words=COPY_WORDS, copy_penalty=penalty)
         limit = round(sum(len(one.split()) for one in shown) * TOKENS_PER_WORD * 1.5) + 24
         sampling = SamplingParams(
             max_new_tokens=limit, temperature=temperature, seed=self._writer.seed + n, grounding=grounding, task="say"
