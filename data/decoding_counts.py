@@ -105,12 +105,20 @@ class SpeculationStats(Strict):
 
 @dataclass(frozen=True, slots=True)
 class DecodeStats(Strict):
-    """Seconds and counts of one call; None where the generator cannot know (a server's prefill, say)."""
+    """Seconds and counts of one call; None where the generator cannot know (a server's prefill, say).
+
+    `contrast_s` and `n_contrast` are in files of before 28 November 2026: of context-aware decoding, which went. They are read,
+    and neither summed nor written.
+    """
+
+    omitted_if_empty = frozenset({"contrast_s", "n_contrast"})
 
     total_s: float
     prefill_s: float | None = None
     decode_s: float | None = None
     speculation: SpeculationStats | None = None
+    contrast_s: float | None = None
+    n_contrast: int | None = None
 
     @property
     def n_verify(self) -> int | None:
