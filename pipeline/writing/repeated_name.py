@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 from data.types import Section, Sentence
 from pipeline.choosing.common_words import is_common
 from pipeline.choosing.subject import Subject, is_cleft
+from pipeline.choosing.verbs import is_verb
 
 SAME_SPELLING = 0.85
 """Likeness of two first names from which they are one, spelt otherwise."""
@@ -50,8 +51,13 @@ def with_short_names(sections: Sequence[Section], subject: Subject, kind: str, t
 
 def _named_behind(text: str, name: str) -> str | None:
     """What stands behind the name with which a sentence opens; None where it opens otherwise, or with a longer name."""
-    quoted = re.match(rf"[“\"]?{re.escape(name)}[”\"]?(?=[’']s [a-z]| [a-z(])", text)
-    return text[quoted.end() :] if quoted else None
+    quoted = re.match(rf"[“\"]?{re.escape(name)}[”\"]?(?=[’']s [a-z]| [a-z])", text)
+    if not quoted:
+        return None
+    behind = text[quoted.end() :]
+    words = ["Name", *re.findall(r"[\w’'-]+", behind)[:2]]
+    acts = is_verb(words, 1) or (words[1].endswith(("ly", "also", "later")) and len(words) > 2 and is_verb(words, 2))
+    return behind if acts or behind[0] != " " else None  # not "Lantern film festivals"
 
 
 def _instead(text: str, subject: Subject, before: str, noun: str) -> str:

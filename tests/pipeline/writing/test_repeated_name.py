@@ -32,6 +32,7 @@ def test_a_work_is_it_and_what_its_pages_call_it() -> None:
     "other",
     [
         "Lantern House is a museum.",
+        "Lantern festivals were held.",
         "Lantern are a band.",
         "Lantern was clear that night.",  # "It was clear that"
         "Lantern: The Return opened in May.",
