@@ -26,16 +26,16 @@ from pipeline.evidence import Evidence
 from pipeline.retrieval import terms
 from pipeline.writing import prompts
 from pipeline.writing.assembly import WrittenSection
-from pipeline.writing.checks.compared_words import WORD
+from pipeline.writing.checks.compared_words import WORD, bare, name_words
 from pipeline.writing.checks.rewording import copied_runs, faults_of_part, faults_of_parts, proper_words
 from pipeline.writing.drafting import InParts, ShortFacts, Writer, without_reasoning
 from pipeline.writing.saying import Saying
 
 LEAST_WORDS, MOST_PARTS = 10, 6
 """Words of a statement that has parts, and parts of one that are looked at."""
-PART_WORDS, PART_CONTENT = 4, 4
-"""Words of a part, and content words of one that neither names nor counts anything: "Each tile shows a slice of a landscape"
-is a fact, "Profit became a factor" is not."""
+PART_WORDS, PART_CONTENT = 4, 5
+"""Words of a part, and content words beside the title's of one that neither names nor counts anything but the subject: "Each
+tile shows a slice of a landscape, a river or rails" is a fact, "Dobbertin's landscapes serve as a starting point" is not."""
 HELD = 0.7
 """Least chance, by the model, that the statement says its part."""
 LEAST_TOLD = 0.25
@@ -64,7 +64,7 @@ def in_short_facts(
     usage: list[Usage] = []
     whole = {one.text: text for one, text in zip(again, saying.each(again, usage, again=True), strict=True) if text != one.text}
     asked = [one for one in again if one.text not in whole and len(one.text.split()) >= LEAST_WORDS]
-    found = _split(asked, writer, usage)
+    found = _split(asked, plan.title, writer, usage)
     of = [(n, part) for n, parts in enumerate(found) for part in parts]
     sources = [tuple(passages[cite] for cite in one.cites if cite in passages) for one in asked]
     of = [(n, part) for n, part in of if not faults_of_part(part, asked[n].text, plan.title, sources[n])]
@@ -85,7 +85,7 @@ def in_short_facts(
     )
 
 
-def _split(asked: Sequence[Statement], writer: Writer, usage: list[Usage]) -> list[list[str]]:
+def _split(asked: Sequence[Statement], title: str, writer: Writer, usage: list[Usage]) -> list[list[str]]:
     """The parts of each as the model gives them; none where it fails."""
     generator = writer.generator
     requests = [
@@ -100,20 +100,21 @@ def _split(asked: Sequence[Statement], writer: Writer, usage: list[Usage]) -> li
     except StageError:
         return [[] for _ in asked]
     usage += [Usage(1, a.n_prompt_tokens, a.n_new_tokens, a.stats.rounded()) for a in answers]
-    return [_parts(without_reasoning(answer.text)) for answer in answers]
+    return [_parts(without_reasoning(answer.text), title) for answer in answers]
 
 
-def _parts(answer: str) -> list[str]:
+def _parts(answer: str, title: str) -> list[str]:
     lines = [re.sub(r"\A\s*(?:[-*•]|\d{1,2}[.)])\s+", "", line).strip() for line in answer.splitlines()]
     parts = dict.fromkeys(sentence for line in lines for sentence in split_sentences(line))
-    return [part for part in parts if _is_statement(part)][:MOST_PARTS]
+    return [part for part in parts if _is_statement(part, title)][:MOST_PARTS]
 
 
-def _is_statement(part: str) -> bool:
-    """Whether it can stand alone: a sentence, and it names or counts something, or says much."""
+def _is_statement(part: str, title: str) -> bool:
+    """Whether it can stand alone: a sentence, and it names or counts something beside the subject, or says much."""
     whole = len(part.split()) >= PART_WORDS and has_verb(WORD.findall(part)) and part.endswith(".")
-    named = any(not is_common(word) for word in proper_words(part))
-    says = named or bool(numbers(part)) or len(set(terms(part))) >= PART_CONTENT
+    subject = name_words(title)
+    named = any(not is_common(word) and bare(word) not in subject for word in proper_words(part))
+    says = named or bool(numbers(part)) or len(set(terms(part)) - set(terms(title))) >= PART_CONTENT
     return whole and says and not _LEANS.search(part)
 
 

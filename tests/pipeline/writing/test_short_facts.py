@@ -114,5 +114,15 @@ def test_what_is_said_whole_at_the_second_attempt_is_not_split() -> None:
     assert len(asked) == len(AGAIN)
 
 
-def test_a_part_without_a_name_may_say_much() -> None:
-    assert _is_statement("Each gauge shows a slice of the water.") and not _is_statement("Profit became a factor.")
+@pytest.mark.parametrize(
+    ("part", "stands"),
+    [
+        ("Each gauge shows a slice of the water behind the dam.", True),
+        ("Profit became a factor.", False),
+        ("The Tolvane flood serves as a starting point.", False),  # what it names is its subject
+        ("The Tolvane flood broke the levee at Lower Quay.", True),
+        ("The Tolvane flood lasted 4 days.", True),
+    ],
+)
+def test_a_part_names_more_than_its_subject_or_says_much(part: str, stands: bool) -> None:
+    assert _is_statement(part, "Tolvane flood") is stands
