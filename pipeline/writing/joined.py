@@ -18,6 +18,7 @@ from pipeline.choosing.verbs import is_verb
 MOST_WORDS, MOST_TOGETHER = 18, 30
 """Words of a sentence that is joined with another, and of both."""
 LONGEST_SUBJECT = 7
+_AUXILIARIES = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _TOKEN = re.compile(r"\S+")
 _BARE = re.compile(r"[^\W_][\w’'.&/-]*")
 _NO_PART = re.compile(
@@ -54,15 +55,20 @@ def _together(first: str, second: str) -> str:
     subjects = [_subject(text) for text in (first, second)]
     if not subjects[0] or subjects[0] != subjects[1] or not first.endswith(".") or not second.endswith("."):
         return ""
+    said = [text[len(subjects[0]) :].split() for text in (first, second)]
+    if said[0][:1] == said[1][:1] and (said[0][:2] == said[1][:2] or said[0][0] not in _AUXILIARIES):
+        return ""  # "hit Vasterlow and hit the town"
     comma = "," if "," in first[len(subjects[0]) :] else ""
-    return f"{first[:-1]}{comma} and {second[len(subjects[1]) :].lstrip()}"
+    return f"{first[:-1]}{comma} and {' '.join(said[1])}"
 
 
 def _subject(text: str) -> str:
     """The words before the first verb, where they are one name or noun phrase."""
-    found = list(_TOKEN.finditer(text))[: LONGEST_SUBJECT + 1]
+    found = list(_TOKEN.finditer(text))[: LONGEST_SUBJECT + 4]
     words = [match.group() for match in found]
-    verb = next((n for n in range(1, len(words)) if is_verb(words, n)), 0)
+    verb = next((n for n in range(1, min(len(words), LONGEST_SUBJECT + 1)) if is_verb(words, n)), 0)
     if not verb or not all(_BARE.fullmatch(word) for word in words[:verb]):
+        return ""
+    if any(word in _AUXILIARIES for word in words[verb + 1 : verb + 4]):  # "The number of homes flooded was 5,230"
         return ""
     return text[: found[verb].start()].rstrip()

@@ -33,10 +33,16 @@ def test_two_on_one_subject_are_one_sentence() -> None:
         "The dirigible cost more than “all the rest”.",
         "The dirigible cost a great deal more than anything else which the society had bought, rented, built, or lent.",
         "The dirigible and its shed were sold.",
+        "The dirigible was built by members.",  # the same verb again
     ],
 )
 def test_what_is_said_of_something_else_or_is_long_stands_alone(other: str) -> None:
     assert joined(BUILT, other) == [BUILT, other]
+
+
+def test_a_participle_behind_a_noun_is_no_verb() -> None:
+    homes = ["The total number of homes flooded was 5,230.", "The total number of homes destroyed was 214."]
+    assert joined(*homes) == homes
 
 
 def test_a_sentence_keeps_citations_that_hold_all_of_it() -> None:
