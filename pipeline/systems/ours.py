@@ -44,7 +44,7 @@ from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.full_names import in_full
 from pipeline.writing.house_style import in_one_style
 from pipeline.writing.infobox import infobox_rows
-from pipeline.writing.joined import with_joined_sentences
+from pipeline.writing.joined import with_joined_sentences, with_whole_paragraphs
 from pipeline.writing.originality import in_own_words, too_copied
 from pipeline.writing.repeated_name import with_short_names
 from pipeline.writing.saying import MOST_WORDS, Saying
@@ -62,7 +62,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "52"
+    rules = "53"
 
     def __init__(
         self,
@@ -220,7 +220,8 @@ class OurSystem(ModelSystem):
         sections: Sequence[WrittenSection],
     ) -> Article:
         styled = in_one_style(
-            [one.section for one in (lead, *sections)], {passage.id: passage.text for passage in evidence.passages}
+            with_whole_paragraphs([one.section for one in (lead, *sections)]),
+            {passage.id: passage.text for passage in evidence.passages},
         )
         subject = Subject(evidence.event.title, evidence.pages)
         opened, *others = with_short_names(with_joined_sentences(in_full(styled, evidence)), subject, kind.name, STORIES)

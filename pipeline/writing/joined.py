@@ -3,7 +3,7 @@ dirigible was built at Morris Park and cost over $5,000."
 
 Facts are said one by one, and statements that are told in parts even more so. Sentence aggregation (Reape & Mellish, 1999) by
 subject grouping needs neither a pronoun nor its gender. Only sentences with the same citations are joined, so that each of them
-still holds the whole.
+still holds the whole. What is left of paragraphs that lost their copied sentences is joined, too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from pipeline.choosing.verbs import is_verb
 MOST_WORDS, MOST_TOGETHER = 18, 30
 """Words of a sentence that is joined with another, and of both."""
 LONGEST_SUBJECT = 7
+PARAGRAPH = 5
+"""Sentences of a paragraph that short ones are added up to."""
 _AUXILIARIES = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _TOKEN = re.compile(r"\S+")
 _BARE = re.compile(r"[^\W_][\w’'.&/-]*")
@@ -25,6 +27,22 @@ _NO_PART = re.compile(
     r"[“”\"«»;:()–—]|, (?:who|which|where|when|while|but|and)\b|\bthat\b|\b(?:and|but|or) \w+ (?:was|were|is|are|had|has)\b"
 )
 """What a sentence that is joined does not have: behind it the second half could belong to another subject."""
+
+
+def with_whole_paragraphs(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """Paragraphs of which one sentence is left go with a neighbour, the one before where that has room."""
+
+    def whole(paragraphs: Sequence[Sequence[Sentence]]) -> tuple[tuple[Sentence, ...], ...]:
+        found: list[tuple[Sentence, ...]] = []
+        for paragraph in paragraphs:
+            is_short = bool(found) and 1 in (len(found[-1]), len(paragraph))
+            if is_short and len(found[-1]) + len(paragraph) <= PARAGRAPH:
+                found[-1] = (*found[-1], *paragraph)
+            else:
+                found.append(tuple(paragraph))
+        return tuple(found)
+
+    return tuple(replace(section, paragraphs=whole(section.paragraphs)) for section in sections)
 
 
 def with_joined_sentences(sections: Sequence[Section]) -> tuple[Section, ...]:

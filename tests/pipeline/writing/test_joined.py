@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from data.types import Heading, Section, Sentence
-from pipeline.writing.joined import with_joined_sentences
+from pipeline.writing.joined import PARAGRAPH, with_joined_sentences, with_whole_paragraphs
 
 BUILT = "The dirigible was built at Morris Park, New York."
 
@@ -49,3 +49,21 @@ def test_a_sentence_keeps_citations_that_hold_all_of_it() -> None:
     sentences = (Sentence(BUILT, ("0:0-9",)), Sentence("The dirigible cost over $5,000.", ("1:0-9",)))
     section = Section(Heading("History", 2), (sentences,))
     assert with_joined_sentences([section]) == (section,)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "whole"),
+    [
+        ((1, 3, 1), (5,)),
+        ((4, 4), (4, 4)),
+        ((1, 1, 2, 1), (2, 3)),
+        ((PARAGRAPH, 1, 1), (PARAGRAPH, 2)),
+        ((2, 2), (2, 2)),
+        ((), ()),
+    ],
+)
+def test_a_paragraph_of_one_sentence_goes_with_its_neighbour(lengths: tuple[int, ...], whole: tuple[int, ...]) -> None:
+    paragraphs = tuple(tuple(Sentence(f"Sentence {n} of {k}.", ("0:0-9",)) for n in range(k)) for k in lengths)
+    (section,) = with_whole_paragraphs([Section(Heading("Impact", 2), paragraphs)])
+    assert tuple(map(len, section.paragraphs)) == whole
+    assert [s for p in section.paragraphs for s in p] == [s for p in paragraphs for s in p]
