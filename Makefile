@@ -10,9 +10,9 @@ STAMP := $(VENV)/.installed
 .PHONY: demo test test-all test-oldest lint clean
 .DEFAULT_GOAL := demo
 
-# Fetches the default model first, once; the demo itself fetches nothing.
+# Fetches the default model and what reads its articles first, once; the demo itself fetches nothing.
 demo: $(STAMP)
-	$(BIN)/wikigenben models get qwen-1.5b
+	$(BIN)/wikigenben models get qwen-1.5b mpnet
 	$(BIN)/wikigenben demo
 
 test: $(STAMP)

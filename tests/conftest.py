@@ -341,6 +341,7 @@ def stand_in_reader() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "judge_reader", FixedReader)
         patch.setattr(reader, "writer_reader", FixedReader)
+        patch.setattr(reader, "check_verifier", lambda: None)
         patch.setattr("flows.wiring.metrics.judged_folder", lambda: Path(os.environ[FLOORS]))
         yield
 

@@ -1,4 +1,4 @@
-"""MiniLM with adapters of low rank (LoRA; Hu et al., ICLR 2022), and what was trained of it on disk.
+"""An encoder with adapters of low rank (LoRA; Hu et al., ICLR 2022), and what was trained of it on disk.
 
 The encoder stays as its package ships it; each of its linear layers gets a product of two thin matrices. Only these are kept,
 in eight bits, as safetensors.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -19,8 +19,9 @@ from data.errors import UserError
 from decoding.models.loading import quiet_loading
 
 if TYPE_CHECKING:
-    from transformers import BertModel
+    from transformers import BertModel, MPNetModel
 
+E = TypeVar("E", bound="BertModel | MPNetModel")
 SCALE = 2.0
 _ROW_SCALE = ".scale"
 
@@ -41,32 +42,43 @@ class Adapted(nn.Module):
         return self.layer
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        adapted: torch.Tensor = self.layer(x) + SCALE * (x @ self.down.T) @ self.up.T
+        down, up = (
+            self.down.to(x.dtype),
+            self.up.to(x.dtype),
+        )  # a frozen encoder may be in half precision, what is trained is not
+        adapted: torch.Tensor = self.layer(x) + SCALE * (x @ down.T) @ up.T
         return adapted
 
 
-def adapt(encoder: BertModel, rank: int) -> BertModel:
+def adapt(encoder: E, rank: int) -> E:
     """Freezes the encoder and gives each of its linear layers an adapter that changes nothing yet. In place."""
     encoder.requires_grad_(False)
     _each_layer(encoder, lambda layer: Adapted(layer, rank))
     return encoder
 
 
-def merge(encoder: BertModel) -> BertModel:
+def merge(encoder: E) -> E:
     """For reading only: the adapters become part of the encoder's layers. In place."""
     _each_layer(encoder, lambda layer: layer.merged())
     return encoder
 
 
-def _each_layer(encoder: BertModel, change: Callable[[Any], nn.Module]) -> None:
+def _each_layer(encoder: BertModel | MPNetModel, change: Callable[[Any], nn.Module]) -> None:
     for layer in encoder.encoder.layer:
         block: Any = layer
-        attention = block.attention.self
-        attention.query, attention.key = change(attention.query), change(attention.key)
-        attention.value = change(attention.value)
-        block.attention.output.dense = change(block.attention.output.dense)
-        block.intermediate.dense = change(block.intermediate.dense)
-        block.output.dense = change(block.output.dense)
+        for part, names in _linear_layers(block):
+            for name in names:
+                setattr(part, name, change(getattr(part, name)))
+
+
+def _linear_layers(block: Any) -> list[tuple[Any, tuple[str, ...]]]:
+    """Which attributes of which parts of a block are its linear layers."""
+    attention = block.attention
+    if hasattr(attention, "attn"):  # MPNet
+        attending: list[tuple[Any, tuple[str, ...]]] = [(attention.attn, ("q", "k", "v", "o"))]
+    else:
+        attending = [(attention.self, ("query", "key", "value")), (attention.output, ("dense",))]
+    return [*attending, (block.intermediate, ("dense",)), (block.output, ("dense",))]
 
 
 def trained(network: nn.Module) -> dict[str, nn.Parameter]:

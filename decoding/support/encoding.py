@@ -20,12 +20,13 @@ LONGEST = 192
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One pair. `spans` are the characters of the claim that each of its tokens stands for."""
+    """One pair. `spans` are the characters of the claim that each of its tokens stands for; the first of them is token `at`."""
 
     ids: tuple[int, ...]
     flags: tuple[int, ...]
     n_claim: int
     spans: tuple[tuple[int, int], ...]
+    at: int = 1
 
 
 class PairEncoder:
@@ -79,5 +80,5 @@ def collate(pairs: Sequence[Encoded]) -> Batch:
         flags[row, :n] = torch.tensor(pair.flags)
         mask[row, :n] = 1
         types[row, pair.n_claim + 2 : n] = 1
-        claim[row, 1 : pair.n_claim + 1] = 1
+        claim[row, pair.at : pair.at + pair.n_claim] = 1
     return Batch(ids, types, mask, flags, claim)

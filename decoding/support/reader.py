@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decoding.api import SupportReading
 from decoding.machine import cpu_features
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _WEIGHTS = Path(__file__).with_name("weights")
 JUDGE_WEIGHTS = _WEIGHTS / "judge.safetensors"
 """What the benchmark judges with."""
-WRITER_WEIGHTS = _WEIGHTS / "writer.safetensors"
-"""Of the same recipe, other data and another seed: for writers, who may not be graded by their own ruler."""
+VERIFIER_WEIGHTS = _WEIGHTS / "verifier.safetensors"
+"""Of another network and other data: for writers, who may not be graded by their own ruler."""
 
 BATCH_TOKENS = 2048
 JUDGED_TOKENS = 256
@@ -74,15 +74,22 @@ class MiniLmReader:
     def _readings(self, forward: ReadingForward, encoded: Mapping[_Pair, Encoded]) -> dict[_Pair, SupportReading]:
         """In batches of pairs of about the same length."""
         found: dict[_Pair, SupportReading] = {}
-        batch: list[tuple[_Pair, Encoded]] = []
-        for item in [*sorted(encoded.items(), key=lambda item: len(item[1].ids)), None]:
-            if batch and (item is None or (len(batch) + 1) * len(item[1].ids) > BATCH_TOKENS):
-                readings = _run(forward, [one for _, one in batch])
-                found.update(zip((pair for pair, _ in batch), readings, strict=True))
-                batch = []
-            if item is not None:
-                batch.append(item)
+        for batch in _batches(sorted(encoded.items(), key=lambda item: len(item[1].ids))):
+            readings = _run(forward, [one for _, one in batch])
+            found.update(zip((pair for pair, _ in batch), readings, strict=True))
         return found
+
+
+def _batches(encoded: Sequence[tuple[_Pair, Encoded]]) -> Iterator[list[tuple[_Pair, Encoded]]]:
+    """Runs of pairs, sorted by length, that are at most `BATCH_TOKENS` together."""
+    batch: list[tuple[_Pair, Encoded]] = []
+    for item in encoded:
+        if batch and (len(batch) + 1) * len(item[1].ids) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(item)
+    if batch:
+        yield batch
 
 
 def _run(forward: ReadingForward, batch: Sequence[Encoded]) -> list[SupportReading]:
@@ -108,7 +115,62 @@ def judge_reader() -> MiniLmReader:
     return MiniLmReader(JUDGE_WEIGHTS, longest=JUDGED_TOKENS)
 
 
+class StatementReader:
+    """MPNet with trained adapters, on the CPU: whether a text says a sentence, as a whole. Of single words it says nothing.
+
+    In half precision where the processor multiplies such numbers. May be shared by threads: calls take turns.
+    """
+
+    name = "mpnet-verifier"
+
+    def __init__(self, path: Path = VERIFIER_WEIGHTS) -> None:
+        """Raises UserError where the encoder's file is not here, or the adapters are of another network."""
+        import torch
+
+        from decoding.support.statements import StatementEncoder, load_network
+
+        network = load_network(path).merge()
+        if "avx512_bf16" in cpu_features().split():
+            encoder: Any = network.encoder
+            encoder.to(torch.bfloat16)
+        self._network = network
+        self._encoder = StatementEncoder()
+        self._fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        self._lock = threading.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    def read(self, pairs: Sequence[_Pair], *, within: float = 0.0) -> list[SupportReading | None]:
+        """Chances are rounded to 3 places; the other pairs of its batch move them by less, in half precision by a bit more."""
+        with self._lock:
+            encoded = {pair: self._encoder.encode(*pair) for pair in dict.fromkeys(pairs)}
+            known = sorted(((pair, one) for pair, one in encoded.items() if one is not None), key=lambda item: len(item[1].ids))
+            found: dict[_Pair, SupportReading] = {}
+            for batch in _batches(known):
+                chances = self._chances([one for _, one in batch])
+                found |= {pair: SupportReading(chance, ()) for (pair, _), chance in zip(batch, chances, strict=True)}
+        return [found.get(pair) for pair in pairs]
+
+    def _chances(self, batch: Sequence[Encoded]) -> list[float]:
+        import torch
+
+        from decoding.support.encoding import collate
+
+        with torch.inference_mode():
+            _, says = self._network(collate(batch))
+            return [round(chance, 3) for chance in says.sigmoid().tolist()]
+
+
+def check_verifier() -> None:
+    """Raises UserError, with the command that gets it, where the file of what writers read with is not here."""
+    from decoding.models.registry import VERIFIER, check_here
+
+    check_here(VERIFIER)
+
+
 @cache
-def writer_reader() -> MiniLmReader:
-    """The shared instance for writers: other training data and another seed than the judge's."""
-    return MiniLmReader(WRITER_WEIGHTS)
+def writer_reader() -> StatementReader:
+    """The shared instance for writers: another network and other training data than the judge's."""
+    return StatementReader()

@@ -16,12 +16,14 @@ from decoding.api import SupportExample
 from decoding.models.adapters import read_tensors, trained, write_tensors
 from decoding.support.encoding import Encoded, PairEncoder, collate
 from decoding.support.network import SupportNetwork
+from decoding.support.statements import StatementEncoder, StatementNetwork
 from decoding.support.weight_files import AGAIN
 
+Network = SupportNetwork | StatementNetwork
 logger = logging.getLogger(__name__)
 
 BATCH_TOKENS = 1024
-"""Tokens of a batch, padding included: short pairs go together in larger batches."""
+"""Tokens of a batch, padding included, by default: short pairs go together in larger batches."""
 POOL = 512
 """Examples that are sorted by length before they are cut into batches."""
 WARM_UP = 0.05
@@ -39,6 +41,7 @@ class Recipe:
     epochs: int = 1
     steps: int | None = None
     threads: int = 2
+    batch_tokens: int = BATCH_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ class _Labelled:
 
 
 def train(
-    network: SupportNetwork,
-    encoder: PairEncoder,
+    network: Network,
+    encoder: PairEncoder | StatementEncoder,
     examples: Sequence[SupportExample],
     recipe: Recipe,
     *,
@@ -60,7 +63,9 @@ def train(
     """Trains in place. A checkpoint of an earlier, interrupted run with the same examples and recipe is gone on from."""
     torch.set_num_threads(recipe.threads)
     labelled = [_Labelled(pair, one) for one in examples if (pair := encoder.encode(one.claim, one.evidence)) is not None]
-    batches = [batch for epoch in range(recipe.epochs) for batch in _batches(labelled, recipe.seed + epoch)][: recipe.steps]
+    batches = [
+        batch for epoch in range(recipe.epochs) for batch in _batches(labelled, recipe.seed + epoch, recipe.batch_tokens)
+    ][: recipe.steps]
     learned = list(trained(network).values())
     optimizer = torch.optim.AdamW(learned, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01)
     start = _resume(network, optimizer, checkpoint)
@@ -80,7 +85,7 @@ def train(
     logger.info("trained %d steps in %.0f s", len(batches) - start, time.perf_counter() - began)
 
 
-def _batches(labelled: Sequence[_Labelled], seed: int) -> Iterator[list[_Labelled]]:
+def _batches(labelled: Sequence[_Labelled], seed: int, batch_tokens: int) -> Iterator[list[_Labelled]]:
     order = list(labelled)
     rng = random.Random(seed)
     rng.shuffle(order)
@@ -88,14 +93,14 @@ def _batches(labelled: Sequence[_Labelled], seed: int) -> Iterator[list[_Labelle
         pool = sorted(order[at : at + POOL], key=lambda one: len(one.pair.ids))
         cut: list[list[_Labelled]] = [[]]
         for one in pool:
-            if cut[-1] and (len(cut[-1]) + 1) * len(one.pair.ids) > BATCH_TOKENS:
+            if cut[-1] and (len(cut[-1]) + 1) * len(one.pair.ids) > batch_tokens:
                 cut.append([])
             cut[-1].append(one)
         rng.shuffle(cut)
         yield from cut
 
 
-def _loss(network: SupportNetwork, batch: Sequence[_Labelled]) -> torch.Tensor:
+def _loss(network: Network, batch: Sequence[_Labelled]) -> torch.Tensor:
     inputs = collate([one.pair for one in batch])
     words, pairs = network(inputs)
     weight = torch.tensor([one.example.weight for one in batch])
@@ -106,7 +111,7 @@ def _loss(network: SupportNetwork, batch: Sequence[_Labelled]) -> torch.Tensor:
     for row, one in enumerate(batch):
         if one.example.unsupported is None:
             continue
-        for place, (start, end) in enumerate(one.pair.spans, 1):
+        for place, (start, end) in enumerate(one.pair.spans, one.pair.at):
             labels[row, place] = float(any(start < b and a < end for a, b in one.example.unsupported))
             counted[row, place] = one.example.weight
     if not counted.any():
@@ -123,14 +128,14 @@ def _schedule(step: int, n_steps: int) -> float:
     return 0.5 * (1 + float(torch.cos(torch.tensor(torch.pi * (step - warm) / max(1, n_steps - warm)))))
 
 
-def _keep(network: SupportNetwork, optimizer: torch.optim.Optimizer, step: int, path: Path) -> None:
+def _keep(network: Network, optimizer: torch.optim.Optimizer, step: int, path: Path) -> None:
     tensors = {name: value.detach() for name, value in trained(network).items()}
     for i, value in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{i}.{key}": torch.as_tensor(part) for key, part in value.items()}
     write_tensors(tensors, path, {"step": str(step)})
 
 
-def _resume(network: SupportNetwork, optimizer: torch.optim.Optimizer, path: Path | None) -> int:
+def _resume(network: Network, optimizer: torch.optim.Optimizer, path: Path | None) -> int:
     if path is None or not path.exists():
         return 0
     tensors, facts = read_tensors(path, again=AGAIN)

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from decoding.models.registry import DEFAULT_MODEL, KNOWN, check_here, in_gigabytes, located
+from decoding.models.registry import DEFAULT_MODEL, KNOWN, VERIFIER, check_here, in_gigabytes, located
 
 State = Literal["ok", "missing", "wrong"]
 LEAST_FREE_GIB = 2.0
@@ -123,6 +123,10 @@ def _models() -> Iterator[Finding]:
                 yield Finding(what, "wrong", f"{name} is not here ({told})", model.get, needed=True)
             else:
                 yield Finding(what, "missing", f"not here ({told})", model.get)
+    try:
+        yield Finding("what reads articles", "ok", f"{VERIFIER.name}: {check_here(VERIFIER)}", needed=True)
+    except UserError as error:
+        yield Finding("what reads articles", "wrong", str(error), VERIFIER.get, needed=True)
 
 
 def _search() -> Iterator[Finding]:

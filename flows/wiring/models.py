@@ -58,6 +58,10 @@ def check_model(system: str, settings: Settings) -> None:
         _check_decoding(settings.decoding)
         if name in KNOWN:
             check_here(KNOWN[name])
+    if system == "ours":
+        from decoding.support.reader import check_verifier
+
+        check_verifier()
 
 
 def _no_model(name: str) -> UserError:

@@ -72,9 +72,9 @@ class Draft(Strict):
 class Tried(Strict):
     """One answer: the statements' places in the section, the answer, by what, and its problems (may be empty).
 
-    `by` is `model` or `note`, the statement as it is. `support` is what the reader network says of statement and answer,
-    `agreed` the model's own chance that both say the same, `consensus` the likeness with the other answers; None where there
-    is none.
+    `by` is `model` or `note`, the statement as it is. `support` is the chance, by the reader network, that the statement says
+    the answer, `kept` that the answer says the statement, `agreed` the model's own chance that both say the same, `consensus`
+    the likeness with the other answers; None where there is none.
     """
 
     facts: tuple[int, ...]
@@ -88,6 +88,7 @@ class Tried(Strict):
     chosen: bool = False
     agreed: float | None = None
     consensus: float | None = None
+    kept: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

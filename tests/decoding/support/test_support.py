@@ -11,7 +11,7 @@ from data.errors import UserError
 from decoding.api import SupportExample
 from decoding.models.adapters import trained
 from decoding.support.encoding import PairEncoder, collate
-from decoding.support.reader import JUDGE_WEIGHTS, WRITER_WEIGHTS, MiniLmReader
+from decoding.support.reader import JUDGE_WEIGHTS, MiniLmReader
 from decoding.support.training import Recipe, train
 from decoding.support.weight_files import fresh_network, load_network, pair_encoder, save_network
 
@@ -151,13 +151,9 @@ def test_an_interrupted_training_ends_where_an_undisturbed_one_does(encoder: Pai
         assert torch.allclose(value, trained(resumed)[name], atol=1e-6), name
 
 
-def test_writers_read_with_another_network_than_the_judge() -> None:
-    """A system that filtered itself by the judge would be graded by its own ruler."""
-    judge, writer = MiniLmReader(JUDGE_WEIGHTS), MiniLmReader(WRITER_WEIGHTS)
-    assert judge.fingerprint != writer.fingerprint
+def test_the_judge_sees_a_changed_number() -> None:
     false = CLAIM.replace("12", "19")
-    for reader in (judge, writer):
-        true, wrong = reader.read([(EVIDENCE[0], EVIDENCE), (false, EVIDENCE)])
-        assert true is not None and wrong is not None
-        assert true.support > 0.5 > wrong.support
-        assert false[slice(*max(wrong.words, key=lambda word: word[2])[:2])] == "19"
+    true, wrong = MiniLmReader(JUDGE_WEIGHTS).read([(EVIDENCE[0], EVIDENCE), (false, EVIDENCE)])
+    assert true is not None and wrong is not None
+    assert true.support > 0.5 > wrong.support
+    assert false[slice(*max(wrong.words, key=lambda word: word[2])[:2])] == "19"

@@ -11,7 +11,7 @@ import pytest
 from decoding.models import getting, registry
 from decoding.models.getting import Fetched, NotGiven
 from decoding.models.naming import gguf_file_of, load_named
-from decoding.models.registry import DEFAULT_MODEL, KNOWN, KnownModel, in_cache
+from decoding.models.registry import DEFAULT_MODEL, KNOWN, VERIFIER, KnownModel, in_cache
 from tests.conftest import Command, Ran
 from tests.gguf_file import write_gguf
 from tests.tiny_model import build_tiny_model
@@ -57,6 +57,13 @@ def test_the_known_are_pinned() -> None:
         assert all(len(piece.sha256) == 64 and "==" in piece.requirement for piece in model.pieces)
         assert len({piece.sha256 for piece in model.pieces}) == len(model.pieces)
     assert len({model.sha256 for model in KNOWN.values()}) == len(KNOWN)
+
+
+def test_what_reads_articles_is_no_model_to_write_with(wikigenben: Command) -> None:
+    assert VERIFIER.file.endswith(".safetensors") and VERIFIER.name not in KNOWN and registry.find(VERIFIER.name) is VERIFIER
+    assert VERIFIER.hub is not None and len(VERIFIER.hub.revision) == 40 and VERIFIER.hub.file == "model.safetensors"
+    assert "mpnet (of `ours`, with any model): all-mpnet-base-v2" in wikigenben("models").out
+    refused(wikigenben(*OURS, "mpnet", "--out", "x"), "there is no model 'mpnet'")
 
 
 def test_the_list_says_what_is_known_and_where_it_is(wikigenben: Command, tiny: KnownModel) -> None:

@@ -1,0 +1,111 @@
+"""Make the network anew that reads what `ours` wrote: MPNet with adapters, shown people's pairs, statements and rewordings.
+
+    python -m tools.fits.fit_verifier --snli snli_1.0_train.jsonl --agents wlc --corpus corpus.jsonl.xz --wice wice
+
+Nothing of the `test` part of any benchmark is read. SNLI is Stanford's (CC BY-SA 4.0). The weights go to
+decoding/support/weights/verifier.safetensors. Two hours on two cores that multiply bfloat16, a day on others; an interrupted
+training goes on where it was when the same command is given again. With `--card` nothing is trained: it prints what the
+shipped network makes of pairs that it was not trained on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flows.showing import console
+
+if TYPE_CHECKING:
+    from decoding.api import SupportExample, SupportReader
+
+PASSAGES_FILE = Path(__file__).with_name("passage_claims.jsonl")
+TRIPLES_FILE = Path(__file__).parents[1] / "quality" / "said_triples.jsonl"
+REWORDINGS_FILE = Path(__file__).with_name("rewordings.jsonl")
+SEEDS = (1, 2, 4)
+RATES = (4e-4, 3e-4, 2e-4)
+BATCH_TOKENS = 2048
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.fits.fit_verifier", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--card", action="store_true", help="only print what the shipped network makes of held-out pairs")
+    parser.add_argument("--snli", type=Path, metavar="FILE", help="SNLI's training part, snli_1.0_train.jsonl")
+    parser.add_argument("--agents", type=Path, metavar="DIR", help="folder with articles/ and data/ of research agents")
+    parser.add_argument("--corpus", type=Path, metavar="FILE", help="open text, corpus.jsonl.xz")
+    parser.add_argument("--wice", type=Path, metavar="DIR", help="WiCE's marked training claims")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--work", type=Path, default=Path("runs/fit_verifier"), metavar="DIR", help="where checkpoints are kept"
+    )
+    arguments = parser.parse_args(argv)
+    if not arguments.card and None in (arguments.snli, arguments.agents, arguments.corpus, arguments.wice):
+        parser.error("--snli, --agents, --corpus and --wice are needed to train; --card needs none")
+    return console.guarded(lambda: card() if arguments.card else run(arguments))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import torch
+
+    from decoding.machine import cpu_features
+    from decoding.models.adapters import save_trained
+    from decoding.support.reader import VERIFIER_WEIGHTS
+    from decoding.support.statements import StatementEncoder, fresh_network
+    from decoding.support.training import Recipe, train
+    from eval.fitting.statement_examples import FIRST, StatementSources, last_examples, peoples_pairs, statement_examples
+    from tools.fits.fit_judge import sources_of
+
+    dtype = torch.bfloat16 if "avx512_bf16" in cpu_features().split() else torch.float32
+    network, encoder = fresh_network(seed=SEEDS[0], dtype=dtype), StatementEncoder()
+    sources = StatementSources(arguments.snli, PASSAGES_FILE, TRIPLES_FILE, REWORDINGS_FILE, sources_of(arguments))
+    first, then = peoples_pairs(arguments.snli)[:FIRST], statement_examples(sources)
+    steps = (first, then, last_examples(sources, then))
+    for n, (examples, seed, rate) in enumerate(zip(steps, SEEDS, RATES, strict=True), 1):
+        console.note(f"part {n} of {len(steps)}: {len(examples)} examples; checkpoints in {arguments.work}")
+        recipe = Recipe(seed=seed, rate=rate, threads=arguments.threads, batch_tokens=BATCH_TOKENS)
+        checkpoint = arguments.work / f"verifier-{n}.safetensors"
+        train(network, encoder, examples, recipe, checkpoint=checkpoint, on_step=_report)
+    facts = {"examples": str(sum(map(len, steps))), "seeds": " ".join(map(str, SEEDS))}
+    save_trained(network, VERIFIER_WEIGHTS, facts)
+    return card()
+
+
+def _report(done: int, of: int, loss: float) -> None:
+    if done % 100 == 0:
+        console.note(f"step {done} of {of}, loss {loss:.3f}")
+
+
+def card() -> int:
+    from decoding.support.reader import writer_reader
+    from eval.fitting.statement_examples import by_hand, by_models, claims, rewordings, triples
+
+    for what, examples in (
+        ("claims beside passages, held out", claims(PASSAGES_FILE, "held out")),
+        ("claims by hand", by_hand()),
+        ("sentences by local models, the other half", by_models(train=False)),
+        ("right and wrong rewordings of held-out titles", triples(TRIPLES_FILE, train=False)),
+        ("a small model's rewordings, held out", rewordings(REWORDINGS_FILE, "held out")),
+    ):
+        console.result(f"{what}: {_agreement(list(examples), writer_reader())}")
+    return 0
+
+
+def _agreement(examples: Sequence[SupportExample], reader: SupportReader) -> str:
+    """AUROC, and what is accepted where nine in ten of the true ones are."""
+    import numpy as np
+    from sklearn.metrics import roc_auc_score
+
+    read = reader.read([(one.claim, one.evidence) for one in examples])
+    chances = np.array([0.0 if reading is None else reading.support for reading in read])
+    is_true = np.array([one.supported for one in examples])
+    false = float((chances[~is_true] >= np.quantile(chances[is_true], 0.1)).mean())
+    area = roc_auc_score(is_true, chances)
+    return f"{len(examples)}, {is_true.mean():.0%} true, AUROC {area:.3f}, false ones accepted with 90% of the true {false:.0%}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
