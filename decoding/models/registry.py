@@ -247,7 +247,7 @@ VERIFIER = KnownModel(
     ),
     member="all-mpnet-base-v2/model.safetensors",
 )
-"""With trained adapters (`decoding.support.statements`) it says whether a text says a sentence."""
+"""With trained adapters (`decoding.support.verifier`) it says whether a text says a sentence."""
 FETCHED = ChainMap(KNOWN, {VERIFIER.name: VERIFIER})
 """What `wikigenben models get` knows."""
 NAMES = ", ".join((*KNOWN, OTHER_NAMES))

@@ -127,7 +127,7 @@ class StatementReader:
         """Raises UserError where the encoder's file is not here, or the adapters are of another network."""
         import torch
 
-        from decoding.support.statements import StatementEncoder, load_network
+        from decoding.support.verifier import StatementEncoder, load_network
 
         network = load_network(path).merge()
         if "avx512_bf16" in cpu_features().split():

@@ -16,7 +16,7 @@ from decoding.api import SupportExample
 from decoding.models.adapters import read_tensors, trained, write_tensors
 from decoding.support.encoding import Encoded, PairEncoder, collate
 from decoding.support.network import SupportNetwork
-from decoding.support.statements import StatementEncoder, StatementNetwork
+from decoding.support.verifier import StatementEncoder, StatementNetwork
 from decoding.support.weight_files import AGAIN
 
 Network = SupportNetwork | StatementNetwork

@@ -1,4 +1,4 @@
-"""Labelled pairs for the network that reads what writers wrote (`decoding.support.statements`): does this text say it?
+"""Labelled pairs for the network that reads what writers wrote (`decoding.support.verifier`): does this text say it?
 
 - **People's pairs** of SNLI (Bowman et al., 2015), alone at first: what follows from a sentence, and what does not.
 - **Claims beside passages** of open text (`PASSAGES_FILE`), written by a large language model that read each passage: true

@@ -62,7 +62,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "54"
+    rules = "55"
 
     def __init__(
         self,

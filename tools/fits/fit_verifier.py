@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     from decoding.machine import cpu_features
     from decoding.models.adapters import save_trained
     from decoding.support.reader import VERIFIER_WEIGHTS
-    from decoding.support.statements import StatementEncoder, fresh_network
     from decoding.support.training import Recipe, train
+    from decoding.support.verifier import StatementEncoder, fresh_network
     from eval.fitting.statement_examples import FIRST, StatementSources, last_examples, peoples_pairs, statement_examples
     from tools.fits.fit_judge import sources_of
 

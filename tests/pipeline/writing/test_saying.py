@@ -103,7 +103,7 @@ def test_the_model_is_asked_of_one_answer_after_the_other_until_one_is_right() -
         "Lives were lost by 14 people, in all, and 212 houses were destroyed.",
         "In all 14 people lost their lives; 212 houses were destroyed.",
     ]
-    answers = iter([*few, few[0]])
+    answers = iter([*few, *[few[0]] * (len(SAMPLES) - len(few))])
     asked: list[str] = []
 
     def same(prompt: str) -> str:
@@ -111,14 +111,14 @@ def test_the_model_is_asked_of_one_answer_after_the_other_until_one_is_right() -
         return "No" if few[0] in prompt else "Yes"
 
     assert text_of(said(lambda _: next(answers), same=same))[0][0] in few[1:]
-    assert 1 < len(asked) <= 3
+    assert 1 < len(asked) <= saying.ASKED
 
 
-def test_the_only_answer_of_four_is_no_agreement() -> None:
-    given = iter([SAID, "", "", ""])
+def test_the_only_answer_is_no_agreement() -> None:
+    given = iter([SAID, *[""] * (len(SAMPLES) - 1)])
     section = said(lambda _: next(given))
     assert text_of(section) == [(NOTE, (LEDGER,))]
-    given = iter([SAID, SAID, SAID, ""])
+    given = iter([*[SAID] * (len(SAMPLES) - 1), ""])
     assert text_of(said(lambda _: next(given))) == [(SAID, (LEDGER,))]
 
 
@@ -191,14 +191,15 @@ def test_a_note_in_words_of_its_own_is_not_asked_of() -> None:
 
 
 def test_of_two_answers_that_which_copies_less() -> None:
-    answers = iter([NOTE, SAID, SAID, SAID])
+    answers = iter([NOTE, *[SAID] * (len(SAMPLES) - 1)])
     assert text_of(said(lambda _: next(answers))) == [(SAID, (LEDGER,))]
 
 
 def test_a_guess_that_the_other_answers_do_not_share_is_none() -> None:
     guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
-    others = ["14 people lost their lives.", "The flood took houses.", "Fourteen died.", guess]
-    answers = iter(others)
+    others = ["14 people lost their lives.", "The flood took houses.", "Fourteen died.", "It was a flood.", "Huts went."]
+    assert len(others) == len(SAMPLES) - 1
+    answers = iter([*others, guess])
     section = said(lambda _: next(answers))
     assert text_of(section) == [(NOTE, (LEDGER,))] and "its other answers say something else" in section.repairs[0].detail
     assert text_of(said(lambda _: guess))[0][0] == guess  # all say it

@@ -10,11 +10,11 @@ import torch
 from data.errors import UserError
 from decoding.api import SupportExample
 from decoding.models.adapters import save_trained, trained
-from decoding.support import statements
+from decoding.support import verifier
 from decoding.support.encoding import collate
 from decoding.support.reader import StatementReader
-from decoding.support.statements import END, START, UNKNOWN, StatementEncoder, fresh_network, load_network, mpnet
 from decoding.support.training import Recipe, train
+from decoding.support.verifier import END, START, UNKNOWN, StatementEncoder, fresh_network, load_network, mpnet
 
 CLAIM = "The council approved a budget of 12 million dollars."
 EVIDENCE = ("A budget of 12 million dollars was approved by the council.", "The mayor was absent.")
@@ -31,12 +31,12 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     from safetensors.torch import save_file
     from transformers import MPNetConfig, MPNetModel
 
-    shape = {**statements.SHAPE, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    monkeypatch.setattr(statements, "SHAPE", shape)
+    shape = {**verifier.SHAPE, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    monkeypatch.setattr(verifier, "SHAPE", shape)
     torch.manual_seed(0)
     path = tmp_path / "mpnet.safetensors"
     save_file(MPNetModel(MPNetConfig(**shape)).state_dict(), str(path))  # with a pooler, as the real one has
-    monkeypatch.setattr(statements, "checked_file", lambda model: path)
+    monkeypatch.setattr(verifier, "checked_file", lambda model: path)
     return path
 
 
@@ -70,7 +70,7 @@ def test_marks_in_a_page_are_words(encoder: StatementEncoder) -> None:
 
 def test_long_evidence_is_cut_and_a_long_sentence_is_not_read(encoder: StatementEncoder) -> None:
     pair = encoder.encode(CLAIM, ("word " * 4000,))
-    assert pair is not None and len(pair.ids) == statements.LONGEST
+    assert pair is not None and len(pair.ids) == verifier.LONGEST
     assert encoder.encode("word " * 300, EVIDENCE) is None and encoder.encode("", EVIDENCE) is None
 
 
