@@ -12,6 +12,8 @@ from decoding.models import getting, registry
 from decoding.models.getting import Fetched, NotGiven
 from decoding.models.naming import gguf_file_of, load_named
 from decoding.models.registry import DEFAULT_MODEL, KNOWN, VERIFIER, KnownModel, in_cache
+from decoding.support import reader
+from decoding.support.reader import check_verifier
 from tests.conftest import Command, Ran
 from tests.gguf_file import write_gguf
 from tests.tiny_model import build_tiny_model
@@ -64,6 +66,15 @@ def test_what_reads_articles_is_no_model_to_write_with(wikigenben: Command) -> N
     assert VERIFIER.hub is not None and len(VERIFIER.hub.revision) == 40 and VERIFIER.hub.file == "model.safetensors"
     assert "mpnet (of `ours`, with any model): all-mpnet-base-v2" in wikigenben("models").out
     refused(wikigenben(*OURS, "mpnet", "--out", "x"), "there is no model 'mpnet'")
+
+
+def test_ours_without_what_reads_its_articles_names_the_command(
+    wikigenben: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(reader, "check_verifier", check_verifier)  # tests have a stand-in
+    ran = wikigenben("write", "T", "--url", "http://127.0.0.1:9/", "--model", "smollm2", "--out", str(tmp_path / "run"))
+    refused(ran, "the model mpnet is not here yet; run: wikigenben models get mpnet (438 MB)")
+    assert "gguf:" not in ran.err and not (tmp_path / "run").exists()
 
 
 def test_the_list_says_what_is_known_and_where_it_is(wikigenben: Command, tiny: KnownModel) -> None:
