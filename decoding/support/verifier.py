@@ -35,8 +35,6 @@ LONGEST = 224
 """Tokens of a pair; the end of longer evidence is left out."""
 SHAPE: dict[str, Any] = {"vocab_size": 30527, "max_position_embeddings": 514, "layer_norm_eps": 1e-05}
 """What the model's config.json has that is not the library's default: so that its weights are all that is fetched."""
-PLACES = "embeddings.position_ids"
-"""A table of the numbers from 0, which not every file has."""
 START, END, UNKNOWN = 0, 2, 3
 BEHIND = 4
 """What MPNet's word pieces are numbered behind MiniLM's, which are the same ones (30,522 of BERT's, in lower case): four marks
@@ -88,11 +86,14 @@ def mpnet(path: Path) -> MPNetModel:
         from safetensors.torch import load_file
         from transformers import MPNetConfig, MPNetModel
 
-        encoder: MPNetModel = MPNetModel(MPNetConfig(**SHAPE), add_pooling_layer=False)
-        own = encoder.state_dict()
+        with torch.device("meta"):  # no memory, and no time, for weights that the file replaces
+            encoder: MPNetModel = MPNetModel(MPNetConfig(**SHAPE), add_pooling_layer=False)
+        places = torch.arange(int(SHAPE["max_position_embeddings"])).expand((1, -1))
+        encoder.embeddings.register_buffer("position_ids", places, persistent=False)
         try:
             tensors = load_file(str(path))
-            encoder.load_state_dict({name: tensors.get(name, own[name]) if name == PLACES else tensors[name] for name in own})
+            own = encoder.state_dict()
+            encoder.load_state_dict({name: tensors[name] for name in own}, assign=True)
         except (OSError, SafetensorError, RuntimeError, KeyError) as error:
             raise UserError(f"{path} holds no MPNet ({str(error).splitlines()[0]}); run: {VERIFIER.get}") from None
     encoder.eval()

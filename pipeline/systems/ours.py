@@ -62,7 +62,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "55"
+    rules = "56"
 
     def __init__(
         self,

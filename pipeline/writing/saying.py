@@ -36,7 +36,7 @@ from pipeline.writing.prompts import quotable
 
 SAMPLES = ((0.0, 1.2), (0.6, 1.2), (0.6, 1.2), (0.7, 1.2), (0.7, 1.6), (0.8, 2.0))
 """Temperature and copying penalty of the answers. A higher price gives fewer that say the same (LOG.md)."""
-AGAIN = ((0.7, 1.2), (0.7, 1.2), (0.8, 1.6), (0.9, 1.2))
+AGAIN = ((0.7, 1.2), (0.7, 1.2), (0.7, 1.6), (0.8, 1.6), (0.9, 1.2), (0.9, 1.6))
 """The same where no answer was without a fault, and the note may not stand."""
 AGREEING = 0.55
 """Least mean likeness of an answer with the other answers to the same statements, as F1 of their stems."""
@@ -62,7 +62,7 @@ which were labelled by reading, 20 of 25 to shorter notes were right, of the lon
 that keep less (LOG.md)."""
 NEW_WORDS_COST = 0.5
 """What a share of words that no fact has counts against a share of copied ones."""
-AGREED_WORTH, READ_WORTH = 0.5, 0.3
+AGREED_WORTH, READ_WORTH = 0.5, 0.1
 """What a chance of saying the same counts for, by the model; and the reader's log odds."""
 CONSENSUS_WORTH = 1.0
 """What likeness with the other answers counts for."""
