@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from data.snapshot import SAMPLE
+from decoding.models.registry import KNOWN
 from tests.conftest import Command
 from tests.flows.test_webapp import COMMAND, running
 from tests.prefect_installation import brought_up, free_port
@@ -128,6 +129,7 @@ def test_the_doctor_names_what_is_missing_and_how_to_get_it(wikigenben: Command,
     monkeypatch.delenv("BRAVE_API_KEY", raising=False)
     monkeypatch.setenv("TAVILY_API_KEY", "x")
     monkeypatch.setattr("flows.commands.doctor.DEFAULT_MODEL", "smollm2")
+    monkeypatch.setattr("flows.commands.doctor.VERIFIER", KNOWN["smollm2"])
     found = wikigenben("doctor", "--json")
     assert found.code == 0, found.err
     told = found.json

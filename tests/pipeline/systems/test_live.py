@@ -18,12 +18,14 @@ from data.types import Article, Heading, Outline
 from decoding.certify import main as certify
 from decoding.local import LocalGenerator
 from decoding.models.loading import load
+from decoding.support import reader
 from flows.commands.generate import main
 from pipeline.notes import TakenNotes
 from pipeline.noting import key_questions, taking
 from pipeline.writing.drafting import Draft
 from pipeline.writing.prompts import Numbered, evidence_block, outline
 from tests.conftest import copy_events, set_pages
+from tests.fakes import FixedReader
 from tests.servers import faulty, served
 from tests.tiny_model import build_tiny_model
 
@@ -136,6 +138,7 @@ def test_ours_on_the_command_line(
     """A model that writes at random: nothing of it becomes a note, so there is no article, and the run says why."""
     monkeypatch.setattr(key_questions, "ANSWER_TOKENS", 12)  # random text does not end by itself
     monkeypatch.setattr(taking, "NOTE_TOKENS", 60)
+    monkeypatch.setattr(reader, "writer_reader", FixedReader)  # its encoder is fetched, and there is nothing to read
     data = copy_events(tmp_path / "data", (EVENT,))
     set_pages(data, EVENT, [{"title": "Tolvane flood", "link": "https://a.example/flood", "text": TOLD}])
     words = ["--system", "ours", "--model", f"hf:{folder}", "--events", EVENT, "--out", str(tmp_path / "run"), "--json"]
