@@ -42,10 +42,8 @@ class Adapted(nn.Module):
         return self.layer
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        down, up = (
-            self.down.to(x.dtype),
-            self.up.to(x.dtype),
-        )  # a frozen encoder may be in half precision, what is trained is not
+        # A frozen encoder may be in half precision; what is trained is not.
+        down, up = self.down.to(x.dtype), self.up.to(x.dtype)
         adapted: torch.Tensor = self.layer(x) + SCALE * (x @ down.T) @ up.T
         return adapted
 

@@ -30,7 +30,7 @@ TIMES = 2
 """How often claims, rewordings and sentences by models are shown; edits and people's pairs once."""
 EDITS, LATER = 4_000, 4_000
 """Edits, and people's pairs among the rest, so that what was learnt of them is kept."""
-FIRST = 65_000
+FIRST = 73_000
 """People's pairs that are shown alone, at first."""
 REWORDED_TIMES, AMONG = 3, 2_200
 """How often rewordings are shown at last, and how many of the examples before them are shown again among them."""
@@ -60,7 +60,7 @@ def statement_examples(sources: StatementSources, *, seed: int = 3) -> list[Supp
     """All that is shown after people's pairs, in a seeded order."""
     rng = random.Random(seed)
     found = [*claims(sources.passages, "train"), *triples(sources.triples), *by_models(train=True)] * TIMES
-    edits = make_examples(sources.edits, "judge")
+    edits = make_examples(sources.edits)
     later = peoples_pairs(sources.snli)[FIRST:]
     found += rng.sample(edits, min(EDITS, len(edits))) + rng.sample(later, min(LATER, len(later)))
     rng.shuffle(found)

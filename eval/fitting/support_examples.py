@@ -35,7 +35,7 @@ from eval.judges.features import Evidence, analyse_claim, closest, gather
 from eval.judges.judge import Pair
 from eval.judges.lexical_judge import LexicalJudge
 
-SEEDS = {"judge": 1, "writer": 2}
+SEED = 1
 CONTEXT = 4
 """Sentences of evidence beside a claim, as the judge shows them."""
 ACCEPTED, REFUSED = 0.66, 0.4
@@ -58,8 +58,8 @@ _OFTEN: Mapping[str, float] = {
 _MARKS = re.compile(r"\s*\[\d+\]")
 
 
-Part = Literal["judge", "writer"]
-"""Each topic and document goes to one of the two networks, so that they have nothing in common but the recipe."""
+Part = Literal["judge", "held out"]
+"""Each topic and document is shown to networks, or kept to measure edits on."""
 
 TEXTS = 13_000
 """Examples from open text, at most: statements in other words teach more."""
@@ -82,11 +82,10 @@ class Sources:
     topics: tuple[str, ...]
 
 
-def make_examples(sources: Sources, part: Part) -> list[SupportExample]:
-    """All examples of one network, in a seeded order."""
-    seed = SEEDS[part]
-    maker, rng = ExampleMaker(seed), random.Random(seed)
-    statements = [s for s in read_agents(sources.agents, sources.topics) if _part_of(f"wlc{s.topic}") == part]
+def make_examples(sources: Sources) -> list[SupportExample]:
+    """All examples, in a seeded order."""
+    maker, rng = ExampleMaker(SEED), random.Random(SEED)
+    statements = [s for s in read_agents(sources.agents, sources.topics) if _part_of(f"wlc{s.topic}") == "judge"]
     pools: dict[str, list[str]] = defaultdict(list)
     for one in statements:
         pools[one.topic].append(one.claim)
@@ -100,20 +99,19 @@ def make_examples(sources: Sources, part: Part) -> list[SupportExample]:
     texts = [
         example
         for title, prose in read_text(sources.corpus)
-        if _part_of(title) == part and len(prose) > 5
+        if _part_of(title) == "judge" and len(prose) > 5
         for at in sorted(random.Random(title).sample(range(len(prose)), min(PER_DOCUMENT, len(prose))))
         for example in maker.of_text(title, prose, at)
     ]
     rng.shuffle(texts)
     found += texts[:TEXTS]
-    if part == "judge":
-        found += [*read_partial(sources.wice)] * PARTIAL_TIMES
+    found += [*read_partial(sources.wice)] * PARTIAL_TIMES
     rng.shuffle(found)
     return [_shortened(one) for one in found]
 
 
 def _part_of(document: str) -> Part:
-    return "judge" if hashlib.sha256(document.encode()).hexdigest()[0] in "0123456789" else "writer"
+    return "judge" if hashlib.sha256(document.encode()).hexdigest()[0] in "0123456789" else "held out"
 
 
 def _shortened(example: SupportExample) -> SupportExample:
@@ -134,7 +132,7 @@ PARAPHRASE = 0.9
 def edited_rows(sources: Sources) -> list[Row]:
     """Statements in other words than their evidence, true and edited, on topics that the judge's network has not seen. Also
     kinds of edits that it has not seen."""
-    statements = [s for s in read_agents(sources.agents, sources.topics) if _part_of(f"wlc{s.topic}") == "writer"]
+    statements = [s for s in read_agents(sources.agents, sources.topics) if _part_of(f"wlc{s.topic}") == "held out"]
     pool, judge, rng = [s.claim for s in statements], LexicalJudge(), random.Random(3)
     beside = list(beside_each_other(statements))
     random.Random(5).shuffle(beside)

@@ -4,9 +4,9 @@ its note.
 A model gets one statement a call, or as many neighbours of a paragraph as it carries, with worked examples. Each is said
 several times, greedily and sampled, all of a section at once. An answer of which the others say something else is a guess:
 minimum Bayes risk decoding (Kumar & Byrne, 2004; Eikema & Aziz, 2020) takes the one nearest to all. Here that, little copying
-from the passages, and the model's own word that it says the same, decide together. Several statements that no answer says are
-asked for one by one; one that no answer says stands as its note, which is short and clear alone, so that nothing true is lost,
-and nothing needs to be quoted.
+from the passages, what a reader network makes of both, and the model's own word that it says the same, decide together.
+Several statements that no answer says are asked for one by one; one that no answer says stands as its note, which is short and
+clear alone, so that nothing true is lost, and nothing needs to be quoted.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Nothing of the `test` part of any benchmark is read. The network's weights go to decoding/support/weights/judge.safetensors,
 the regression and its card to eval/judges/embedded_judge.json. An interrupted training goes on where it was when the same
-command is given again. A third of the topics and documents are kept from it (the part `writer`), to measure edits on.
+command is given again. A third of the topics and documents are kept from it, to measure edits on.
 """
 
 from __future__ import annotations
@@ -66,22 +66,21 @@ def train(arguments: argparse.Namespace, weights: Path) -> None:
     from decoding.support.training import Recipe
     from decoding.support.training import train as train_network
     from decoding.support.weight_files import fresh_network, pair_encoder, save_network
-    from eval.fitting.support_examples import SEEDS, make_examples
+    from eval.fitting.support_examples import SEED, make_examples
 
     sources = sources_of(arguments)
-    examples = make_examples(sources, "judge")
+    examples = make_examples(sources)
     console.note(f"{len(examples)} examples; checkpoints in {arguments.work}")
-    seed = SEEDS["judge"]
-    network, encoder = fresh_network(seed=seed), pair_encoder()
+    network, encoder = fresh_network(seed=SEED), pair_encoder()
 
     def report(done: int, of: int, loss: float) -> None:
         if done % 100 == 0:
             console.note(f"step {done} of {of}, loss {loss:.3f}")
 
-    recipe = Recipe(seed=seed, threads=arguments.threads)
+    recipe = Recipe(seed=SEED, threads=arguments.threads)
     checkpoint = arguments.work / "judge.safetensors"
     train_network(network, encoder, examples, recipe, checkpoint=checkpoint, on_step=report)
-    save_network(network, weights, {"part": "judge", "examples": str(len(examples)), "seed": str(seed)})
+    save_network(network, weights, {"part": "judge", "examples": str(len(examples)), "seed": str(SEED)})
     checkpoint.unlink(missing_ok=True)
 
 

@@ -64,13 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
     sources = StatementSources(arguments.snli, PASSAGES_FILE, TRIPLES_FILE, REWORDINGS_FILE, sources_of(arguments))
     first, then = peoples_pairs(arguments.snli)[:FIRST], statement_examples(sources)
     steps = (first, then, last_examples(sources, then))
+    checkpoints = [arguments.work / f"verifier-{n}.safetensors" for n in range(1, len(steps) + 1)]
     for n, (examples, seed, rate) in enumerate(zip(steps, SEEDS, RATES, strict=True), 1):
         console.note(f"part {n} of {len(steps)}: {len(examples)} examples; checkpoints in {arguments.work}")
         recipe = Recipe(seed=seed, rate=rate, threads=arguments.threads, batch_tokens=BATCH_TOKENS)
-        checkpoint = arguments.work / f"verifier-{n}.safetensors"
-        train(network, encoder, examples, recipe, checkpoint=checkpoint, on_step=_report)
+        train(network, encoder, examples, recipe, checkpoint=checkpoints[n - 1], on_step=_report)
     facts = {"examples": str(sum(map(len, steps))), "seeds": " ".join(map(str, SEEDS))}
     save_trained(network, VERIFIER_WEIGHTS, facts)
+    for checkpoint in checkpoints:
+        checkpoint.unlink(missing_ok=True)
     return card()
 
 
