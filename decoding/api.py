@@ -161,8 +161,13 @@ class Generator(Protocol):
         """
         ...
 
-    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
-        """`choose` for each conversation, in their order. How conversations begin alike is read once where that is possible."""
+    def choose_many(
+        self, asked: Sequence[Sequence[Message]], options: Sequence[str], question: str = ""
+    ) -> list[tuple[float, ...]]:
+        """`choose` for each conversation, in their order. How conversations begin alike is read once where that is possible.
+
+        `question`: the name of what all of them ask. A model that was probed for it (`decoding.probes`) answers by its probe.
+        """
         ...
 
 

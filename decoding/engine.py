@@ -32,6 +32,8 @@ from decoding.speculative import decode
 from decoding.together import MOST, Stream, decode_together
 
 if TYPE_CHECKING:
+    import torch
+
     from decoding.backend import CostTable
     from decoding.backends.build import Kind
     from decoding.knn.artefact import Calibration
@@ -208,13 +210,13 @@ class Engine:
         stats = decode_together(backend, streams, copiers, costs, at_once=at_once if wait else None)
         return [one for _, one in sorted(zip(order, stats, strict=True), key=lambda pair: pair[0])]
 
-    def first_token_shares(self, prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> list[tuple[float, ...]]:
-        """For each prompt how probable `tokens` are as the next one, of these alone: they sum to 1. The caller holds `lock`.
+    def next_logits(self, prompts: Sequence[Sequence[int]], tokens: Sequence[int]) -> list[torch.Tensor]:
+        """For each prompt the logits of `tokens` as the next one, shape (len(tokens),), float64. The caller holds `lock`.
 
         Prompts are read together where the backend can, as `decode_together` has it. Raises StageError as the backend does.
         """
         backend, wanted = self._backend, list(tokens)
-        found: dict[int, tuple[float, ...]] = {}
+        found: dict[int, torch.Tensor] = {}
         waiting = sorted(range(len(prompts)), key=lambda at: tuple(prompts[at]))
         many = None
         if len(prompts) > 1 and takes_many(backend):
@@ -228,7 +230,7 @@ class Engine:
                 rows = {at: steps[at] for at in reading}
             for at, row in rows.items():
                 row.argmax()  # raises where a logit is NaN
-                found[at] = tuple(row.logits[0, wanted].double().softmax(dim=0).tolist())
+                found[at] = row.logits[0, wanted].double().cpu()
                 if many is not None:
                     many.leave(at)
             waiting = waiting[len(rows) :]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Protocol
 
+from data import codec
 from data.errors import StageError
 from decoding.api import Completion, DecodeStats, Message, Request, SamplingParams, StopReason
 from decoding.engine import Ask, Engine
 from decoding.many import check_options
 from decoding.models.conversation import PromptReader
 from decoding.models.loading import LoadedModel
+from decoding.probes.probe import probe_of, probes_digest
 from decoding.sampling import check_sampling
 
 logger = logging.getLogger(__name__)
@@ -67,7 +70,9 @@ class LocalGenerator(PromptReader):
 
     @property
     def fingerprint(self) -> str:
-        return self._loaded.fingerprint
+        """Of the loaded model; where that was probed, of its probes, too."""
+        probes = probes_digest(self._loaded.weights_sha256)
+        return codec.sha256(f"{self._loaded.fingerprint} {probes}") if probes else self._loaded.fingerprint
 
     def put_away(self) -> None:
         """Give back the memory of the weights. Name and fingerprint remain; no text can be had any more."""
@@ -157,26 +162,54 @@ class LocalGenerator(PromptReader):
         """See `choose_many`."""
         return self.choose_many([messages], options)[0]
 
-    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+    def choose_many(
+        self, asked: Sequence[Sequence[Message]], options: Sequence[str], question: str = ""
+    ) -> list[tuple[float, ...]]:
         """For each conversation the shares of the options, by their first tokens, of the probability of all of these.
 
         The tokens are those of the options alone: an answer begins anew behind the prompt. Nothing but the prompts is read,
-        together where the backend can.
+        together where the backend can. Where this model was probed for `question`, the probe says the chance of the first.
 
         Raises:
-            ValueError: fewer than two options, or two with the same first token.
+            ValueError: fewer than two options, or two with the same first token; a question with more than two.
             StageError: as `generate`, when one of the conversations cannot be read.
         """
         check_options(options)
+        tokens = self.first_tokens(options)
+        if question and len(options) != 2:
+            raise ValueError(f"the question {question!r} is one of yes and no, and here are {len(options)} options")
+        probe = probe_of(self._loaded.weights_sha256, question) if question else None
+        logits = self.next_logits(asked, tokens if probe is None else probe.tokens)
+        if probe is None:
+            return [_shares(row) for row in logits]
+        return [(yes, 1 - yes) for yes in map(probe.chance, logits)]
+
+    def first_tokens(self, options: Sequence[str]) -> list[int]:
+        """Those that the options begin with as answers. Raises ValueError for two with the same."""
         tokens = [self._encode(option)[0] for option in options]
         if len(set(tokens)) < len(tokens):
             raise ValueError(f"these options have the same first token in {self.name}: {list(options)}")
+        return tokens
+
+    @property
+    def n_tokens(self) -> int:
+        """Those that the tokenizer knows."""
+        return len(self._loaded.tokenizer)
+
+    def next_logits(self, asked: Sequence[Sequence[Message]], tokens: Sequence[int]) -> list[list[float]]:
+        """Behind each conversation the logits of `tokens`, in their order. Raises StageError as `choose_many`."""
         prompts = [self.prompt_ids(messages) for messages in asked]
         for prompt in prompts:
             _fitted(self._loaded, prompt, SamplingParams(max_new_tokens=1))
         engine = self._engine  # built with the lock free
         with self._loaded.lock, _telling_of_memory(self._loaded, f"{len(prompts)} prompts"):
-            return engine.first_token_shares(prompts, tokens)
+            return [row.tolist() for row in engine.next_logits(prompts, tokens)]
+
+
+def _shares(logits: Sequence[float]) -> tuple[float, ...]:
+    """What each has of the probability of all (softmax)."""
+    parts = [math.exp(logit - max(logits)) for logit in logits]
+    return tuple(part / sum(parts) for part in parts)
 
 
 def _was_put_away(prompt: Sequence[int], sampling: SamplingParams, take: Callable[[int], bool]) -> DecodeStats:

@@ -110,16 +110,21 @@ class RememberingGenerator:
     def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
         return self.choose_many([messages], options)[0]
 
-    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+    def choose_many(
+        self, asked: Sequence[Sequence[Message]], options: Sequence[str], question: str = ""
+    ) -> list[tuple[float, ...]]:
         check_options(options)
-        keys = [codec.sha256("\n".join([self._hash_of(messages), "choose", *options])) for messages in asked]
+        how = (*options, *((question,) if question else ()))
+        keys = [codec.sha256("\n".join([self._hash_of(messages), "choose", *how])) for messages in asked]
         found: list[tuple[float, ...] | None] = []
         for key in keys:
             known = self._known(key)
             found.append(None if known is None else tuple(json.loads(known.text)))
         missing = [at for at, shares in enumerate(found) if shares is None]
         if missing:
-            for at, shares in zip(missing, self._inner.choose_many([asked[at] for at in missing], options), strict=True):
+            for at, shares in zip(
+                missing, self._inner.choose_many([asked[at] for at in missing], options, question), strict=True
+            ):
                 self._keep(keys[at], Completion(json.dumps(shares), 0, 0, "end", DecodeStats(total_s=0.0)))
                 found[at] = shares
         return [shares for shares in found if shares is not None]

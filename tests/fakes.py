@@ -130,7 +130,9 @@ class ScriptedGenerator:
     def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
         return choice_of_text(self, messages, options)
 
-    def choose_many(self, asked: Sequence[Sequence[Message]], options: Sequence[str]) -> list[tuple[float, ...]]:
+    def choose_many(
+        self, asked: Sequence[Sequence[Message]], options: Sequence[str], question: str = ""
+    ) -> list[tuple[float, ...]]:
         return [self.choose(messages, options) for messages in asked]
 
 

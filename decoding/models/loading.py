@@ -68,6 +68,8 @@ class LoadedModel:
     dtype: str
     is_low_bit: bool = False
     """Whether its matrices are those of `decoding.lowbit`."""
+    weights_sha256: str = ""
+    """Of the one file that it was made from, where that is known."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     tokenizer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     backends: dict[str, StepBackend] = field(default_factory=dict, repr=False, compare=False)
@@ -148,6 +150,7 @@ def load_stored(folder: Path, *, dtype: str, made_from: str) -> LoadedModel:
         model=model,
         tokenizer=tokenizer,
         fingerprint=_digest_of(folder, (), f"{dtype} {made_from}"),
+        weights_sha256=made_from,
         context_tokens=_context_tokens(config, asked),
         eos_ids=_ids(ends) | _ids(tokenizer.eos_token_id),
         device="cpu",

@@ -46,16 +46,19 @@ COPY_WORDS = 4
 """Words of a passage in a row, names and numbers apart, behind which the next one costs the penalty, in logits."""
 GOOD_ENOUGH = 0.3
 """Share of copied words up to which a note needs no rewording, and a rewording is better than its note."""
-AGREED, SAID, KEPT = 1.2, 0.2, 0.4
+SAYS_THE_SAME = "says the same"
+"""The name of what the model is asked of an answer, for which it may have been probed (`decoding.probes`)."""
+AGREED, SAID, KEPT = 0.4, 0.1, 0.4
 """What log odds count for: of the model's own chance that answer and note say the same, of the reader's that the note says the
-answer, and that the answer says the note. By a logistic regression on 122 answers that were labelled by reading."""
-SAME, SURELY_SAME = 2.2, 2.6
-"""The least sum; and where the note is long. Of the 42 answers to two topics that have it 35 say the same, 3 lose a part and 4
-say something else; of the 49 that were taken without the reader, by four samples in place of six, 36, 3 and 10 (LOG.md)."""
+answer, and that the answer says the note. By a logistic regression on 936 answers that were labelled by reading."""
+SAME, SURELY_SAME = 1.7, 2.0
+"""The least sum; and where the note is long. Of 454 sentences 180 have an answer with 1.7, of which 138 say the same, 7 lose a
+part and 35 say something else, read strictly; by the word in place of the probe, and the weights before, 234: 154, 28, 52
+(docs/history/2026-11-29.md)."""
 BOUND = 0.005
 """A chance is taken for no less, and for no more than what this leaves of one."""
 HOPELESS = -0.8
-"""The reader's part of the sum below which the model is not asked: of 48 such answers 4 say the same."""
+"""The reader's part of the sum below which the model is not asked: of 172 such answers 22 say the same."""
 MOST_WORDS, LIGHT = 22, 0.33
 """Words of a note from which an answer must keep this share of them in runs. Of 37 answers with a chance of at least 0.75,
 which were labelled by reading, 20 of 25 to shorter notes were right, of the longer ones 5 of 5 that keep so much and 0 of 7
@@ -262,7 +265,7 @@ class Saying:
     def _judged(self, answers: Sequence[tuple[_Asked, Tried]]) -> list[Tried]:
         """Answers without a fault as the model itself says of them, beside what the reader says."""
         asked = [prompts.says_the_same(self._shown(fact.text), self._shown(one.text)) for fact, one in answers]
-        chances = self._writer.generator.choose_many(asked, ("Yes", "No")) if asked else []
+        chances = self._writer.generator.choose_many(asked, ("Yes", "No"), SAYS_THE_SAME) if asked else []
         found = []
         for (fact, one), (yes, _) in zip(answers, chances, strict=True):
             judged = replace(one, agreed=round(yes, 3))
