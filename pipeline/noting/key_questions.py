@@ -47,7 +47,7 @@ SAMPLES = (0.0, 0.7, 0.7)
 """Temperatures of the answers to a question."""
 AGREEING = 0.5
 """Least mean likeness of the best answer with the others; one that says nothing is like none."""
-TOGETHER, LEAST_SAID, MOST_SAID = 1.5, 0.7, 0.85
+TOGETHER, LEAST_SAID, MOST_SAID = 1.45, 0.65, 0.8
 """What an answer's agreement and the chance that its passage says it must be together: answers that are all the same outweigh
 some doubt of the verifier, and those that differ ask for less of it. Bounds of that chance."""
 TRIED, ASKED = 2, 2

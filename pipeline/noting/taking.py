@@ -33,7 +33,7 @@ CALL_WORDS = 240
 TOGETHER = 8
 """Calls of one stage: what a killed run reads again at most."""
 NOTE_TOKENS = 520
-SAYS_STORY = 0.75
+SAYS_STORY = 0.7
 """The same as `SAYS` of what happens in a story. Of 63 labelled ones it keeps 31, and nine of these are wrong still."""
 CLEAR = 0.9
 """Least chance, by the model, that a note which seems to lean on something can be understood alone (LOG.md)."""

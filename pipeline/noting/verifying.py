@@ -20,7 +20,7 @@ from pipeline.writing.checks.compared_words import bare_words
 
 STATES = "states"
 """The name of this question, for which a model may have been probed (`decoding.probes`)."""
-SAYS = 0.75
+SAYS = 0.7
 """Least chance, by the model's probe, that a passage says a note. Of 627 labelled notes in other words than their passage's,
 64% of them right, it keeps 349: 85% right, 6% partly, 9% wrong (held out; docs/history/2026-11-29.md)."""
 FACTUAL = 0.48

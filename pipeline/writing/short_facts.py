@@ -36,7 +36,7 @@ LEAST_WORDS, MOST_PARTS = 10, 6
 PART_WORDS, PART_CONTENT = 4, 5
 """Words of a part, and content words beside the title's of one that neither names nor counts anything but the subject: "Each
 tile shows a slice of a landscape, a river or rails" is a fact, "Dobbertin's landscapes serve as a starting point" is not."""
-HELD = 0.8
+HELD = 0.7
 """Least chance, by the model, that the statement says its part."""
 LEAST_TOLD = 0.25
 """Share of a statement's content words that its parts must have: less of it is something else."""

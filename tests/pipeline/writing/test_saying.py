@@ -66,7 +66,7 @@ def test_what_has_a_fault_is_said_as_its_note_and_the_fault_told() -> None:
 
 def test_the_model_itself_and_the_reader_decide_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text_of(said(lambda _: SAID, reader=Reader("lives"))) == [(SAID, (LEDGER,))]
-    monkeypatch.setattr(saying, "SAME", 6.5)  # more than the model alone can give
+    monkeypatch.setattr(saying, "SAME", 3.0)  # more than the model alone can give
     assert text_of(said(lambda _: SAID, reader=Reader())) == [(SAID, (LEDGER,))]
     section = said(lambda _: SAID, reader=Reader("lives"))
     assert text_of(section) == [(NOTE, (LEDGER,))] and "the model itself doubts" in section.repairs[0].detail
