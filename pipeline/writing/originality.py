@@ -19,8 +19,8 @@ from pipeline.writing.checks.rewording import copied_runs
 
 MOST_COPIED, MOST_VERBATIM = 0.45, 0.15
 """Share of the words in runs of five or more that a cited passage has, and of the sentences that stand there word for word.
-Below the bounds, for another page may have a run, too. What goes is told in parts: with these in place of 0.44 and 0.22 four
-articles told 38 facts of the human ones, as before (docs/history/2026-11-28.md)."""
+Below the bounds, for another page may have a run, too. What goes is told in parts. Lower bounds (0.40, 0.10) cost no facts, but
+truth: a quarter of rewordings and parts says something else, and a page's sentence never (docs/history/2026-11-29.md)."""
 LEAST_WORDS = 350
 """Words of an article from which none goes."""
 

@@ -41,7 +41,8 @@ def test_the_shipped_ones_are_of_a_known_model_and_of_questions_that_are_asked()
 def test_a_probed_model_answers_by_its_probe_and_only_what_it_was_probed_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = lowered(load(str(build_tiny_model(tmp_path, chat_template=True, vocab_from=["Is the bridge closed?"])), device="cpu"), "int8")
+    folder = build_tiny_model(tmp_path, chat_template=True, vocab_from=["Is the bridge closed?"])
+    loaded = lowered(load(str(folder), device="cpu"), "int8")
     generator = LocalGenerator(replace(loaded, weights_sha256="known"))
     one = Probe((7, 11, 13, 17), (3.0, -1.0, 0.5, -2.5), -0.1, "")
     monkeypatch.setattr(probe, "_known", lambda: ProbeFile({"known": {"is it so": one}}))
