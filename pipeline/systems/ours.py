@@ -62,7 +62,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "57"
+    rules = "58"
 
     def __init__(
         self,

@@ -69,6 +69,11 @@ def test_what_no_passage_says_of_a_card_is_cut() -> None:
     assert found.text == "The 2031 Tolvane flood was a flood in Vasterlow in March 2031."
 
 
+def test_so_is_what_stands_beside_a_name() -> None:
+    card = "The 2031 Tolvane flood was a flood in Vasterlow, a town of glass blowers, in March 2031."
+    assert wordings(card) == [card, "The 2031 Tolvane flood was a flood in Vasterlow"]
+
+
 def test_passages_together_may_say_what_none_says_alone() -> None:
     two = "The 2031 Tolvane flood struck Vasterlow on 16 March 2031, and Marrund Province sheltered 4,300 residents."
     both = ("struck the town", "nine shelters")
