@@ -221,7 +221,6 @@ class ServerGenerator:
         self, asked: Sequence[Sequence[Message]], options: Sequence[str], question: str = ""
     ) -> list[tuple[float, ...]]:
         """`choose` for each, as many at a time as in `generate_many`, whose errors it has. No server's model is probed."""
-        check_options(options)
         found: dict[int, tuple[float, ...]] = {}
         self._at_the_same_time([partial(self.choose, messages, options) for messages in asked], found.__setitem__)
         return [found[at] for at in range(len(asked))]

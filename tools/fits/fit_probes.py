@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def fit(folders: Sequence[str], out: Path | None) -> int:
     from data import codec
     from data.locate import locate
-    from data.settings import Settings
+    from data.settings import ModelSettings, Settings
     from data.snapshot import Snapshot
     from decoding.local import LocalGenerator
     from decoding.models.registry import KNOWN
@@ -78,7 +78,7 @@ def fit(folders: Sequence[str], out: Path | None) -> int:
     from pipeline.writing.saying import SAYS_THE_SAME
 
     settings, snapshots = Settings(), [Snapshot(locate(folder)) for folder in folders]
-    generator = models.build_generator("ours", settings.model.__class__(name=MODEL), settings.decoding)
+    generator = models.build_generator("ours", ModelSettings(name=MODEL), settings.decoding)
     if not isinstance(generator, LocalGenerator):
         raise UserError(f"{MODEL} must be decoded here to be probed")
     asked: dict[str, list[Asked]] = {STATES: [], SAYS_THE_SAME: list(_rewordings(generator))}
