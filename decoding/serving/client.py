@@ -3,7 +3,6 @@
 One POST to `/chat/completions` a text, streamed when somebody listens; `GET /models` once, to learn which models are served.
 What passes by itself (refused connections, 429, 500, 502, 503, 504) is retried with full jitter (Brooker 2015, "Exponential
 backoff and jitter"); everything else becomes an error that names the URL, the status and the beginning of the answer.
-
 The API key comes from WIKIGEN_API_KEY, else OPENAI_API_KEY. It is sent to the server and appears nowhere else.
 """
 
