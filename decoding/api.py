@@ -94,6 +94,9 @@ class Request(Strict):
 
     messages: tuple[Message, ...]
     sampling: SamplingParams
+    tuned: str = ""
+    """The task that these messages set, for which a model may have a trained beginning (`decoding.prefixes`) in the place of
+    its instructions and worked examples. Others read the messages as they are."""
 
 
 class Generator(Protocol):

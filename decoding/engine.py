@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from decoding.knn.artefact import Calibration
     from decoding.knn.bridge_files import Bridges
     from decoding.models.loading import LoadedModel
+    from decoding.prefixes.prefix import TrainedPrefix
     from decoding.speculative import OnLogits
 
 logger = logging.getLogger(__name__)
@@ -114,6 +115,17 @@ class Engine:
     def forget(self) -> None:
         """The next prompt is read whole, however it begins; the caller holds `lock`. For measurements."""
         self._backend.forget()
+
+    def tuned(self, prompt: Sequence[int], prefix: TrainedPrefix) -> Sequence[int]:
+        """The prompt with a trained beginning, where it begins so and the backend takes one; else as it is. Takes the lock."""
+        from decoding.backends.torch_backend import TorchBackend
+
+        found = prefix.before(prompt)
+        if found is None or not isinstance(self._backend, TorchBackend):
+            return prompt
+        with self._loaded.lock:
+            self._backend.take_prefix(prefix)
+        return found
 
     def decode(
         self,

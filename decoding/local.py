@@ -11,7 +11,7 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -24,6 +24,7 @@ from decoding.engine import Ask, Engine
 from decoding.many import check_options
 from decoding.models.conversation import PromptReader
 from decoding.models.loading import LoadedModel
+from decoding.prefixes.prefix import prefix_of, prefixes_digest
 from decoding.probes.probe import probe_of, probes_digest
 from decoding.sampling import check_sampling
 
@@ -70,9 +71,10 @@ class LocalGenerator(PromptReader):
 
     @property
     def fingerprint(self) -> str:
-        """Of the loaded model; where that was probed, of its probes, too."""
-        probes = probes_digest(self._loaded.weights_sha256)
-        return codec.sha256(f"{self._loaded.fingerprint} {probes}") if probes else self._loaded.fingerprint
+        """Of the loaded model, with what was trained for it: its probes, and beginnings of prompts."""
+        weights = self._loaded.weights_sha256
+        trained = [digest for digest in (probes_digest(weights), prefixes_digest(weights)) if digest]
+        return codec.sha256(" ".join([self._loaded.fingerprint, *trained])) if trained else self._loaded.fingerprint
 
     def put_away(self) -> None:
         """Give back the memory of the weights. Name and fingerprint remain; no text can be had any more."""
@@ -129,16 +131,15 @@ class LocalGenerator(PromptReader):
                 theirs.append(error)
                 raise
 
-        prompts: dict[int, list[int]] = {}
+        prompts: dict[int, Sequence[int]] = {}
         for at, request in enumerate(requests):
             check_sampling(request.sampling)
             try:
-                prompts[at] = self.prompt_ids(request.messages)
+                prompts[at] = self._tuned(self.prompt_ids(request.messages), request.tuned)
                 _fitted(self._loaded, prompts[at], request.sampling)
             except StageError as error:
                 failed[at] = error
-        able = list(prompts)
-        if len(able) > 1 and self._given is None and self._engine.together:
+        for able in self._alike(requests, prompts):
             wanted = [Wanted(prompts[at], requests[at].sampling, done=partial(finish, at)) for at in able]
             try:
                 complete_together(self._loaded, self._engine, wanted, wait=True)
@@ -157,6 +158,19 @@ class LocalGenerator(PromptReader):
         if failed:
             raise failed[min(failed)]
         return [found[at] for at in range(len(requests))]
+
+    def _alike(self, requests: Sequence[Request], prompts: Mapping[int, Sequence[int]]) -> list[list[int]]:
+        """Prompts that can be continued together, none alone: a trained beginning is one that all of them have."""
+        if self._given is not None or not self._engine.together:
+            return []
+        of_task: dict[str, list[int]] = {}
+        for at in prompts:
+            of_task.setdefault(requests[at].tuned, []).append(at)
+        return [able for able in of_task.values() if len(able) > 1]
+
+    def _tuned(self, prompt: Sequence[int], task: str) -> Sequence[int]:
+        prefix = prefix_of(self._loaded.weights_sha256, task) if task and self._given is None else None
+        return prompt if prefix is None else self._engine.tuned(prompt, prefix)
 
     def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
         """See `choose_many`."""

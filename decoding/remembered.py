@@ -87,7 +87,7 @@ class RememberingGenerator:
             if on_done is not None:
                 on_done(at, answer)
 
-        keys = [self._key(request.messages, request.sampling) for request in requests]
+        keys = [self._key(request.messages, request.sampling, request.tuned) for request in requests]
         asking: dict[str, list[int]] = {}
         """Of each key the requests that ask for it: the first one of them is asked."""
         for at, key in enumerate(keys):
@@ -132,11 +132,11 @@ class RememberingGenerator:
     def _hash_of(self, messages: Sequence[Message]) -> str:
         return codec.sha256("\n".join([self.fingerprint, *map(codec.to_json, messages)]))
 
-    def _key(self, messages: Sequence[Message], sampling: SamplingParams) -> str:
+    def _key(self, messages: Sequence[Message], sampling: SamplingParams, tuned: str = "") -> str:
         asked = [codec.to_json(message) for message in messages]
         # Task and sources are hints for drafting: they change the speed, never the text.
         decides = codec.to_json(replace(sampling, task="other", sources=()))
-        return codec.sha256("\n".join([self.fingerprint, *asked, decides]))
+        return codec.sha256("\n".join([self.fingerprint, *asked, decides, *((tuned,) if tuned else ())]))
 
     def _known(self, key: str) -> Completion | None:
         with closing(self._open()) as store:

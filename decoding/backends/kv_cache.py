@@ -111,6 +111,14 @@ class KVCache:
             buffers = self._allocate(layer, shape)
         return buffers
 
+    def put(self, keys: NDArray[np.float32], values: NDArray[np.float32], dtype: torch.dtype) -> None:
+        """Those of positions 0..N-1, each (layers, H_kv, N, D), into every layer; room for them is reserved."""
+        import torch
+
+        for layer, pair in enumerate(zip(keys, values, strict=True)):
+            made = [torch.from_numpy(one)[None].to(self._device, dtype) for one in pair]
+            self.write(layer, made[0], made[1], 0)
+
     def commit(self, k: int, path: Sequence[int] | None = None) -> None:
         """n += k. With `path` (k ascending indices) rows n+path[i] move to n+i in every layer first."""
         if path is not None:
@@ -249,6 +257,12 @@ class StepCache:
             raise ValueError(
                 f"positions up to {end} are needed but only {self.capacity} were reserved; prefill with a larger capacity"
             )
+
+    def put(self, keys: NDArray[np.float32], values: NDArray[np.float32], dtype: torch.dtype | None = None) -> None:
+        """Those of positions 0..N-1, each (layers, H_kv, N, D); room for them is reserved."""
+        n = keys.shape[2]
+        self.keys[..., :n] = keys.swapaxes(2, 3)
+        self.values[:, :, :n] = values
 
     def commit(self, k: int, path: Sequence[int] | None = None) -> None:
         """n += k. With `path` (k ascending indices) rows n+path[i] move to n+i first."""

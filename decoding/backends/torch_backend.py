@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from data.errors import StageError
+from data.errors import StageError, UserError
 from decoding.backend import FULL, BackendInfo, Chain, CostTable, Prefill, SkipSet, Wants
 from decoding.backends.kv_cache import KVCache, transformers_cache
 from decoding.backends.rows import TorchRows, not_numbers
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from decoding.backend import Budget
     from decoding.backends.nearest_sets import SetSearch
     from decoding.models.loading import LoadedModel
+    from decoding.prefixes.prefix import TrainedPrefix
 
 PREFILL_TOKENS = 512
 """Prompt tokens per forward: bounds the memory for activations and masks."""
@@ -57,6 +58,8 @@ class TorchBackend(ABC):
         self._branched = False
         """Whether the last step was a tree, whose rows do not follow one another."""
         self._costs: CostTable | None = None
+        self._prefixes: dict[int, TrainedPrefix] = {}
+        """By the token that each has in the place of its own."""
 
     def _model_of(self, loaded: LoadedModel) -> Any:
         """The model whose modules are run."""
@@ -94,10 +97,12 @@ class TorchBackend(ABC):
         self._check_prompt(ids, capacity)
         with torch.inference_mode():
             self._restart(capacity)
-            kept = self._kept(ids, wants)
+            kept = self._with_prefix(ids, self._kept(ids, wants))
             prompt = torch.tensor([list(ids)], device=self._device)
             total = torch.zeros(self._info.hidden_size, device=self._device)
             top_ids: list[torch.Tensor] = []
+            if wants.top_k and kept:  # of a trained prefix, which has no states: rows as long as the prompt
+                top_ids.append(torch.full((kept, wants.top_k), ids[0], device=self._device))
             for start in range(kept, len(ids), PREFILL_TOKENS):
                 piece = prompt[:, start : start + PREFILL_TOKENS]
                 # the head sees one row whatever is wanted besides, so that wants cannot change the first token
@@ -226,6 +231,35 @@ class TorchBackend(ABC):
     def _kept(self, ids: Sequence[int], wants: Wants) -> int:
         """How many of the first tokens need not be read, as their keys and values are there from the text before."""
         return 0
+
+    def take_prefix(self, prefix: TrainedPrefix) -> None:
+        """Prompts that begin with its stand-ins have its keys and values there from now on.
+
+        Raises UserError for one of another shape of model.
+        """
+        known = self._prefixes.get(prefix.stand_in)
+        if known is prefix:
+            return
+        config = self._config
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        wanted = (self._info.n_layers, config.num_key_value_heads, prefix.length, size)
+        if prefix.keys.shape != wanted or known is not None or not 0 <= prefix.stand_in < self._info.vocab_size:
+            raise UserError(
+                f"the trained prefix {prefix.name!r} is not one of {self._loaded.name}: its keys are {prefix.keys.shape}, and "
+                f"here they are {wanted}; install the package again"
+            )
+        self._prefixes[prefix.stand_in] = prefix
+
+    def _with_prefix(self, ids: Sequence[int], kept: int) -> int:
+        """As `_kept`, with the keys and values of a trained prefix there, if the prompt begins with one. Something is always
+        behind it: of prompts that are read together the header of their last turn."""
+        prefix = self._prefixes.get(ids[0])
+        if prefix is None or kept >= prefix.length:
+            return kept
+        if len(ids) <= prefix.length or ids[prefix.length - 1] != prefix.stand_in:
+            raise ValueError(f"the trained prefix {prefix.name!r} comes whole, and something behind it")
+        self.kv.put(prefix.keys, prefix.values, self._model.dtype)
+        return prefix.length
 
     def _keeps(self, ids: Sequence[int]) -> None:  # noqa: B027
         """A prompt was read whole: its keys and values are there."""

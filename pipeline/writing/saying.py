@@ -46,6 +46,8 @@ COPY_WORDS = 4
 """Words of a passage in a row, names and numbers apart, behind which the next one costs the penalty, in logits."""
 GOOD_ENOUGH = 0.3
 """Share of copied words up to which a note needs no rewording, and a rewording is better than its note."""
+SAY = "say"
+"""The name of the task, for which a model may have been tuned (`decoding.prefixes`)."""
 SAYS_THE_SAME = "says the same"
 """The name of what the model is asked of an answer, for which it may have been probed (`decoding.probes`)."""
 AGREED, SAID, KEPT = 0.4, 0.1, 0.4
@@ -228,7 +230,7 @@ class Saying:
         )
         if len(shown) > 1:
             return Request(prompts.say_together(shown), sampling)
-        return Request(prompts.say(shown[0], story=fact.statements[0].story), sampling)
+        return Request(prompts.say(shown[0], story=fact.statements[0].story), sampling, SAY)
 
     def _by_rule(self, fact: _Asked, text: str) -> Tried:
         """An answer with the faults that rules find."""

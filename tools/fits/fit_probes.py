@@ -17,7 +17,7 @@ import json
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +82,7 @@ def fit(folders: Sequence[str], out: Path | None) -> int:
     if not isinstance(generator, LocalGenerator):
         raise UserError(f"{MODEL} must be decoded here to be probed")
     asked: dict[str, list[Asked]] = {STATES: [], SAYS_THE_SAME: list(_rewordings(generator))}
-    for event, evidence, sentences in _evidence(snapshots):
+    for event, evidence, sentences in evidence_of(snapshots, {*_by_event(NOTES_FILE), *_by_event(SAYINGS_FILE)}):
         asked[STATES] += _notes(event, evidence, generator)
         asked[SAYS_THE_SAME] += _sayings(event, sentences, generator)
     probes: dict[str, Probe] = {}
@@ -155,8 +155,8 @@ def _logits(name: str, questions: Sequence[Asked], tokens: Sequence[int], genera
     return np.array(found)
 
 
-def _evidence(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, Evidence, Mapping[str, str]]]:
-    """Each event that has labels, with its evidence, and its offered sentences by digest."""
+def evidence_of(snapshots: Sequence[Snapshot], wanted: Collection[str]) -> Iterator[tuple[str, Evidence, Mapping[str, str]]]:
+    """Each event that is wanted, with its evidence, and its offered sentences by digest."""
     from data.errors import NoEvidence
     from data.settings import Settings
     from flows.wiring import models
@@ -166,7 +166,6 @@ def _evidence(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, Evidence, Ma
     from tools.fits.fit_usable import digest
 
     settings, encoder = Settings(), models.build_encoder()
-    wanted = {*_by_event(NOTES_FILE), *_by_event(SAYINGS_FILE)}
     for snapshot in snapshots:
         collect = build_collect(snapshot, settings)
         ids = [event_id for event_id in snapshot.ids("search") if event_id in wanted]

@@ -1,0 +1,111 @@
+"""Prefix tuning (Li & Liang, 2021): keys and values that were trained stand in the place of those of a prompt's beginning.
+
+A task's instructions and worked examples are the same in every call, and of them the model keeps nothing but keys and values in
+each layer. Those are the numbers that are trained: begun as what the tokens give ("cartridges", Eyuboglu et al., 2025), on some
+hundreds of answers written by hand, the weights staying as they are. Nothing else changes: a cache is filled from a file in
+place of being computed, in any backend, and drafts and passes are what they were. A prefix belongs to one file of weights
+and to the tokens that it stands for (`tools.fits.fit_prefix`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from data.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FOLDER = Path(__file__).parent
+_MOST, _LEAST = 127, 1e-12
+"""Largest number of eight bits; and a scale that is no zero."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedPrefix:
+    """`keys` and `values` are (layers, H_kv, N, D), of the first N positions, keys rotated to them."""
+
+    name: str
+    """Of the task, as `decoding.api.Request.tuned` gives it."""
+    weights_sha256: str
+    beginnings: tuple[tuple[int, ...], ...]
+    """Beginnings of prompts for which it stands: all messages but the last one. They may have more tokens than it has."""
+    texts: tuple[str, ...]
+    """The same, as texts."""
+    stand_in: int
+    """A token that no text has, N times in the place of a beginning: so that nothing takes one prompt for the other."""
+    about: str
+    keys: NDArray[np.float32]
+    values: NDArray[np.float32]
+
+    def before(self, prompt: Sequence[int]) -> list[int] | None:
+        """The prompt with the trained beginning; None where it begins otherwise, or nothing follows."""
+        for tokens in self.beginnings:
+            if len(prompt) > len(tokens) and tuple(prompt[: len(tokens)]) == tokens:
+                return [self.stand_in] * self.length + list(prompt[len(tokens) :])
+        return None
+
+    @property
+    def length(self) -> int:
+        """N."""
+        return int(self.keys.shape[2])
+
+    def save(self, path: Path) -> None:
+        """In eight bits, with a scale for each dimension of a head."""
+        import numpy as np
+        from safetensors.numpy import save_file
+
+        about = {"name": self.name, "weights_sha256": self.weights_sha256, "stand_in": self.stand_in, "about": self.about}
+        stands_for = {"beginnings": self.beginnings, "texts": self.texts}
+        held = {"prefix": json.dumps({**about, **stands_for}, sort_keys=True)}
+        stored: dict[str, NDArray[Any]] = {}
+        for part, numbers in (("keys", self.keys), ("values", self.values)):
+            scale = np.abs(numbers).max(axis=2, keepdims=True) / _MOST
+            # contiguous: of others safetensors would write another order
+            stored[part] = np.ascontiguousarray(np.rint(numbers / np.maximum(scale, _LEAST)).astype(np.int8))
+            stored[f"{part}.scale"] = np.ascontiguousarray(scale.astype(np.float32))
+        save_file(stored, path, metadata=held)
+
+
+@cache
+def prefix_of(weights_sha256: str, name: str) -> TrainedPrefix | None:
+    """None where none was trained for these weights and this task. Raises UserError for a file that is none."""
+    path = _file(weights_sha256, name)
+    return read(path) if weights_sha256 and path.is_file() else None
+
+
+def read(path: Path) -> TrainedPrefix:
+    """Raises UserError for a file that is no prefix, or cut short."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "np") as file:
+            held: dict[str, Any] = json.loads((file.metadata() or {})["prefix"])
+            held["beginnings"] = tuple(tuple(tokens) for tokens in held["beginnings"])
+            held["texts"] = tuple(held["texts"])
+            keys, values = (file.get_tensor(part) * file.get_tensor(f"{part}.scale") for part in ("keys", "values"))
+            prefix = TrainedPrefix(keys=keys, values=values, **held)
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is no trained prefix ({error}); install the package again") from None
+    if prefix.keys.ndim != 4 or prefix.keys.shape != prefix.values.shape or not prefix.beginnings:
+        raise UserError(f"{path} is no trained prefix (its shapes do not fit); install the package again")
+    return prefix
+
+
+@cache
+def prefixes_digest(weights_sha256: str) -> str:
+    """Changes with what a model's prefixes are; empty for a model without any."""
+    from data import codec
+
+    files = sorted(FOLDER.glob(f"*-{weights_sha256[:12]}.safetensors")) if weights_sha256 else []
+    return codec.sha256(" ".join(codec.sha256_bytes(file.read_bytes()) for file in files))[:12] if files else ""
+
+
+def _file(weights_sha256: str, name: str) -> Path:
+    return FOLDER / f"{name}-{weights_sha256[:12]}.safetensors"
