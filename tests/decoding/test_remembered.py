@@ -45,6 +45,13 @@ def test_of_several_requests_those_are_asked_that_are_new(tmp_path: Path) -> Non
     assert [one.text for one in generator.generate_many(requests)] == [one.text for one in found] and not inner.texts
 
 
+def test_a_tuned_answer_is_another_one(tmp_path: Path) -> None:
+    generator = RememberingGenerator(ScriptedGenerator(["One.", "Two."]), tmp_path / "answers.sqlite")
+    plain, tuned = Request(ASKED, SamplingParams()), Request(ASKED, SamplingParams(), "say")
+    assert [one.text for one in generator.generate_many([plain, tuned])] == ["One.", "Two."]
+    assert [one.text for one in generator.generate_many([tuned, plain])] == ["Two.", "One."]
+
+
 def test_those_that_ended_are_kept_when_another_fails(tmp_path: Path) -> None:
     class Failing(ScriptedGenerator):
         def generate(self, messages, sampling, on_text=None):  # type: ignore[no-untyped-def]

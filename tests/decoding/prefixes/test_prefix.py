@@ -135,7 +135,11 @@ def test_a_file_says_whose_it_is(tmp_path: Path, low_bit: LoadedModel, monkeypat
 def test_the_shipped_ones_are_of_a_known_model_and_stand_for_what_is_asked() -> None:
     sha256 = KNOWN["qwen-1.5b"].sha256
     noted = reading_prompts.notes("", Numbered(1, "", ""), "", str)
-    asked = {"say": [prompts.say(""), prompts.say("", story=True)], "note": [noted]}
+    asked = {
+        "say": [prompts.say(""), prompts.say("", story=True)],
+        "note": [noted],
+        "answer": [reading_prompts.answer("", [], str)],
+    }
     assert {file.name for file in FOLDER.glob("*.safetensors")} == {f"{name}-{sha256[:12]}.safetensors" for name in asked}
     for name, conversations in asked.items():
         prefix = prefix_of(sha256, name)
