@@ -121,6 +121,11 @@ class Generator(Protocol):
     def prompt_form(self) -> PromptForm: ...
 
     @property
+    def tuned(self) -> frozenset[str]:
+        """Tasks for which it has a trained beginning of prompts (`Request.tuned`)."""
+        ...
+
+    @property
     def grounds(self) -> bool:
         """Whether `grounding` of `SamplingParams` is honoured; if not, it is refused with a UserError."""
         ...
@@ -169,7 +174,8 @@ class Generator(Protocol):
     ) -> list[tuple[float, ...]]:
         """`choose` for each conversation, in their order. How conversations begin alike is read once where that is possible.
 
-        `question`: the name of what all of them ask. A model that was probed for it (`decoding.probes`) answers by its probe.
+        `question`: the name of what all of them ask. A model that was probed for it (`decoding.probes`) answers by its probe,
+        one with a beginning that was trained for it (`decoding.prefixes`) reads that.
         """
         ...
 

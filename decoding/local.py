@@ -24,7 +24,7 @@ from decoding.engine import Ask, Engine
 from decoding.many import check_options
 from decoding.models.conversation import PromptReader
 from decoding.models.loading import LoadedModel
-from decoding.prefixes.prefix import prefix_of, prefixes_digest
+from decoding.prefixes.prefix import prefix_of, prefixes_digest, tasks_of
 from decoding.probes.probe import probe_of, probes_digest
 from decoding.sampling import check_sampling
 
@@ -90,6 +90,10 @@ class LocalGenerator(PromptReader):
     @property
     def context_tokens(self) -> int:
         return self._loaded.context_tokens
+
+    @property
+    def tuned(self) -> frozenset[str]:
+        return tasks_of(self._loaded.weights_sha256) if self._given is None else frozenset()
 
     def generate(
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
@@ -182,18 +186,19 @@ class LocalGenerator(PromptReader):
         """For each conversation the shares of the options, by their first tokens, of the probability of all of these.
 
         The tokens are those of the options alone: an answer begins anew behind the prompt. Nothing but the prompts is read,
-        together where the backend can. Where this model was probed for `question`, the probe says the chance of the first.
+        together where the backend can. Where this model was probed for `question`, the probe says the chance of the first;
+        where a beginning was trained for it, prompts begin so.
 
         Raises:
-            ValueError: fewer than two options, or two with the same first token; a question with more than two.
+            ValueError: fewer than two options, or two with the same first token; more than two where there is a probe.
             StageError: as `generate`, when one of the conversations cannot be read.
         """
         check_options(options)
         tokens = self.first_tokens(options)
-        if question and len(options) != 2:
-            raise ValueError(f"the question {question!r} is one of yes and no, and here are {len(options)} options")
         probe = probe_of(self._loaded.weights_sha256, question) if question else None
-        logits = self.next_logits(asked, tokens if probe is None else probe.tokens)
+        if probe is not None and len(options) != 2:
+            raise ValueError(f"the question {question!r} is one of yes and no, and here are {len(options)} options")
+        logits = self.next_logits(asked, tokens if probe is None else probe.tokens, question)
         if probe is None:
             return [_shares(row) for row in logits]
         return [(yes, 1 - yes) for yes in map(probe.chance, logits)]
@@ -210,9 +215,9 @@ class LocalGenerator(PromptReader):
         """Those that the tokenizer knows."""
         return len(self._loaded.tokenizer)
 
-    def next_logits(self, asked: Sequence[Sequence[Message]], tokens: Sequence[int]) -> list[list[float]]:
+    def next_logits(self, asked: Sequence[Sequence[Message]], tokens: Sequence[int], question: str = "") -> list[list[float]]:
         """Behind each conversation the logits of `tokens`, in their order. Raises StageError as `choose_many`."""
-        prompts = [self.prompt_ids(messages) for messages in asked]
+        prompts = [self._tuned(self.prompt_ids(messages), question) for messages in asked]
         for prompt in prompts:
             _fitted(self._loaded, prompt, SamplingParams(max_new_tokens=1))
         engine = self._engine  # built with the lock free

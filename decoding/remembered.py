@@ -55,6 +55,10 @@ class RememberingGenerator:
         return self._inner.prompt_form
 
     @property
+    def tuned(self) -> frozenset[str]:
+        return self._inner.tuned
+
+    @property
     def grounds(self) -> bool:
         return self._inner.grounds
 

@@ -98,6 +98,10 @@ class ScriptedGenerator:
         return "chat"
 
     @property
+    def tuned(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
     def grounds(self) -> bool:
         return False
 

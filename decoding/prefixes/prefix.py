@@ -98,13 +98,22 @@ def read(path: Path) -> TrainedPrefix:
     return prefix
 
 
+def tasks_of(weights_sha256: str) -> frozenset[str]:
+    """Those that beginnings were trained for."""
+    return frozenset(file.name.rpartition("-")[0] for file in _files(weights_sha256))
+
+
 @cache
 def prefixes_digest(weights_sha256: str) -> str:
     """Changes with what a model's prefixes are; empty for a model without any."""
     from data import codec
 
-    files = sorted(FOLDER.glob(f"*-{weights_sha256[:12]}.safetensors")) if weights_sha256 else []
+    files = _files(weights_sha256)
     return codec.sha256(" ".join(codec.sha256_bytes(file.read_bytes()) for file in files))[:12] if files else ""
+
+
+def _files(weights_sha256: str) -> list[Path]:
+    return sorted(FOLDER.glob(f"*-{weights_sha256[:12]}.safetensors")) if weights_sha256 else []
 
 
 def _file(weights_sha256: str, name: str) -> Path:

@@ -117,6 +117,10 @@ class ServerGenerator:
         return "chat"
 
     @property
+    def tuned(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
     def grounds(self) -> bool:
         """A server chooses its tokens out of sight."""
         return False

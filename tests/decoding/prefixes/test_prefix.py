@@ -15,8 +15,9 @@ from decoding.engine import Engine, backend_of
 from decoding.local import LocalGenerator
 from decoding.models.loading import LoadedModel, load, lowered
 from decoding.models.registry import KNOWN
-from decoding.prefixes.prefix import FOLDER, TrainedPrefix, prefix_of, read
+from decoding.prefixes.prefix import FOLDER, TrainedPrefix, prefix_of, read, tasks_of
 from pipeline.noting import reading_prompts
+from pipeline.planning.asked_headings import under
 from pipeline.writing import prompts
 from pipeline.writing.prompts import Numbered
 from tests.tiny_model import build_tiny_model
@@ -91,7 +92,9 @@ def test_keys_and_values_from_a_file_stand_for_those_of_the_tokens(
     monkeypatch.setattr("decoding.local.prefix_of", lambda sha256, name: trained)
     other = engine_of(replace(model, backends={}), kind)
     changed = answers(other)
-    assert changed != plain
+    assert changed != plain and other.tuned == frozenset()
+    as_they_are, tuned = (other.choose_many(ASKED, ("the", "road", "fell"), question) for question in ("", "say"))
+    assert as_they_are != tuned and len(tuned) == 3 and all(sum(one) == pytest.approx(1) for one in tuned)
     alone = [other.generate_many([Request(messages, SAMPLING, "say")])[0].text for messages in ASKED]
     assert alone == changed, "alone and together"
     mixed = [Request(ASKED[0], SAMPLING, "say"), *(Request(messages, SAMPLING) for messages in ASKED)]
@@ -139,14 +142,17 @@ def test_the_shipped_ones_are_of_a_known_model_and_stand_for_what_is_asked() -> 
         "say": [prompts.say(""), prompts.say("", story=True)],
         "note": [noted],
         "answer": [reading_prompts.answer("", [], str)],
+        "heading": [under("", [], "", str)],
     }
-    assert {file.name for file in FOLDER.glob("*.safetensors")} == {f"{name}-{sha256[:12]}.safetensors" for name in asked}
-    for name, conversations in asked.items():
-        prefix = prefix_of(sha256, name)
+    assert {file.name for file in FOLDER.glob("*.safetensors")} <= {f"{name}-{sha256[:12]}.safetensors" for name in asked}
+    for name in tasks_of(sha256):
+        prefix, conversations = prefix_of(sha256, name), asked[name]
         assert prefix is not None and (prefix.name, prefix.weights_sha256) == (name, sha256)
         assert prefix.stand_in == STAND_IN[name] and prefix.keys.shape == (28, 2, prefix.length, 128)
         texts = [chat(messages[:-1]) for messages in conversations]
         assert list(prefix.texts) == texts, "the prompt was changed: train it anew (tools.fits.fit_prefix)"
+    assert tasks_of("") == frozenset()
+    assert tasks_of(sha256) == set(asked) and tasks_of("") == frozenset()
     assert prefix_of(sha256, "another") is None and prefix_of("", "say") is None
 
 
