@@ -32,7 +32,7 @@ from pipeline.evidence import Evidence
 from pipeline.planning.arranging import opening_scores
 from pipeline.planning.headings import BANK_FILE, HeadingBank
 from pipeline.planning.kinds import Kind, KindRecogniser, bank_digest
-from pipeline.planning.section_assignment import CUES_FILE, Likely, filed_under
+from pipeline.planning.section_assignment import CUES_FILE, filed_under
 from pipeline.provenance import publisher_of
 from pipeline.retrieval import terms
 
@@ -84,14 +84,12 @@ _FUTURE = re.compile(r"\b(?:will(?! (?:power|of))|(?:is|are) (?:set|scheduled|ex
 
 @dataclass(frozen=True, slots=True)
 class PlanningBanks:
-    """Kinds of article and usual headings, built when first needed, since encoding them takes a second; the encoder that
-    knows which sentences stand under which heading (`decoding.filing`); and a language model's word on that, where one is
-    asked."""
+    """Kinds of article and usual headings, built when first needed, since encoding them takes a second; and the encoder that
+    knows which sentences stand under which heading (`decoding.filing`)."""
 
     recogniser: Callable[[], KindRecogniser]
     headings: Callable[[], HeadingBank]
     filer: Encoder
-    likely: Likely | None = None
 
     @classmethod
     def of(cls, encoder: Encoder, filer: Encoder) -> PlanningBanks:
@@ -348,7 +346,7 @@ def _sections(
         return []
     title = evidence.event.title
     usual = banks.headings().offered(title, scored, kind, most=writing.max_sections)
-    return filed_under(title, pool, scored, body, usual, (encoder, banks.filer), writing.max_sections, kind, banks.likely)
+    return filed_under(title, pool, scored, body, usual, (encoder, banks.filer), writing.max_sections, kind)
 
 
 def _lead(

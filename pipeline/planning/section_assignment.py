@@ -1,15 +1,14 @@
 """Section assignment: under which heading a statement stands.
 
-By what it means, by where encyclopedias put such a sentence (`decoding.filing`), by words that belong under a heading
-(cues.toml), and by what a language model that can be asked says of it (`planning.asked_headings`). A heading that too few
-statements fit is closed, and these are filed again.
+By what it means, by where encyclopedias put such a sentence (`decoding.filing`), and by words that belong under a heading
+(cues.toml). A heading that too few statements fit is closed, and these are filed again.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,10 +29,6 @@ LEAST_STATEMENTS = 2
 """Statements that a heading needs; a thin section joins the one that its statements fit next best."""
 CUE = 0.12
 """What a word of a heading adds to a statement's fit; fits differ by 0.05 in the median, and vectors confuse cast and plot."""
-ASKED = 0.1
-"""What a model's log chance of a heading counts for."""
-Likely = Callable[[str, Sequence[str], Sequence[str]], np.ndarray]
-"""A title, k headings and n statements -> log chances, shape (n, k)."""
 GENERAL = frozenset(
     ("Background", "History", "Overview", "Summary", "Description", "Development", "Event", "Events", "Incident")
 )
@@ -55,9 +50,8 @@ def filed_under(
     encoders: tuple[Encoder, Encoder],
     most: int,
     kind: Kind,
-    likely: Likely | None = None,
 ) -> list[tuple[Heading, list[list[int]]]]:
-    """Headings in reading order with their statements in paragraphs. `likely`: a language model's word, where one is asked."""
+    """Headings in reading order with their statements in paragraphs."""
     # A heading that accuses ("Perpetrator") needs statements that use its word: being alike is no evidence of guilt.
     headings = [h for h in offered if not _ACCUSING.search(h.heading) or _evidenced(h.heading, pool, body)] or list(offered)
     # "Fourteen people lost their lives" is no background of a flood, whatever its words are.
@@ -83,8 +77,6 @@ def filed_under(
     fit = fits(scored, meaning.encode([f"{h.heading}: {h.about}" for h in headings]))
     fit += fits_from(scored, filer.encode([o.text for o in pool.offered]) @ filer.encode([h.heading for h in headings]).T)
     fit += CUE * cued + 0.02 * np.array([h.prior for h in headings])
-    if likely is not None:
-        fit[body] += ASKED * likely(title, [h.heading for h in headings], [pool.offered[i].text for i in body])
     fit[(~cued & needed) | barred] = -np.inf
     while True:
         groups: dict[int, list[int]] = {k: [] for k in open_ones}

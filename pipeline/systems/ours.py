@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from data.decoding_counts import Usage
 from data.settings import ModelSettings, RetrievalSettings, WritingSettings
@@ -33,7 +33,6 @@ from pipeline.noting.retelling import retelling
 from pipeline.noting.stated import NoteChecker
 from pipeline.noting.taking import chosen_passages, retell, take_notes
 from pipeline.noting.verifying import FACTUAL, Claimed, Verifier
-from pipeline.planning.asked_headings import HEADING, log_chances
 from pipeline.planning.headings import HeadingBank
 from pipeline.planning.kinds import KindRecogniser
 from pipeline.planning.paragraphs import STORIES
@@ -183,9 +182,7 @@ class OurSystem(ModelSystem):
         named = self._recogniser.named(kind.name)
         subject = NotedSubject(card.text, named, opening, namesakes(evidence, about))
         story = story_told(notes.story, self._kind_encoder, self._writing.max_words)
-        asks = HEADING in self._generator.tuned or self._together > 1  # others do not tell headings apart
-        likely = partial(log_chances, generator=self._generator) if asks else None
-        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer, likely)
+        banks = PlanningBanks(lambda: self._recogniser, lambda: self._headings, self._filer)
         carried = MOST_WORDS if self._together == 1 else 0
         more = PLANNED if carried else 1.0  # what the model cannot say otherwise may go
         room = self._writing.max_words - sum(len(one.text.split()) for one in story)

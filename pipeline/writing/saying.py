@@ -36,7 +36,12 @@ from pipeline.writing.prompts import quotable
 
 SAMPLES = ((0.0, 1.2), (0.6, 1.2), (0.6, 1.2), (0.7, 1.2), (0.7, 1.6), (0.8, 2.0))
 """Temperature and copying penalty of the answers. A higher price gives fewer that say the same (LOG.md)."""
+TUNED = ((0.0, 0.0), (0.0, 0.6), (0.0, 1.2), (0.3, 0.3), (0.3, 0.6), (0.5, 0.3))
+"""The same of a model that was tuned to say facts: it needs no price, and errs where it is warm. Of 90 statements, labelled
+by reading, it says 56% the same at (0, 0) and 23% wrong, at (0, 0.6) the same, at (0, 1.2) 51 and 32, at (0.5, 0) 42 and 41;
+untuned 36 and 33 at (0, 1.2), of another 120."""
 AGAIN = ((0.7, 1.2), (0.7, 1.2), (0.7, 1.6), (0.8, 1.6), (0.9, 1.2), (0.9, 1.6))
+TUNED_AGAIN = ((0.3, 1.2), (0.5, 0.6), (0.5, 1.2), (0.5, 1.2), (0.7, 0.6), (0.7, 1.2))
 """The same where no answer was without a fault, and the note may not stand."""
 AGREEING = 0.55
 """Least mean likeness of an answer with the other answers to the same statements, as F1 of their stems."""
@@ -204,7 +209,8 @@ class Saying:
         if not facts:
             return []
         # Those of one statement after the other: how their prompts begin is read once.
-        ways = AGAIN if again else SAMPLES
+        tuned = SAY in self._writer.generator.tuned
+        ways = (TUNED_AGAIN if again else TUNED) if tuned else (AGAIN if again else SAMPLES)
         wanted = [(fact, n) for fact in facts for n in range(len(ways))]
         first = len(SAMPLES) if again else 0
         requests = [self._request(fact, *ways[n], first + n) for fact, n in wanted]

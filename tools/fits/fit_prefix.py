@@ -37,12 +37,12 @@ SAYINGS_FILE = Path(__file__).with_name("sayings.jsonl")
 NOTES_FILE = Path(__file__).with_name("written_notes.jsonl")
 ANSWERS_FILE = Path(__file__).with_name("written_answers.jsonl")
 MODEL = "qwen-1.5b"
-STAND_IN = {"say": 151_935, "note": 151_934, "answer": 151_933, "heading": 151_932}
+STAND_IN = {"say": 151_935, "note": 151_934, "answer": 151_933}
 """Rows of the model's embedding that its tokenizer has no token for."""
 RATE, CALM, SEED = 4e-3, 0.95, 0
 """Adam's step, in root mean squares of a layer's keys or values (four times as much diverges), and its second beta."""
-EPOCHS = {"say": 2.0, "note": 2.0, "answer": 2.0, "heading": 1.0}
-BATCH = {"say": 8, "note": 4, "answer": 4, "heading": 8}
+EPOCHS = {"say": 2.0, "note": 2.0, "answer": 2.0}
+BATCH = {"say": 8, "note": 4, "answer": 4}
 """Of notes and answers the prompts are long: 3 MB of states a token are kept for the way back."""
 NOTING = (
     "You take notes for an encyclopedia article. Give every fact that the text states about the subject, in other words and "
@@ -249,7 +249,7 @@ def _task(name: str, asked: Sequence[_Asked], generator: LocalGenerator, tokeniz
     texts = [text(begun)]
     if name == "say":
         texts.append(text(prompts.say("", story=True)[:-1]))
-    elif name != "heading":
+    else:
         begun = (Message("system", NOTING if name == "note" else ANSWERING),)
     beginnings = [ids_of(text) for text in texts]
     examples: dict[bool, list[Example]] = {False: [], True: []}
@@ -257,9 +257,7 @@ def _task(name: str, asked: Sequence[_Asked], generator: LocalGenerator, tokeniz
         ids = tuple(generator.prompt_ids(one.messages))
         if ids[: len(beginnings[0])] != beginnings[0]:
             raise UserError(f"prompts of the task {name!r} begin each otherwise")
-        answer = tuple(tokenizer(one.answer, add_special_tokens=False).input_ids)
-        if name != "heading":
-            answer = (*answer, tokenizer.eos_token_id)
+        answer = (*tokenizer(one.answer, add_special_tokens=False).input_ids, tokenizer.eos_token_id)
         examples[one.is_held_out].append(Example(ids[len(beginnings[0]) :], answer))
     return Task(name, ids_of(text(begun)), tuple(beginnings), tuple(texts), tuple(examples[False]), tuple(examples[True]))
 

@@ -17,7 +17,6 @@ from decoding.models.loading import LoadedModel, load, lowered
 from decoding.models.registry import KNOWN
 from decoding.prefixes.prefix import FOLDER, TrainedPrefix, prefix_of, read, tasks_of
 from pipeline.noting import reading_prompts
-from pipeline.planning.asked_headings import under
 from pipeline.writing import prompts
 from pipeline.writing.prompts import Numbered
 from tests.tiny_model import build_tiny_model
@@ -142,7 +141,6 @@ def test_the_shipped_ones_are_of_a_known_model_and_stand_for_what_is_asked() -> 
         "say": [prompts.say(""), prompts.say("", story=True)],
         "note": [noted],
         "answer": [reading_prompts.answer("", [], str)],
-        "heading": [under("", [], "", str)],
     }
     assert {file.name for file in FOLDER.glob("*.safetensors")} <= {f"{name}-{sha256[:12]}.safetensors" for name in asked}
     for name in tasks_of(sha256):

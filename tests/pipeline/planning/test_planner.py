@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -26,13 +23,6 @@ from tests.pipeline.flood import EVENT, page
 ENCODER = FixedEncoder()
 RECOGNISER, HEADINGS = KindRecogniser(ENCODER), HeadingBank(ENCODER)
 BANKS = PlanningBanks(lambda: RECOGNISER, lambda: HEADINGS, ENCODER)
-
-
-TELLING = {
-    "a": "The Tolvane flood killed 14 people in Brackenfold on 12 March 2031. The levee at Millers' Reach broke at 01:15.",
-    "b": "An inquiry into the Tolvane flood began in June 2031. It found that the spillway gates were opened too late.",
-    "c": "Aid of 238 million crowns was paid after the Tolvane flood. Volunteers rebuilt 120 houses by the autumn of 2031.",
-}
 
 
 def planned(*pages: Page, title: str = EVENT.title, **writing: int) -> ArticlePlan:
@@ -59,25 +49,6 @@ def test_a_toll_in_thousands_is_a_number() -> None:
     less = page("soon", "Flood", "At least 1,900 people died in the Tolvane flood of 2031.", published="2031-03-14")
     said = texts(planned(more, less))
     assert any("2 thousand" in text for text in said) and not any("1,900" in text for text in said)
-
-
-def test_a_models_word_moves_a_statement_between_headings_that_fit_alike() -> None:
-    pages = [page(name, "Flood", text) for name, text in TELLING.items()]
-    evidence = Evidence.cut(EVENT, pages, RetrievalSettings(passage_overlap=0))
-
-    def filed(banks: PlanningBanks) -> dict[str, str]:
-        plan = plan_article(evidence, ENCODER, WritingSettings(), banks)
-        return {one.text: section.heading.text for section in plan.sections for one in section.statements}
-
-    def told(wanted: str) -> dict[str, str]:
-        def likely(title: str, headings: Sequence[str], sentences: Sequence[str]) -> np.ndarray:
-            assert title == EVENT.title and set(sentences) == set(alone)
-            return np.array([[0.0 if one == wanted else -50.0 for one in headings] for _ in sentences])
-
-        return filed(replace(BANKS, likely=likely))
-
-    alone = filed(BANKS)
-    assert set(told("Impact").values()) == {"Impact"} and set(told("Aftermath").values()) == {"Aftermath"}
 
 
 def test_nothing_that_may_be_told_is_no_evidence() -> None:
