@@ -174,8 +174,7 @@ class Generator(Protocol):
     ) -> list[tuple[float, ...]]:
         """`choose` for each conversation, in their order. How conversations begin alike is read once where that is possible.
 
-        `question`: the name of what all of them ask. A model that was probed for it (`decoding.probes`) answers by its probe,
-        one with a beginning that was trained for it (`decoding.prefixes`) reads that.
+        `question`: the name of what all of them ask. A model that was probed for it (`decoding.probes`) answers by its probe.
         """
         ...
 

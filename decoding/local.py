@@ -59,6 +59,8 @@ class LocalGenerator(PromptReader):
         super().__init__(loaded)
         self._given = decode
         self._given_engine = engine
+        self._takes_prefixes = decode is None
+        """Another way to decode knows nothing of them."""
 
     @cached_property
     def _engine(self) -> Engine:
@@ -73,7 +75,8 @@ class LocalGenerator(PromptReader):
     def fingerprint(self) -> str:
         """Of the loaded model, with what was trained for it: its probes, and beginnings of prompts."""
         weights = self._loaded.weights_sha256
-        trained = [digest for digest in (probes_digest(weights), prefixes_digest(weights)) if digest]
+        prefixes = prefixes_digest(weights) if self._takes_prefixes else ""
+        trained = [digest for digest in (probes_digest(weights), prefixes) if digest]
         return codec.sha256(" ".join([self._loaded.fingerprint, *trained])) if trained else self._loaded.fingerprint
 
     def put_away(self) -> None:
@@ -93,7 +96,7 @@ class LocalGenerator(PromptReader):
 
     @property
     def tuned(self) -> frozenset[str]:
-        return tasks_of(self._loaded.weights_sha256) if self._given is None else frozenset()
+        return tasks_of(self._loaded.weights_sha256) if self._takes_prefixes else frozenset()
 
     def generate(
         self, messages: Sequence[Message], sampling: SamplingParams, on_text: Callable[[str], None] | None = None
@@ -136,14 +139,19 @@ class LocalGenerator(PromptReader):
                 raise
 
         prompts: dict[int, Sequence[int]] = {}
+        begun: dict[int, str] = {}
+        """Of those that begin with what was trained, the task."""
         for at, request in enumerate(requests):
             check_sampling(request.sampling)
             try:
-                prompts[at] = self._tuned(self.prompt_ids(request.messages), request.tuned)
+                plain = self.prompt_ids(request.messages)
+                prompts[at] = self._tuned(plain, request.tuned)
+                if prompts[at] is not plain:
+                    begun[at] = request.tuned
                 _fitted(self._loaded, prompts[at], request.sampling)
             except StageError as error:
                 failed[at] = error
-        for able in self._alike(requests, prompts):
+        for able in self._together(prompts, begun):
             wanted = [Wanted(prompts[at], requests[at].sampling, done=partial(finish, at)) for at in able]
             try:
                 complete_together(self._loaded, self._engine, wanted, wait=True)
@@ -163,17 +171,18 @@ class LocalGenerator(PromptReader):
             raise failed[min(failed)]
         return [found[at] for at in range(len(requests))]
 
-    def _alike(self, requests: Sequence[Request], prompts: Mapping[int, Sequence[int]]) -> list[list[int]]:
-        """Prompts that can be continued together, none alone: a trained beginning is one that all of them have."""
+    def _together(self, prompts: Mapping[int, Sequence[int]], begun: Mapping[int, str]) -> list[list[int]]:
+        """Which can be continued together, none alone: a trained beginning is one that all of them have."""
         if self._given is not None or not self._engine.together:
             return []
-        of_task: dict[str, list[int]] = {}
+        alike: dict[str, list[int]] = {}
         for at in prompts:
-            of_task.setdefault(requests[at].tuned, []).append(at)
-        return [able for able in of_task.values() if len(able) > 1]
+            alike.setdefault(begun.get(at, ""), []).append(at)
+        return [able for able in alike.values() if len(able) > 1]
 
     def _tuned(self, prompt: Sequence[int], task: str) -> Sequence[int]:
-        prefix = prefix_of(self._loaded.weights_sha256, task) if task and self._given is None else None
+        """With the beginning that was trained for the task; the same object where there is none."""
+        prefix = prefix_of(self._loaded.weights_sha256, task) if task and self._takes_prefixes else None
         return prompt if prefix is None else self._engine.tuned(prompt, prefix)
 
     def choose(self, messages: Sequence[Message], options: Sequence[str]) -> tuple[float, ...]:
@@ -186,19 +195,18 @@ class LocalGenerator(PromptReader):
         """For each conversation the shares of the options, by their first tokens, of the probability of all of these.
 
         The tokens are those of the options alone: an answer begins anew behind the prompt. Nothing but the prompts is read,
-        together where the backend can. Where this model was probed for `question`, the probe says the chance of the first;
-        where a beginning was trained for it, prompts begin so.
+        together where the backend can. Where this model was probed for `question`, the probe says the chance of the first.
 
         Raises:
-            ValueError: fewer than two options, or two with the same first token; more than two where there is a probe.
+            ValueError: fewer than two options, or two with the same first token; a question with more than two.
             StageError: as `generate`, when one of the conversations cannot be read.
         """
         check_options(options)
         tokens = self.first_tokens(options)
-        probe = probe_of(self._loaded.weights_sha256, question) if question else None
-        if probe is not None and len(options) != 2:
+        if question and len(options) != 2:
             raise ValueError(f"the question {question!r} is one of yes and no, and here are {len(options)} options")
-        logits = self.next_logits(asked, tokens if probe is None else probe.tokens, question)
+        probe = probe_of(self._loaded.weights_sha256, question) if question else None
+        logits = self.next_logits(asked, tokens if probe is None else probe.tokens)
         if probe is None:
             return [_shares(row) for row in logits]
         return [(yes, 1 - yes) for yes in map(probe.chance, logits)]
@@ -215,9 +223,9 @@ class LocalGenerator(PromptReader):
         """Those that the tokenizer knows."""
         return len(self._loaded.tokenizer)
 
-    def next_logits(self, asked: Sequence[Sequence[Message]], tokens: Sequence[int], question: str = "") -> list[list[float]]:
+    def next_logits(self, asked: Sequence[Sequence[Message]], tokens: Sequence[int]) -> list[list[float]]:
         """Behind each conversation the logits of `tokens`, in their order. Raises StageError as `choose_many`."""
-        prompts = [self._tuned(self.prompt_ids(messages), question) for messages in asked]
+        prompts = [self.prompt_ids(messages) for messages in asked]
         for prompt in prompts:
             _fitted(self._loaded, prompt, SamplingParams(max_new_tokens=1))
         engine = self._engine  # built with the lock free

@@ -91,7 +91,8 @@ class RememberingGenerator:
             if on_done is not None:
                 on_done(at, answer)
 
-        keys = [self._key(request.messages, request.sampling, request.tuned) for request in requests]
+        tuned = self._inner.tuned
+        keys = [self._key(one.messages, one.sampling, one.tuned if one.tuned in tuned else "") for one in requests]
         asking: dict[str, list[int]] = {}
         """Of each key the requests that ask for it: the first one of them is asked."""
         for at, key in enumerate(keys):

@@ -12,7 +12,14 @@ CHAT_TEMPLATE = (
 
 
 def build_tiny_model(
-    folder: Path, *, chat_template: bool, vocab_from: Sequence[str], context_tokens: int = 1024, seed: int = 0, layers: int = 4
+    folder: Path,
+    *,
+    chat_template: bool,
+    vocab_from: Sequence[str],
+    context_tokens: int = 1024,
+    seed: int = 0,
+    layers: int = 4,
+    padding: int = 0,
 ) -> Path:
     """Write a random Llama (hidden 64, GQA 4:2, float32) and a byte-level BPE trained on `vocab_from`.
 
@@ -26,7 +33,7 @@ def build_tiny_model(
 
     tokenizer = train_tokenizer(vocab_from, chat_template=chat_template, context_tokens=context_tokens)
     config = LlamaConfig(
-        vocab_size=len(tokenizer),
+        vocab_size=len(tokenizer) + padding,
         hidden_size=64,
         intermediate_size=160,
         num_hidden_layers=layers,

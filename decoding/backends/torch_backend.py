@@ -117,7 +117,7 @@ class TorchBackend(ABC):
                 raise not_numbers(last.dtype)
             return Prefill(
                 last=TorchRows(last),
-                vector=(total / len(ids)).cpu().numpy() if wants.vector else None,
+                vector=(total / (len(ids) - kept)).cpu().numpy() if wants.vector else None,
                 top_ids=torch.cat(top_ids).cpu().numpy() if wants.top_k else None,
             )
 
@@ -238,15 +238,21 @@ class TorchBackend(ABC):
         Raises UserError for one of another shape of model.
         """
         known = self._prefixes.get(prefix.stand_in)
-        if known is prefix:
+        if known is not None and (known.name, known.weights_sha256) == (prefix.name, prefix.weights_sha256):
             return
         config = self._config
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         wanted = (self._info.n_layers, config.num_key_value_heads, prefix.length, size)
-        if prefix.keys.shape != wanted or known is not None or not 0 <= prefix.stand_in < self._info.vocab_size:
+        if prefix.keys.shape != wanted:
             raise UserError(
                 f"the trained prefix {prefix.name!r} is not one of {self._loaded.name}: its keys are {prefix.keys.shape}, and "
                 f"here they are {wanted}; install the package again"
+            )
+        n_known = len(self._loaded.tokenizer) if self._loaded.tokenizer is not None else 0
+        if known is not None or not n_known <= prefix.stand_in < self._info.vocab_size:
+            raise UserError(
+                f"the trained prefix {prefix.name!r} has the token {prefix.stand_in} in the place of its own, which "
+                f"{self._loaded.name} reads as something else; install the package again"
             )
         self._prefixes[prefix.stand_in] = prefix
 

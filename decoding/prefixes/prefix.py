@@ -70,18 +70,26 @@ class TrainedPrefix:
             # contiguous: of others safetensors would write another order
             stored[part] = np.ascontiguousarray(np.rint(numbers / np.maximum(scale, _LEAST)).astype(np.int8))
             stored[f"{part}.scale"] = np.ascontiguousarray(scale.astype(np.float32))
-        save_file(stored, path, metadata=held)
+        beside = path.with_suffix(".new")
+        save_file(stored, beside, metadata=held)
+        beside.replace(path)
 
 
 @cache
 def prefix_of(weights_sha256: str, name: str) -> TrainedPrefix | None:
     """None where none was trained for these weights and this task. Raises UserError for a file that is none."""
     path = _file(weights_sha256, name)
-    return read(path) if weights_sha256 and path.is_file() else None
+    if not weights_sha256 or not path.is_file():
+        return None
+    prefix = read(path)
+    if (prefix.name, prefix.weights_sha256) != (name, weights_sha256):
+        raise UserError(f"{path} is the prefix {prefix.name!r} of other weights than its name says; install the package again")
+    return prefix
 
 
 def read(path: Path) -> TrainedPrefix:
     """Raises UserError for a file that is no prefix, or cut short."""
+    import numpy as np
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -93,8 +101,11 @@ def read(path: Path) -> TrainedPrefix:
             prefix = TrainedPrefix(keys=keys, values=values, **held)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is no trained prefix ({error}); install the package again") from None
-    if prefix.keys.ndim != 4 or prefix.keys.shape != prefix.values.shape or not prefix.beginnings:
+    fits = prefix.keys.ndim == 4 and prefix.keys.size and prefix.keys.shape == prefix.values.shape
+    if not fits or not prefix.beginnings or not all(prefix.beginnings) or not isinstance(prefix.stand_in, int):
         raise UserError(f"{path} is no trained prefix (its shapes do not fit); install the package again")
+    if not (np.isfinite(prefix.keys).all() and np.isfinite(prefix.values).all()):
+        raise UserError(f"{path} is no trained prefix (it holds what is no number); install the package again")
     return prefix
 
 

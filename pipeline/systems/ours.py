@@ -62,7 +62,7 @@ PLANNED = 1.3
 
 class OurSystem(ModelSystem):
     name = "ours"
-    rules = "58"
+    rules = "59"
 
     def __init__(
         self,

@@ -46,10 +46,15 @@ def test_of_several_requests_those_are_asked_that_are_new(tmp_path: Path) -> Non
 
 
 def test_a_tuned_answer_is_another_one(tmp_path: Path) -> None:
-    generator = RememberingGenerator(ScriptedGenerator(["One.", "Two."]), tmp_path / "answers.sqlite")
+    class Tuned(ScriptedGenerator):
+        tuned = frozenset(("say",))
+
+    generator = RememberingGenerator(Tuned(["One.", "Two."]), tmp_path / "answers.sqlite")
     plain, tuned = Request(ASKED, SamplingParams()), Request(ASKED, SamplingParams(), "say")
     assert [one.text for one in generator.generate_many([plain, tuned])] == ["One.", "Two."]
     assert [one.text for one in generator.generate_many([tuned, plain])] == ["Two.", "One."]
+    untuned = RememberingGenerator(ScriptedGenerator(["One."]), tmp_path / "others.sqlite")
+    assert [one.text for one in untuned.generate_many([plain, tuned])] == ["One.", "One."]
 
 
 def test_those_that_ended_are_kept_when_another_fails(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ chooses the step that is kept. Half an hour on two cores with bfloat16 instructi
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import random
@@ -108,6 +109,8 @@ def fit(name: str, folders: Sequence[str], out: Path | None, device: str) -> int
     known = KNOWN[MODEL]
     loaded = load_gguf(checked_file(known), device=device, dtype="bfloat16", tell=console.note)
     task = _task(name, asked, LocalGenerator(loaded), loaded.tokenizer)
+    if not task.train or not task.held_out:
+        raise UserError(f"{', '.join(folders)} hold too few of the events of the task {name!r}; give their folders with --data")
     path = out or FOLDER / f"{name}-{known.sha256[:12]}.safetensors"
     training = Training(loaded.model, task)
     before, after = training.run(path.with_suffix(".part"))
@@ -148,10 +151,7 @@ class Training:
         batches = list(_batches(self._task.train, EPOCHS[self._task.name], BATCH[self._task.name]))
         before, at = self._held_out(), 0
         if checkpoint.is_file():
-            stored = torch.load(checkpoint, weights_only=True)
-            at, self._best = stored["at"], (stored["least"], stored["best"])
-            self._added.data = stored["added"]
-            self._adam.load_state_dict(stored["adam"])
+            at = self._restored(checkpoint)
         for step in console.tracked(f"training {self._task.name}", range(at, len(batches)), len(batches) - at, str):
             rate = RATE * min(1.0, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * step / len(batches)))
             self._adam.param_groups[0]["lr"] = rate
@@ -164,10 +164,42 @@ class Training:
                 console.note(f"step {step + 1}: held out {loss:.4f}")
                 if loss < self._best[0]:
                     self._best = (loss, self._added.detach().clone())
-                held = {"at": step + 1, "least": self._best[0], "best": self._best[1], "added": self._added.detach()}
-                torch.save({**held, "adam": self._adam.state_dict()}, checkpoint)
+                self._keep(checkpoint, step + 1)
         checkpoint.unlink(missing_ok=True)
         return before, self._best[0]
+
+    @property
+    def _learned(self) -> str:
+        """Changes with what is learned from and how: a checkpoint of other examples is none."""
+        return hashlib.sha256(repr((self._task, EPOCHS, BATCH, RATE, SEED, LOOK)).encode()).hexdigest()
+
+    def _keep(self, checkpoint: Path, at: int) -> None:
+        from safetensors.torch import save_file
+
+        state = self._adam.state[self._added]
+        parts = {"best": self._best[1], "added": self._added.detach(), "mean": state["exp_avg"], "square": state["exp_avg_sq"]}
+        about = {"at": at, "least": self._best[0], "learned": self._learned}
+        beside = checkpoint.with_suffix(".new")
+        save_file({name: part.contiguous() for name, part in parts.items()}, beside, metadata={"about": json.dumps(about)})
+        beside.replace(checkpoint)
+
+    def _restored(self, checkpoint: Path) -> int:
+        """The steps that are done; 0 for a checkpoint of another training."""
+        import torch
+        from safetensors import safe_open
+
+        with safe_open(checkpoint, "pt", device=str(self._model.device)) as file:
+            about = json.loads(file.metadata()["about"])
+            parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+        if about["learned"] != self._learned:
+            console.note(f"{checkpoint} is of another training, which begins anew")
+            return 0
+        at = int(about["at"])
+        self._best = (float(about["least"]), parts["best"])
+        self._added.data = parts["added"]
+        moments = {"step": torch.tensor(float(at)), "exp_avg": parts["mean"], "exp_avg_sq": parts["square"]}
+        self._adam.state[self._added] = moments
+        return at
 
     def best(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values that had the least loss on what is held out."""

@@ -30,13 +30,17 @@ SAMPLING = SamplingParams(max_new_tokens=12)
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    folder = build_tiny_model(tmp_path_factory.mktemp("tiny"), chat_template=True, vocab_from=TEXT, context_tokens=256)
+    folder = build_tiny_model(
+        tmp_path_factory.mktemp("tiny"), chat_template=True, vocab_from=TEXT, context_tokens=256, padding=2
+    )
     return replace(load(str(folder), device="cpu"), weights_sha256="known" * 12)
 
 
 @pytest.fixture(scope="module")
 def low_bit(loaded: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    folder = build_tiny_model(tmp_path_factory.mktemp("tiny"), chat_template=True, vocab_from=TEXT, context_tokens=256)
+    folder = build_tiny_model(
+        tmp_path_factory.mktemp("tiny"), chat_template=True, vocab_from=TEXT, context_tokens=256, padding=2
+    )
     return replace(lowered(load(str(folder), device="cpu"), "int8"), weights_sha256="known" * 12)
 
 
@@ -92,8 +96,6 @@ def test_keys_and_values_from_a_file_stand_for_those_of_the_tokens(
     other = engine_of(replace(model, backends={}), kind)
     changed = answers(other)
     assert changed != plain and other.tuned == frozenset()
-    as_they_are, tuned = (other.choose_many(ASKED, ("the", "road", "fell"), question) for question in ("", "say"))
-    assert as_they_are != tuned and len(tuned) == 3 and all(sum(one) == pytest.approx(1) for one in tuned)
     alone = [other.generate_many([Request(messages, SAMPLING, "say")])[0].text for messages in ASKED]
     assert alone == changed, "alone and together"
     mixed = [Request(ASKED[0], SAMPLING, "say"), *(Request(messages, SAMPLING) for messages in ASKED)]
@@ -106,7 +108,11 @@ def test_a_prompt_that_begins_otherwise_is_read_as_it_is(low_bit: LoadedModel, m
     monkeypatch.setattr("decoding.local.prefix_of", lambda sha256, name: trained)
     generator = engine_of(model)
     request = Request((Message("user", "the road is closed"),), SAMPLING, "say")
-    assert generator.generate_many([request])[0].text == generator.generate(request.messages, SAMPLING).text
+    alone = generator.generate(request.messages, SAMPLING).text
+    assert generator.generate_many([request])[0].text == alone
+    tuned = generator.generate_many([Request(ASKED[0], SAMPLING, "say")])[0].text
+    together = generator.generate_many([request, Request(ASKED[0], SAMPLING, "say"), request])
+    assert [one.text for one in together] == [alone, tuned, alone]
 
 
 def test_one_of_another_shape_or_without_an_end_is_refused(low_bit: LoadedModel) -> None:
@@ -129,6 +135,15 @@ def test_a_file_says_whose_it_is(tmp_path: Path, low_bit: LoadedModel, monkeypat
     for found, held in ((again.keys, prefix.keys), (again.values, prefix.values)):
         assert found.dtype == np.float32 and (np.abs(found - held) <= np.abs(held).max(axis=2, keepdims=True) / 250).all()
     assert (again.beginnings, again.stand_in, again.about) == (prefix.beginnings, prefix.stand_in, prefix.about)
+    monkeypatch.setattr("decoding.prefixes.prefix.FOLDER", tmp_path)
+    found = prefix_of(prefix.weights_sha256, "say")
+    assert found is not None and found.about == prefix.about and tasks_of(prefix.weights_sha256) == {"say"}
+    path.rename(tmp_path / f"note-{prefix.weights_sha256[:12]}.safetensors")
+    with pytest.raises(UserError, match=r"note-known.*'say' of other weights"):
+        prefix_of(prefix.weights_sha256, "note")
+    replace(prefix, keys=np.full_like(prefix.keys, np.nan)).save(path)
+    with pytest.raises(UserError, match=r"say-known.*no number"):
+        read(path)
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(UserError, match=r"say-known.*no trained prefix"):
         read(path)
