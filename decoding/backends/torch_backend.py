@@ -248,13 +248,19 @@ class TorchBackend(ABC):
                 f"the trained prefix {prefix.name!r} is not one of {self._loaded.name}: its keys are {prefix.keys.shape}, and "
                 f"here they are {wanted}; install the package again"
             )
-        n_known = len(self._loaded.tokenizer) if self._loaded.tokenizer is not None else 0
-        if known is not None or not n_known <= prefix.stand_in < self._info.vocab_size:
+        if known is not None or not prefix.stand_in < self._info.vocab_size or self._is_word(prefix.stand_in):
             raise UserError(
                 f"the trained prefix {prefix.name!r} has the token {prefix.stand_in} in the place of its own, which "
                 f"{self._loaded.name} reads as something else; install the package again"
             )
         self._prefixes[prefix.stand_in] = prefix
+
+    def _is_word(self, token: int) -> bool:
+        """Whether a text can have it. GGUF files name the rows that fill up an embedding, but no text is cut into these."""
+        tokenizer = self._loaded.tokenizer
+        with self._loaded.tokenizer_lock:
+            name = tokenizer.convert_ids_to_tokens(token) if 0 <= token < len(tokenizer) else None
+            return name is not None and token in tokenizer(name, add_special_tokens=False).input_ids
 
     def _with_prefix(self, ids: Sequence[int], kept: int) -> int:
         """As `_kept`, with the keys and values of a trained prefix there, if the prompt begins with one. Something is always

@@ -121,6 +121,8 @@ def test_one_of_another_shape_or_without_an_end_is_refused(low_bit: LoadedModel)
     prefix = of_tokens(model)
     with pytest.raises(UserError, match=r"'say' is not one of .*install the package again"):
         backend.take_prefix(replace(prefix, keys=prefix.keys[:1]))
+    with pytest.raises(UserError, match=r"'say' has the token 20 in the place of its own"):
+        backend.take_prefix(replace(prefix, stand_in=20))
     backend.take_prefix(prefix)
     backend.take_prefix(prefix)
     with pytest.raises(ValueError, match="comes whole"):
