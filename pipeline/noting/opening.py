@@ -19,6 +19,7 @@ from pipeline.notes import Card
 from pipeline.noting.material import readable, shown_title
 from pipeline.noting.stated import ended, own_shared, shared
 from pipeline.noting.verifying import Claimed, Verifier, nearest
+from pipeline.retrieval import terms
 from pipeline.writing.checks.compared_words import bare, name_words
 from pipeline.writing.checks.rewording import proper_words
 
@@ -29,13 +30,16 @@ OPENS = 0.75
 half invented ("a horror film series that revolves around a family of scientists", 0.70)."""
 LEAST_SHARED = 0.6
 """Share of its content words, those of the title apart, that these must have."""
+MANY = 5_000
+"""Words of pages from which a word that none of them has is no paraphrase but a guess: the family of scientists was in 51,000
+words without one."""
 LEAST_SAID = 3
 """Words behind the verb that say what a subject is."""
 MOST_CUT = 4
 """Wordings that are tried."""
 _SAYS_WHAT = re.compile(r"(?<=\S) (?:is|was|are|were) (?=\w)")
 _CLAUSE = re.compile(
-    r",?\s(?=(?:which|who|where|when|known|featuring|starring|directed|developed|released|published|created|written|produced|"
+    r",?\s(?=(?:which|who|that|where|when|known|featuring|starring|directed|developed|released|published|created|written|produced|"
     r"hosted|organi[sz]ed|caused|causing|killing|resulting|leaving|making)\b)|,\s(?=(?:and|but|with|as|an?|\w{2,}(?:ing|ed))\b)"
 )
 """Where a clause begins that the sentence stands without."""
@@ -49,7 +53,11 @@ def opening_statement(evidence: Evidence, card: Card, verifier: Verifier) -> Sta
     if card.text == title or card.by == "person":
         return None
     day = Subject(title, evidence.pages).masked
+    read = [page.text for page in evidence.pages if page.usable]
+    heard = frozenset(terms(" ".join(read))) if sum(len(text.split()) for text in read) >= MANY else None
     for text in wordings(card.text):
+        if heard is not None and not set(terms(text)) <= heard | set(terms(title)):
+            continue
         if cites := _cites(evidence, text, verifier):
             return Statement(ended(text), tuple(cites), (), day_of(day(text)))
     return None

@@ -87,3 +87,12 @@ def test_what_joined_a_cut_clause_goes_with_it() -> None:
         "The 2031 Tolvane flood was a flood in Orvenia, killing 14 people and causing damage",
         "The 2031 Tolvane flood was a flood in Orvenia, killing 14 people",
     ]
+
+
+def test_a_word_that_many_pages_do_not_have_is_a_guess_and_that_few_do_not_have_may_be_a_paraphrase() -> None:
+    text = "The 2031 Tolvane flood was a flood in Vasterlow that struck the levee at the quay of scientists."
+    assert statement(text).text == text
+    long = page(
+        "long", "Ten years of the river", "The river rose in Brackenfold and fell again before the summer of that year. " * 400
+    )
+    assert statement(text, pages=(*PAGES, long)).text == "The 2031 Tolvane flood was a flood in Vasterlow."
