@@ -52,14 +52,15 @@ def opening_statement(evidence: Evidence, card: Card, verifier: Verifier) -> Sta
     title = evidence.event.title
     if card.text == title or card.by == "person":
         return None
-    day = Subject(title, evidence.pages).masked
+    subject = Subject(title, evidence.pages)
     read = [page.text for page in evidence.pages if page.usable]
     heard = frozenset(terms(" ".join(read))) if sum(len(text.split()) for text in read) >= MANY else None
     for text in wordings(card.text):
         if heard is not None and not set(terms(text)) <= heard | set(terms(title)):
             continue
         if cites := _cites(evidence, text, verifier):
-            return Statement(ended(text), tuple(cites), (), day_of(day(text)))
+            # "(2025 film)" tells titles apart, and stands in no sentence.
+            return Statement(ended(text.replace(title, subject.name)), tuple(cites), (), day_of(subject.masked(text)))
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -96,3 +97,11 @@ def test_a_word_that_many_pages_do_not_have_is_a_guess_and_that_few_do_not_have_
         "long", "Ten years of the river", "The river rose in Brackenfold and fell again before the summer of that year. " * 400
     )
     assert statement(text, pages=(*PAGES, long)).text == "The 2031 Tolvane flood was a flood in Vasterlow."
+
+
+def test_what_tells_titles_apart_stands_in_no_sentence() -> None:
+    event = replace(EVENT, title=f"{EVENT.title} (disaster)")
+    evidence = Evidence.unlapped(event, tuple(PAGES), RETRIEVAL)
+    card = Card(f"{event.title} was a flood that struck Vasterlow.", (), "model", Usage())
+    found = opening_statement(evidence, card, Verifier(NotingModel(states=lambda _: "Yes")))
+    assert found is not None and found.text == f"{EVENT.title} was a flood that struck Vasterlow."
