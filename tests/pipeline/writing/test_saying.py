@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from data.stage_types import Unstored
 from data.types import Event, Heading
-from decoding.api import SupportReading
+from decoding.api import Completion, Rephrase, Request, SupportReading
 from pipeline.article_plan import ArticlePlan, PlannedSection, Statement
 from pipeline.evidence import Evidence
 from pipeline.writing import saying
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.drafting import Writer
 from pipeline.writing.prompts import SAY_EXAMPLES, say
-from pipeline.writing.saying import SAMPLES, Saying
+from pipeline.writing.saying import SAMPLES, SAY, TUNED, Saying
 from tests.fakes import NotingModel
 from tests.pipeline.flood import EVENT, LEDGER, PAGES, RETRIEVAL
 
@@ -203,3 +204,38 @@ def test_a_guess_that_the_other_answers_do_not_share_is_none() -> None:
     section = said(lambda _: next(answers))
     assert text_of(section) == [(NOTE, (LEDGER,))] and "its other answers say something else" in section.repairs[0].detail
     assert text_of(said(lambda _: guess))[0][0] == guess  # all say it
+
+
+class TunedModel(NotingModel):
+    """Has a trained beginning for saying, and remembers how warm it was asked."""
+
+    tuned = frozenset((SAY,))
+
+    def __init__(self, say: Callable[[str], str]) -> None:
+        super().__init__(say=say)
+        self.ways: list[tuple[float, float]] = []
+
+    def generate_many(self, requests: Sequence[Request], on_done: Any = None) -> list[Completion]:
+        assert all(one.tuned == SAY for one in requests)
+        for one in requests:
+            grounding = one.sampling.grounding
+            self.ways.append((one.sampling.temperature, grounding.copy_penalty if isinstance(grounding, Rephrase) else 0.0))
+        return super().generate_many(requests, on_done)
+
+
+def test_a_tuned_model_is_asked_coolly_and_one_voice_at_two_prices_counts_once() -> None:
+    guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
+    assert [temperature for temperature, _ in TUNED].count(0.0) == 2 and TUNED[0][0] == TUNED[1][0] == 0.0
+    others = [
+        "14 people died in huts by a lake.",
+        "212 houses by a lake fell.",
+        "14 people died among pines.",
+        "212 huts were destroyed.",
+    ]
+    answers = iter([guess, guess, *others])
+    model = TunedModel(lambda _: next(answers))
+    evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
+    plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(NOTE, (LEDGER,)),),)),))
+    (section,) = Saying(evidence, plan, Writer(model, 0.0, 0, 400), None, Unstored()).sections()
+    assert [temperature for temperature, _ in model.ways] == [temperature for temperature, _ in TUNED]
+    assert text_of(section) == [(NOTE, (LEDGER,))]
