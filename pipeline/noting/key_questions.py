@@ -97,7 +97,7 @@ def ask_pages(
 ) -> TakenNotes:
     """The notes that the pages about the subject answer the questions with; none where there is no such page."""
     evidence = checker.evidence
-    windows = windows_of(evidence, about)
+    windows = _windows(evidence, about)
     if not windows or not asked:
         return TakenNotes((), (), (), Usage())
     shown = [[windows[w] for w in few] for few in _nearest(asked, windows, encoder)]
@@ -136,9 +136,7 @@ def _answers(
         for question, few in zip(asked, shown, strict=True)
     ]
     requests = [
-        Request(
-            prompt, SamplingParams(max_new_tokens=ANSWER_TOKENS, temperature=temperature, seed=seed, task="other"), "answer"
-        )
+        Request(prompt, SamplingParams(max_new_tokens=ANSWER_TOKENS, temperature=temperature, seed=seed, task="other"))
         for prompt in prompts  # answers to one question after the other: how their prompts begin is read once
         for seed, temperature in enumerate(SAMPLES)
     ]
@@ -220,7 +218,7 @@ def _held(
     ]
 
 
-def windows_of(evidence: Evidence, about: AboutPages) -> list[_Window]:
+def _windows(evidence: Evidence, about: AboutPages) -> list[_Window]:
     """Of pages about the subject two sentences each, so that "It was directed by" has its film; and the short lines of a list,
     a cast or a register, as many together as are read at once."""
     verdicts = {one.page: one.verdict for one in about.pages}

@@ -150,7 +150,7 @@ def _read_together(calls: Sequence[Reading], generator: Generator, checker: Note
         else:
             shown = Numbered(1, shown_title(page), call.text)
             messages = reading_prompts.notes(evidence.event.title, shown, page.published or "", generator.neutralise)
-        requests.append(Request(messages, sampling, "" if story else "note"))
+        requests.append(Request(messages, sampling))
     answers = generator.generate_many(requests)
     found = [checker.checked(call.passages, parsed(answer.text)) for call, answer in zip(calls, answers, strict=True)]
     clear_ones(found, [call.passages for call in calls], generator, checker)

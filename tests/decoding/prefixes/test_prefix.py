@@ -16,9 +16,8 @@ from decoding.local import LocalGenerator
 from decoding.models.loading import LoadedModel, load, lowered
 from decoding.models.registry import KNOWN
 from decoding.prefixes.prefix import FOLDER, TrainedPrefix, prefix_of, read, tasks_of
-from pipeline.noting import reading_prompts
 from pipeline.writing import prompts
-from pipeline.writing.prompts import Numbered
+from pipeline.writing.saying import SAY
 from tests.tiny_model import build_tiny_model
 from tools.fits.fit_prefix import STAND_IN
 
@@ -151,23 +150,15 @@ def test_a_file_says_whose_it_is(tmp_path: Path, low_bit: LoadedModel, monkeypat
         read(path)
 
 
-def test_the_shipped_ones_are_of_a_known_model_and_stand_for_what_is_asked() -> None:
+def test_the_shipped_one_is_of_a_known_model_and_stands_for_what_is_asked() -> None:
     sha256 = KNOWN["qwen-1.5b"].sha256
-    noted = reading_prompts.notes("", Numbered(1, "", ""), "", str)
-    asked = {
-        "say": [prompts.say(""), prompts.say("", story=True)],
-        "note": [noted],
-        "answer": [reading_prompts.answer("", [], str)],
-    }
-    assert {file.name for file in FOLDER.glob("*.safetensors")} <= {f"{name}-{sha256[:12]}.safetensors" for name in asked}
-    for name in tasks_of(sha256):
-        prefix, conversations = prefix_of(sha256, name), asked[name]
-        assert prefix is not None and (prefix.name, prefix.weights_sha256) == (name, sha256)
-        assert prefix.stand_in == STAND_IN[name] and prefix.keys.shape == (28, 2, prefix.length, 128)
-        texts = [chat(messages[:-1]) for messages in conversations]
-        assert list(prefix.texts) == texts, "the prompt was changed: train it anew (tools.fits.fit_prefix)"
-    assert tasks_of("") == frozenset()
-    assert prefix_of(sha256, "another") is None and prefix_of("", "say") is None
+    assert [file.name for file in FOLDER.glob("*.safetensors")] == [f"{SAY}-{sha256[:12]}.safetensors"]
+    prefix = prefix_of(sha256, SAY)
+    assert prefix is not None and (prefix.name, prefix.weights_sha256, prefix.stand_in) == (SAY, sha256, STAND_IN)
+    assert prefix.keys.shape == (28, 2, prefix.length, 128) and tasks_of(sha256) == {SAY} and tasks_of("") == frozenset()
+    asked = [chat(prompts.say("", story=story)[:-1]) for story in (False, True)]
+    assert list(prefix.texts) == asked, "the prompt was changed: train it anew (tools.fits.fit_prefix)"
+    assert prefix_of(sha256, "another") is None and prefix_of("", SAY) is None
 
 
 def chat(messages: tuple[Message, ...]) -> str:
