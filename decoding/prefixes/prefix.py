@@ -66,6 +66,8 @@ class TrainedPrefix:
         held = {"prefix": json.dumps({**about, **stands_for}, sort_keys=True)}
         stored: dict[str, NDArray[Any]] = {}
         for part, numbers in (("keys", self.keys), ("values", self.values)):
+            if not np.isfinite(numbers).all():
+                raise ValueError(f"the {part} hold what is no number")
             scale = np.abs(numbers).max(axis=2, keepdims=True) / _MOST
             # contiguous: of others safetensors would write another order
             stored[part] = np.ascontiguousarray(np.rint(numbers / np.maximum(scale, _LEAST)).astype(np.int8))

@@ -3,10 +3,10 @@
     python -m tools.fits.fit_prefix --data wikigenbench/data --data wiki-live-challenge/data
 
 `sayings.jsonl` has statements and how a careful editor says each in other words; of sentences of pages only the first 12
-hexadecimal digits of their SHA-256: they are of development events, and are found again in the benchmark folders. The weights
-stay as they are: what is trained are keys and values of the prompt's beginning, from those that its tokens have. Prints the loss
-(nats a token) on what is held out, which chooses the step that is kept. Half an hour on two cores with bfloat16 instructions;
-goes on from its last checkpoint.
+hexadecimal digits of their SHA-256: they are of development events, and are found again in the benchmark folders. The
+weights stay as they are: what is trained are keys and values of the prompt's beginning, from those that its tokens have.
+Prints the loss (nats a token) on what is held out, which chooses the step that is kept. Half an hour on two cores with
+bfloat16 instructions; goes on from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`beginnings`: those of prompts, as tokens and as texts, for which the trained one is to stand; it is begun as the first."""
+    """`beginnings`, as tokens and as `texts`: those of prompts for which the trained one is to stand; it begins as the first."""
 
     beginnings: tuple[tuple[int, ...], ...]
     texts: tuple[str, ...]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from data.errors import UserError
 from decoding.api import Message, Request, SamplingParams
@@ -142,7 +144,13 @@ def test_a_file_says_whose_it_is(tmp_path: Path, low_bit: LoadedModel, monkeypat
     path.rename(tmp_path / f"note-{prefix.weights_sha256[:12]}.safetensors")
     with pytest.raises(UserError, match=r"note-known.*'say' of other weights"):
         prefix_of(prefix.weights_sha256, "note")
-    replace(prefix, keys=np.full_like(prefix.keys, np.nan)).save(path)
+    with pytest.raises(ValueError, match="no number"):
+        replace(prefix, keys=np.full_like(prefix.keys, np.nan)).save(path)
+    prefix.save(path)
+    held = load_file(path)
+    with safe_open(path, "np") as file:
+        about = file.metadata()
+    save_file(held | {"keys.scale": np.full_like(held["keys.scale"], np.nan)}, path, metadata=about)
     with pytest.raises(UserError, match=r"say-known.*no number"):
         read(path)
     path.write_bytes(path.read_bytes()[:200])
