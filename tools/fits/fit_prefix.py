@@ -58,7 +58,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`beginnings`, as tokens and as `texts`: those of prompts for which the trained one is to stand; it begins as the first."""
+    """`beginnings`, as tokens and as `texts`: those of prompts for which the trained one stands; it begins as the first."""
 
     beginnings: tuple[tuple[int, ...], ...]
     texts: tuple[str, ...]
