@@ -110,7 +110,7 @@ class Training:
         for weight in model.parameters():
             weight.requires_grad_(False)
             weight.data = weight.data.clone()  # mapped from a file they are read again and again
-        cache = DynamicCache()
+        cache: Any = DynamicCache()
         with torch.inference_mode():
             model.model(input_ids=self._tensor([task.beginnings[0]]), past_key_values=cache, use_cache=True)
         first = torch.stack([torch.stack((layer.keys[0], layer.values[0])) for layer in cache.layers]).float()
@@ -133,7 +133,7 @@ class Training:
         for step in console.tracked(f"training {TASK}", range(at, len(batches)), len(batches) - at, str):
             rate = RATE * min(1.0, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * step / len(batches)))
             self._adam.param_groups[0]["lr"] = rate
-            self._loss(batches[step]).backward()  # type: ignore[no-untyped-call]
+            self._loss(batches[step]).backward()
             torch.nn.utils.clip_grad_norm_([self._added], 1.0)
             self._adam.step()
             self._adam.zero_grad(set_to_none=True)
