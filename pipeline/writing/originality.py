@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from data.types import Repair, Sentence
-from pipeline.article_plan import ArticlePlan
+from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.evidence import Evidence
+from pipeline.noting.stated import shared
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.checks.compared_words import bare_words
 from pipeline.writing.checks.rewording import copied_runs
@@ -22,6 +23,8 @@ MOST_COPIED, MOST_VERBATIM = 0.42, 0.15
 Below the bounds, for another page may have a run, too (with 0.45 an article had 50.8% by the benchmark's count). What goes is
 told in parts. Lower bounds (0.40, 0.10) cost no facts, but truth: a quarter of rewordings and parts says something else, and a
 page's sentence never (docs/history/2026-11-29.md)."""
+HARDLY_OWN = 0.7
+"""Share of copied words from which a sentence in the model's words goes like a page's own."""
 LEAST_WORDS = 350
 """Words of an article from which none goes."""
 
@@ -29,7 +32,7 @@ LEAST_WORDS = 350
 @dataclass(frozen=True, slots=True)
 class _Weighed:
     """A sentence: in which section, its words, how many of them are copied, whether all are, and how much it is needed; None
-    for one in the model's words, which stays."""
+    for one in the model's words, which stays, unless they are hardly its own."""
 
     section: int
     sentence: Sentence
@@ -43,9 +46,9 @@ def too_copied(evidence: Evidence, plan: ArticlePlan, sections: Sequence[Written
     """The copied sentences that are one too many: the number of their section, and their text. The first section, the lead,
     keeps all of its sentences."""
     passages = {passage.id: passage.text for passage in evidence.passages}
-    worth = {one.text: one.worth for one in (*plan.lead, *(s for section in plan.sections for s in section.statements))}
+    planned = [*plan.lead, *(s for section in plan.sections for s in section.statements)]
     kept = [
-        _weighed(n, sentence, [passages[cite] for cite in sentence.cites if cite in passages], worth)
+        _weighed(n, sentence, [passages[cite] for cite in sentence.cites if cite in passages], planned)
         for n, section in enumerate(sections)
         for sentence in section.section.sentences
     ]
@@ -78,12 +81,16 @@ def in_own_words(evidence: Evidence, plan: ArticlePlan, sections: Sequence[Writt
     return [_without(section, frozenset(text for at, text in gone if at == n)) for n, section in enumerate(sections)]
 
 
-def _weighed(section: int, sentence: Sentence, passages: Sequence[str], worth: dict[str, float]) -> _Weighed:
+def _weighed(section: int, sentence: Sentence, passages: Sequence[str], planned: Sequence[Statement]) -> _Weighed:
     words = len(sentence.text.split())
     copied, _ = copied_runs(sentence.text, passages)
+    worth = {one.text: one.worth for one in planned}.get(sentence.text)
+    if worth is None and copied > HARDLY_OWN:
+        said = [one for one in planned if set(one.cites) & set(sentence.cites)]
+        worth = max(said, key=lambda one: shared(one.text, sentence.text)).worth if said else None
     own = f" {bare_words(sentence.text)} "
     verbatim = any(own in f" {bare_words(passage)} " for passage in passages)
-    return _Weighed(section, sentence, words, copied * words, verbatim, worth.get(sentence.text))
+    return _Weighed(section, sentence, words, copied * words, verbatim, worth)
 
 
 def _without(section: WrittenSection, gone: frozenset[str]) -> WrittenSection:

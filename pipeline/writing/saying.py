@@ -36,10 +36,11 @@ from pipeline.writing.prompts import quotable
 
 SAMPLES = ((0.0, 1.2), (0.6, 1.2), (0.6, 1.2), (0.7, 1.2), (0.7, 1.6), (0.8, 2.0))
 """Temperature and copying penalty of the answers. A higher price gives fewer that say the same (LOG.md)."""
-TUNED = ((0.0, 0.6), (0.0, 1.2), (0.2, 0.6), (0.3, 0.3), (0.3, 0.6), (0.4, 0.6))
+TUNED = ((0.0, 0.6), (0.0, 1.5), (0.0, 3.0), (0.0, 5.0), (0.3, 1.5), (0.3, 3.0))
 """The same of a model that was tuned to say facts: it needs no price, and errs where it is warm. Of 90 statements, labelled
 by reading, it says 56% the same at (0, 0) and 23% wrong, at (0, 0.6) the same, at (0, 1.2) 51 and 32, at (0.5, 0) 42 and 41;
-untuned 36 and 33 at (0, 1.2), of another 120."""
+untuned 36 and 33 at (0, 1.2), of another 120. The dear ones are for what would be copied else: the demo's first article had
+55.6% copied words without them, and 50.3% with them and `COPIED_COST` at 2."""
 AGAIN = ((0.7, 1.2), (0.7, 1.2), (0.7, 1.6), (0.8, 1.6), (0.9, 1.2), (0.9, 1.6))
 TUNED_AGAIN = ((0.3, 1.2), (0.5, 0.6), (0.5, 1.2), (0.5, 1.2), (0.7, 0.6), (0.7, 1.2))
 """The same where no answer was without a fault, and the note may not stand."""
@@ -69,8 +70,8 @@ MOST_WORDS, LIGHT = 22, 0.33
 """Words of a note from which an answer must keep this share of them in runs. Of 37 answers with a chance of at least 0.75,
 which were labelled by reading, 20 of 25 to shorter notes were right, of the longer ones 5 of 5 that keep so much and 0 of 7
 that keep less (LOG.md)."""
-NEW_WORDS_COST = 0.5
-"""What a share of words that no fact has counts against a share of copied ones."""
+COPIED_COST, NEW_WORDS_COST = 2.0, 0.5
+"""What a share of copied words counts, and one of words that no fact has."""
 AGREED_WORTH, READ_WORTH = 0.5, 0.1
 """What a chance of saying the same counts for, by the model; and the reader's log odds."""
 CONSENSUS_WORTH = 1.0
@@ -367,7 +368,7 @@ def _is_right(one: Tried) -> bool:
 
 def _cost(one: Tried) -> float:
     said = AGREED_WORTH * (one.agreed or 0.0) + READ_WORTH * _read_odds(one) + CONSENSUS_WORTH * (one.consensus or 0.0)
-    return one.copied + NEW_WORDS_COST * one.new_words - said
+    return COPIED_COST * one.copied + NEW_WORDS_COST * one.new_words - said
 
 
 def _least(usable: Sequence[Tried]) -> Tried | None:

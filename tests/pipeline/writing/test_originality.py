@@ -58,3 +58,13 @@ def test_within_the_bounds_nothing_goes() -> None:
 def test_the_lead_and_what_is_in_own_words_stay() -> None:
     lead, told = kept((COPIED[0],), (*OWN[:1], *COPIED[1:]))
     assert lead == [COPIED[0][0]] and told == [OWN[0][0]]
+
+
+def test_a_models_sentence_that_is_hardly_its_own_goes_like_a_copy() -> None:
+    hardly = ("Fourteen people died and 212 houses were destroyed there.", LEDGER, 0.1)
+    partly = ("In the end fourteen people died and the houses of many others fell down.", LEDGER, 0.1)
+    assert hardly not in COPIED and partly not in COPIED
+    _, told = kept((), (*OWN[:1], hardly, *COPIED[:1]))
+    assert told == [OWN[0][0]]
+    _, told = kept((), (*OWN[:1], partly, *COPIED[:1]))
+    assert told == [OWN[0][0], partly[0]]

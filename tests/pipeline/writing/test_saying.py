@@ -225,14 +225,11 @@ class TunedModel(NotingModel):
 
 def test_a_tuned_model_is_asked_coolly_and_one_voice_at_two_prices_counts_once() -> None:
     guess = "14 people died: 212 houses, mostly huts by a lake among pines, were destroyed."
-    assert [temperature for temperature, _ in TUNED].count(0.0) == 2 and TUNED[0][0] == TUNED[1][0] == 0.0
-    others = [
-        "14 people died in huts by a lake.",
-        "212 houses by a lake fell.",
-        "14 people died among pines.",
-        "212 huts were destroyed.",
-    ]
-    answers = iter([guess, guess, *others])
+    greedy = [temperature for temperature, _ in TUNED].count(0.0)
+    assert greedy > 1 and all(temperature == 0.0 for temperature, _ in TUNED[:greedy])
+    others = ["212 houses by a lake fell.", "14 people died among pines."]
+    assert len(others) == len(TUNED) - greedy
+    answers = iter([*[guess] * greedy, *others])
     model = TunedModel(lambda _: next(answers))
     evidence = Evidence.unlapped(Event("1", EVENT.title), PAGES, RETRIEVAL)
     plan = ArticlePlan(EVENT.title, (), (PlannedSection(Heading("Toll"), ((Statement(NOTE, (LEDGER,)),),)),))
