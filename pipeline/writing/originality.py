@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from data.types import Repair, Sentence
 from pipeline.article_plan import ArticlePlan, Statement
 from pipeline.evidence import Evidence
-from pipeline.noting.stated import shared
+from pipeline.retrieval import terms
 from pipeline.writing.assembly import WrittenSection
 from pipeline.writing.checks.compared_words import bare_words
 from pipeline.writing.checks.rewording import copied_runs
@@ -87,7 +87,8 @@ def _weighed(section: int, sentence: Sentence, passages: Sequence[str], planned:
     worth = {one.text: one.worth for one in planned}.get(sentence.text)
     if worth is None and copied > HARDLY_OWN:
         said = [one for one in planned if set(one.cites) & set(sentence.cites)]
-        worth = max(said, key=lambda one: shared(one.text, sentence.text)).worth if said else None
+        told = frozenset(terms(sentence.text))
+        worth = max(said, key=lambda one: len(told & frozenset(terms(one.text)))).worth if said else None
     own = f" {bare_words(sentence.text)} "
     verbatim = any(own in f" {bare_words(passage)} " for passage in passages)
     return _Weighed(section, sentence, words, copied * words, verbatim, worth)
