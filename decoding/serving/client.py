@@ -65,6 +65,8 @@ class ServerGenerator:
         sleep, uniform: for tests; seconds are slept, a number in [0, 1) scales each backoff.
     """
 
+    tuned: frozenset[str] = frozenset()
+
     def __init__(
         self,
         model: str,
@@ -115,10 +117,6 @@ class ServerGenerator:
     @property
     def prompt_form(self) -> PromptForm:
         return "chat"
-
-    @property
-    def tuned(self) -> frozenset[str]:
-        return frozenset()
 
     @property
     def grounds(self) -> bool:
