@@ -66,6 +66,8 @@ class ServerGenerator:
     """
 
     tuned: frozenset[str] = frozenset()
+    grounds = False
+    """A server chooses its tokens out of sight."""
 
     def __init__(
         self,
@@ -117,11 +119,6 @@ class ServerGenerator:
     @property
     def prompt_form(self) -> PromptForm:
         return "chat"
-
-    @property
-    def grounds(self) -> bool:
-        """A server chooses its tokens out of sight."""
-        return False
 
     def count_tokens(self, text: str) -> int:
         """An upper estimate of the tokens of `text`: the server's tokenizer is out of reach.
