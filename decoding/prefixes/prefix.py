@@ -2,7 +2,7 @@
 
 A task's instructions and worked examples are the same in every call, and of them the model keeps nothing but keys and values in
 each layer. Those are the numbers that are trained: begun as what the tokens give ("cartridges", Eyuboglu et al., 2025), on some
-hundreds of answers written by hand, the weights staying as they are. Nothing else changes: a cache is filled from a file in
+thousands of answers of a larger model, the weights staying as they are. Nothing else changes: a cache is filled from a file in
 place of being computed, in any backend, and drafts and passes are what they were. A prefix belongs to one file of weights
 and to the tokens that it stands for (`tools.fits.fit_prefix`).
 """

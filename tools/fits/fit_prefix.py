@@ -1,9 +1,9 @@
-"""Train the beginning of prompts that `qwen-1.5b` says facts with (`decoding.prefixes`) on answers that were written by hand.
+"""Train the beginning of prompts that `qwen-1.5b` says facts with (`decoding.prefixes`) on answers of a larger model.
 
     python -m tools.fits.fit_prefix --data wikigenbench/data --data wiki-live-challenge/data
 
-`sayings.jsonl` has statements and how a careful editor says each in other words; of sentences of pages only the first 12
-hexadecimal digits of their SHA-256: they are of development events, and are found again in the benchmark folders. The
+`sayings.jsonl` has statements and how a large model says each, told to be a careful editor; of sentences of pages only the
+first 12 hexadecimal digits of their SHA-256: they are of development events, and are found again in the benchmark folders. The
 weights stay as they are: what is trained are keys and values of the prompt's beginning, from those that its tokens have.
 Prints the loss (nats a token) on what is held out, which chooses the step that is kept. Half an hour on two cores with
 bfloat16 instructions; goes on from its last checkpoint.
